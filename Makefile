@@ -1,0 +1,43 @@
+# `make demo` and `make test` set up everything they need in .venv, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := runs/demo
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   train on the mountain car; ends with a table and a picture"
+	@echo "make test   run the whole test suite"
+	@echo "make lint   lint, format check, types"
+	@echo "make bench  print the benchmark figures beside their targets"
+	@echo "make clean  remove .venv and caches"
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "recoup needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/bench-installed: $(VENV)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	@touch $@
+
+demo: $(VENV)/installed
+	@rm -rf $(DEMO)
+	$(BIN)/recoup train mountain-car --iterations 30 --seed 0 --out $(DEMO)
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench-installed
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build src/*.egg-info

@@ -1,0 +1,232 @@
+"""The archive: which samples were told, which proposals drew them, and their log-densities.
+
+Shapes are fixed and padded, so that growth never recompiles. Samples lie in `B` blocks of `N`, one
+block a batch, in a ring: a full archive overwrites its oldest block. Proposals lie in a ring of
+`P` slots. Log-densities of a block are kept relative to that block's *reference*, the newest
+proposal when it was told: a difference summed per coordinate stays exact in float32 where two large
+log-densities would not.
+
+"This iteration only" is B = 1, "the last W iterations" is B = W, "everything" is a B that the run
+never fills.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+
+from recoup.families import Family, LogDensities
+
+
+class Archive(NamedTuple):
+    """Samples `[B, N]`, their proposals `[P]`, and log-densities relative to block references."""
+
+    proposals: Any  # pytree of rho, leading axis [P]
+    counts: Array  # [P] valid samples that each proposal drew
+    samples: Any  # pytree of samples, leading axes [B, N]
+    returns: Array  # [B, N], zero where not valid
+    proposal: Array  # [B, N] slot of the proposal that drew each sample
+    valid: Array  # [B, N]
+    reference: Array  # [B] slot of each block's reference proposal
+    own: Array  # [B, N] log p(sample | own proposal), relative
+    table: Array | None  # [P, B, N] log p(sample | proposal), relative
+    mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
+
+
+def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
+    """An archive without samples, whose proposal slot 0 holds `rho`.
+
+    `keep` says which densities are kept up beside the own-proposal ones: `own` none; `table` each
+    proposal's, which is what makes dropping a block exact; `running` only their mixture, O(N')
+    memory, right as long as no block is ever dropped.
+    """
+    dtype = jax.tree.leaves(rho)[0].dtype
+    shape = (blocks, batch)
+    return Archive(
+        proposals=jax.tree.map(lambda x: jnp.broadcast_to(x, (proposals, *x.shape)), rho),
+        counts=jnp.zeros(proposals, jnp.int32),
+        samples=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), sample),
+        returns=jnp.zeros(shape, dtype),
+        proposal=jnp.zeros(shape, jnp.int32),
+        valid=jnp.zeros(shape, bool),
+        reference=jnp.zeros(blocks, jnp.int32),
+        own=jnp.zeros(shape, dtype),
+        table=jnp.zeros((proposals, *shape), dtype) if keep == "table" else None,
+        mixture=jnp.zeros(shape, dtype) if keep == "running" else None,
+    )
+
+
+def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
+    """The archive with `rho` in proposal slot `slot`, from which no result has come yet."""
+    proposals = jax.tree.map(lambda kept, x: kept.at[slot].set(x), archive.proposals, rho)
+    return archive._replace(proposals=proposals, counts=archive.counts.at[slot].set(0))
+
+
+def add_batch(
+    family: Family,
+    archive: Archive,
+    block: Array,
+    newest: Array,
+    samples: Any,
+    returns: Array,
+    valid: Array,
+    drawn_by: Array | None = None,
+) -> Archive:
+    """The archive with one batch in block `block`, in place of what was there.
+
+    `newest` is the slot of the newest proposal, the batch's reference; `drawn_by [N]` the slots of
+    the proposals that drew the samples, all `newest` if None. Only the densities that are new are
+    computed: O((N' + N L) D) for a batch of one proposal, O((K N' + N L) D) for one that holds late
+    results of K. Samples that are not `valid` are masked and take part in nothing.
+    """
+    slots = jnp.full(returns.shape, newest) if drawn_by is None else drawn_by
+    reference = _rows(archive.proposals, newest)
+    own = (
+        jnp.zeros_like(archive.own[0])
+        if drawn_by is None
+        else jax.vmap(family.log_ratio, (0, None, 0))(
+            _rows(archive.proposals, slots), reference, samples
+        )
+    )
+    before = archive.counts.at[archive.proposal[block]].add(-archive.valid[block].astype(jnp.int32))
+    archive = archive._replace(
+        counts=before.at[slots].add(valid.astype(jnp.int32)),
+        samples=jax.tree.map(lambda kept, x: kept.at[block].set(x), archive.samples, samples),
+        returns=archive.returns.at[block].set(jnp.where(valid, returns, 0)),
+        proposal=archive.proposal.at[block].set(slots),
+        valid=archive.valid.at[block].set(valid),
+        reference=archive.reference.at[block].set(newest),
+        own=archive.own.at[block].set(own),
+    )
+    if archive.table is None and archive.mixture is None:
+        return archive
+    drew = newest[None] if drawn_by is None else _distinct(slots, valid, archive.counts.size)
+    if archive.table is not None:
+        table = archive.table.at[:, block].set(_columns(family, archive, block))
+        return archive._replace(table=_fold(family, archive, drew, table, _set_row))
+    add_row = partial(_add_row, archive.counts - before)
+    mixture = _fold(family, archive, drew, archive.mixture, add_row)
+    return archive._replace(mixture=mixture.at[block].set(_mixture_of(family, archive, block)))
+
+
+def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
+    """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference."""
+    per_block = jax.vmap(family.log_ratio, (None, None, 0))
+    references = _rows(archive.proposals, archive.reference)
+    return jax.vmap(per_block, (None, 0, 0))(rho, references, archive.samples)
+
+
+def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
+    """The densities that the weights of `rho` need, on the samples of `archive`."""
+    mixture = archive.mixture
+    if archive.table is not None:
+        mixture = logsumexp(archive.table, axis=0, b=archive.counts[:, None, None])
+    if mixture is not None:
+        mixture = mixture - _log(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
+    return LogDensities(relative_log_density(family, rho, archive), archive.own, mixture)
+
+
+def from_samples(
+    family: Family,
+    samples: Any,
+    returns: Array,
+    valid: Array,
+    proposals: Any,
+    drawn_by: Array,
+    reference: Any,
+    *,
+    keep: str,
+) -> Archive:
+    """An archive of one block, made at once, of samples `[N']` that `proposals[drawn_by]` drew.
+
+    `reference` is the rho relative to which densities are kept; it drew none of the samples.
+    """
+    slots = jax.tree.leaves(proposals)[0].shape[0]
+    sample = _rows(samples, 0)
+    archive = empty(reference, sample, blocks=1, batch=returns.size, proposals=slots + 1, keep=keep)
+    stacked = jax.tree.map(lambda p, r: jnp.concatenate([p, r[None]]), proposals, reference)
+    archive = archive._replace(proposals=stacked)
+    block, newest = jnp.int32(0), jnp.int32(slots)
+    return add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
+
+
+def _rows(tree: Any, index: Any) -> Any:
+    return jax.tree.map(lambda x: x[index], tree)
+
+
+def _columns(family: Family, archive: Archive, block: Array) -> Array:
+    """Log-densities `[P, N]` of one block's samples under every proposal that has drawn any."""
+    slots = jnp.arange(archive.counts.size)
+    none = jnp.zeros_like(archive.own[0])
+
+    def column(slot: Array) -> Array:
+        density = _density_of_block(family, archive, block)
+        return jax.lax.cond(archive.counts[slot] > 0, density, lambda _: none, slot)
+
+    return jax.lax.map(column, slots)
+
+
+def _mixture_of(family: Family, archive: Archive, block: Array) -> Array:
+    """log sum_p counts_p p(sample | proposal p) `[N]` of one block's samples, one p at a time."""
+    density = _density_of_block(family, archive, block)
+
+    def add(slot: Array, total: Array) -> Array:
+        return jnp.logaddexp(total, _log(archive.counts[slot], total.dtype) + density(slot))
+
+    def if_drawn(slot: Array, total: Array) -> Array:
+        return jax.lax.cond(archive.counts[slot] > 0, add, lambda _, kept: kept, slot, total)
+
+    nothing = jnp.full_like(archive.own[0], -jnp.inf)
+    return jax.lax.fori_loop(0, archive.counts.size, if_drawn, nothing)
+
+
+def _density_of_block(family: Family, archive: Archive, block: Array) -> Callable[[Array], Array]:
+    """`density(slot)`: log-densities `[N]` of one block's samples under one proposal, relative."""
+    samples = _rows(archive.samples, block)
+    reference = _rows(archive.proposals, archive.reference[block])
+    per_sample = jax.vmap(family.log_ratio, (None, None, 0))
+    return lambda slot: per_sample(_rows(archive.proposals, slot), reference, samples)
+
+
+def _fold(
+    family: Family,
+    archive: Archive,
+    drew: Array,
+    densities: Any,
+    put: Callable[[Any, Array, Array], Array],
+) -> Array:
+    """`densities` once `put` has taken in the row `[B, N]` of every proposal `drew` (-1: none)."""
+
+    def fold(i: Any, densities: Any) -> Array:
+        row = relative_log_density(family, _rows(archive.proposals, drew[i]), archive)
+        return put(densities, drew[i], row)
+
+    if archive.own.shape[0] == 1:  # the batch is all there is: its own columns say everything
+        return densities
+    if drew.size == 1:
+        return fold(0, densities)
+    return jax.lax.fori_loop(0, jnp.sum(drew >= 0), fold, densities)
+
+
+def _set_row(table: Array, slot: Array, row: Array) -> Array:
+    return table.at[slot].set(row)
+
+
+def _add_row(gained: Array, mixture: Array, slot: Array, row: Array) -> Array:
+    return jnp.logaddexp(mixture, _log(gained[slot], row.dtype) + row)
+
+
+def _log(count: Array, dtype: Any) -> Array:
+    return jnp.log(
+        count.astype(dtype)
+    )  # the log of an int32 would be float32 whatever is around it
+
+
+def _distinct(slots: Array, valid: Array, sentinel: int) -> Array:
+    """The distinct slots among the valid ones, first, then -1: `[N]`."""
+    found = jnp.unique(jnp.where(valid, slots, sentinel), size=slots.size, fill_value=sentinel)
+    return jnp.where(found == sentinel, -1, found).astype(jnp.int32)

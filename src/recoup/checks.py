@@ -1,0 +1,110 @@
+"""What every door says to bad input: one sentence that names argument, want and got."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+
+class InputError(ValueError):
+    """Wrong use: what was given cannot be used, and nothing was changed."""
+
+
+def is_traced(*arrays: Any) -> bool:
+    """Whether any of `arrays` is being traced by JAX, so that its values cannot be looked at."""
+    import jax
+
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arrays))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` Did you mean ...?` where `word` is a near miss, an empty string where it is not."""
+    match = get_close_matches(str(word).lower(), list(known), n=1, cutoff=0.5)
+    return f" Did you mean {match[0]!r}?" if match else ""
+
+
+def check_choice(what: str, value: str, known: Iterable[str]) -> str:
+    """`value`, once it is one of the `known` names."""
+    known = list(known)
+    if value in known:
+        return value
+    hint = nearest(value, known) if isinstance(value, str) else ""
+    raise InputError(f"{what} must be one of {', '.join(known)}; got {value!r}.{hint}")
+
+
+def check_count(what: str, value: Any) -> int:
+    """`value` as an int, once it is a whole number of at least one."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise InputError(f"{what} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
+
+
+def check_between(
+    what: str, value: Any, low: float, high: float, *, open_low: bool = False
+) -> float:
+    """`value` as a float, once it lies in [low, high], or in (low, high] under `open_low`."""
+    number = _as_float(what, value)
+    if low < number <= high or (number == low and not open_low):
+        return number
+    raise InputError(f"{what} must be {_interval(low, high, open_low)}, got {value!r}.")
+
+
+def check_positive(what: str, value: Any) -> float:
+    """`value` as a float, once it is positive and finite."""
+    return check_between(what, value, 0.0, float(np.finfo(np.float64).max), open_low=True)
+
+
+def check_flag(what: str, value: Any) -> bool:
+    """`value`, once it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{what} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_shape(what: str, array: Any, letters: str, shape: tuple[int, ...]) -> None:
+    """Raises unless `array` has `shape`, written `letters` in the sentence."""
+    if tuple(np.shape(array)) != shape:
+        got = list(np.shape(array))
+        raise InputError(f"{what} must have shape {letters} = {list(shape)}, got {got}.")
+
+
+def check_finite(what: str, array: Any) -> None:
+    """Raises unless every entry of `array` is finite; what is being traced passes."""
+    if is_traced(array) or np.isfinite(np.asarray(array)).all():
+        return
+    first = np.argwhere(~np.isfinite(np.asarray(array)))[0].tolist()
+    value = np.asarray(array)[tuple(first)]
+    raise InputError(f"{what} must be finite, got {value} at {first}.")
+
+
+def check_stds(what: str, array: Any) -> None:
+    """Raises unless every entry of `array` is finite and positive; what is being traced passes."""
+    check_finite(what, array)
+    if is_traced(array) or (np.asarray(array) > 0).all():
+        return
+    first = np.argwhere(~(np.asarray(array) > 0))[0].tolist()
+    value = np.asarray(array)[tuple(first)]
+    where = f" at {first}" if first else ""
+    raise InputError(f"{what} must be positive standard deviations, got {value}{where}.")
+
+
+def check_vector(what: str, value: Any, dim: int) -> None:
+    """Raises unless `value` is a number or an array `[D]`."""
+    if np.shape(value) not in ((), (dim,)):
+        got = list(np.shape(value))
+        raise InputError(f"{what} must be a number or have shape [D] = [{dim}], got {got}.")
+
+
+def _as_float(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a number, got {value!r}.") from None
+
+
+def _interval(low: float, high: float, open_low: bool) -> str:
+    if high >= np.finfo(np.float64).max:
+        return f"above {low:g}" if open_low else f"at least {low:g} and finite"
+    return f"in {'(' if open_low else '['}{low:g}, {high:g}]"

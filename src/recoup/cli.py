@@ -1,0 +1,198 @@
+"""The command line: `recoup train`, `recoup methods`, `recoup tasks`."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from recoup import __version__
+from recoup.checks import InputError
+from recoup.methods import DEFAULT_METHOD, METHODS
+from recoup.tasks import TASKS
+
+if TYPE_CHECKING:
+    from recoup.training import Run
+
+HELP = "Policy search that gets the most out of every rollout."
+TRAIN_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup train mountain-car
+
+  recoup train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json
+
+  recoup train mountain-car-weak --episodes 400 --set baseline=coordinate --set truncate=2
+
+  recoup train toy --mean -1.6 --std 1 --set update=natural --set kl=0.5
+"""
+
+app = typer.Typer(
+    help=HELP,
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Runs the program; whatever goes wrong becomes one sentence and an exit status."""
+    try:
+        status = app(standalone_mode=False)
+    except typer.Exit as stop:
+        status = stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("stopped.", 1)
+    except typer.TyperException as wrong:
+        _fail(wrong.format_message(), wrong.exit_code)
+    except InputError as wrong:
+        _fail(str(wrong), 2)
+    except Exception as failure:
+        if os.environ.get("RECOUP_TRACEBACK"):
+            raise
+        what = str(failure).partition("\n")[0] or type(failure).__name__
+        _fail(f"{what} (RECOUP_TRACEBACK=1 shows where)", 1)
+    raise SystemExit(status or 0)
+
+
+def _fail(sentence: str, status: int) -> NoReturn:
+    print(f"recoup: {sentence}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+@app.callback()
+def recoup(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Policy search that gets the most out of every rollout."""
+    if version:
+        print(f"recoup {__version__}")
+        raise typer.Exit
+
+
+@app.command(epilog=TRAIN_EXAMPLES)
+def train(
+    task: Annotated[str, typer.Argument(help=f"One of {', '.join(TASKS)}.")],
+    method: Annotated[
+        str, typer.Option(help="See `recoup methods`.", metavar="NAME")
+    ] = DEFAULT_METHOD,
+    episodes: Annotated[int | None, typer.Option(help="Rollouts to spend in all.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Batches to spend instead (30 unless said).")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="Rollouts of one iteration.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory (runs/TASK-METHOD-SEED unless said).")
+    ] = None,
+    mean: Annotated[
+        str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
+    ] = None,
+    std: Annotated[str, typer.Option(help="Start of the standard deviations, likewise.")] = "1",
+    horizon: Annotated[int | None, typer.Option(help="Steps of an episode.")] = None,
+    discount: Annotated[float | None, typer.Option(help="Discount factor.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the method, repeatable.", metavar="KEY=VALUE"),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+) -> None:
+    """Learn a task; write a run directory."""
+    settings = _settings(set_ or [])
+    from recoup.training import train as train_task
+
+    run = train_task(
+        task,
+        method,
+        episodes=episodes,
+        iterations=iterations,
+        batch=batch,
+        seed=seed,
+        mean=None if mean is None else _vector("--mean", mean),
+        std=_vector("--std", std),
+        horizon=horizon,
+        discount=discount,
+        out=out or Path("runs") / f"{task}-{method}-{seed}",
+        progress=not quiet,
+        **settings,
+    )
+    if as_json:
+        print(json.dumps(run.summary()))
+    elif not quiet:
+        _show(run)
+
+
+@app.command()
+def methods() -> None:
+    """List the methods, one line each."""
+    for row in METHODS.values():
+        mark = " (default)" if row.name == DEFAULT_METHOD else ""
+        print(f"{row.name:<14} {row.summary}{mark}")
+
+
+@app.command()
+def tasks() -> None:
+    """List the tasks, one line each."""
+    for row in TASKS.values():
+        print(f"{row.name:<18} {row.summary}")
+
+
+def _settings(pairs: list[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set takes KEY=VALUE, got {pair!r}.")
+        settings[key.strip().replace("-", "_")] = _value(key, text.strip())
+    return settings
+
+
+def _value(key: str, text: str) -> Any:
+    """A number, true, false or a word; `none` leaves a number unset."""
+    if text.lower() in ("none", "null") and key in ("window", "flatten", "truncate"):
+        return None
+    try:
+        return json.loads(text.lower())
+    except ValueError:
+        return text
+
+
+def _vector(option: str, text: str) -> float | list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} must be a number, or numbers separated by commas, got {text!r}."
+        ) from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _show(run: "Run") -> None:
+    first, plan = run.history[0], run.plan
+    table = Table(title=f"{plan.task} by {plan.method}", title_justify="left", show_edge=False)
+    table.add_column("")
+    table.add_column("expected return", justify="right")
+    table.add_column("test episodes", justify="right")
+    rows = (
+        ("start", first.return_search, first.return_search_stderr, plan.test_episodes),
+        ("search distribution", *run.return_search),
+        ("mean policy", *run.return_mean_policy),
+    )
+    for name, mean, stderr, episodes in rows:
+        table.add_row(name, f"{mean:.2f} ± {stderr:.2f}", str(episodes))
+    console = Console()
+    console.print()
+    console.print(table)
+    spent = plan.iterations * plan.batch
+    console.print(f"\n{spent} episodes in {plan.iterations} iterations, {run.wall_s:.1f} s")
+    if run.out is not None:
+        for name in ("curve.png", "history.csv", "config.json"):
+            console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)

@@ -1,0 +1,61 @@
+"""From the words of a method's row to the functions it is made of: where strings end."""
+
+import optax
+
+from recoup import baselines, weights
+from recoup.estimators import Estimator, estimator
+from recoup.families import Family
+from recoup.methods import Method
+from recoup.updates import Update, ascend, natural_step, normalised_ascent
+
+_BASELINES: dict[str, baselines.Baseline] = {
+    "none": baselines.none,
+    "mean": baselines.mean,
+    "optimal": baselines.optimal,
+    "coordinate": baselines.coordinate,
+    "leave-one-out": baselines.leave_one_out,
+    "split": baselines.split,
+}
+
+
+def ratio_of(row: Method) -> weights.Ratio:
+    """The ratio that the row's weighting names."""
+    ratios: dict[str, weights.Ratio] = {
+        "none": weights.unit_ratio,
+        "own": weights.own_ratio,
+        "balance": weights.mixture_ratio,
+        "power-mean": weights.power_mean_ratio(row.power),
+    }
+    return ratios[row.weighting]
+
+
+def shapers_of(row: Method) -> list[weights.Shaper]:
+    """The row's shapers, in their order: flatten, truncate, self-normalise."""
+    shapers = []
+    if row.flatten is not None:
+        shapers.append(weights.flatten(row.flatten))
+    if row.truncate is not None:
+        shapers.append(weights.truncate(row.truncate))
+    if row.normalize:
+        shapers.append(weights.self_normalise())
+    return shapers
+
+
+def estimator_of(row: Method, family: Family) -> Estimator:
+    """The estimator that the row describes."""
+    return estimator(
+        family,
+        ratio=ratio_of(row),
+        shapers=shapers_of(row),
+        normalised=row.normalize,
+        baseline=_BASELINES[row.baseline],
+    )
+
+
+def update_of(row: Method) -> Update:
+    """The update rule that the row describes."""
+    if isinstance(row.update, optax.GradientTransformation):
+        return ascend(row.update, row.tau_floor)
+    if row.update == "natural":
+        return natural_step(row.kl, row.tau_floor)
+    return normalised_ascent(row.epsilon, row.tau_floor)

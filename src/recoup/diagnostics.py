@@ -1,0 +1,28 @@
+"""Diagnostics that run on the host, outside traced code."""
+
+from typing import Any
+
+import numpy as np
+
+MIN_WEIGHTS = 25  # fewer leave a tail of under five, to which no Pareto law can be fitted
+
+
+def pareto_k(weights: Any) -> float:
+    """Pareto k-hat of the positive `weights`: below 0.7 their mean can be trusted.
+
+    Implements: vehtari2024 Pareto k-hat, by arviz-stats.
+
+    Not a number where there are fewer than 25 weights; minus infinity where the tail is flat (equal
+    weights). arviz-stats takes *negated* log-weights.
+    """
+    from arviz_stats.base import array_stats
+
+    weights = np.asarray(weights, np.float64).ravel()
+    weights = weights[weights > 0]
+    if weights.size < MIN_WEIGHTS:
+        return float("nan")
+    if np.ptp(weights) == 0:
+        return float("-inf")
+    with np.errstate(all="ignore"):
+        _, k = array_stats.psislw(-np.log(weights))
+    return float(k)

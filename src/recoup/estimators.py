@@ -1,0 +1,84 @@
+"""The estimator: densities -> weights -> scores -> baseline -> gradient, as a function of rho.
+
+The one place that knows every stage; it holds no equation but the objective and its error.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from recoup.archive import Archive, log_densities
+from recoup.baselines import Baseline
+from recoup.directions import mean_gradient, scores_of
+from recoup.families import Family
+from recoup.weights import Ratio, Shaper, effective_sample_size, weigh
+
+
+class Estimate(NamedTuple):
+    """What an archive says about one rho."""
+
+    gradient: Any  # pytree of rho: plain derivatives of the expected return
+    objective: Array  # (1/n) sum w R
+    objective_stderr: Array
+    weights: Array  # [B, N] after shaping, zero where not valid
+    ess: Array  # in pairs where samples come in mirrored pairs
+    max_weight: Array
+    baseline: Any  # scalar, [B, N] or pytree of rho
+    samples: Array  # n, the valid samples
+
+
+Estimator = Callable[[Any, Archive], Estimate]
+
+
+def estimator(
+    family: Family,
+    *,
+    ratio: Ratio,
+    shapers: Sequence[Shaper] = (),
+    normalised: bool = False,
+    baseline: Baseline,
+) -> Estimator:
+    """`estimate(rho, archive)`; `normalised` says that the last shaper made the weights' mean 1."""
+
+    def estimate(rho: Any, archive: Archive) -> Estimate:
+        returns, valid = archive.returns, archive.valid
+        n = jnp.sum(valid, dtype=returns.dtype)
+        weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
+        scores = scores_of(lambda sample: family.score(rho, sample), archive.samples)
+        b = baseline(returns, weights, valid, scores)
+        objective = jnp.sum(weights * returns) / jnp.maximum(n, 1)
+        residuals = weights * (returns - objective) if normalised else weights * returns - objective
+        residuals = _by_draw(family, jnp.where(valid, residuals, 0.0))
+        draws = jnp.sum(_by_draw(family, valid) > 0, dtype=returns.dtype)
+        return Estimate(
+            gradient=mean_gradient(returns, weights, scores, b, n),
+            objective=objective,
+            objective_stderr=standard_error(residuals, draws, n),
+            weights=weights,
+            ess=effective_sample_size(_by_draw(family, weights)),
+            max_weight=jnp.max(weights),
+            baseline=b,
+            samples=n,
+        )
+
+    return estimate
+
+
+def standard_error(residuals: Array, draws: Array, n: Array) -> Array:
+    """Standard error of a mean over n samples in G independent draws, a scalar.
+
+    Implements: owen2013 S9.1 and S9.2 standard error of an importance-sampled mean,
+    sqrt(G / (G - 1) sum_g u_g^2) / n, where u_g is the sum of the residuals of draw g.
+
+    With single samples and u = w R - J this is the standard deviation (ddof 1) over sqrt(n); with
+    self-normalised weights and u = w (R - J), the delta method's. Not a number below two draws.
+    """
+    spread = jnp.where(draws > 1, draws / (draws - 1), jnp.nan)
+    return jnp.sqrt(spread * jnp.sum(residuals**2)) / n
+
+
+def _by_draw(family: Family, x: Array) -> Array:
+    """Sums over the samples that share one draw: pairs where the family is mirrored."""
+    return x.reshape(-1, 2).sum(-1) if family.paired else x.ravel()

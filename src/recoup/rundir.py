@@ -1,0 +1,63 @@
+"""The run directory: `config.json`, `history.csv`, `curve.png`."""
+
+import csv
+import json
+import platform
+import sys
+from dataclasses import asdict, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recoup.checks import InputError
+
+if TYPE_CHECKING:
+    from recoup.training import Plan, Run, Step
+
+CONFIG, HISTORY, CURVE = "config.json", "history.csv", "curve.png"
+RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
+
+
+class RunDirectory:
+    """Where a run is written as it goes: settings, then a row an iteration, then the curve."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, plan: "Plan") -> "RunDirectory":
+        """A new directory with the run's settings in it; an existing one is refused."""
+        if path.exists():
+            raise InputError(
+                f"{path} exists already: give another directory with --out, or remove it."
+            )
+        path.mkdir(parents=True)
+        (path / CONFIG).write_text(json.dumps(_config(plan), indent=2) + "\n")
+        return cls(path)
+
+    def add(self, step: "Step") -> None:
+        """One more row of the history, on disk when this returns."""
+        with (self.path / HISTORY).open("a", newline="") as file:
+            writer = csv.writer(file)
+            if file.tell() == 0:
+                writer.writerow(field.name for field in fields(step))
+            writer.writerow("" if value is None else value for value in vars(step).values())
+
+    def finish(self, run: "Run") -> None:
+        """The learning curve of the finished run."""
+        run.plot(self.path / CURVE)
+
+
+def _config(plan: "Plan") -> dict[str, Any]:
+    settings = {**asdict(plan), "settings": _plain(vars(plan.settings))}
+    return {
+        **settings,
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in RECORDED}},
+        "command": sys.argv,
+    }
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as JSON can hold them: an optax transformation by its text."""
+    simple = (str, int, float, bool, type(None))
+    return {k: v if isinstance(v, simple) else repr(v) for k, v in settings.items()}

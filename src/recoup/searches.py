@@ -1,0 +1,250 @@
+"""The search: `init`, `ask`, `tell` as pure functions, jit- and vmap-able over many runs."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from recoup import archive as archives
+from recoup.archive import Archive
+from recoup.checks import (
+    InputError,
+    check_count,
+    check_finite,
+    check_flag,
+    check_shape,
+    check_stds,
+    check_vector,
+    is_traced,
+)
+from recoup.composition import estimator_of, update_of
+from recoup.estimators import Estimator
+from recoup.families import Family, Rho, diagonal_gaussian, kl_divergence
+from recoup.methods import Method, method_row
+
+DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity` says otherwise
+
+
+class SearchState(NamedTuple):
+    """Everything a search knows: the distribution, its archive, its update rule's memory."""
+
+    rho: Rho
+    archive: Archive
+    update: Any
+    moves: Array  # how often the distribution has moved; the number of the newest proposal
+    dropped: Array  # batches that a full archive has dropped
+
+    @property
+    def mean(self) -> Array:
+        """Means of the search distribution `[D]`."""
+        return self.rho.eta
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations of the search distribution `[D]`."""
+        return self.rho.tau
+
+
+class SearchInfo(NamedTuple):
+    """What one `tell` saw, at the distribution before the move."""
+
+    objective: Array  # estimated expected return of the distribution that moved
+    objective_stderr: Array
+    ess: Array  # effective sample size, in pairs under mirrored sampling
+    max_weight: Array
+    weights: Array  # [B, N] of every sample in the archive, zero where there is none
+    baseline: Any
+    samples: Array  # valid samples in the archive
+    failed: Array  # results of this batch that are not finite
+    stale: Array  # results of this batch whose proposal is too old to be remembered
+    dropped: Array  # batches that a full archive has dropped so far
+    kl: Array  # KL(new || old) of the move
+
+
+class Search(NamedTuple):
+    """A search as pure functions, and the settings it was made with."""
+
+    init: Callable[..., SearchState]
+    ask: Callable[[Array, SearchState], tuple[Array, SearchState]]
+    tell: Callable[..., tuple[SearchState, SearchInfo]]
+    estimate: Estimator  # estimate(rho, state.archive), for any rho
+    settings: Method
+    dim: int
+    batch: int
+    capacity: int
+
+
+class Shape(NamedTuple):
+    """The fixed sizes of a search's arrays."""
+
+    dim: int
+    batch: int
+    blocks: int  # batches kept
+    late: int  # proposals that a result may lie behind the newest
+    proposals: int  # slots in the ring of proposals
+    overflows: bool  # whether a dropped batch is one the method would have kept
+
+
+def search(
+    method: str,
+    *,
+    dim: int,
+    batch: int,
+    capacity: int | None = None,
+    late: int | None = None,
+    table: bool = True,
+    **settings: Any,
+) -> Search:
+    """A search by `method` over `dim` parameters, `batch` results a move.
+
+    `capacity` is the number of samples the archive can hold, rounded up to whole batches: a full
+    archive drops its oldest batch and `info.dropped` counts it (by default the method's window, or
+    100 batches for methods that reuse everything). `late` is how many proposals a result may lie
+    behind the newest (by default as many as batches are kept). `table=False` keeps, for balance
+    weights, only the mixture instead of every proposal's densities: O(N') memory, right as long as
+    the archive never drops a batch (a window always keeps the table). `settings` replace those of
+    the method's row.
+    """
+    row = method_row(method, **settings)
+    dim, batch = check_count("dim", dim), check_count("batch", batch)
+    if row.mirrored and batch % 2:
+        raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
+    if capacity is not None and check_count("capacity", capacity) < batch:
+        raise InputError(f"capacity must hold a batch of {batch}, got {capacity}.")
+    if late is not None and late != 0:
+        check_count("late", late)
+    table = check_flag("table", table) or row.window is not None
+    return _build(row, _shape(row, dim, batch, capacity, late, table), table)
+
+
+def _shape(
+    row: Method, dim: int, batch: int, capacity: int | None, late: int | None, table: bool
+) -> Shape:
+    room = DEFAULT_BATCHES if row.window is None else row.window
+    blocks = room if capacity is None else -(-capacity // batch)
+    if row.window is not None:
+        blocks = min(blocks, row.window)
+    late = blocks if late is None else late
+    proposals = blocks + 1 + (late if table else 0)
+    overflows = row.window is None or blocks < row.window
+    return Shape(dim, batch, blocks, late, proposals, overflows)
+
+
+@lru_cache(maxsize=256)
+def _build(row: Method, shape: Shape, table: bool) -> Search:
+    family = diagonal_gaussian(row.mirrored)
+    keep = "own" if row.weighting != "balance" else "table" if table else "running"
+    compiled_tell = jax.jit(partial(_tell, row, family, shape))
+    compiled_ask = jax.jit(lambda key, state: family.draw(key, state.rho, shape.batch))
+
+    def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
+        """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I)."""
+        return _init(row, shape, keep, key, mean, std)
+
+    def ask(key: Array, state: SearchState) -> tuple[Array, SearchState]:
+        """Parameters `[N, D]` to roll out, and the state."""
+        return compiled_ask(key, state), state
+
+    def tell(
+        key: Array, state: SearchState, theta: Any, returns: Any, proposal: Any = None
+    ) -> tuple[SearchState, SearchInfo]:
+        """The state after one move, and what the move was made of.
+
+        A return that is not finite is a failed rollout: masked and counted. `proposal [N]` is the
+        number of the proposal that drew each theta, `state.moves` when it was asked for (default:
+        the newest). Under mirrored sampling a pair is told side by side, as it was asked.
+        """
+        theta, returns = jnp.asarray(theta), jnp.asarray(returns)
+        _check_told(shape, state, theta, returns, proposal)
+        return compiled_tell(key, state, theta, returns, proposal)
+
+    capacity = shape.blocks * shape.batch
+    return Search(init, ask, tell, estimator_of(row, family), row, shape.dim, shape.batch, capacity)
+
+
+def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any) -> SearchState:
+    dtype = jnp.result_type(float)
+    for name, value in (("mean", mean), ("std", std)):
+        if value is not None:
+            check_vector(f"`init({name}=...)`", value, shape.dim)
+    if mean is not None:
+        check_finite("`init(mean=...)`", mean)
+    check_stds("`init(std=...)`", std)
+    eta = jax.random.normal(key, (shape.dim,), dtype) if mean is None else mean
+    rho = Rho(*(jnp.broadcast_to(jnp.asarray(x, dtype), (shape.dim,)) for x in (eta, std)))
+    archive = archives.empty(
+        rho, rho.eta, blocks=shape.blocks, batch=shape.batch, proposals=shape.proposals, keep=keep
+    )
+    moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
+    return SearchState(rho, archive, update_of(row).init(rho), moves, dropped)
+
+
+def _tell(
+    row: Method,
+    family: Family,
+    shape: Shape,
+    key: Array,
+    state: SearchState,
+    theta: Array,
+    returns: Array,
+    proposal: Array | None,
+) -> tuple[SearchState, SearchInfo]:
+    finite = jnp.isfinite(returns) & jnp.all(jnp.isfinite(theta), axis=-1)
+    newest = state.moves % shape.proposals
+    stale, drawn_by = jnp.zeros_like(finite), None
+    if proposal is not None:
+        lag = state.moves - jnp.asarray(proposal, jnp.int32)
+        stale, drawn_by = (lag < 0) | (lag > shape.late), (newest - lag) % shape.proposals
+    valid = finite & ~stale
+    block = state.moves % shape.blocks
+    samples = jnp.where(finite[:, None], theta, 0.0).astype(state.rho.eta.dtype)
+    archive = archives.add_batch(
+        family, state.archive, block, newest, samples, returns, valid, drawn_by
+    )
+    estimate = estimator_of(row, family)
+    rho, memory, at_rho = update_of(row).step(
+        lambda rho: estimate(rho, archive), state.rho, state.update
+    )
+    moves = state.moves + 1
+    overwritten = state.moves >= shape.blocks
+    dropped = state.dropped + (overwritten & shape.overflows)
+    info = SearchInfo(
+        at_rho.objective,
+        at_rho.objective_stderr,
+        at_rho.ess,
+        at_rho.max_weight,
+        at_rho.weights,
+        at_rho.baseline,
+        at_rho.samples,
+        failed=jnp.sum(~finite),
+        stale=jnp.sum(stale),
+        dropped=dropped,
+        kl=kl_divergence(rho, state.rho),
+    )
+    archive = archives.add_proposal(archive, moves % shape.proposals, rho)
+    return SearchState(rho, archive, memory, moves, dropped), info
+
+
+def _check_told(shape: Shape, state: SearchState, theta: Any, returns: Any, proposal: Any) -> None:
+    check_shape("`tell(theta=...)`", theta, "[N, D]", (shape.batch, shape.dim))
+    check_shape("`tell(returns=...)`", returns, "[N]", (shape.batch,))
+    check_finite("`tell(theta=...)`", theta)
+    if proposal is None:
+        return
+    check_shape("`tell(proposal=...)`", proposal, "[N]", (shape.batch,))
+    if not is_traced(proposal, state.moves):
+        _check_asked(proposal, int(state.moves))
+
+
+def _check_asked(proposal: Any, newest: int) -> None:
+    numbers = jnp.asarray(proposal)
+    if not jnp.issubdtype(numbers.dtype, jnp.integer):
+        raise InputError(f"`tell(proposal=...)` must be whole numbers, got {numbers.dtype}.")
+    if bool(jnp.any((numbers < 0) | (numbers > newest))):
+        raise InputError(
+            f"`tell(proposal=...)` must lie in 0..{newest}, the newest proposal; got "
+            f"{numbers.tolist()}."
+        )

@@ -1,0 +1,50 @@
+"""The paper's illustrative example: a noisy one-dimensional linear system."""
+
+from typing import Any
+
+from recoup.tasks.models import Model
+
+NOISE = 0.5
+
+
+def toy() -> Model:
+    """The toy: state s, action a = theta s."""
+    infinity = float("inf")
+    return Model(
+        initial=initial,
+        transition=transition,
+        reward=reward,
+        basis=basis,
+        features=1,
+        low=(-infinity,),
+        high=(infinity,),
+    )
+
+
+def initial(xp: Any, noise: Any) -> Any:
+    """The first state `[1]`, standard normal.
+
+    Implements: zhao2013 S4.1 s_1 ~ N(0, 1).
+    """
+    return noise
+
+
+def transition(xp: Any, state: Any, action: Any, noise: Any) -> Any:
+    """The next state `[1]`.
+
+    Implements: zhao2013 S4.1 s' = s + a + e, e ~ N(0, 0.5^2).
+    """
+    return state + action + NOISE * noise
+
+
+def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
+    """The immediate reward, in (1, 2].
+
+    Implements: zhao2013 S4.1 r = exp(-s^2 / 2 - a^2 / 2) + 1.
+    """
+    return xp.exp(-(state[0] ** 2) / 2 - action**2 / 2) + 1
+
+
+def basis(xp: Any, state: Any) -> Any:
+    """The features `[1]`: the state itself."""
+    return state

@@ -1,0 +1,333 @@
+"""`recoup.train`: a whole run on one of the built-in tasks, from start to measured result."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
+from recoup.diagnostics import pareto_k
+from recoup.families import Rho
+from recoup.methods import DEFAULT_METHOD, SETTINGS, Method, method_row
+from recoup.rundir import RunDirectory
+from recoup.searches import Search, SearchInfo, SearchState, search
+from recoup.tasks import Task, make_task, task_row
+
+DEFAULT_ITERATIONS = 30
+
+
+class Measured(NamedTuple):
+    """A mean over fresh episodes, with its standard error."""
+
+    mean: float
+    stderr: float
+    episodes: int
+
+
+class Curve(NamedTuple):
+    """Expected return of the search distribution on fresh episodes, by rollouts spent."""
+
+    episodes: np.ndarray
+    mean: np.ndarray
+    stderr: np.ndarray
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row of a run's history: the distribution after `iteration` moves, and the last move."""
+
+    iteration: int
+    episodes: int
+    return_search: float  # on fresh test episodes
+    return_search_stderr: float
+    std_min: float
+    std_max: float
+    batch_return: float | None = None  # mean of the rollouts the move was made of
+    failed: int | None = None
+    objective: float | None = None  # the archive's own estimate, before the move
+    objective_stderr: float | None = None
+    samples: int | None = None
+    ess: float | None = None
+    max_weight: float | None = None
+    pareto_k: float | None = None
+    kl: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run is determined by, resolved."""
+
+    task: str
+    method: str
+    seed: int
+    iterations: int
+    batch: int
+    horizon: int
+    discount: float
+    mean: Any  # None: drawn from N(0, I)
+    std: Any
+    test_episodes: int
+    settings: Method
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: what was learned, how it went, and what it is worth."""
+
+    plan: Plan
+    mean: np.ndarray
+    std: np.ndarray
+    history: list[Step]
+    return_search: Measured
+    return_mean_policy: Measured
+    wall_s: float
+    out: Path | None
+    task: Task = field(repr=False)
+
+    @property
+    def curve(self) -> Curve:
+        """Expected return after each iteration, the start included."""
+        columns = zip(
+            *((s.episodes, s.return_search, s.return_search_stderr) for s in self.history),
+            strict=True,
+        )
+        return Curve(*(np.array(column) for column in columns))
+
+    def policy(self, observation: Any) -> np.ndarray:
+        """The action of the mean policy, the one to deploy."""
+        return self.task.act(self.mean, observation)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The learning curve as a matplotlib figure, saved to `path` if one is given."""
+        from recoup.plots import learning_curve
+
+        figure = learning_curve(self)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+    def summary(self) -> dict[str, Any]:
+        """The run in a few words, as `recoup train --json` prints it."""
+        return {
+            "task": self.plan.task,
+            "method": self.plan.method,
+            "seed": self.plan.seed,
+            "episodes": self.plan.iterations * self.plan.batch,
+            "iterations": self.plan.iterations,
+            "batch": self.plan.batch,
+            "return_search": self.return_search._asdict(),
+            "return_mean_policy": self.return_mean_policy._asdict(),
+            "mean": self.mean.tolist(),
+            "std": self.std.tolist(),
+            "wall_s": self.wall_s,
+            "run": None if self.out is None else str(self.out),
+        }
+
+
+def train(
+    task: str,
+    method: str = DEFAULT_METHOD,
+    *,
+    episodes: int | None = None,
+    iterations: int | None = None,
+    batch: int | None = None,
+    seed: int = 0,
+    mean: Any = None,
+    std: Any = 1.0,
+    horizon: int | None = None,
+    discount: float | None = None,
+    out: str | Path | None = None,
+    progress: bool | Callable[[Step], None] = False,
+    **settings: Any,
+) -> Run:
+    """Learns `task` by `method` and measures the result on fresh episodes.
+
+    `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the rollouts of
+    one iteration (the task's own unless said). `mean` and `std` are the start, numbers or `[D]`; a
+    mean of None is drawn from N(0, I), as in the paper. `out` is a directory to write the run to;
+    it must not exist. `progress=True` shows a live display; a function gets every `Step`.
+    `settings` replace those of the method's row, for instance `epsilon=0.5` or `mirrored=True`.
+
+    Test episodes, drawn anew after every iteration for the curve, teach the search nothing.
+    """
+    plan, problem = _plan(
+        task, method, episodes, iterations, batch, seed, mean, std, horizon, discount, settings
+    )
+    directory = None if out is None else RunDirectory.create(Path(out), plan)
+    if progress is True:
+        from recoup.progress import live
+
+        with live(plan) as show:
+            return _run(plan, problem, directory, show)
+    return _run(plan, problem, directory, progress or (lambda step: None))
+
+
+def _plan(
+    task: str,
+    method: str,
+    episodes: int | None,
+    iterations: int | None,
+    batch: int | None,
+    seed: int,
+    mean: Any,
+    std: Any,
+    horizon: int | None,
+    discount: float | None,
+    settings: dict[str, Any],
+) -> tuple[Plan, Task]:
+    row = task_row(task)
+    resolved = method_row(method, **{"epsilon": row.epsilon, **settings})
+    batch = row.batch if batch is None else check_count("batch", batch)
+    iterations = _iterations(episodes, iterations, batch)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        raise InputError(f"seed must be a whole number in 0..{2**32 - 1}, got {seed!r}.")
+    problem = make_task(task, horizon, discount)
+    for name, value in (("mean", mean), ("std", std)):
+        if value is not None:
+            check_vector(name, value, problem.dim)
+            check_finite(name, value)
+    check_stds("std", std)
+    plan = Plan(
+        task=row.name,
+        method=resolved.name,
+        seed=int(seed),
+        iterations=iterations,
+        batch=batch,
+        horizon=problem.horizon,
+        discount=problem.discount,
+        mean=None if mean is None else np.asarray(mean, np.float64).tolist(),
+        std=np.asarray(std, np.float64).tolist(),
+        test_episodes=row.test_episodes,
+        settings=resolved,
+    )
+    return plan, problem
+
+
+def _iterations(episodes: int | None, iterations: int | None, batch: int) -> int:
+    if episodes is not None and iterations is not None:
+        raise InputError("give episodes or iterations, not both.")
+    if episodes is None:
+        return check_count("iterations", DEFAULT_ITERATIONS if iterations is None else iterations)
+    whole, rest = divmod(check_count("episodes", episodes), batch)
+    if rest:
+        near = f"{whole * batch} or {(whole + 1) * batch}" if whole else f"{batch}"
+        raise InputError(
+            f"episodes must be a multiple of the batch of {batch}, got {episodes}: use {near}."
+        )
+    return whole
+
+
+def _run(
+    plan: Plan, problem: Task, directory: RunDirectory | None, show: Callable[[Step], None]
+) -> Run:
+    started = time.perf_counter()
+    with jax.enable_x64(True):
+        method = _search_of(plan, problem)
+        iterate = jax.jit(_iteration(plan, problem, method), donate_argnums=1)
+        test = jax.jit(_test(problem, plan.test_episodes))
+        key_start, key_run, key_test = jax.random.split(jax.random.key(plan.seed), 3)
+        state = method.init(key_start, plan.mean, np.asarray(plan.std))
+        history: list[Step] = []
+        for i in range(plan.iterations + 1):
+            info, returns = None, None
+            if i > 0:
+                state, info, returns = iterate(jax.random.fold_in(key_run, i), state)
+            tested = _measured(test(jax.random.fold_in(key_test, i), state.rho))
+            history.append(_step(plan, i, state.rho, tested, info, returns))
+            show(history[-1])
+            if directory is not None:
+                directory.add(history[-1])
+        keys = jax.random.split(jax.random.fold_in(key_test, plan.iterations + 1))
+        at_mean = Rho(state.rho.eta, jnp.zeros_like(state.rho.tau))
+        run = Run(
+            plan=plan,
+            mean=np.asarray(state.mean),
+            std=np.asarray(state.std),
+            history=history,
+            return_search=_measured(test(keys[0], state.rho)),
+            return_mean_policy=_measured(test(keys[1], at_mean)),
+            wall_s=time.perf_counter() - started,
+            out=None if directory is None else directory.path,
+            task=problem,
+        )
+    if directory is not None:
+        directory.finish(run)
+    return run
+
+
+def _search_of(plan: Plan, problem: Task) -> Search:
+    settings = {name: getattr(plan.settings, name) for name in SETTINGS}
+    return search(
+        plan.method,
+        dim=problem.dim,
+        batch=plan.batch,
+        capacity=plan.iterations * plan.batch,
+        table=False,
+        **settings,
+    )
+
+
+def _iteration(
+    plan: Plan, problem: Task, method: Search
+) -> Callable[[Array, SearchState], tuple[SearchState, SearchInfo, Array]]:
+    def iterate(key: Array, state: SearchState) -> tuple[SearchState, SearchInfo, Array]:
+        key_ask, key_roll, key_tell = jax.random.split(key, 3)
+        theta, state = method.ask(key_ask, state)
+        returns = jax.vmap(problem.rollout)(jax.random.split(key_roll, plan.batch), theta)
+        state, info = method.tell(key_tell, state, theta, returns)
+        return state, info, returns
+
+    return iterate
+
+
+def _test(problem: Task, episodes: int) -> Callable[[Array, Rho], Array]:
+    """Returns `[episodes]` of fresh policies drawn from rho, one episode each."""
+
+    def test(key: Array, rho: Rho) -> Array:
+        key_draw, key_roll = jax.random.split(key)
+        noise = jax.random.normal(key_draw, (episodes, problem.dim), rho.eta.dtype)
+        keys = jax.random.split(key_roll, episodes)
+        return jax.vmap(problem.rollout)(keys, rho.eta + rho.tau * noise)
+
+    return test
+
+
+def _measured(returns: Any) -> Measured:
+    returns = np.asarray(returns)
+    return Measured(
+        float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(returns.size)), returns.size
+    )
+
+
+def _step(
+    plan: Plan, i: int, rho: Rho, tested: Measured, info: SearchInfo | None, returns: Any
+) -> Step:
+    step = Step(
+        iteration=i,
+        episodes=i * plan.batch,
+        return_search=tested.mean,
+        return_search_stderr=tested.stderr,
+        std_min=float(rho.tau.min()),
+        std_max=float(rho.tau.max()),
+    )
+    if info is None:
+        return step
+    finite = np.asarray(returns)[np.isfinite(returns)]
+    return replace(
+        step,
+        batch_return=float(finite.mean()) if finite.size else float("nan"),
+        failed=int(info.failed),
+        objective=float(info.objective),
+        objective_stderr=float(info.objective_stderr),
+        samples=int(info.samples),
+        ess=float(info.ess),
+        max_weight=float(info.max_weight),
+        pareto_k=pareto_k(info.weights),
+        kl=float(info.kl),
+    )
