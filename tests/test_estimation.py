@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import loop_estimate, random_problem
 
 import recoup
+from oracles import loop_estimate, random_problem
 from recoup.methods import BASELINES, WEIGHTINGS
 
 SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
