@@ -12,13 +12,22 @@ from rich.table import Table
 
 from recoup import __version__
 from recoup.checks import InputError
-from recoup.methods import DEFAULT_METHOD, METHODS
+from recoup.methods import DEFAULT_METHOD, METHODS, SETTINGS
 from recoup.tasks import TASKS
 
 if TYPE_CHECKING:
     from recoup.training import Run
 
 HELP = "Policy search that gets the most out of every rollout."
+EXAMPLES = """
+[bold]Examples[/]
+
+  recoup train mountain-car
+
+  recoup train mountain-car --method iw-pgpe-ob --iterations 30 --json
+
+  recoup methods
+"""
 TRAIN_EXAMPLES = """
 [bold]Examples[/]
 
@@ -31,8 +40,26 @@ TRAIN_EXAMPLES = """
   recoup train toy --mean -1.6 --std 1 --set update=natural --set kl=0.5
 """
 
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a whole number, got {text!r}") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a number, got {text!r}") from None
+
+
+def _whole_option(text: str) -> Any:
+    return typer.Option(help=text, parser=_whole, metavar="N")
+
+
 app = typer.Typer(
-    help=HELP,
     rich_markup_mode="rich",
     no_args_is_help=True,
     add_completion=False,
@@ -46,9 +73,11 @@ def main() -> None:
         status = app(standalone_mode=False)
     except typer.Exit as stop:
         status = stop.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped.", 1)
+    except KeyboardInterrupt:
+        _fail("stopped.", 130)
     except typer.TyperException as wrong:
+        if not wrong.format_message():  # no command was given, and the help has been shown
+            raise SystemExit(wrong.exit_code) from None
         _fail(wrong.format_message(), wrong.exit_code)
     except InputError as wrong:
         _fail(str(wrong), 2)
@@ -65,11 +94,10 @@ def _fail(sentence: str, status: int) -> NoReturn:
     raise SystemExit(status)
 
 
-@app.callback()
-def recoup(
+@app.callback(help=HELP, epilog=EXAMPLES)
+def recoup(  # noqa: D103
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Policy search that gets the most out of every rollout."""
     if version:
         print(f"recoup {__version__}")
         raise typer.Exit
@@ -77,16 +105,18 @@ def recoup(
 
 @app.command(epilog=TRAIN_EXAMPLES)
 def train(
-    task: Annotated[str, typer.Argument(help=f"One of {', '.join(TASKS)}.")],
+    task: Annotated[str, typer.Argument(help=f"One of {', '.join(TASKS)}.", metavar="TASK")],
     method: Annotated[
         str, typer.Option(help="See `recoup methods`.", metavar="NAME")
     ] = DEFAULT_METHOD,
-    episodes: Annotated[int | None, typer.Option(help="Rollouts to spend in all.")] = None,
+    episodes: Annotated[int | None, _whole_option("Rollouts to spend in all.")] = None,
     iterations: Annotated[
-        int | None, typer.Option(help="Batches to spend instead (30 unless said).")
+        int | None, _whole_option("Batches to spend instead (30 unless said).")
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Rollouts of one iteration.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    batch: Annotated[
+        int | None, _whole_option("Rollouts of one iteration (the task's own unless said).")
+    ] = None,
+    seed: Annotated[int, _whole_option("Seed of all randomness.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Run directory (runs/TASK-METHOD-SEED unless said).")
     ] = None,
@@ -94,11 +124,22 @@ def train(
         str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
     ] = None,
     std: Annotated[str, typer.Option(help="Start of the standard deviations, likewise.")] = "1",
-    horizon: Annotated[int | None, typer.Option(help="Steps of an episode.")] = None,
-    discount: Annotated[float | None, typer.Option(help="Discount factor.")] = None,
+    horizon: Annotated[
+        int | None, _whole_option("Steps of an episode (the task's own unless said).")
+    ] = None,
+    discount: Annotated[
+        float | None,
+        typer.Option(
+            help="Discount factor (the task's own unless said).", parser=_number, metavar="X"
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the method, repeatable.", metavar="KEY=VALUE"),
+        typer.Option(
+            "--set",
+            help=f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
+            metavar="KEY=VALUE",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
@@ -109,21 +150,25 @@ def train(
     settings = _settings(set_ or [])
     from recoup.training import train as train_task
 
-    run = train_task(
-        task,
-        method,
-        episodes=episodes,
-        iterations=iterations,
-        batch=batch,
-        seed=seed,
-        mean=None if mean is None else _vector("--mean", mean),
-        std=_vector("--std", std),
-        horizon=horizon,
-        discount=discount,
-        out=out or Path("runs") / f"{task}-{method}-{seed}",
-        progress=not quiet,
-        **settings,
-    )
+    out = out or Path("runs") / f"{task}-{method}-{seed}"
+    try:
+        run = train_task(
+            task,
+            method,
+            episodes=episodes,
+            iterations=iterations,
+            batch=batch,
+            seed=seed,
+            mean=None if mean is None else _vector("--mean", mean),
+            std=_vector("--std", std),
+            horizon=horizon,
+            discount=discount,
+            out=out,
+            progress=not quiet,
+            **settings,
+        )
+    except KeyboardInterrupt:
+        _fail(f"stopped; what was measured until then lies in {out / 'history.csv'}.", 130)
     if as_json:
         print(json.dumps(run.summary()))
     elif not quiet:

@@ -80,7 +80,7 @@ def test_the_joint_baseline_can_violate_the_lower_bound_of_theorem_3():
 
 @pytest.mark.parametrize("block", ["eta", "tau"])
 def test_the_corollary_survives_any_baseline_between_the_extreme_returns(block):
-    """(beta - alpha)^2 w_max <= beta^2 w_max - alpha^2 w_min: even the joint one cannot break it."""
+    """(beta - alpha)^2 w_max <= beta^2 w_max - alpha^2 w_min, so no such b can."""
     c = on_policy_with_rare_reward()
     bound = theory.optimal_variance_bound(
         TARGET[1], alpha=1.0, beta=RARE, w_min=1.0, w_max=1.0, **c.setting

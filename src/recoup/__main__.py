@@ -1,0 +1,5 @@
+"""`python -m recoup`."""
+
+from recoup.cli import main
+
+main()
