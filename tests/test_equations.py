@@ -14,7 +14,9 @@ def rows():
     """(tag, home, test) of every row of the ledger's tables."""
     found = []
     for line in LEDGER.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        cells = [
+            cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])
+        ]
         if line.startswith("|") and len(cells) == 4 and ".py" in cells[2]:
             found.append((cells[0], cells[2].strip("`"), cells[3].strip("`")))
     return found

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import recoup
+from oracles import gauss_hermite
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,20 @@ def test_learning_the_toy_improves_the_return_by_four_standard_errors():
     first, last = run.history[0], run.return_search
     error = np.hypot(first.return_search_stderr, last.stderr)
     assert last.mean - first.return_search > 4 * error
+
+
+def test_measured_returns_are_the_expected_ones_by_quadrature():
+    """One step of the toy from s ~ N(0, 1): J(theta) = 1 + 1 / sqrt(2 + theta^2)."""
+
+    def at_theta(theta):
+        return 1 + 1 / np.sqrt(2 + theta**2)
+
+    run = recoup.train("toy", "pgpe-ob", iterations=1, horizon=1, mean=-1.0, std=0.5, seed=5)
+    nodes, mass = gauss_hermite(run.mean[0], run.std[0])
+    policy, search = run.return_mean_policy, run.return_search
+    assert abs(policy.mean - at_theta(run.mean[0])) < 4 * policy.stderr
+    assert abs(search.mean - mass @ at_theta(nodes)) < 4 * search.stderr
+    assert policy.stderr < 0.05
 
 
 def test_progress_gets_every_step():

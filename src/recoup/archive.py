@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
+from recoup.chunks import map_samples
 from recoup.families import Family, LogDensities
 
 
@@ -35,6 +36,9 @@ class Archive(NamedTuple):
     own: Array  # [B, N] log p(sample | own proposal), relative
     table: Array | None  # [P, B, N] log p(sample | proposal), relative
     mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
+
+
+_OF_BLOCKS = ("samples", "returns", "proposal", "valid", "reference", "own")
 
 
 def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
@@ -58,6 +62,20 @@ def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, kee
         table=jnp.zeros((proposals, *shape), dtype) if keep == "table" else None,
         mixture=jnp.zeros(shape, dtype) if keep == "running" else None,
     )
+
+
+def forget_batches(archive: Archive) -> Archive:
+    """The archive without its blocks, for a method that keeps nothing between moves."""
+    nothing: dict[str, Any] = dict.fromkeys(_OF_BLOCKS)
+    return archive._replace(**nothing)
+
+
+def make_room(archive: Archive, samples: Any) -> Archive:
+    """The archive with one block for the batch `samples [N]`, after its blocks were forgotten."""
+    n = jax.tree.leaves(samples)[0].shape[0]
+    rho = _rows(archive.proposals, 0)
+    fresh = empty(rho, _rows(samples, 0), blocks=1, batch=n, proposals=1, keep="own")
+    return archive._replace(**{name: getattr(fresh, name) for name in _OF_BLOCKS})
 
 
 def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
@@ -92,32 +110,37 @@ def add_batch(
             _rows(archive.proposals, slots), reference, samples
         )
     )
-    before = archive.counts.at[archive.proposal[block]].add(-archive.valid[block].astype(jnp.int32))
+    before = _counts_without(archive, block)
     archive = archive._replace(
-        counts=before.at[slots].add(valid.astype(jnp.int32)),
-        samples=jax.tree.map(lambda kept, x: kept.at[block].set(x), archive.samples, samples),
-        returns=archive.returns.at[block].set(jnp.where(valid, returns, 0)),
-        proposal=archive.proposal.at[block].set(slots),
-        valid=archive.valid.at[block].set(valid),
-        reference=archive.reference.at[block].set(newest),
-        own=archive.own.at[block].set(own),
+        counts=_counts_with(before, newest, valid, drawn_by),
+        samples=jax.tree.map(partial(_put, block), archive.samples, samples),
+        returns=_put(block, archive.returns, jnp.where(valid, returns, 0)),
+        proposal=_put(block, archive.proposal, slots),
+        valid=_put(block, archive.valid, valid),
+        reference=_put(block, archive.reference, newest),
+        own=_put(block, archive.own, own),
     )
     if archive.table is None and archive.mixture is None:
         return archive
+    density = _density_of_batch(family, archive.proposals, reference, samples)
     drew = newest[None] if drawn_by is None else _distinct(slots, valid, archive.counts.size)
     if archive.table is not None:
-        table = archive.table.at[:, block].set(_columns(family, archive, block))
+        table = archive.table.at[:, block].set(_columns(archive, density))
         return archive._replace(table=_fold(family, archive, drew, table, _set_row))
     add_row = partial(_add_row, archive.counts - before)
     mixture = _fold(family, archive, drew, archive.mixture, add_row)
-    return archive._replace(mixture=mixture.at[block].set(_mixture_of(family, archive, block)))
+    return archive._replace(mixture=mixture.at[block].set(_mixture_of(archive, density)))
 
 
 def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
     """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference."""
-    per_block = jax.vmap(family.log_ratio, (None, None, 0))
+
+    def of_block(block: tuple[Any, Any]) -> Array:
+        reference, samples = block
+        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
+
     references = _rows(archive.proposals, archive.reference)
-    return jax.vmap(per_block, (None, 0, 0))(rho, references, archive.samples)
+    return jax.lax.map(of_block, (references, archive.samples))
 
 
 def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
@@ -154,25 +177,55 @@ def from_samples(
     return add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
 
 
+def _counts_without(archive: Archive, block: Array) -> Array:
+    """The counts once the samples of `block` have left."""
+    if archive.own.shape[0] == 1:
+        return jnp.zeros_like(archive.counts)
+    leaving = archive.valid[block].astype(jnp.int32)
+    return archive.counts.at[archive.proposal[block]].add(-leaving)
+
+
+def _counts_with(counts: Array, newest: Array, valid: Array, drawn_by: Array | None) -> Array:
+    """The counts once the `valid` samples of a batch have come."""
+    if drawn_by is None:
+        return counts.at[newest].add(jnp.sum(valid, dtype=jnp.int32))
+    return counts.at[drawn_by].add(valid.astype(jnp.int32))
+
+
+def _put(block: Array, kept: Array, x: Array) -> Array:
+    """`kept` with `x` in one block; the only block there is becomes `x` itself."""
+    x = x.astype(kept.dtype)
+    return x[None] if kept.shape[0] == 1 else kept.at[block].set(x)
+
+
 def _rows(tree: Any, index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
 
 
-def _columns(family: Family, archive: Archive, block: Array) -> Array:
-    """Log-densities `[P, N]` of one block's samples under every proposal that has drawn any."""
-    slots = jnp.arange(archive.counts.size)
+def _density_of_batch(
+    family: Family, proposals: Any, reference: Any, samples: Any
+) -> Callable[[Array], Array]:
+    """`density(slot)`: log-densities `[N]` of one batch under one proposal, relative."""
+
+    def density(slot: Array) -> Array:
+        rho = _rows(proposals, slot)
+        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
+
+    return density
+
+
+def _columns(archive: Archive, density: Callable[[Array], Array]) -> Array:
+    """Log-densities `[P, N]` of one batch under every proposal that has drawn any sample."""
     none = jnp.zeros_like(archive.own[0])
 
     def column(slot: Array) -> Array:
-        density = _density_of_block(family, archive, block)
         return jax.lax.cond(archive.counts[slot] > 0, density, lambda _: none, slot)
 
-    return jax.lax.map(column, slots)
+    return jax.lax.map(column, jnp.arange(archive.counts.size))
 
 
-def _mixture_of(family: Family, archive: Archive, block: Array) -> Array:
-    """log sum_p counts_p p(sample | proposal p) `[N]` of one block's samples, one p at a time."""
-    density = _density_of_block(family, archive, block)
+def _mixture_of(archive: Archive, density: Callable[[Array], Array]) -> Array:
+    """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, one proposal at a time."""
 
     def add(slot: Array, total: Array) -> Array:
         return jnp.logaddexp(total, _log(archive.counts[slot], total.dtype) + density(slot))
@@ -182,14 +235,6 @@ def _mixture_of(family: Family, archive: Archive, block: Array) -> Array:
 
     nothing = jnp.full_like(archive.own[0], -jnp.inf)
     return jax.lax.fori_loop(0, archive.counts.size, if_drawn, nothing)
-
-
-def _density_of_block(family: Family, archive: Archive, block: Array) -> Callable[[Array], Array]:
-    """`density(slot)`: log-densities `[N]` of one block's samples under one proposal, relative."""
-    samples = _rows(archive.samples, block)
-    reference = _rows(archive.proposals, archive.reference[block])
-    per_sample = jax.vmap(family.log_ratio, (None, None, 0))
-    return lambda slot: per_sample(_rows(archive.proposals, slot), reference, samples)
 
 
 def _fold(

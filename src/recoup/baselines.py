@@ -25,7 +25,7 @@ def none(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
 
 def mean(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
     """The weighted mean return, sum w R / sum w, a scalar."""
-    return _ratio(jnp.sum(weights * returns), jnp.sum(weights))
+    return scores.centre
 
 
 def optimal(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:

@@ -72,7 +72,7 @@ def check_shape(what: str, array: Any, letters: str, shape: tuple[int, ...]) -> 
 
 def check_finite(what: str, array: Any) -> None:
     """Raises unless every entry of `array` is finite; what is being traced passes."""
-    if is_traced(array) or np.isfinite(np.asarray(array)).all():
+    if is_traced(array) or _all_finite(np.asarray(array)):
         return
     first = np.argwhere(~np.isfinite(np.asarray(array)))[0].tolist()
     value = np.asarray(array)[tuple(first)]
@@ -95,6 +95,12 @@ def check_vector(what: str, value: Any, dim: int) -> None:
     if np.shape(value) not in ((), (dim,)):
         got = list(np.shape(value))
         raise InputError(f"{what} must be a number or have shape [D] = [{dim}], got {got}.")
+
+
+def _all_finite(array: np.ndarray) -> bool:
+    if array.dtype.kind == "f" and np.isfinite(np.vdot(array, array)):  # fast, allocates nothing
+        return True
+    return bool(np.isfinite(array).all())
 
 
 def _as_float(what: str, value: Any) -> float:

@@ -1,7 +1,7 @@
 """Sums of scores over the samples, and the gradient that they make.
 
-Scores are `[B, N, D]` arrays nobody wants in memory: every sum runs block by block, and a block's
-scores live only as long as its share of the sum.
+Scores are `[B, N, D]` arrays that nobody wants in memory: every sum runs chunk by chunk, and a
+chunk's scores live only as long as its share of the sum.
 """
 
 from collections.abc import Callable
@@ -11,29 +11,36 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.chunks import scan_samples
+
 
 class Scores(NamedTuple):
-    """What baselines and gradients need of the scores s_n; `total(c)` is sum_n c_n s_n."""
+    """What baselines and gradients need of the scores s_n, from one pass over the samples."""
 
     norms: Array  # [B, N] ||s_n||^2 over all of rho
-    total: Callable[[Array], Any]  # c [B, N] -> pytree of rho
-    squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2 per coordinate
+    centre: Array  # m = sum w R / sum w, about which returns are taken: no large sums cancel
+    centred: Any  # pytree of rho: sum_n w_n (R_n - m) s_n
+    weighted: Any  # pytree of rho: sum_n w_n s_n
+    total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n, a pass of its own
+    squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2, likewise
 
 
-def scores_of(score: Callable[[Any], Any], samples: Any) -> Scores:
+def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights: Array) -> Scores:
     """The sums over `samples [B, N]` of a family's `score` at one rho."""
+    mass = jnp.sum(weights)
+    centre = jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0)
+    (centred, weighted), norms = _sweep(score, samples, (weights * (returns - centre), weights))
 
-    def summed(function: Callable[[Any], Any], c: Array) -> Any:
-        def block(part: tuple[Array, Any]) -> Any:
-            values = jax.vmap(lambda sample: function(score(sample)))(part[1])
-            return jax.tree.map(lambda s: jnp.tensordot(part[0], s, 1), values)
-
-        return jax.tree.map(lambda s: jnp.sum(s, 0), jax.lax.map(block, (c, samples)))
+    def squared(sample: Any) -> Any:
+        return jax.tree.map(jnp.square, score(sample))
 
     return Scores(
-        norms=jax.vmap(jax.vmap(lambda sample: _squared_norm(score(sample))))(samples),
-        total=lambda c: summed(lambda s: s, c),
-        squares=lambda c: summed(lambda s: jax.tree.map(jnp.square, s), c),
+        norms=norms,
+        centre=centre,
+        centred=centred,
+        weighted=weighted,
+        total=lambda c: _sweep(score, samples, (c,))[0][0],
+        squares=lambda c: _sweep(squared, samples, (c,))[0][0],
     )
 
 
@@ -44,11 +51,38 @@ def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Arr
     b = 0. `b` is a scalar, one number a sample `[B, N]`, or a pytree of rho: one a coordinate.
     """
     n = jnp.maximum(n, 1)
-    if isinstance(b, Array):
+    if isinstance(b, Array) and b.ndim:
         return jax.tree.map(lambda g: g / n, scores.total(weights * (returns - b)))
-    raw, shift = scores.total(weights * returns), scores.total(weights)
-    return jax.tree.map(lambda g, b_i, c: (g - b_i * c) / n, raw, b, shift)
+    each = jax.tree.map(lambda _: b, scores.weighted) if isinstance(b, Array) else b
+    return jax.tree.map(
+        lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n,
+        scores.centred,
+        scores.weighted,
+        each,
+    )
 
 
-def _squared_norm(tree: Any) -> Array:
-    return jax.tree.reduce(jnp.add, jax.tree.map(lambda x: jnp.sum(x**2), tree))
+def _sweep(
+    function: Callable[[Any], Any], samples: Any, coefficients: tuple[Array, ...]
+) -> tuple[tuple[Any, ...], Array]:
+    """sum_n c_n f_n for each c, and ||f_n||^2, in one pass; samples, c and norms `[B, N]`."""
+    like = jax.eval_shape(function, jax.tree.map(lambda x: x[0, 0], samples))
+    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
+
+    def chunk(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
+        values = jax.vmap(function)(part[1])
+        totals = tuple(_add(total, c, values) for total, c in zip(totals, part[0], strict=True))
+        return totals, jax.tree.reduce(jnp.add, jax.tree.map(_sum_squares, values))
+
+    def block(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
+        return scan_samples(chunk, totals, part)
+
+    return jax.lax.scan(block, (zero,) * len(coefficients), (coefficients, samples))
+
+
+def _add(total: Any, c: Array, values: Any) -> Any:
+    return jax.tree.map(lambda t, v: t + jnp.tensordot(c, v, 1), total, values)
+
+
+def _sum_squares(values: Array) -> Array:
+    return jnp.sum(values**2, axis=tuple(range(1, values.ndim)))

@@ -1,9 +1,10 @@
 """The estimator: densities -> weights -> scores -> baseline -> gradient, as a function of rho.
 
-The one place that knows every stage; it holds no equation but the objective and its error.
+The one place that knows every stage; of equations it holds only the objective and its error.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -46,9 +47,10 @@ def estimator(
         returns, valid = archive.returns, archive.valid
         n = jnp.sum(valid, dtype=returns.dtype)
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
-        scores = scores_of(lambda sample: family.score(rho, sample), archive.samples)
+        score = partial(family.score, rho)
+        scores = scores_of(score, archive.samples, returns, weights)
         b = baseline(returns, weights, valid, scores)
-        objective = jnp.sum(weights * returns) / jnp.maximum(n, 1)
+        objective = expected_return(returns, weights, n)
         residuals = weights * (returns - objective) if normalised else weights * returns - objective
         residuals = _by_draw(family, jnp.where(valid, residuals, 0.0))
         draws = jnp.sum(_by_draw(family, valid) > 0, dtype=returns.dtype)
@@ -64,6 +66,14 @@ def estimator(
         )
 
     return estimate
+
+
+def expected_return(returns: Array, weights: Array, n: Array) -> Array:
+    """The estimated expected return of the search distribution, a scalar.
+
+    Implements: zhao2013 S2.2 J(rho), by the importance-weighted average (1/N') sum w R.
+    """
+    return jnp.sum(weights * returns) / jnp.maximum(n, 1)
 
 
 def standard_error(residuals: Array, draws: Array, n: Array) -> Array:

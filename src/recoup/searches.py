@@ -21,7 +21,7 @@ from recoup.checks import (
     is_traced,
 )
 from recoup.composition import estimator_of, update_of
-from recoup.estimators import Estimator
+from recoup.estimators import Estimate, Estimator
 from recoup.families import Family, Rho, diagonal_gaussian, kl_divergence
 from recoup.methods import Method, method_row
 
@@ -157,12 +157,24 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
         number of the proposal that drew each theta, `state.moves` when it was asked for (default:
         the newest). Under mirrored sampling a pair is told side by side, as it was asked.
         """
-        theta, returns = jnp.asarray(theta), jnp.asarray(returns)
         _check_told(shape, state, theta, returns, proposal)
-        return compiled_tell(key, state, theta, returns, proposal)
+        arrays = (
+            x if x is None or isinstance(x, Array) else jnp.asarray(x)
+            for x in (theta, returns, proposal)
+        )
+        return compiled_tell(key, state, *arrays)
+
+    def estimate(rho: Rho, archive: Archive) -> Estimate:
+        """What the samples of `state.archive` say about any rho."""
+        if shape.blocks == 1:
+            raise InputError(
+                f"{row.name} keeps no samples between moves, so there is nothing to estimate from: "
+                "use a method that reuses, or `recoup.estimate`."
+            )
+        return estimator_of(row, family)(rho, archive)
 
     capacity = shape.blocks * shape.batch
-    return Search(init, ask, tell, estimator_of(row, family), row, shape.dim, shape.batch, capacity)
+    return Search(init, ask, tell, estimate, row, shape.dim, shape.batch, capacity)
 
 
 def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any) -> SearchState:
@@ -178,6 +190,8 @@ def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any)
     archive = archives.empty(
         rho, rho.eta, blocks=shape.blocks, batch=shape.batch, proposals=shape.proposals, keep=keep
     )
+    if shape.blocks == 1:
+        archive = archives.forget_batches(archive)
     moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
     return SearchState(rho, archive, update_of(row).init(rho), moves, dropped)
 
@@ -192,7 +206,7 @@ def _tell(
     returns: Array,
     proposal: Array | None,
 ) -> tuple[SearchState, SearchInfo]:
-    finite = jnp.isfinite(returns) & jnp.all(jnp.isfinite(theta), axis=-1)
+    finite = jnp.isfinite(returns)
     newest = state.moves % shape.proposals
     stale, drawn_by = jnp.zeros_like(finite), None
     if proposal is not None:
@@ -200,10 +214,11 @@ def _tell(
         stale, drawn_by = (lag < 0) | (lag > shape.late), (newest - lag) % shape.proposals
     valid = finite & ~stale
     block = state.moves % shape.blocks
-    samples = jnp.where(finite[:, None], theta, 0.0).astype(state.rho.eta.dtype)
-    archive = archives.add_batch(
-        family, state.archive, block, newest, samples, returns, valid, drawn_by
-    )
+    samples = theta.astype(state.rho.eta.dtype)
+    archive = state.archive
+    if shape.blocks == 1:
+        archive = archives.make_room(archive, samples)
+    archive = archives.add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
     estimate = estimator_of(row, family)
     rho, memory, at_rho = update_of(row).step(
         lambda rho: estimate(rho, archive), state.rho, state.update
@@ -225,6 +240,8 @@ def _tell(
         kl=kl_divergence(rho, state.rho),
     )
     archive = archives.add_proposal(archive, moves % shape.proposals, rho)
+    if shape.blocks == 1:
+        archive = archives.forget_batches(archive)
     return SearchState(rho, archive, memory, moves, dropped), info
 
 

@@ -238,7 +238,7 @@ def _run(
             info, returns = None, None
             if i > 0:
                 state, info, returns = iterate(jax.random.fold_in(key_run, i), state)
-            tested = _measured(test(jax.random.fold_in(key_test, i), state.rho))
+            tested = measured(test(jax.random.fold_in(key_test, i), state.rho))
             history.append(_step(plan, i, state.rho, tested, info, returns))
             show(history[-1])
             if directory is not None:
@@ -250,8 +250,8 @@ def _run(
             mean=np.asarray(state.mean),
             std=np.asarray(state.std),
             history=history,
-            return_search=_measured(test(keys[0], state.rho)),
-            return_mean_policy=_measured(test(keys[1], at_mean)),
+            return_search=measured(test(keys[0], state.rho)),
+            return_mean_policy=measured(test(keys[1], at_mean)),
             wall_s=time.perf_counter() - started,
             out=None if directory is None else directory.path,
             task=problem,
@@ -298,7 +298,12 @@ def _test(problem: Task, episodes: int) -> Callable[[Array, Rho], Array]:
     return test
 
 
-def _measured(returns: Any) -> Measured:
+def measured(returns: Any) -> Measured:
+    """Mean and standard error of the returns of fresh episodes.
+
+    Implements: zhao2013 S2.1 J(theta) at one policy and zhao2013 S2.2 J(rho) at many, by Monte
+    Carlo.
+    """
     returns = np.asarray(returns)
     return Measured(
         float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(returns.size)), returns.size

@@ -41,7 +41,10 @@ def normalised_ascent(epsilon: float, tau_floor: float) -> Update:
 
 
 def ascend(transformation: optax.GradientTransformation, tau_floor: float) -> Update:
-    """Any optax transformation; it descends, so it is given the negated gradient."""
+    """Any optax transformation; it descends, so it is given the negated gradient.
+
+    Implements: zhao2013 S2.2 rho <- rho + epsilon grad J(rho), as `optax.sgd(epsilon)`.
+    """
 
     def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
         at_rho = estimate(rho)

@@ -24,9 +24,10 @@ CASE = Case(
 def as_samples():
     """The quadrature as one block of samples: weights sqrt(mass) w make sums expectations."""
     rho = Rho(*map(jnp.asarray, CASE.target))
-    scores = scores_of(lambda x: score(rho, x), jnp.asarray(CASE.theta)[None])
     weights = jnp.asarray(np.sqrt(CASE.mass) * CASE.w)[None]
-    return jnp.asarray(CASE.returns)[None], weights, jnp.ones_like(weights, bool), scores
+    returns = jnp.asarray(CASE.returns)[None]
+    scores = scores_of(lambda x: score(rho, x), jnp.asarray(CASE.theta)[None], returns, weights)
+    return returns, weights, jnp.ones_like(weights, bool), scores
 
 
 @pytest.mark.parametrize("b", [-1.0, 0.0, 0.7, 9.0])
@@ -55,6 +56,14 @@ def test_the_per_coordinate_baseline_is_optimal_for_each_coordinate():
 
             at = float(getattr(b, block)[i])
             assert all(variance(at + d) > variance(at) for d in (-1, -1e-3, 1e-3, 1))
+
+
+def test_total_variance_is_the_trace_of_the_covariance():
+    vectors = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 2.0, 5.0] + 7
+    want = np.trace(np.cov(vectors.T, ddof=0))
+    assert theory.total_variance(vectors) == pytest.approx(want, rel=1e-12)
+    terms = (CASE.w * CASE.returns)[:, None] * CASE.scores("joint")
+    assert theory.total_variance(terms, CASE.mass) / 13 == pytest.approx(CASE.variance("joint"))
 
 
 def test_subtracting_any_constant_leaves_the_expected_gradient():

@@ -41,7 +41,8 @@ def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:
 def rollout(model: Model, horizon: int, discount: float) -> Callable[[Array, Array], Array]:
     """`rollout(key, theta) -> return` of one episode under the policy a = theta^T phi(s).
 
-    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}).
+    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}), h drawn from
+    p(h | theta) = p(s_1) prod_t p(s_{t+1} | s_t, a_t) p(a_t | s_t, theta).
     """
 
     def run(key: Array, theta: Array) -> Array:

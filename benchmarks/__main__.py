@@ -1,0 +1,25 @@
+"""`make bench`: every figure beside its target, all ratios within this one run."""
+
+import datetime
+import os
+import platform
+
+import jax
+
+from benchmarks import ask_tell, many_runs, precision, reuse, start_up
+
+
+def processor():
+    """The processor's name, where the system tells it."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, jax {jax.__version__}\n")
+for benchmark in (start_up, precision, ask_tell, reuse, many_runs):
+    benchmark.main()
+    print(flush=True)

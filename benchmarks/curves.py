@@ -1,0 +1,96 @@
+"""Learning curves of every method on a task, many runs at once: docs/TASK.png and its figures.
+
+python -m benchmarks.curves mountain-car mountain-car-weak
+"""
+
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.figure import Figure
+
+import recoup
+from recoup.methods import METHODS
+from recoup.tasks import make_task, task_row
+
+RUNS, ITERATIONS, TESTS = 100, 30, 100
+DOCS = Path(__file__).parent.parent / "docs"
+COLOURS = {"pgpe": "0.65", "niw": "#b07aa1", "iw": "#0b6e99", "tiw": "#59a14f", "mis": "#c4622d"}
+
+
+def learn(task_name, method):
+    """`run(keys)`: expected returns `[runs, iterations + 1]` of the search distribution."""
+    row, task = task_row(task_name), make_task(task_name)
+    search = recoup.search(
+        method,
+        dim=task.dim,
+        batch=row.batch,
+        capacity=ITERATIONS * row.batch,
+        table=False,
+        epsilon=row.epsilon,
+    )
+
+    def test(key, state):
+        draw, roll = jax.random.split(key)
+        theta = state.mean + state.std * jax.random.normal(draw, (TESTS, task.dim))
+        return jnp.mean(jax.vmap(task.rollout)(jax.random.split(roll, TESTS), theta))
+
+    def move(state, key):
+        ask, roll, tell, tests = jax.random.split(key, 4)
+        theta, state = search.ask(ask, state)
+        returns = jax.vmap(task.rollout)(jax.random.split(roll, row.batch), theta)
+        state, _ = search.tell(tell, state, theta, returns)
+        return state, test(tests, state)
+
+    def run(key):
+        start, first, loop = jax.random.split(key, 3)
+        state = search.init(start)
+        before = test(first, state)
+        _, after = jax.lax.scan(move, state, jax.random.split(loop, ITERATIONS))
+        return jnp.concatenate([before[None], after])
+
+    return jax.jit(jax.vmap(run))
+
+
+def draw(task_name, curves):
+    row = task_row(task_name)
+    figure = Figure(figsize=(7.5, 4.4), layout="constrained")
+    axes = figure.subplots()
+    episodes = np.arange(ITERATIONS + 1) * row.batch
+    for method, values in curves.items():
+        mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
+        colour = COLOURS[method.split("-")[0]]
+        dashed = "-" if method.endswith("-ob") else (0, (4, 2))
+        axes.fill_between(episodes, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
+        axes.plot(episodes, mean, color=colour, ls=dashed, lw=1.8, label=method)
+    axes.set(xlabel="episodes", ylabel="expected return")
+    axes.set_title(
+        f"{task_name}: {RUNS} runs a method, ± 1 standard error", loc="left", fontsize=11
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, lw=0.6)
+    axes.margins(x=0.01)
+    figure.legend(loc="outside right center", frameon=False, fontsize=9)
+    figure.savefig(DOCS / f"{task_name}.png", dpi=130)
+
+
+def main(names):
+    for name in names:
+        print(f"\n{name}: expected return of the search distribution, {RUNS} runs, ± 1 s.e.\n")
+        print(
+            "| method | start | 100 episodes | 200 episodes | 300 episodes |\n|---|---|---|---|---|"
+        )
+        curves = {}
+        for method in METHODS:
+            values = np.asarray(learn(name, method)(jax.random.split(jax.random.key(0), RUNS)))
+            curves[method] = values
+            errors = values.std(0, ddof=1) / np.sqrt(RUNS)
+            cells = [f"{values[:, i].mean():.2f} ± {errors[i]:.2f}" for i in (0, 10, 20, 30)]
+            print(f"| `{method}` | {' | '.join(cells)} |", flush=True)
+        draw(name, curves)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["mountain-car"])

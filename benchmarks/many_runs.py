@@ -1,0 +1,46 @@
+"""The toy learning run, 10,000 runs x 20 iterations x 10 episodes, under one vmap."""
+
+import time
+
+import jax
+
+import recoup
+from recoup.methods import METHODS
+from recoup.tasks import make_task
+
+RUNS, ITERATIONS, BATCH = 10_000, 20, 10
+
+
+def learn(name):
+    """A whole run as a function of its key: the final mean and standard deviation."""
+    task = make_task("toy")
+    search = recoup.search(name, dim=1, batch=BATCH, capacity=ITERATIONS * BATCH, table=False)
+
+    def move(state, key):
+        ask, roll, tell = jax.random.split(key, 3)
+        theta, state = search.ask(ask, state)
+        returns = jax.vmap(task.rollout)(jax.random.split(roll, BATCH), theta)
+        return search.tell(tell, state, theta, returns)[0], None
+
+    def run(key):
+        start, loop = jax.random.split(key)
+        state, _ = jax.lax.scan(move, search.init(start), jax.random.split(loop, ITERATIONS))
+        return state.mean[0], state.std[0]
+
+    return jax.jit(jax.vmap(run))
+
+
+def main():
+    print(f"{RUNS} toy runs x {ITERATIONS} iterations x {BATCH} episodes under one vmap, float32:")
+    keys = jax.random.split(jax.random.key(0), RUNS)
+    for name in METHODS:
+        compiled = learn(name).lower(keys).compile()
+        start = time.perf_counter()
+        mean, _ = jax.block_until_ready(compiled(keys))
+        spent = time.perf_counter() - start
+        assert bool(jax.numpy.isfinite(mean).all())
+        print(f"  {name:<12} {spent:5.1f} s (target: at most 30 s on two cores)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
