@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recoup.diagnostics import pareto_k as pareto_k
     from recoup.estimation import estimate as estimate
+    from recoup.evosax import EvosaxStrategy as EvosaxStrategy
     from recoup.searches import search as search
     from recoup.training import Run as Run
     from recoup.training import train as train
@@ -15,6 +16,7 @@ from recoup.tasks import register_envs
 __version__ = "0.1.0"
 
 _HOMES = {
+    "EvosaxStrategy": "recoup.evosax",
     "Run": "recoup.training",
     "estimate": "recoup.estimation",
     "pareto_k": "recoup.diagnostics",
