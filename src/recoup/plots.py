@@ -1,23 +1,21 @@
 """Pictures, drawn without a display and without touching matplotlib's global state."""
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from recoup.training import Run
+from recoup.records import Curve, Measured, Step
 
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 
 
-def learning_curve(run: "Run") -> Figure:
+def learning_curve(title: str, curve: Curve, final: Measured, moves: list[Step]) -> Figure:
     """Expected return over episodes with its standard error; below it, what reuse is worth."""
     figure = Figure(figsize=(7, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
-    _returns(above, run)
-    _reuse(below, run)
+    above.set_title(title, loc="left", color=INK, fontsize=11)
+    _returns(above, curve, final)
+    _reuse(below, moves)
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25, linewidth=0.6)
@@ -26,8 +24,7 @@ def learning_curve(run: "Run") -> Figure:
     return figure
 
 
-def _returns(axes: Axes, run: "Run") -> None:
-    curve, plan = run.curve, run.plan
+def _returns(axes: Axes, curve: Curve, final: Measured) -> None:
     axes.fill_between(
         curve.episodes,
         curve.mean - curve.stderr,
@@ -38,7 +35,6 @@ def _returns(axes: Axes, run: "Run") -> None:
         label="± 1 standard error",
     )
     axes.plot(curve.episodes, curve.mean, color=ACCENT, linewidth=1.8, label="search distribution")
-    final = run.return_mean_policy
     axes.errorbar(
         curve.episodes[-1],
         final.mean,
@@ -52,17 +48,10 @@ def _returns(axes: Axes, run: "Run") -> None:
         label=f"mean policy: {final.mean:.2f}",
     )
     axes.set_ylabel("expected return")
-    axes.set_title(
-        f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}",
-        loc="left",
-        color=INK,
-        fontsize=11,
-    )
     axes.legend(frameon=False, fontsize=9, loc="best")
 
 
-def _reuse(axes: Axes, run: "Run") -> None:
-    moves = run.history[1:]
+def _reuse(axes: Axes, moves: list[Step]) -> None:
     episodes = np.array([step.episodes for step in moves])
     axes.plot(episodes, _column(moves, "samples"), color="0.6", linewidth=1.2, label="samples kept")
     axes.plot(
@@ -77,5 +66,5 @@ def _reuse(axes: Axes, run: "Run") -> None:
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
-def _column(steps: list[Any], name: str) -> np.ndarray:
+def _column(steps: list[Step], name: str) -> np.ndarray:
     return np.array([getattr(step, name) for step in steps], float)

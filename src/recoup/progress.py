@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from recoup.training import Plan, Step
+from recoup.records import Plan, Step
 
 
 @contextmanager
-def live(plan: "Plan", console: Console | None = None) -> Iterator[Callable[["Step"], None]]:
+def live(plan: Plan, console: Console | None = None) -> Iterator[Callable[[Step], None]]:
     """A function that shows each `Step` it is given, while the context lasts."""
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -24,13 +22,13 @@ def live(plan: "Plan", console: Console | None = None) -> Iterator[Callable[["St
     with Progress(*columns, console=console or Console(stderr=True)) as bar:
         row = bar.add_task(plan.task, total=plan.iterations, health="compiling ...")
 
-        def show(step: "Step") -> None:
+        def show(step: Step) -> None:
             bar.update(row, completed=step.iteration, health=_health(step))
 
         yield show
 
 
-def _health(step: "Step") -> str:
+def _health(step: Step) -> str:
     text = f"return [cyan]{step.return_search:8.2f}[/] ±{step.return_search_stderr:.2f}"
     if step.ess is None:
         return text

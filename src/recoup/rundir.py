@@ -7,25 +7,23 @@ import sys
 from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recoup.checks import InputError
-
-if TYPE_CHECKING:
-    from recoup.training import Plan, Run, Step
+from recoup.records import Plan, Step
 
 CONFIG, HISTORY, CURVE = "config.json", "history.csv", "curve.png"
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
 class RunDirectory:
-    """Where a run is written as it goes: settings, then a row an iteration, then the curve."""
+    """Where a run is written as it goes: its settings first, then a row an iteration."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path, plan: "Plan") -> "RunDirectory":
+    def create(cls, path: Path, plan: Plan) -> "RunDirectory":
         """A new directory with the run's settings in it; an existing one is refused."""
         if path.exists():
             raise InputError(
@@ -35,7 +33,7 @@ class RunDirectory:
         (path / CONFIG).write_text(json.dumps(_config(plan), indent=2) + "\n")
         return cls(path)
 
-    def add(self, step: "Step") -> None:
+    def add(self, step: Step) -> None:
         """One more row of the history, on disk when this returns."""
         with (self.path / HISTORY).open("a", newline="") as file:
             writer = csv.writer(file)
@@ -43,12 +41,8 @@ class RunDirectory:
                 writer.writerow(field.name for field in fields(step))
             writer.writerow("" if value is None else value for value in vars(step).values())
 
-    def finish(self, run: "Run") -> None:
-        """The learning curve of the finished run."""
-        run.plot(self.path / CURVE)
 
-
-def _config(plan: "Plan") -> dict[str, Any]:
+def _config(plan: Plan) -> dict[str, Any]:
     settings = {**asdict(plan), "settings": _plain(vars(plan.settings))}
     return {
         **settings,

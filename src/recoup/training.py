@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,66 +14,13 @@ from jax import Array
 from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
 from recoup.diagnostics import pareto_k
 from recoup.families import Rho
-from recoup.methods import DEFAULT_METHOD, SETTINGS, Method, method_row
-from recoup.rundir import RunDirectory
+from recoup.methods import DEFAULT_METHOD, SETTINGS, method_row
+from recoup.records import Curve, Measured, Plan, Step
+from recoup.rundir import CURVE, RunDirectory
 from recoup.searches import Search, SearchInfo, SearchState, search
 from recoup.tasks import Task, make_task, task_row
 
 DEFAULT_ITERATIONS = 30
-
-
-class Measured(NamedTuple):
-    """A mean over fresh episodes, with its standard error."""
-
-    mean: float
-    stderr: float
-    episodes: int
-
-
-class Curve(NamedTuple):
-    """Expected return of the search distribution on fresh episodes, by rollouts spent."""
-
-    episodes: np.ndarray
-    mean: np.ndarray
-    stderr: np.ndarray
-
-
-@dataclass(frozen=True)
-class Step:
-    """One row of a run's history: the distribution after `iteration` moves, and the last move."""
-
-    iteration: int
-    episodes: int
-    return_search: float  # on fresh test episodes
-    return_search_stderr: float
-    std_min: float
-    std_max: float
-    batch_return: float | None = None  # mean of the rollouts the move was made of
-    failed: int | None = None
-    objective: float | None = None  # the archive's own estimate, before the move
-    objective_stderr: float | None = None
-    samples: int | None = None
-    ess: float | None = None
-    max_weight: float | None = None
-    pareto_k: float | None = None
-    kl: float | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything a run is determined by, resolved."""
-
-    task: str
-    method: str
-    seed: int
-    iterations: int
-    batch: int
-    horizon: int
-    discount: float
-    mean: Any  # None: drawn from N(0, I)
-    std: Any
-    test_episodes: int
-    settings: Method
 
 
 @dataclass(frozen=True)
@@ -107,7 +54,9 @@ class Run:
         """The learning curve as a matplotlib figure, saved to `path` if one is given."""
         from recoup.plots import learning_curve
 
-        figure = learning_curve(self)
+        plan = self.plan
+        title = f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}"
+        figure = learning_curve(title, self.curve, self.return_mean_policy, self.history[1:])
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
@@ -257,7 +206,7 @@ def _run(
             task=problem,
         )
     if directory is not None:
-        directory.finish(run)
+        run.plot(directory.path / CURVE)
     return run
 
 
