@@ -110,8 +110,8 @@ def test_counts_are_ragged_and_hold_valid_samples_only():
 
 def test_returns_that_failed_never_enter_the_archive():
     archive = fill(6, blocks=6, proposals=10, keep="own")
-    assert np.isfinite(archive.returns).all()
-    assert (np.asarray(archive.returns)[~np.asarray(archive.valid)] == 0).all()
+    assert np.isfinite(archive.batches.returns).all()
+    assert (np.asarray(archive.batches.returns)[~np.asarray(archive.batches.valid)] == 0).all()
 
 
 class Counter:

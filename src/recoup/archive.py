@@ -23,22 +23,25 @@ from recoup.chunks import map_samples
 from recoup.families import Family, LogDensities
 
 
+class Batches(NamedTuple):
+    """Batches as they were told: every array has leading axes `[B, N]`, but for `reference [B]`."""
+
+    samples: Any  # pytree of samples
+    returns: Array  # zero where not valid
+    valid: Array
+    proposal: Array  # slot of the proposal that drew each sample
+    own: Array  # log p(sample | own proposal), relative
+    reference: Array  # slot of the block's reference proposal
+
+
 class Archive(NamedTuple):
-    """Samples `[B, N]`, their proposals `[P]`, and log-densities relative to block references."""
+    """Batches, the proposals `[P]` that drew them, and log-densities relative to references."""
 
     proposals: Any  # pytree of rho, leading axis [P]
     counts: Array  # [P] valid samples that each proposal drew
-    samples: Any  # pytree of samples, leading axes [B, N]
-    returns: Array  # [B, N], zero where not valid
-    proposal: Array  # [B, N] slot of the proposal that drew each sample
-    valid: Array  # [B, N]
-    reference: Array  # [B] slot of each block's reference proposal
-    own: Array  # [B, N] log p(sample | own proposal), relative
+    batches: Batches | None  # None between the moves of a method that keeps nothing
     table: Array | None  # [P, B, N] log p(sample | proposal), relative
     mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
-
-
-_OF_BLOCKS = ("samples", "returns", "proposal", "valid", "reference", "own")
 
 
 def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
@@ -50,32 +53,21 @@ def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, kee
     """
     dtype = jax.tree.leaves(rho)[0].dtype
     shape = (blocks, batch)
+    batches = Batches(
+        samples=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), sample),
+        returns=jnp.zeros(shape, dtype),
+        valid=jnp.zeros(shape, bool),
+        proposal=jnp.zeros(shape, jnp.int32),
+        own=jnp.zeros(shape, dtype),
+        reference=jnp.zeros(blocks, jnp.int32),
+    )
     return Archive(
         proposals=jax.tree.map(lambda x: jnp.broadcast_to(x, (proposals, *x.shape)), rho),
         counts=jnp.zeros(proposals, jnp.int32),
-        samples=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), sample),
-        returns=jnp.zeros(shape, dtype),
-        proposal=jnp.zeros(shape, jnp.int32),
-        valid=jnp.zeros(shape, bool),
-        reference=jnp.zeros(blocks, jnp.int32),
-        own=jnp.zeros(shape, dtype),
+        batches=batches if blocks > 1 else None,
         table=jnp.zeros((proposals, *shape), dtype) if keep == "table" else None,
         mixture=jnp.zeros(shape, dtype) if keep == "running" else None,
     )
-
-
-def forget_batches(archive: Archive) -> Archive:
-    """The archive without its blocks, for a method that keeps nothing between moves."""
-    nothing: dict[str, Any] = dict.fromkeys(_OF_BLOCKS)
-    return archive._replace(**nothing)
-
-
-def make_room(archive: Archive, samples: Any) -> Archive:
-    """The archive with one block for the batch `samples [N]`, after its blocks were forgotten."""
-    n = jax.tree.leaves(samples)[0].shape[0]
-    rho = _rows(archive.proposals, 0)
-    fresh = empty(rho, _rows(samples, 0), blocks=1, batch=n, proposals=1, keep="own")
-    return archive._replace(**{name: getattr(fresh, name) for name in _OF_BLOCKS})
 
 
 def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
@@ -101,56 +93,47 @@ def add_batch(
     computed: O((N' + N L) D) for a batch of one proposal, O((K N' + N L) D) for one that holds late
     results of K. Samples that are not `valid` are masked and take part in nothing.
     """
-    slots = jnp.full(returns.shape, newest) if drawn_by is None else drawn_by
-    reference = _rows(archive.proposals, newest)
-    own = (
-        jnp.zeros_like(archive.own[0])
-        if drawn_by is None
-        else jax.vmap(family.log_ratio, (0, None, 0))(
-            _rows(archive.proposals, slots), reference, samples
-        )
+    batch = Batches(
+        samples=samples,
+        returns=jnp.where(valid, returns, 0),
+        valid=valid,
+        proposal=jnp.full(returns.shape, newest) if drawn_by is None else drawn_by,
+        own=_own_density(family, archive.proposals, newest, samples, returns, drawn_by),
+        reference=newest,
     )
     before = _counts_without(archive, block)
     archive = archive._replace(
         counts=_counts_with(before, newest, valid, drawn_by),
-        samples=jax.tree.map(partial(_put, block), archive.samples, samples),
-        returns=_put(block, archive.returns, jnp.where(valid, returns, 0)),
-        proposal=_put(block, archive.proposal, slots),
-        valid=_put(block, archive.valid, valid),
-        reference=_put(block, archive.reference, newest),
-        own=_put(block, archive.own, own),
+        batches=_put_batch(archive.batches, block, batch),
     )
     if archive.table is None and archive.mixture is None:
         return archive
-    density = _density_of_batch(family, archive.proposals, reference, samples)
-    drew = newest[None] if drawn_by is None else _distinct(slots, valid, archive.counts.size)
-    if archive.table is not None:
-        table = archive.table.at[:, block].set(_columns(archive, density))
-        return archive._replace(table=_fold(family, archive, drew, table, _set_row))
-    add_row = partial(_add_row, archive.counts - before)
-    mixture = _fold(family, archive, drew, archive.mixture, add_row)
-    return archive._replace(mixture=mixture.at[block].set(_mixture_of(archive, density)))
+    drew = newest[None] if drawn_by is None else _distinct(drawn_by, valid, before.size)
+    return _keep_up(family, archive, block, batch, before, drew)
 
 
 def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
     """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference."""
+    assert archive.batches is not None
 
     def of_block(block: tuple[Any, Any]) -> Array:
         reference, samples = block
         return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
 
-    references = _rows(archive.proposals, archive.reference)
-    return jax.lax.map(of_block, (references, archive.samples))
+    references = _rows(archive.proposals, archive.batches.reference)
+    return jax.lax.map(of_block, (references, archive.batches.samples))
 
 
 def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
     """The densities that the weights of `rho` need, on the samples of `archive`."""
+    assert archive.batches is not None
     mixture = archive.mixture
     if archive.table is not None:
         mixture = logsumexp(archive.table, axis=0, b=archive.counts[:, None, None])
     if mixture is not None:
         mixture = mixture - _log(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
-    return LogDensities(relative_log_density(family, rho, archive), archive.own, mixture)
+    target = relative_log_density(family, rho, archive)
+    return LogDensities(target, archive.batches.own, mixture)
 
 
 def from_samples(
@@ -177,12 +160,27 @@ def from_samples(
     return add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
 
 
+def _own_density(
+    family: Family,
+    proposals: Any,
+    newest: Array,
+    samples: Any,
+    returns: Array,
+    drawn_by: Array | None,
+) -> Array:
+    """log p(sample | own proposal) `[N]` relative to the newest: zero for what the newest drew."""
+    if drawn_by is None:
+        return jnp.zeros(returns.shape, jax.tree.leaves(proposals)[0].dtype)
+    reference = _rows(proposals, newest)
+    return jax.vmap(family.log_ratio, (0, None, 0))(_rows(proposals, drawn_by), reference, samples)
+
+
 def _counts_without(archive: Archive, block: Array) -> Array:
     """The counts once the samples of `block` have left."""
-    if archive.own.shape[0] == 1:
+    if archive.batches is None:
         return jnp.zeros_like(archive.counts)
-    leaving = archive.valid[block].astype(jnp.int32)
-    return archive.counts.at[archive.proposal[block]].add(-leaving)
+    leaving = archive.batches.valid[block].astype(jnp.int32)
+    return archive.counts.at[archive.batches.proposal[block]].add(-leaving)
 
 
 def _counts_with(counts: Array, newest: Array, valid: Array, drawn_by: Array | None) -> Array:
@@ -192,49 +190,61 @@ def _counts_with(counts: Array, newest: Array, valid: Array, drawn_by: Array | N
     return counts.at[drawn_by].add(valid.astype(jnp.int32))
 
 
-def _put(block: Array, kept: Array, x: Array) -> Array:
-    """`kept` with `x` in one block; the only block there is becomes `x` itself."""
-    x = x.astype(kept.dtype)
-    return x[None] if kept.shape[0] == 1 else kept.at[block].set(x)
+def _put_batch(batches: Batches | None, block: Array, batch: Batches) -> Batches:
+    """`batches` with `batch` in one block; where none are kept, `batch` alone."""
+    if batches is None:
+        return jax.tree.map(lambda x: x[None], batch)
+    return jax.tree.map(lambda kept, x: kept.at[block].set(x.astype(kept.dtype)), batches, batch)
+
+
+def _keep_up(
+    family: Family, archive: Archive, block: Array, batch: Batches, before: Array, drew: Array
+) -> Archive:
+    """The archive with the densities that a batch from the proposals `drew` has made new."""
+    density = _density_of_batch(family, archive.proposals, batch)
+    if archive.table is not None:
+        table = archive.table.at[:, block].set(_columns(archive.counts, density, batch.own))
+        return archive._replace(table=_fold(family, archive, drew, table, _set_row))
+    add_row = partial(_add_row, archive.counts - before)
+    mixture = _fold(family, archive, drew, archive.mixture, add_row)
+    fresh = _mixture_of(archive.counts, density, batch.own)
+    return archive._replace(mixture=mixture.at[block].set(fresh))
 
 
 def _rows(tree: Any, index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
 
 
-def _density_of_batch(
-    family: Family, proposals: Any, reference: Any, samples: Any
-) -> Callable[[Array], Array]:
+def _density_of_batch(family: Family, proposals: Any, batch: Batches) -> Callable[[Array], Array]:
     """`density(slot)`: log-densities `[N]` of one batch under one proposal, relative."""
+    reference = _rows(proposals, batch.reference)
 
     def density(slot: Array) -> Array:
         rho = _rows(proposals, slot)
-        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
+        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), batch.samples)
 
     return density
 
 
-def _columns(archive: Archive, density: Callable[[Array], Array]) -> Array:
+def _columns(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
     """Log-densities `[P, N]` of one batch under every proposal that has drawn any sample."""
-    none = jnp.zeros_like(archive.own[0])
 
     def column(slot: Array) -> Array:
-        return jax.lax.cond(archive.counts[slot] > 0, density, lambda _: none, slot)
+        return jax.lax.cond(counts[slot] > 0, density, lambda _: jnp.zeros_like(like), slot)
 
-    return jax.lax.map(column, jnp.arange(archive.counts.size))
+    return jax.lax.map(column, jnp.arange(counts.size))
 
 
-def _mixture_of(archive: Archive, density: Callable[[Array], Array]) -> Array:
+def _mixture_of(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
     """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, one proposal at a time."""
 
     def add(slot: Array, total: Array) -> Array:
-        return jnp.logaddexp(total, _log(archive.counts[slot], total.dtype) + density(slot))
+        return jnp.logaddexp(total, _log(counts[slot], total.dtype) + density(slot))
 
     def if_drawn(slot: Array, total: Array) -> Array:
-        return jax.lax.cond(archive.counts[slot] > 0, add, lambda _, kept: kept, slot, total)
+        return jax.lax.cond(counts[slot] > 0, add, lambda _, kept: kept, slot, total)
 
-    nothing = jnp.full_like(archive.own[0], -jnp.inf)
-    return jax.lax.fori_loop(0, archive.counts.size, if_drawn, nothing)
+    return jax.lax.fori_loop(0, counts.size, if_drawn, jnp.full_like(like, -jnp.inf))
 
 
 def _fold(
@@ -250,7 +260,7 @@ def _fold(
         row = relative_log_density(family, _rows(archive.proposals, drew[i]), archive)
         return put(densities, drew[i], row)
 
-    if archive.own.shape[0] == 1:  # the batch is all there is: its own columns say everything
+    if densities.shape[-2] == 1:  # the batch is all there is: its own columns say everything
         return densities
     if drew.size == 1:
         return fold(0, densities)

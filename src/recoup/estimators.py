@@ -44,11 +44,12 @@ def estimator(
     """`estimate(rho, archive)`; `normalised` says that the last shaper made the weights' mean 1."""
 
     def estimate(rho: Any, archive: Archive) -> Estimate:
-        returns, valid = archive.returns, archive.valid
+        assert archive.batches is not None
+        samples, returns, valid, *_ = archive.batches
         n = jnp.sum(valid, dtype=returns.dtype)
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
         score = partial(family.score, rho)
-        scores = scores_of(score, archive.samples, returns, weights)
+        scores = scores_of(score, samples, returns, weights)
         b = baseline(returns, weights, valid, scores)
         objective = expected_return(returns, weights, n)
         residuals = weights * (returns - objective) if normalised else weights * returns - objective

@@ -190,8 +190,6 @@ def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any)
     archive = archives.empty(
         rho, rho.eta, blocks=shape.blocks, batch=shape.batch, proposals=shape.proposals, keep=keep
     )
-    if shape.blocks == 1:
-        archive = archives.forget_batches(archive)
     moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
     return SearchState(rho, archive, update_of(row).init(rho), moves, dropped)
 
@@ -206,43 +204,55 @@ def _tell(
     returns: Array,
     proposal: Array | None,
 ) -> tuple[SearchState, SearchInfo]:
-    finite = jnp.isfinite(returns)
-    newest = state.moves % shape.proposals
-    stale, drawn_by = jnp.zeros_like(finite), None
-    if proposal is not None:
-        lag = state.moves - jnp.asarray(proposal, jnp.int32)
-        stale, drawn_by = (lag < 0) | (lag > shape.late), (newest - lag) % shape.proposals
-    valid = finite & ~stale
-    block = state.moves % shape.blocks
-    samples = theta.astype(state.rho.eta.dtype)
-    archive = state.archive
-    if shape.blocks == 1:
-        archive = archives.make_room(archive, samples)
-    archive = archives.add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
+    stale, drawn_by = _drawn_by(shape, state.moves, returns, proposal)
+    failed = ~jnp.isfinite(returns)
+    archive = archives.add_batch(
+        family,
+        state.archive,
+        block=state.moves % shape.blocks,
+        newest=state.moves % shape.proposals,
+        samples=theta.astype(state.rho.eta.dtype),
+        returns=returns,
+        valid=~failed & ~stale,
+        drawn_by=drawn_by,
+    )
     estimate = estimator_of(row, family)
     rho, memory, at_rho = update_of(row).step(
         lambda rho: estimate(rho, archive), state.rho, state.update
     )
     moves = state.moves + 1
-    overwritten = state.moves >= shape.blocks
-    dropped = state.dropped + (overwritten & shape.overflows)
-    info = SearchInfo(
-        at_rho.objective,
-        at_rho.objective_stderr,
-        at_rho.ess,
-        at_rho.max_weight,
-        at_rho.weights,
-        at_rho.baseline,
-        at_rho.samples,
-        failed=jnp.sum(~finite),
-        stale=jnp.sum(stale),
-        dropped=dropped,
-        kl=kl_divergence(rho, state.rho),
-    )
+    dropped = state.dropped + (shape.overflows & (moves > shape.blocks))
+    info = _info(at_rho, failed, stale, dropped, kl_divergence(rho, state.rho))
     archive = archives.add_proposal(archive, moves % shape.proposals, rho)
     if shape.blocks == 1:
-        archive = archives.forget_batches(archive)
+        archive = archive._replace(batches=None)
     return SearchState(rho, archive, memory, moves, dropped), info
+
+
+def _drawn_by(
+    shape: Shape, newest: Array, returns: Array, proposal: Array | None
+) -> tuple[Array, Array | None]:
+    """Which results are too late to be remembered `[N]`, and the slots of their proposals `[N]`."""
+    if proposal is None:
+        return jnp.zeros(returns.shape, bool), None
+    lag = newest - proposal
+    return (lag < 0) | (lag > shape.late), (proposal % shape.proposals).astype(jnp.int32)
+
+
+def _info(at_rho: Estimate, failed: Array, stale: Array, dropped: Array, kl: Array) -> SearchInfo:
+    return SearchInfo(
+        objective=at_rho.objective,
+        objective_stderr=at_rho.objective_stderr,
+        ess=at_rho.ess,
+        max_weight=at_rho.max_weight,
+        weights=at_rho.weights,
+        baseline=at_rho.baseline,
+        samples=at_rho.samples.astype(jnp.int32),
+        failed=jnp.sum(failed, dtype=jnp.int32),
+        stale=jnp.sum(stale, dtype=jnp.int32),
+        dropped=dropped,
+        kl=kl,
+    )
 
 
 def _check_told(shape: Shape, state: SearchState, theta: Any, returns: Any, proposal: Any) -> None:

@@ -1,0 +1,62 @@
+"""What a run is determined by and what is measured on its way: plain records."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.methods import Method
+
+
+class Measured(NamedTuple):
+    """A mean over fresh episodes, with its standard error."""
+
+    mean: float
+    stderr: float
+    episodes: int
+
+
+class Curve(NamedTuple):
+    """Expected return of the search distribution on fresh episodes, by rollouts spent."""
+
+    episodes: np.ndarray
+    mean: np.ndarray
+    stderr: np.ndarray
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row of a run's history: the distribution after `iteration` moves, and the last move."""
+
+    iteration: int
+    episodes: int
+    return_search: float  # on fresh test episodes
+    return_search_stderr: float
+    std_min: float
+    std_max: float
+    batch_return: float | None = None  # mean of the rollouts the move was made of
+    failed: int | None = None
+    objective: float | None = None  # the archive's own estimate, before the move
+    objective_stderr: float | None = None
+    samples: int | None = None
+    ess: float | None = None
+    max_weight: float | None = None
+    pareto_k: float | None = None
+    kl: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run is determined by, resolved."""
+
+    task: str
+    method: str
+    seed: int
+    iterations: int
+    batch: int
+    horizon: int
+    discount: float
+    mean: Any  # None: drawn from N(0, I)
+    std: Any
+    test_episodes: int
+    settings: Method
