@@ -33,6 +33,7 @@ def test_train_prints_one_json_object_and_nothing_else(tmp_path):
         "config.json",
         "curve.png",
         "history.csv",
+        "result.json",
     ]
     again = recoup(*words.split(), cwd=tmp_path)
     assert again.returncode == 2
@@ -86,7 +87,8 @@ def test_settings_reach_the_run(tmp_path):
         ("train toy --set baseline=optimul", "Did you mean 'optimal'?"),
         ("train toy --set weighting=balence", "Did you mean 'balance'?"),
         ("train toy --set epsilon", "--set takes KEY=VALUE, got 'epsilon'."),
-        ("train toy --set epsilon=-1", "epsilon must be above 0, got -1."),
+        ("train toy --set epsilon=-1", "epsilon must be above 0 and finite, got -1."),
+        ("train toy --batch 5 --set mirrored=true", "batch must be even"),
         ("train toy --methd pgpe", "No such option: --methd"),
         ("train", "Missing argument 'TASK'"),
         ("trian toy", "No such command 'trian'"),
@@ -101,6 +103,28 @@ def test_wrong_use_is_one_sentence_and_status_2(words, sentence, tmp_path):
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [".5", "1.", "+1", "1e-1"])
+def test_settings_are_numbers_however_they_are_written(number, tmp_path):
+    words = ["train", "toy", "--iterations", "1", "--quiet", "--set", f"epsilon={number}"]
+    done = recoup(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    config = json.loads((tmp_path / "runs/toy-mis-pgpe-ob-0/config.json").read_text())
+    assert config["settings"]["epsilon"] == float(number)
+
+
+def test_the_version_is_printed():
+    done = recoup("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("recoup 0.")
+
+
+def test_a_return_that_is_not_finite_is_a_failure(tmp_path):
+    done = recoup("train", "toy", "--iterations", "1", "--mean", "-1e300", "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "not finite" in done.stderr
+    assert done.stdout == ""
 
 
 def test_a_failure_is_one_sentence_and_status_1(tmp_path):

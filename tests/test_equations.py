@@ -49,5 +49,11 @@ def test_every_row_leads_to_its_home_and_its_test(tag, home, test):
     assert f"def {name}(" in (ROOT / "tests" / path).read_text()
 
 
+def test_every_tag_has_one_home():
+    tags = docstrings_with_tags()
+    for tag, home, _ in rows():
+        assert [name for name, text in tags.items() if tag in text] == [home]
+
+
 def test_every_tagged_function_is_in_the_ledger():
     assert set(docstrings_with_tags()) == {home for _, home, _ in rows()}

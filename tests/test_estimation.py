@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from oracles import loop_estimate, random_problem
+from oracles import loop_estimate, loop_scores, random_problem
 from recoup.methods import BASELINES, WEIGHTINGS
 
 SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
@@ -104,6 +104,57 @@ def test_weights_that_would_overflow_stay_finite():
     assert np.isfinite(got.weights).all()
 
 
+@pytest.mark.parametrize("baseline", [b for b in BASELINES if b != "none"])
+def test_equal_returns_have_a_gradient_of_exactly_zero(baseline):
+    for seed in range(20):
+        problem = random_problem(seed)
+        problem["returns"][:] = -17.42975686869792
+        got = recoup.estimate(**problem, baseline=baseline)
+        assert not got.mean_gradient.any()
+        assert not got.std_gradient.any()
+
+
+@pytest.mark.parametrize("baseline", ["mean", "optimal", "coordinate", "leave-one-out"])
+def test_a_large_offset_of_the_returns_costs_float32_no_digits(baseline):
+    problem = random_problem(8, dtype=np.float32)
+    offset = {**problem, "returns": problem["returns"] + np.float32(2**17)}
+    exact = {**problem, "returns": offset["returns"] - np.float32(2**17)}
+    got, want = (recoup.estimate(**p, baseline=baseline) for p in (offset, exact))
+    scale = np.abs(want.mean_gradient).max()
+    np.testing.assert_allclose(got.mean_gradient, want.mean_gradient, rtol=0, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("baseline", ["leave-one-out", "split"])
+def test_a_mirrored_pair_leaves_the_baseline_together(baseline):
+    problem = random_problem(9, samples=12)
+    got = recoup.estimate(**problem, weighting="none", baseline=baseline, mirrored=True)
+    norms, returns = (loop_scores(problem) ** 2).sum(1), problem["returns"]
+    for n in range(12):
+        pair = np.arange(12) // 2
+        others = pair != pair[n] if baseline == "leave-one-out" else pair % 2 != pair[n] % 2
+        want = (norms * returns)[others].sum() / norms[others].sum()
+        assert got.baseline[n] == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("baseline", BASELINES)
+def test_one_sample_is_enough_for_a_finite_gradient(baseline):
+    problem = random_problem(10, samples=1, proposals=1)
+    got = recoup.estimate(**problem, baseline=baseline)
+    assert np.isfinite(got.mean_gradient).all()
+    assert np.isnan(got.objective_stderr)
+    if baseline in ("none", "leave-one-out", "split"):
+        assert got.mean_gradient.any()
+
+
+def test_traced_estimates_of_numpy_constants_stay_in_float32_without_a_warning():
+    problem = random_problem(11)
+
+    def objective(theta):
+        return recoup.estimate(**{**problem, "theta": theta}).objective
+
+    assert jax.jit(objective)(jnp.asarray(problem["theta"], jnp.float32)).dtype == jnp.float32
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -120,12 +171,18 @@ def test_weights_that_would_overflow_stay_finite():
         ({"theta": np.full((23, 3), np.nan)}, r"theta=...\)` must be finite, got nan at \[0, 0\]"),
         ({"weighting": "ballance"}, "weighting must be one of .* Did you mean 'balance'"),
         ({"baseline": "optimum"}, "baseline must be one of .* Did you mean 'optimal'"),
-        ({"truncate": 0}, "truncate must be above 0, got 0"),
+        ({"truncate": 0}, "truncate must be above 0 and finite, got 0"),
         ({"flatten": 1.5}, r"flatten must be in \[0, 1\], got 1.5"),
         ({"power": -0.1}, r"power must be in \[0, 1\], got -0.1"),
         ({"power": "much"}, "power must be a number, got 'much'"),
         ({"normalize": "yes"}, "normalize must be True or False, got 'yes'"),
         ({"mirrored": True}, "needs an even number of samples, got 23"),
+        ({"theta": [["a"] * 3] * 23}, r"theta=...\)` must be an array of real numbers, got"),
+        ({"theta": [[1.0], [1.0, 2.0]]}, r"theta=...\)` must be an array of real numbers, got"),
+        ({"returns": [None] * 23}, r"returns=...\)` must be an array of real numbers"),
+        ({"returns": np.zeros(23, complex)}, r"returns=...\)` must be an array of real numbers"),
+        ({"flatten": "0.5"}, "flatten must be a number, got '0.5'"),
+        ({"truncate": True}, "truncate must be a number, got True"),
     ],
 )
 def test_bad_input_gets_one_sentence(change, sentence):

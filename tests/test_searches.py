@@ -139,6 +139,72 @@ def test_results_of_forgotten_proposals_are_masked_and_counted():
     assert info.samples == 4 + 3
 
 
+def test_late_results_beyond_the_batches_kept_keep_their_proposal_without_a_table(x64):
+    search = recoup.search("iw-pgpe", dim=2, batch=2, capacity=6, late=7, table=False)
+    key = jax.random.key(4)
+    state, asked = search.init(key), []
+    for i in range(9):
+        theta, state = search.ask(jax.random.fold_in(key, i), state)
+        asked.append((theta, state.mean, state.std))
+        lag = min(i, 7)
+        mixed = jnp.stack([asked[i - lag][0][0], theta[1]])
+        state, info = search.tell(key, state, mixed, sphere(mixed), proposal=[i - lag, i])
+    new, old = asked[8], asked[1]
+    log_w = [stats.norm.logpdf(old[0][0], *rho[1:]).sum() for rho in (new, old)]
+    assert float(info.weights[2, 0]) == pytest.approx(np.exp(log_w[0] - log_w[1]), rel=1e-9)
+    assert info.stale == 0
+
+
+def test_numbers_of_no_proposal_are_masked_inside_traced_code():
+    search = recoup.search("iw-pgpe", dim=2, batch=4)
+    state = search.init(jax.random.key(0))
+    theta, state = search.ask(jax.random.key(1), state)
+    padded = jnp.asarray([-1, -2, 0, 7])
+    _, info = jax.jit(search.tell)(jax.random.key(2), state, theta, sphere(theta), padded)
+    assert (info.stale, info.samples) == (3, 1)
+
+
+def test_a_theta_that_is_not_finite_inside_traced_code_is_a_failure():
+    search = recoup.search("mis-pgpe-ob", dim=2, batch=4)
+    state = search.init(jax.random.key(0))
+    theta, state = search.ask(jax.random.key(1), state)
+    broken = theta.at[1].set(jnp.nan)
+    state, info = jax.jit(search.tell)(jax.random.key(2), state, broken, sphere(theta))
+    assert (info.failed, info.samples) == (1, 3)
+    assert np.isfinite(state.mean).all()
+
+
+def test_a_full_archive_without_a_table_refuses_more():
+    search = recoup.search("mis-pgpe-ob", dim=2, batch=4, capacity=8, table=False)
+    with pytest.raises(ValueError, match="archive of 8 samples is full"):
+        run(search, 3)
+
+
+def test_equal_returns_move_nothing():
+    for name in ("pgpe-ob", "mis-pgpe-ob", "iw-pgpe-ob"):
+        search = recoup.search(name, dim=12, batch=10, epsilon=1.0)
+        state, _ = run(search, 3, objective=lambda theta: jnp.full(10, -17.42975686869792))
+        start = search.init(jax.random.key(0))
+        np.testing.assert_array_equal(state.mean, start.mean)
+        np.testing.assert_array_equal(state.std, start.std)
+
+
+def test_a_state_made_in_float64_stays_so_outside_the_context():
+    search = recoup.search("mis-pgpe-ob", dim=2, batch=4)
+    with jax.enable_x64(True):
+        state = search.init(jax.random.key(0))
+    theta, state = search.ask(jax.random.key(1), state)
+    state, info = search.tell(jax.random.key(2), state, theta, np.arange(4.0))
+    assert theta.dtype == state.mean.dtype == info.objective.dtype == jnp.float64
+
+
+def test_a_method_without_reuse_has_nothing_to_estimate_from():
+    search = recoup.search("pgpe-ob", dim=2, batch=4)
+    state, _ = run(search, 1)
+    with pytest.raises(ValueError, match="keeps no samples between moves"):
+        search.estimate(state.rho, state.archive)
+
+
 def test_a_batch_of_failures_moves_nothing_and_is_counted():
     search = recoup.search("pgpe-ob", dim=2, batch=4)
     state = search.init(jax.random.key(0))
@@ -197,13 +263,16 @@ def test_the_estimate_can_be_asked_for_any_candidate(x64):
         (lambda: recoup.search("pgpe", dim=2, batch=4, late=-1), "late must be a whole number"),
         (
             lambda: recoup.search("pgpe", dim=2, batch=4, epsilon=0),
-            "epsilon must be above 0, got 0",
+            "epsilon must be above 0 and finite, got 0",
         ),
         (lambda: recoup.search("pgpe", dim=2, batch=4, tau_floor=-1), "tau_floor must be above 0"),
         (lambda: recoup.search("pgpe", dim=2, batch=4, epsilom=1), "Did you mean 'epsilon'"),
         (lambda: recoup.search("pgpe", dim=2, batch=4, update="adamm"), "update must be one of"),
         (lambda: recoup.search("pgpe", dim=2, batch=4, baseline="best"), "baseline must be one of"),
         (lambda: recoup.search("pgpe", dim=2, batch=5, mirrored=True), "must be even"),
+        (lambda: recoup.search("pgpe", dim=2, batch=4, epsilon="0.5"), "epsilon must be a number"),
+        (lambda: recoup.search("pgpe", dim=2, batch=4, update={}), "update must be one of"),
+        (lambda: recoup.search("pgpe", dim=2, batch=4, foo=1), "'foo' is not a setting"),
     ],
 )
 def test_bad_settings_get_one_sentence(call, sentence):
@@ -219,11 +288,16 @@ def test_bad_settings_get_one_sentence(call, sentence):
         ({"mean": np.nan}, r"mean=...\)` must be finite"),
         ({"std": 0.0}, r"std=...\)` must be positive standard deviations, got 0.0"),
         ({"std": [1.0, -1.0]}, r"got -1.0 at \[1\]"),
+        ({"mean": "a"}, r"mean=...\)` must be an array of real numbers, got 'a'"),
+        ({"std": None}, r"std=...\)` must be an array of real numbers, got None"),
+        ({"mean": 1e39}, r"mean=...\)` must be finite, got inf"),
+        ({"std": 1e-60}, r"std=...\)` must be positive"),
+        ({"key": 0}, r"key=...\)` must be a key from `jax.random.key`, got 0"),
     ],
 )
 def test_a_bad_start_gets_one_sentence(start, sentence):
     with pytest.raises(ValueError, match=sentence):
-        recoup.search("pgpe", dim=2, batch=4).init(jax.random.key(0), **start)
+        recoup.search("pgpe", dim=2, batch=4).init(**{"key": jax.random.key(0), **start})
 
 
 @pytest.mark.parametrize(
@@ -232,6 +306,8 @@ def test_a_bad_start_gets_one_sentence(start, sentence):
         ({"theta": np.zeros((3, 2))}, r"theta=...\)` must have shape \[N, D\] = \[4, 2\], got"),
         ({"returns": np.zeros(3)}, r"returns=...\)` must have shape \[N\] = \[4\], got \[3\]"),
         ({"theta": np.full((4, 2), np.nan)}, r"theta=...\)` must be finite, got nan"),
+        ({"returns": ["a"] * 4}, r"returns=...\)` must be an array of real numbers"),
+        ({"returns": [1.0, None, 1.0, 1.0]}, r"returns=...\)` must be an array of real numbers"),
         ({"proposal": [0, 0, 0]}, r"proposal=...\)` must have shape \[N\] = \[4\], got \[3\]"),
         ({"proposal": [0, 0, 0, 1]}, r"must lie in 0..0, the newest proposal"),
         ({"proposal": [0.0, 0, 0, 0]}, "must be whole numbers"),

@@ -40,12 +40,15 @@ def test_the_run_directory_holds_settings_history_and_curve(run):
     rows = list(csv.DictReader((run.out / "history.csv").read_text().splitlines()))
     assert [int(row["iteration"]) for row in rows] == [0, 1, 2, 3, 4]
     assert float(rows[-1]["return_search"]) == run.history[-1].return_search
+    result = json.loads((run.out / "result.json").read_text())
+    assert result == run.summary()
+    assert result["mean"] == run.mean.tolist()
     assert (run.out / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_existing_directory_is_refused_and_left_alone(run):
     before = (run.out / "history.csv").read_bytes()
-    with pytest.raises(ValueError, match="exists already: give another directory"):
+    with pytest.raises(ValueError, match="exists already: name another, or remove it"):
         recoup.train("toy", iterations=1, out=run.out)
     assert (run.out / "history.csv").read_bytes() == before
 
@@ -105,6 +108,9 @@ def test_settings_replace_those_of_the_method():
         ({"discount": 2}, r"discount must be in \[0, 1\], got 2"),
         ({"window": "five"}, "window must be a whole number"),
         ({"baselin": "mean"}, "Did you mean 'baseline'"),
+        ({"batch": 5, "mirrored": True}, "batch must be even for mirrored sampling, got 5"),
+        ({"mean": "a"}, "mean must be an array of real numbers, got 'a'"),
+        ({"std": None}, "std must be an array of real numbers, got None"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_writes_nothing(change, sentence, tmp_path):

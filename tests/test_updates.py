@@ -67,6 +67,21 @@ def test_the_natural_step_goes_along_the_inverse_fisher_information():
     )
 
 
+@pytest.mark.parametrize(("eta", "tau", "kl"), [(0.03, 1.0, 2.0), (0.01, -1.0, 0.5)])
+def test_the_natural_step_reaches_the_divergence_by_the_means_where_the_cap_binds(eta, tau, kl):
+    start = Rho(np.zeros(1), np.ones(1))
+    got = step(natural_step(kl, 0.001), Rho(np.array([eta]), np.array([tau])), start)
+    assert kl_divergence(got, start) == pytest.approx(kl, rel=1e-9)
+    assert abs(np.log(got.tau[0])) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("update", [normalised_ascent(1.0, 0.05), natural_step(0.5, 0.05)])
+def test_a_gradient_that_is_not_finite_moves_nothing(update, bad):
+    got = step(update, Rho(np.array([bad, 1.0]), np.array([0.0, 1.0])))
+    np.testing.assert_array_equal(got.eta, START.eta)
+
+
 def test_the_natural_step_caps_the_change_of_log_tau():
     got = step(natural_step(50.0, 0.001))
     assert np.abs(np.log(got.tau / START.tau)).max() <= 0.5 + 1e-12

@@ -2,12 +2,12 @@
 
 Each takes returns, weights (zero where a sample is not valid) and the mask of valid samples, all
 `[B, N]`, and the scores; it gives a scalar, one number a sample `[B, N]`, or a pytree of rho (one
-number a coordinate). Where nothing carries weight the baseline is 0; the gradient is 0 there
-whatever is subtracted.
+number a coordinate). Returns are relative to `origin`, one that occurred, and so is the baseline:
+where all returns are equal, all are exactly zero, and so is the gradient.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,67 +15,97 @@ from jax import Array
 
 from recoup.directions import Scores
 
-Baseline = Callable[[Array, Array, Array, Scores], Any]
+
+class Told(NamedTuple):
+    """The samples a baseline is made of, all `[B, N]`, and the return theirs are relative to."""
+
+    returns: Array
+    weights: Array  # zero where not valid
+    valid: Array
+    origin: Array
 
 
-def none(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
+Baseline = Callable[[Told, Scores], Any]
+
+
+def none(told: Told, scores: Scores) -> Array:
     """No baseline, b = 0."""
-    return jnp.zeros((), returns.dtype)
+    return -told.origin
 
 
-def mean(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
+def mean(told: Told, scores: Scores) -> Array:
     """The weighted mean return, sum w R / sum w, a scalar."""
     return scores.centre
 
 
-def optimal(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
+def optimal(told: Told, scores: Scores) -> Array:
     """The scalar baseline of least variance, joint over all of rho.
 
     Implements: zhao2013 Thm. 2 b* = sum R w^2 ||s||^2 / sum w^2 ||s||^2.
     """
-    curvature = _relative(weights) ** 2 * scores.norms
-    return _ratio(jnp.sum(curvature * returns), jnp.sum(curvature))
+    curvature = _relative(told.weights) ** 2 * scores.norms
+    return _ratio(jnp.sum(curvature * told.returns), jnp.sum(curvature))
 
 
-def coordinate(returns: Array, weights: Array, valid: Array, scores: Scores) -> Any:
+def coordinate(told: Told, scores: Scores) -> Any:
     """The baseline of least variance of each coordinate of rho by itself, a pytree of rho.
 
     Implements: peters2006 per-coordinate b_i = sum R w^2 s_i^2 / sum w^2 s_i^2.
     """
-    squared = _relative(weights) ** 2
-    return jax.tree.map(_ratio, scores.squares(squared * returns), scores.squares(squared))
+    squared = _relative(told.weights) ** 2
+    return jax.tree.map(_ratio, scores.squares(squared * told.returns), scores.squares(squared))
 
 
-def leave_one_out(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
-    """The optimal scalar computed without the sample it is subtracted from, `[B, N]`.
+def leave_one_out(size: int) -> Baseline:
+    """The optimal scalar computed without the draw it is subtracted from, `[B, N]`.
 
-    Implements: zhao2013 Thm. 2, leave-one-out. Sums leave a sample out by adding what lies before
-    and behind it, so that a sample that outweighs all others costs no digits.
+    Implements: zhao2013 Thm. 2, leave-one-out. A draw is `size` adjacent samples: a mirrored pair
+    leaves together. Sums leave a draw out by adding what lies before and behind it, so that one
+    that outweighs all others costs no digits. With no other draw there is no baseline, b = 0.
     """
-    curvature = (_relative(weights) ** 2 * scores.norms).ravel()
-    return _ratio(_others(curvature * returns.ravel()), _others(curvature)).reshape(returns.shape)
+
+    def baseline(told: Told, scores: Scores) -> Array:
+        curvature = _relative(told.weights) ** 2 * scores.norms
+        tops, bottoms = (_by_draw(x, size) for x in (curvature * told.returns, curvature))
+        others = _ratio(_others(tops), _others(bottoms), otherwise=-told.origin)
+        return jnp.repeat(others, size).reshape(told.returns.shape)
+
+    return baseline
 
 
-def split(returns: Array, weights: Array, valid: Array, scores: Scores) -> Array:
-    """The optimal scalar of every second valid sample for the others and vice versa, `[B, N]`.
+def split(size: int) -> Baseline:
+    """The optimal scalar of every second draw for the other draws and vice versa, `[B, N]`.
 
-    Implements: zhao2013 S4 split-sample baseline, which the paper tried and dropped.
+    Implements: zhao2013 S4 split-sample baseline, which the paper tried and dropped. A draw is
+    `size` adjacent samples; those without a valid one are passed over.
     """
-    curvature = (_relative(weights) ** 2 * scores.norms).ravel()
-    even = jnp.cumsum(valid.ravel()) % 2 == 1
-    halves = jnp.stack([even, ~even])
-    weighted = jnp.where(halves, curvature, 0.0)
-    b_even, b_odd = _ratio(weighted @ returns.ravel(), jnp.sum(weighted, 1))
-    return jnp.where(even, b_odd, b_even).reshape(returns.shape)
+
+    def baseline(told: Told, scores: Scores) -> Array:
+        curvature = _relative(told.weights) ** 2 * scores.norms
+        tops, bottoms = (_by_draw(x, size) for x in (curvature * told.returns, curvature))
+        even = jnp.cumsum(_by_draw(told.valid, size) > 0) % 2 == 1
+        halves = jnp.stack([even, ~even])
+        b_even, b_odd = _ratio(
+            jnp.sum(jnp.where(halves, tops, 0.0), 1),
+            jnp.sum(jnp.where(halves, bottoms, 0.0), 1),
+            otherwise=-told.origin,
+        )
+        return jnp.repeat(jnp.where(even, b_odd, b_even), size).reshape(told.returns.shape)
+
+    return baseline
 
 
-def _ratio(top: Array, bottom: Array) -> Array:
-    return jnp.where(bottom > 0, top / jnp.where(bottom > 0, bottom, 1.0), 0.0)
+def _ratio(top: Array, bottom: Array, otherwise: Any = 0.0) -> Array:
+    return jnp.where(bottom > 0, top / jnp.where(bottom > 0, bottom, 1.0), otherwise)
 
 
 def _relative(weights: Array) -> Array:
     largest = jnp.max(weights)
     return weights / jnp.where(largest > 0, largest, 1.0)
+
+
+def _by_draw(x: Array, size: int) -> Array:
+    return jnp.sum(x.reshape(-1, size), axis=1)
 
 
 def _others(x: Array) -> Array:

@@ -20,7 +20,7 @@ def is_traced(*arrays: Any) -> bool:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """` Did you mean ...?` where `word` is a near miss, an empty string where it is not."""
-    match = get_close_matches(str(word).lower(), list(known), n=1, cutoff=0.5)
+    match = get_close_matches(str(word).lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {match[0]!r}?" if match else ""
 
 
@@ -33,11 +33,11 @@ def check_choice(what: str, value: str, known: Iterable[str]) -> str:
     raise InputError(f"{what} must be one of {', '.join(known)}; got {value!r}.{hint}")
 
 
-def check_count(what: str, value: Any) -> int:
-    """`value` as an int, once it is a whole number of at least one."""
+def check_count(what: str, value: Any, least: int = 1) -> int:
+    """`value` as an int, once it is a whole number of at least `least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise InputError(f"{what} must be a whole number of at least 1, got {value!r}.")
+    if not whole or value < least:
+        raise InputError(f"{what} must be a whole number of at least {least}, got {value!r}.")
     return int(value)
 
 
@@ -63,8 +63,27 @@ def check_flag(what: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_key(what: str, key: Any) -> None:
+    """Raises unless `key` is a random key of JAX."""
+    import jax
+
+    if not isinstance(key, jax.Array):
+        raise InputError(f"{what} must be a key from `jax.random.key`, got {key!r}.")
+
+
+def check_numbers(what: str, array: Any) -> None:
+    """Raises unless `array` is made of real numbers."""
+    try:
+        kind = np.dtype(array.dtype if hasattr(array, "dtype") else np.asarray(array).dtype).kind
+    except (TypeError, ValueError):  # ragged, or not an array at all
+        kind = "O"
+    if kind not in "fiu":
+        raise InputError(f"{what} must be an array of real numbers, got {_shortly(array)}.")
+
+
 def check_shape(what: str, array: Any, letters: str, shape: tuple[int, ...]) -> None:
-    """Raises unless `array` has `shape`, written `letters` in the sentence."""
+    """Raises unless `array` holds numbers and has `shape`, written `letters` in the sentence."""
+    check_numbers(what, array)
     if tuple(np.shape(array)) != shape:
         got = list(np.shape(array))
         raise InputError(f"{what} must have shape {letters} = {list(shape)}, got {got}.")
@@ -74,9 +93,7 @@ def check_finite(what: str, array: Any) -> None:
     """Raises unless every entry of `array` is finite; what is being traced passes."""
     if is_traced(array) or _all_finite(np.asarray(array)):
         return
-    first = np.argwhere(~np.isfinite(np.asarray(array)))[0].tolist()
-    value = np.asarray(array)[tuple(first)]
-    raise InputError(f"{what} must be finite, got {value} at {first}.")
+    raise InputError(f"{what} must be finite, got {_first(array, ~np.isfinite(array))}.")
 
 
 def check_stds(what: str, array: Any) -> None:
@@ -84,17 +101,28 @@ def check_stds(what: str, array: Any) -> None:
     check_finite(what, array)
     if is_traced(array) or (np.asarray(array) > 0).all():
         return
-    first = np.argwhere(~(np.asarray(array) > 0))[0].tolist()
-    value = np.asarray(array)[tuple(first)]
-    where = f" at {first}" if first else ""
-    raise InputError(f"{what} must be positive standard deviations, got {value}{where}.")
+    wrong = _first(array, ~(np.asarray(array) > 0))
+    raise InputError(f"{what} must be positive standard deviations, got {wrong}.")
 
 
 def check_vector(what: str, value: Any, dim: int) -> None:
     """Raises unless `value` is a number or an array `[D]`."""
+    check_numbers(what, value)
     if np.shape(value) not in ((), (dim,)):
         got = list(np.shape(value))
         raise InputError(f"{what} must be a number or have shape [D] = [{dim}], got {got}.")
+
+
+def _first(array: Any, wrong: Any) -> str:
+    """The first entry that is `wrong`, and where."""
+    place = np.argwhere(wrong)[0].tolist()
+    value = np.asarray(array)[tuple(place)]
+    return f"{value} at {place}" if place else f"{value}"
+
+
+def _shortly(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _all_finite(array: np.ndarray) -> bool:
@@ -105,12 +133,14 @@ def _all_finite(array: np.ndarray) -> bool:
 
 def _as_float(what: str, value: Any) -> float:
     try:
+        if isinstance(value, (str, bool)):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, got {value!r}.") from None
+        raise InputError(f"{what} must be a number, got {_shortly(value)}.") from None
 
 
 def _interval(low: float, high: float, open_low: bool) -> str:
     if high >= np.finfo(np.float64).max:
-        return f"above {low:g}" if open_low else f"at least {low:g} and finite"
+        return f"above {low:g} and finite" if open_low else f"at least {low:g} and finite"
     return f"in {'(' if open_low else '['}{low:g}, {high:g}]"

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -94,13 +95,20 @@ def _fail(sentence: str, status: int) -> NoReturn:
     raise SystemExit(status)
 
 
-@app.callback(help=HELP, epilog=EXAMPLES)
-def recoup(  # noqa: D103
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         print(f"recoup {__version__}")
         raise typer.Exit
+
+
+@app.callback(help=HELP, epilog=EXAMPLES)
+def recoup(  # noqa: D103
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print it.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command(epilog=TRAIN_EXAMPLES)
@@ -168,7 +176,9 @@ def train(
             **settings,
         )
     except KeyboardInterrupt:
-        _fail(f"stopped; what was measured until then lies in {out / 'history.csv'}.", 130)
+        _fail(f"stopped; what was measured until then lies in {out}.", 130)
+    if not (isfinite(run.return_search.mean) and isfinite(run.return_mean_policy.mean)):
+        _fail(f"the run ended with a return that is not finite; see {out / 'history.csv'}.", 1)
     if as_json:
         print(json.dumps(run.summary()))
     elif not quiet:
@@ -204,10 +214,14 @@ def _value(key: str, text: str) -> Any:
     """A number, true, false or a word; `none` leaves a number unset."""
     if text.lower() in ("none", "null") and key in ("window", "flatten", "truncate"):
         return None
-    try:
-        return json.loads(text.lower())
-    except ValueError:
-        return text
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _vector(option: str, text: str) -> float | list[float]:
@@ -239,5 +253,5 @@ def _show(run: "Run") -> None:
     spent = plan.iterations * plan.batch
     console.print(f"\n{spent} episodes in {plan.iterations} iterations, {run.wall_s:.1f} s")
     if run.out is not None:
-        for name in ("curve.png", "history.csv", "config.json"):
+        for name in ("curve.png", "result.json", "history.csv", "config.json"):
             console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)

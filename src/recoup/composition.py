@@ -1,21 +1,24 @@
 """From the words of a method's row to the functions it is made of: where strings end."""
 
-import optax
-
 from recoup import baselines, weights
 from recoup.estimators import Estimator, estimator
 from recoup.families import Family
 from recoup.methods import Method
 from recoup.updates import Update, ascend, natural_step, normalised_ascent
 
-_BASELINES: dict[str, baselines.Baseline] = {
-    "none": baselines.none,
-    "mean": baselines.mean,
-    "optimal": baselines.optimal,
-    "coordinate": baselines.coordinate,
-    "leave-one-out": baselines.leave_one_out,
-    "split": baselines.split,
-}
+
+def baseline_of(row: Method) -> baselines.Baseline:
+    """The baseline that the row names; a mirrored pair counts as one draw."""
+    draw = 2 if row.mirrored else 1
+    known: dict[str, baselines.Baseline] = {
+        "none": baselines.none,
+        "mean": baselines.mean,
+        "optimal": baselines.optimal,
+        "coordinate": baselines.coordinate,
+        "leave-one-out": baselines.leave_one_out(draw),
+        "split": baselines.split(draw),
+    }
+    return known[row.baseline]
 
 
 def ratio_of(row: Method) -> weights.Ratio:
@@ -48,14 +51,14 @@ def estimator_of(row: Method, family: Family) -> Estimator:
         ratio=ratio_of(row),
         shapers=shapers_of(row),
         normalised=row.normalize,
-        baseline=_BASELINES[row.baseline],
+        baseline=baseline_of(row),
     )
 
 
 def update_of(row: Method) -> Update:
     """The update rule that the row describes."""
-    if isinstance(row.update, optax.GradientTransformation):
-        return ascend(row.update, row.tau_floor)
+    if row.update == "normalised":
+        return normalised_ascent(row.epsilon, row.tau_floor)
     if row.update == "natural":
         return natural_step(row.kl, row.tau_floor)
-    return normalised_ascent(row.epsilon, row.tau_floor)
+    return ascend(row.update, row.tau_floor)

@@ -18,7 +18,7 @@ class Scores(NamedTuple):
     """What baselines and gradients need of the scores s_n, from one pass over the samples."""
 
     norms: Array  # [B, N] ||s_n||^2 over all of rho
-    centre: Array  # m = sum w R / sum w, about which returns are taken: no large sums cancel
+    centre: Array  # m = sum w R / sum w, about which sums are taken: no large ones cancel
     centred: Any  # pytree of rho: sum_n w_n (R_n - m) s_n
     weighted: Any  # pytree of rho: sum_n w_n s_n
     total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n, a pass of its own

@@ -12,9 +12,8 @@ from jax import Array
 from recoup.archive import from_samples
 from recoup.checks import (
     InputError,
-    check_choice,
     check_finite,
-    check_flag,
+    check_numbers,
     check_shape,
     check_stds,
     is_traced,
@@ -22,7 +21,7 @@ from recoup.checks import (
 from recoup.composition import estimator_of
 from recoup.diagnostics import pareto_k
 from recoup.families import Rho, diagonal_gaussian
-from recoup.methods import BASELINES, Method, check_weighting
+from recoup.methods import Method, checked
 
 
 class GradientEstimate(NamedTuple):
@@ -67,24 +66,23 @@ def estimate(
 
     Computed in float64 if any array is float64, in float32 otherwise.
     """
-    check_weighting(weighting, power, flatten, truncate, normalize)
-    check_choice("baseline", baseline, BASELINES)
-    arrays = _checked_arrays(
-        theta, returns, proposals, proposal, target, check_flag("mirrored", mirrored)
+    row = checked(
+        Method(
+            "estimate",
+            "",
+            weighting=weighting,
+            power=power,
+            flatten=flatten,
+            truncate=truncate,
+            normalize=normalize,
+            baseline=baseline,
+            mirrored=mirrored,
+        )
     )
-    row = Method(
-        "estimate",
-        "",
-        weighting=weighting,
-        power=power,
-        flatten=flatten,
-        truncate=truncate,
-        normalize=normalize,
-        baseline=baseline,
-        mirrored=mirrored,
-    )
+    arrays = _checked_arrays(theta, returns, proposals, proposal, target, row.mirrored)
     double = any(_dtype(x) == np.float64 for x in arrays)
     if is_traced(*arrays):
+        double = double and jnp.result_type(float) == jnp.float64
         return _compute(row, *_in_one_type(arrays, double))
     with jax.enable_x64(True) if double else nullcontext():
         result = jax.device_get(_compiled(row)(*_in_one_type(arrays, double)))
@@ -142,6 +140,8 @@ def _checked_arrays(
 ) -> tuple[Any, ...]:
     """The seven arrays of an estimate, once their shapes and values fit together."""
     (means, stds), (mean, std) = _pair("proposals", proposals), _pair("target", target)
+    check_numbers("`estimate(theta=...)`", theta)
+    check_numbers("`estimate(proposals=...)` means", means)
     if np.ndim(theta) != 2 or 0 in np.shape(theta):
         raise InputError(
             f"`estimate(theta=...)` must have shape [N', D], got {list(np.shape(theta))}."

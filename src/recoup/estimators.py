@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from recoup.archive import Archive, log_densities
-from recoup.baselines import Baseline
+from recoup.baselines import Baseline, Told
 from recoup.directions import mean_gradient, scores_of
 from recoup.families import Family
 from recoup.weights import Ratio, Shaper, effective_sample_size, weigh
@@ -48,21 +49,22 @@ def estimator(
         samples, returns, valid, *_ = archive.batches
         n = jnp.sum(valid, dtype=returns.dtype)
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
-        score = partial(family.score, rho)
-        scores = scores_of(score, samples, returns, weights)
-        b = baseline(returns, weights, valid, scores)
+        origin = _origin(returns, valid)
+        relative = jnp.where(valid, returns - origin, 0.0)
+        scores = scores_of(partial(family.score, rho), samples, relative, weights)
+        b = baseline(Told(relative, weights, valid, origin), scores)
         objective = expected_return(returns, weights, n)
         residuals = weights * (returns - objective) if normalised else weights * returns - objective
         residuals = _by_draw(family, jnp.where(valid, residuals, 0.0))
         draws = jnp.sum(_by_draw(family, valid) > 0, dtype=returns.dtype)
         return Estimate(
-            gradient=mean_gradient(returns, weights, scores, b, n),
+            gradient=mean_gradient(relative, weights, scores, b, n),
             objective=objective,
             objective_stderr=standard_error(residuals, draws, n),
             weights=weights,
             ess=effective_sample_size(_by_draw(family, weights)),
             max_weight=jnp.max(weights),
-            baseline=b,
+            baseline=jax.tree.map(lambda x: x + origin, b),
             samples=n,
         )
 
@@ -88,6 +90,12 @@ def standard_error(residuals: Array, draws: Array, n: Array) -> Array:
     """
     spread = jnp.where(draws > 1, draws / (draws - 1), jnp.nan)
     return jnp.sqrt(spread * jnp.sum(residuals**2)) / n
+
+
+def _origin(returns: Array, valid: Array) -> Array:
+    """The largest return, to which all are taken relative: equal ones become exactly zero."""
+    largest = jnp.max(jnp.where(valid, returns, -jnp.inf))
+    return jnp.where(jnp.isfinite(largest), largest, 0.0)
 
 
 def _by_draw(family: Family, x: Array) -> Array:

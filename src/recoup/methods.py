@@ -91,26 +91,24 @@ def method_row(name: str, **settings: Any) -> Method:
 
 def checked(row: Method) -> Method:
     """`row` with its numbers in their types, once every value is one it may have."""
-    if row.window is not None:
-        check_count("window", row.window)
-    check_weighting(row.weighting, row.power, row.flatten, row.truncate, row.normalize)
+    check_choice("weighting", row.weighting, WEIGHTINGS)
     check_choice("baseline", row.baseline, BASELINES)
-    check_flag("mirrored", row.mirrored)
-    if isinstance(row.update, str) or not hasattr(row.update, "update"):
+    if isinstance(row.update, str) or not _is_transformation(row.update):
         check_choice("update", row.update, UPDATES)
-    for name in ("epsilon", "kl", "tau_floor"):
-        check_positive(name, getattr(row, name))
-    return row
+    return replace(
+        row,
+        window=None if row.window is None else check_count("window", row.window),
+        power=check_between("power", row.power, 0.0, 1.0),
+        flatten=None if row.flatten is None else check_between("flatten", row.flatten, 0.0, 1.0),
+        truncate=None if row.truncate is None else check_positive("truncate", row.truncate),
+        normalize=check_flag("normalize", row.normalize),
+        epsilon=check_positive("epsilon", row.epsilon),
+        kl=check_positive("kl", row.kl),
+        tau_floor=check_positive("tau_floor", row.tau_floor),
+        mirrored=check_flag("mirrored", row.mirrored),
+    )
 
 
-def check_weighting(
-    weighting: str, power: Any, flatten: Any, truncate: Any, normalize: Any
-) -> None:
-    """Raises unless the weighting and its shapers have values they may have."""
-    check_choice("weighting", weighting, WEIGHTINGS)
-    check_between("power", power, 0.0, 1.0)
-    if flatten is not None:
-        check_between("flatten", flatten, 0.0, 1.0)
-    if truncate is not None:
-        check_positive("truncate", truncate)
-    check_flag("normalize", normalize)
+def _is_transformation(update: Any) -> bool:
+    """Whether `update` has the two functions of an optax transformation."""
+    return callable(getattr(update, "init", None)) and callable(getattr(update, "update", None))

@@ -1,4 +1,4 @@
-"""The run directory: `config.json`, `history.csv`, `curve.png`."""
+"""The run directory: `config.json`, `history.csv`, `result.json`, `curve.png`."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from recoup.checks import InputError
 from recoup.records import Plan, Step
 
-CONFIG, HISTORY, CURVE = "config.json", "history.csv", "curve.png"
+CONFIG, HISTORY, RESULT, CURVE = "config.json", "history.csv", "result.json", "curve.png"
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
@@ -27,19 +27,27 @@ class RunDirectory:
         """A new directory with the run's settings in it; an existing one is refused."""
         if path.exists():
             raise InputError(
-                f"{path} exists already: give another directory with --out, or remove it."
+                f"the run directory {path} exists already: name another, or remove it."
             )
         path.mkdir(parents=True)
-        (path / CONFIG).write_text(json.dumps(_config(plan), indent=2) + "\n")
+        _write_json(path / CONFIG, _config(plan))
         return cls(path)
 
     def add(self, step: Step) -> None:
-        """One more row of the history, on disk when this returns."""
+        """One more row of the history, written when this returns."""
         with (self.path / HISTORY).open("a", newline="") as file:
             writer = csv.writer(file)
             if file.tell() == 0:
                 writer.writerow(field.name for field in fields(step))
             writer.writerow("" if value is None else value for value in vars(step).values())
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """What was learned and what it is worth."""
+        _write_json(self.path / RESULT, summary)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _config(plan: Plan) -> dict[str, Any]:

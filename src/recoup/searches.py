@@ -1,11 +1,13 @@
 """The search: `init`, `ask`, `tell` as pure functions, jit- and vmap-able over many runs."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from recoup import archive as archives
@@ -15,6 +17,7 @@ from recoup.checks import (
     check_count,
     check_finite,
     check_flag,
+    check_key,
     check_shape,
     check_stds,
     check_vector,
@@ -114,23 +117,20 @@ def search(
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
     if capacity is not None and check_count("capacity", capacity) < batch:
         raise InputError(f"capacity must hold a batch of {batch}, got {capacity}.")
-    if late is not None and late != 0:
-        check_count("late", late)
+    if late is not None:
+        check_count("late", late, least=0)
     table = check_flag("table", table) or row.window is not None
-    return _build(row, _shape(row, dim, batch, capacity, late, table), table)
+    return _build(row, _shape(row, dim, batch, capacity, late), table)
 
 
-def _shape(
-    row: Method, dim: int, batch: int, capacity: int | None, late: int | None, table: bool
-) -> Shape:
+def _shape(row: Method, dim: int, batch: int, capacity: int | None, late: int | None) -> Shape:
     room = DEFAULT_BATCHES if row.window is None else row.window
     blocks = room if capacity is None else -(-capacity // batch)
     if row.window is not None:
         blocks = min(blocks, row.window)
     late = blocks if late is None else late
-    proposals = blocks + 1 + (late if table else 0)
     overflows = row.window is None or blocks < row.window
-    return Shape(dim, batch, blocks, late, proposals, overflows)
+    return Shape(dim, batch, blocks, late, blocks + 1 + late, overflows)
 
 
 @lru_cache(maxsize=256)
@@ -146,7 +146,8 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
 
     def ask(key: Array, state: SearchState) -> tuple[Array, SearchState]:
         """Parameters `[N, D]` to roll out, and the state."""
-        return compiled_ask(key, state), state
+        with _precision_of(state):
+            return compiled_ask(key, state), state
 
     def tell(
         key: Array, state: SearchState, theta: Any, returns: Any, proposal: Any = None
@@ -158,11 +159,14 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
         the newest). Under mirrored sampling a pair is told side by side, as it was asked.
         """
         _check_told(shape, state, theta, returns, proposal)
+        if keep == "running" and not is_traced(state.moves):
+            _check_room(shape, int(state.moves))
         arrays = (
             x if x is None or isinstance(x, Array) else jnp.asarray(x)
             for x in (theta, returns, proposal)
         )
-        return compiled_tell(key, state, *arrays)
+        with _precision_of(state):
+            return compiled_tell(key, state, *arrays)
 
     def estimate(rho: Rho, archive: Archive) -> Estimate:
         """What the samples of `state.archive` say about any rho."""
@@ -177,16 +181,23 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
     return Search(init, ask, tell, estimate, row, shape.dim, shape.batch, capacity)
 
 
+def _precision_of(state: SearchState) -> AbstractContextManager[Any]:
+    """float64 for a state that was made in float64, wherever it is used."""
+    double = state.rho.eta.dtype == jnp.float64 and not is_traced(state.rho)
+    return jax.enable_x64(True) if double else nullcontext()
+
+
 def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any) -> SearchState:
+    check_key("`init(key=...)`", key)
     dtype = jnp.result_type(float)
+    if mean is None:
+        mean = jax.random.normal(key, (shape.dim,), dtype)
     for name, value in (("mean", mean), ("std", std)):
-        if value is not None:
-            check_vector(f"`init({name}=...)`", value, shape.dim)
-    if mean is not None:
-        check_finite("`init(mean=...)`", mean)
-    check_stds("`init(std=...)`", std)
-    eta = jax.random.normal(key, (shape.dim,), dtype) if mean is None else mean
-    rho = Rho(*(jnp.broadcast_to(jnp.asarray(x, dtype), (shape.dim,)) for x in (eta, std)))
+        check_vector(f"`init({name}=...)`", value, shape.dim)
+    with np.errstate(over="ignore"):  # what does not fit the type is caught below
+        rho = Rho(*(jnp.broadcast_to(jnp.asarray(x, dtype), (shape.dim,)) for x in (mean, std)))
+    check_finite("`init(mean=...)`", rho.eta)
+    check_stds("`init(std=...)`", rho.tau)
     archive = archives.empty(
         rho, rho.eta, blocks=shape.blocks, batch=shape.batch, proposals=shape.proposals, keep=keep
     )
@@ -205,13 +216,14 @@ def _tell(
     proposal: Array | None,
 ) -> tuple[SearchState, SearchInfo]:
     stale, drawn_by = _drawn_by(shape, state.moves, returns, proposal)
-    failed = ~jnp.isfinite(returns)
+    samples = theta.astype(state.rho.eta.dtype)
+    failed = ~(jnp.isfinite(returns) & jnp.all(jnp.isfinite(samples), axis=-1))
     archive = archives.add_batch(
         family,
         state.archive,
         block=state.moves % shape.blocks,
         newest=state.moves % shape.proposals,
-        samples=theta.astype(state.rho.eta.dtype),
+        samples=jnp.where(failed[:, None], 0.0, samples),
         returns=returns,
         valid=~failed & ~stale,
         drawn_by=drawn_by,
@@ -236,7 +248,8 @@ def _drawn_by(
     if proposal is None:
         return jnp.zeros(returns.shape, bool), None
     lag = newest - proposal
-    return (lag < 0) | (lag > shape.late), (proposal % shape.proposals).astype(jnp.int32)
+    unknown = (proposal < 0) | (lag < 0) | (lag > shape.late)
+    return unknown, (proposal % shape.proposals).astype(jnp.int32)
 
 
 def _info(at_rho: Estimate, failed: Array, stale: Array, dropped: Array, kl: Array) -> SearchInfo:
@@ -264,6 +277,14 @@ def _check_told(shape: Shape, state: SearchState, theta: Any, returns: Any, prop
     check_shape("`tell(proposal=...)`", proposal, "[N]", (shape.batch,))
     if not is_traced(proposal, state.moves):
         _check_asked(proposal, int(state.moves))
+
+
+def _check_room(shape: Shape, moves: int) -> None:
+    if moves >= shape.blocks:
+        raise InputError(
+            f"the archive of {shape.blocks * shape.batch} samples is full, and cannot drop a batch "
+            "under `table=False`: make the search with a larger `capacity`, or with `table=True`."
+        )
 
 
 def _check_asked(proposal: Any, newest: int) -> None:

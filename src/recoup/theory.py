@@ -11,7 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import InputError, check_between, check_count, check_positive, check_stds
+from recoup.checks import (
+    InputError,
+    check_between,
+    check_count,
+    check_finite,
+    check_numbers,
+    check_positive,
+    check_stds,
+)
 from recoup.families import Rho, log_ratio
 
 
@@ -41,8 +49,13 @@ def weight_range(
 
     Implements: zhao2013 S3.1 w_min <= w(theta) <= w_max.
     """
-    (eta, tau), (eta_q, tau_q) = _checked(target), _checked(proposal)
+    (eta, tau), (eta_q, tau_q) = _checked("target", target), _checked("proposal", proposal)
+    if eta.shape != eta_q.shape:
+        raise InputError(
+            f"target and proposal must have one dimension, got {eta.size} and {eta_q.size}."
+        )
     if support is not None:
+        _check_support(support, eta.size)
         with jax.enable_x64(True):
             p = Rho(jnp.asarray(eta), jnp.asarray(tau))
             q = Rho(jnp.asarray(eta_q), jnp.asarray(tau_q))
@@ -64,6 +77,8 @@ def total_variance(vectors: Any, mass: Any = None) -> float:
     """
     vectors = np.asarray(vectors, float)
     mass = np.full(len(vectors), 1 / len(vectors)) if mass is None else np.asarray(mass, float)
+    if not np.isclose(mass.sum(), 1):
+        raise InputError(f"mass must sum to 1, got {mass.sum():g}.")
     return float(mass @ np.sum((vectors - mass @ vectors) ** 2, axis=1))
 
 
@@ -79,6 +94,7 @@ def inverse_variance(tau: Any) -> float:
 
     Implements: zhao2013 S3.1 B = sum_i tau_i^-2.
     """
+    check_numbers("tau", tau)
     check_stds("tau", tau)
     return float(np.sum(np.asarray(tau, float) ** -2))
 
@@ -162,6 +178,7 @@ def _bounds(scale: float, tau: Any, discount: float, horizon: int, samples: int)
 
 
 def _assume_bounded_above(theorem: str, w_max: float) -> None:
+    check_numbers("w_max", w_max)
     if not (isfinite(w_max) and w_max > 0):
         raise InputError(
             f"{theorem} needs weights bounded above, 0 < w_max < infinity, got {w_max}: a Gaussian "
@@ -170,6 +187,7 @@ def _assume_bounded_above(theorem: str, w_max: float) -> None:
 
 
 def _assume_bounded_below(theorem: str, w_min: float) -> None:
+    check_numbers("w_min", w_min)
     if not (isfinite(w_min) and w_min > 0):
         raise InputError(
             f"{theorem} needs weights bounded below, w_min > 0, got {w_min}: a Gaussian target "
@@ -177,11 +195,24 @@ def _assume_bounded_below(theorem: str, w_min: float) -> None:
         )
 
 
-def _checked(rho: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _checked(what: str, rho: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The eta and tau `[D]` of one distribution."""
+    for part in rho:
+        check_numbers(what, part)
     eta, tau = (np.atleast_1d(np.asarray(x, float)) for x in rho)
-    check_stds("tau", tau)
-    if eta.shape != tau.shape:
+    check_finite(f"{what} eta", eta)
+    check_stds(f"{what} tau", tau)
+    if eta.shape != tau.shape or eta.ndim != 1:
         raise InputError(
-            f"eta and tau must have one shape [D], got {list(eta.shape)} and {list(tau.shape)}."
+            f"{what} must be eta and tau of one shape [D], got {list(eta.shape)} and "
+            f"{list(tau.shape)}."
         )
     return eta, tau
+
+
+def _check_support(support: Any, dim: int) -> None:
+    check_numbers("support", support)
+    if np.ndim(support) != 2 or np.shape(support)[1] != dim or np.shape(support)[0] == 0:
+        got = list(np.shape(support))
+        raise InputError(f"support must have shape [M, D] = [M, {dim}], got {got}.")
+    check_finite("support", support)

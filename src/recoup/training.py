@@ -102,19 +102,21 @@ def train(
     mean of None is drawn from N(0, I), as in the paper. `out` is a directory to write the run to;
     it must not exist. `progress=True` shows a live display; a function gets every `Step`.
     `settings` replace those of the method's row, for instance `epsilon=0.5` or `mirrored=True`.
+    The archive has room for the whole run from the start, and every iteration passes over it.
 
     Test episodes, drawn anew after every iteration for the curve, teach the search nothing.
     """
     plan, problem = _plan(
         task, method, episodes, iterations, batch, seed, mean, std, horizon, discount, settings
     )
+    method_search = _search_of(plan, problem)
     directory = None if out is None else RunDirectory.create(Path(out), plan)
     if progress is True:
         from recoup.progress import live
 
         with live(plan) as show:
-            return _run(plan, problem, directory, show)
-    return _run(plan, problem, directory, progress or (lambda step: None))
+            return _run(plan, problem, method_search, directory, show)
+    return _run(plan, problem, method_search, directory, progress or (lambda step: None))
 
 
 def _plan(
@@ -137,10 +139,9 @@ def _plan(
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InputError(f"seed must be a whole number in 0..{2**32 - 1}, got {seed!r}.")
     problem = make_task(task, horizon, discount)
-    for name, value in (("mean", mean), ("std", std)):
-        if value is not None:
-            check_vector(name, value, problem.dim)
-            check_finite(name, value)
+    for name, value in (("mean", 0.0 if mean is None else mean), ("std", std)):
+        check_vector(name, value, problem.dim)
+        check_finite(name, value)
     check_stds("std", std)
     plan = Plan(
         task=row.name,
@@ -173,11 +174,14 @@ def _iterations(episodes: int | None, iterations: int | None, batch: int) -> int
 
 
 def _run(
-    plan: Plan, problem: Task, directory: RunDirectory | None, show: Callable[[Step], None]
+    plan: Plan,
+    problem: Task,
+    method: Search,
+    directory: RunDirectory | None,
+    show: Callable[[Step], None],
 ) -> Run:
     started = time.perf_counter()
     with jax.enable_x64(True):
-        method = _search_of(plan, problem)
         iterate = jax.jit(_iteration(plan, problem, method), donate_argnums=1)
         test = jax.jit(_test(problem, plan.test_episodes))
         key_start, key_run, key_test = jax.random.split(jax.random.key(plan.seed), 3)
@@ -206,6 +210,7 @@ def _run(
             task=problem,
         )
     if directory is not None:
+        directory.finish(run.summary())
         run.plot(directory.path / CURVE)
     return run
 
@@ -217,6 +222,7 @@ def _search_of(plan: Plan, problem: Task) -> Search:
         dim=problem.dim,
         batch=plan.batch,
         capacity=plan.iterations * plan.batch,
+        late=0,
         table=False,
         **settings,
     )
@@ -250,8 +256,8 @@ def _test(problem: Task, episodes: int) -> Callable[[Array, Rho], Array]:
 def measured(returns: Any) -> Measured:
     """Mean and standard error of the returns of fresh episodes.
 
-    Implements: zhao2013 S2.1 J(theta) at one policy and zhao2013 S2.2 J(rho) at many, by Monte
-    Carlo.
+    Implements: zhao2013 S2.1 J(theta) at one policy, by Monte Carlo; over policies drawn from rho,
+    the expected return of rho.
     """
     returns = np.asarray(returns)
     return Measured(

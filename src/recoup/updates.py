@@ -72,16 +72,14 @@ def natural_step(kl: float, tau_floor: float, max_log_tau: float = 0.5) -> Updat
             d_log_tau = jnp.clip(length * natural.tau / rho.tau, -max_log_tau, max_log_tau)
             return Rho(rho.eta + length * natural.eta, rho.tau * jnp.exp(d_log_tau))
 
-        length = _length_to(
-            kl, lambda a: kl_divergence(moved(a), rho), _quadratic(rho, natural, kl)
-        )
+        length = _length_to(kl, lambda a: kl_divergence(moved(a), rho), _longest(rho, natural, kl))
         return _floored(moved(length), tau_floor), state, at_rho
 
     return Update(lambda rho: (), step)
 
 
-def _length_to(kl: float, divergence: Callable[[Array], Array], guess: Array) -> Array:
-    """The length in [0, 8 guess] at which an increasing `divergence` is `kl`, by bisection."""
+def _length_to(kl: float, divergence: Callable[[Array], Array], longest: Array) -> Array:
+    """The length in [0, longest] at which an increasing `divergence` is `kl`, by bisection."""
 
     def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket
@@ -89,14 +87,21 @@ def _length_to(kl: float, divergence: Callable[[Array], Array], guess: Array) ->
         short = divergence(middle) < kl
         return jnp.where(short, middle, low), jnp.where(short, high, middle)
 
-    return jax.lax.fori_loop(0, 60, halve, (jnp.zeros_like(guess), 8 * guess))[0]
+    return jax.lax.fori_loop(0, 60, halve, (jnp.zeros_like(longest), longest))[0]
 
 
-def _quadratic(rho: Rho, natural: Rho, kl: float) -> Array:
-    """The length at which the second-order expansion of the divergence is `kl`; 0 for no step."""
-    curvature = jax.tree.map(lambda f, v: jnp.sum(f * v**2), fisher(rho), natural)
-    total = curvature.eta + curvature.tau
-    return jnp.where(total > 0, jnp.sqrt(2 * kl / jnp.where(total > 0, total, 1.0)), 0.0)
+def _longest(rho: Rho, natural: Rho, kl: float) -> Array:
+    """A length at which the divergence is at least `kl`, or all that the cap on log tau allows.
+
+    The means alone diverge by length^2 c / 2; without them, 8 times the length at which the
+    second-order expansion reaches `kl` is far beyond the cap.
+    """
+    c = jax.tree.map(lambda f, v: jnp.sum(f * v**2), fisher(rho), natural)
+    return jnp.where(c.eta > 0, _safe_sqrt(2 * kl, c.eta), 8 * _safe_sqrt(2 * kl, c.tau))
+
+
+def _safe_sqrt(top: float, bottom: Array) -> Array:
+    return jnp.where(bottom > 0, jnp.sqrt(top / jnp.where(bottom > 0, bottom, 1.0)), 0.0)
 
 
 def _moved(rho: Rho, direction: Any, length: float) -> Rho:
@@ -104,11 +109,12 @@ def _moved(rho: Rho, direction: Any, length: float) -> Rho:
 
 
 def _unit(gradient: Any) -> Any:
-    """The gradient over its norm, or zero; scaled first, so that no square overflows."""
+    """The gradient over its norm; zero where it is zero or not finite. No square overflows."""
     largest = jax.tree.reduce(jnp.maximum, jax.tree.map(lambda g: jnp.max(jnp.abs(g)), gradient))
-    scaled = jax.tree.map(lambda g: g / jnp.where(largest > 0, largest, 1.0), gradient)
+    usable = (largest > 0) & jnp.isfinite(largest)
+    scaled = jax.tree.map(lambda g: jnp.where(usable, g / largest, 0.0), gradient)
     squares = jax.tree.reduce(jnp.add, jax.tree.map(lambda g: jnp.sum(g**2), scaled))
-    norm = jnp.sqrt(jnp.where(largest > 0, squares, 1.0))
+    norm = jnp.sqrt(jnp.where(usable, squares, 1.0))
     return jax.tree.map(lambda g: g / norm, scaled)
 
 

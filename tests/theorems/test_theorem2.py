@@ -6,7 +6,7 @@ import pytest
 from quadrature import Case, wavy
 
 from recoup import theory
-from recoup.baselines import coordinate, optimal
+from recoup.baselines import Told, coordinate, optimal
 from recoup.directions import scores_of
 from recoup.families import Rho, score
 
@@ -27,7 +27,7 @@ def as_samples():
     weights = jnp.asarray(np.sqrt(CASE.mass) * CASE.w)[None]
     returns = jnp.asarray(CASE.returns)[None]
     scores = scores_of(lambda x: score(rho, x), jnp.asarray(CASE.theta)[None], returns, weights)
-    return returns, weights, jnp.ones_like(weights, bool), scores
+    return Told(returns, weights, jnp.ones_like(weights, bool), jnp.zeros(())), scores
 
 
 @pytest.mark.parametrize("b", [-1.0, 0.0, 0.7, 9.0])

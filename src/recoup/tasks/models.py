@@ -26,14 +26,19 @@ class Model(NamedTuple):
     action_limit: float = float("inf")  # the transition holds the action to +- this
 
 
-def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:
-    """`act(theta, observation) -> action [1]`, on the host.
+def action(xp: Any, model: Model, theta: Any, state: Any) -> Any:
+    """The action of the linear deterministic policy, a scalar.
 
     Implements: zhao2013 eq. 1 a = theta^T phi(s).
     """
+    return theta @ model.basis(xp, state)
+
+
+def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:
+    """`act(theta, observation) -> action [1]`, on the host."""
 
     def act(theta: Any, observation: Any) -> np.ndarray:
-        return np.atleast_1d(np.asarray(theta) @ model.basis(np, np.asarray(observation)))
+        return np.atleast_1d(action(np, model, np.asarray(theta), np.asarray(observation)))
 
     return act
 
@@ -50,9 +55,9 @@ def rollout(model: Model, horizon: int, discount: float) -> Callable[[Array, Arr
 
         def step(carry: tuple[Array, Array], eps: Array) -> tuple[tuple[Array, Array], Array]:
             state, scale = carry
-            action = theta @ model.basis(jnp, state)
-            after = model.transition(jnp, state, action, eps)
-            return (after, scale * discount), scale * model.reward(jnp, state, action, after)
+            a = action(jnp, model, theta, state)
+            after = model.transition(jnp, state, a, eps)
+            return (after, scale * discount), scale * model.reward(jnp, state, a, after)
 
         start = (model.initial(jnp, noise[0]), jnp.ones((), theta.dtype))
         return jnp.sum(jax.lax.scan(step, start, noise[1:])[1])
