@@ -16,7 +16,6 @@ from recoup.families import (
     log_ratio,
     renyi2_divergence,
     score,
-    standard_normal,
 )
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -92,27 +91,6 @@ def test_draws_have_the_distribution_within_four_standard_errors():
     eta, tau = np.array(P[0]), np.array(P[1])
     assert (np.abs(x.mean(0) - eta) < 4 * tau / np.sqrt(n)).all()
     assert (np.abs(x.std(0) - tau) < 4 * tau / np.sqrt(2 * n)).all()
-
-
-@pytest.mark.parametrize("make_key", [jax.random.key, jax.random.PRNGKey])
-def test_standard_normals_are_standard_normal(make_key):
-    """Kolmogorov-Smirnov on 400,000 float32 numbers: D sqrt(n) above 2.2 has probability 1e-4."""
-    n = 400_000
-    x = np.asarray(standard_normal(make_key(3), (n,), jnp.float32), np.float64)
-    assert stats.kstest(x, "norm").statistic * np.sqrt(n) < 2.2
-    assert abs(stats.kurtosis(x)) < 4 * np.sqrt(24 / n)
-    assert abs(np.corrcoef(x[:-1], x[1:])[0, 1]) < 4 / np.sqrt(n)
-    assert abs(np.corrcoef(x[: n // 2], x[n // 2 :])[0, 1]) < 4 / np.sqrt(n / 2)
-    assert np.isfinite(x).all()
-    other = standard_normal(make_key(4), (n,), jnp.float32)
-    assert abs(np.corrcoef(x, other)[0, 1]) < 4 / np.sqrt(n)
-
-
-def test_standard_normals_of_many_keys_are_those_of_each():
-    keys = jax.random.split(jax.random.key(0), 3)
-    together = jax.vmap(lambda key: standard_normal(key, (7,), jnp.float32))(keys)
-    for key, row in zip(keys, together, strict=True):
-        np.testing.assert_array_equal(row, standard_normal(key, (7,), jnp.float32))
 
 
 def test_mirrored_draws_are_adjacent_pairs_around_the_mean():

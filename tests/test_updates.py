@@ -76,7 +76,9 @@ def test_the_natural_step_reaches_the_divergence_by_the_means_where_the_cap_bind
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("update", [normalised_ascent(1.0, 0.05), natural_step(0.5, 0.05)])
+@pytest.mark.parametrize(
+    "update", [normalised_ascent(1.0, 0.05), natural_step(0.5, 0.05), ascend(optax.sgd(1.0), 0.05)]
+)
 def test_a_gradient_that_is_not_finite_moves_nothing(update, bad):
     got = step(update, Rho(np.array([bad, 1.0]), np.array([0.0, 1.0])))
     np.testing.assert_array_equal(got.eta, START.eta)

@@ -72,6 +72,8 @@ def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, kee
 
 def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
     """The archive with `rho` in proposal slot `slot`, from which no result has come yet."""
+    if archive.counts.size == 1:
+        return archive._replace(proposals=jax.tree.map(lambda x: x[None], rho))
     proposals = jax.tree.map(lambda kept, x: kept.at[slot].set(x), archive.proposals, rho)
     return archive._replace(proposals=proposals, counts=archive.counts.at[slot].set(0))
 

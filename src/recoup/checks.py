@@ -126,9 +126,8 @@ def _shortly(value: Any) -> str:
 
 
 def _all_finite(array: np.ndarray) -> bool:
-    if array.dtype.kind == "f" and np.isfinite(np.vdot(array, array)):  # fast, allocates nothing
-        return True
-    return bool(np.isfinite(array).all())
+    """Whether all entries are finite, by two fast passes that allocate nothing."""
+    return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))
 
 
 def _as_float(what: str, value: Any) -> float:

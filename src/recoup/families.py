@@ -5,13 +5,12 @@ made by `jax.vmap`. The paper's is the diagonal Gaussian over policy parameters.
 """
 
 from collections.abc import Callable
-from math import prod
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.extend.random import threefry_2x32
+
+from recoup.normals import standard_normal
 
 
 class Rho(NamedTuple):
@@ -62,20 +61,6 @@ def draw_mirrored(key: Array, rho: Rho, n: int) -> Array:
     noise = rho.tau * standard_normal(key, (n // 2, *rho.eta.shape), rho.eta.dtype)
     pairs = jnp.stack([rho.eta + noise, rho.eta - noise], axis=1)
     return pairs.reshape(n, *rho.eta.shape)
-
-
-def standard_normal(key: Array, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Independent standard normal numbers of the given shape.
-
-    For float32 and threefry keys from both words of every hash, where `jax.random.normal` uses one:
-    drawing is most of the time that `ask` takes at 100,000 parameters, and this halves it.
-    """
-    if dtype != jnp.float32 or str(jax.random.key_impl(key)) != "threefry2x32":
-        return jax.random.normal(key, shape, dtype)
-    bits = threefry_2x32(jax.random.key_data(key), jnp.arange(prod(shape), dtype=jnp.uint32))
-    steps = (bits >> 8).astype(jnp.int32) - 2**23  # 24 bits: -2^23 ... 2^23 - 1
-    uniform = (steps.astype(dtype) + 0.5) * 2.0**-23  # symmetric, inside (-1, 1)
-    return jnp.sqrt(2.0).astype(dtype) * jax.scipy.special.erfinv(uniform).reshape(shape)
 
 
 def log_density(rho: Rho, theta: Array) -> Array:

@@ -130,7 +130,10 @@ def _shape(row: Method, dim: int, batch: int, capacity: int | None, late: int | 
         blocks = min(blocks, row.window)
     late = blocks if late is None else late
     overflows = row.window is None or blocks < row.window
-    return Shape(dim, batch, blocks, late, blocks + 1 + late, overflows)
+    proposals = (
+        1 if row.weighting == "none" else blocks + 1 + late
+    )  # no weights: the newest will do
+    return Shape(dim, batch, blocks, late, proposals, overflows)
 
 
 @lru_cache(maxsize=256)
@@ -138,7 +141,7 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
     family = diagonal_gaussian(row.mirrored)
     keep = "own" if row.weighting != "balance" else "table" if table else "running"
     compiled_tell = jax.jit(partial(_tell, row, family, shape))
-    compiled_ask = jax.jit(lambda key, state: family.draw(key, state.rho, shape.batch))
+    compiled_draw = jax.jit(lambda key, rho: family.draw(key, rho, shape.batch))
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
         """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I)."""
@@ -147,7 +150,7 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
     def ask(key: Array, state: SearchState) -> tuple[Array, SearchState]:
         """Parameters `[N, D]` to roll out, and the state."""
         with _precision_of(state):
-            return compiled_ask(key, state), state
+            return compiled_draw(key, state.rho), state
 
     def tell(
         key: Array, state: SearchState, theta: Any, returns: Any, proposal: Any = None
@@ -216,14 +219,16 @@ def _tell(
     proposal: Array | None,
 ) -> tuple[SearchState, SearchInfo]:
     stale, drawn_by = _drawn_by(shape, state.moves, returns, proposal)
-    samples = theta.astype(state.rho.eta.dtype)
-    failed = ~(jnp.isfinite(returns) & jnp.all(jnp.isfinite(samples), axis=-1))
+    samples, failed = theta.astype(state.rho.eta.dtype), ~jnp.isfinite(returns)
+    if shape.blocks > 1:  # what is kept must be finite; what is not kept does no lasting harm
+        failed |= ~jnp.all(jnp.isfinite(samples), axis=-1)
+        samples = jnp.where(failed[:, None], 0.0, samples)
     archive = archives.add_batch(
         family,
         state.archive,
         block=state.moves % shape.blocks,
         newest=state.moves % shape.proposals,
-        samples=jnp.where(failed[:, None], 0.0, samples),
+        samples=samples,
         returns=returns,
         valid=~failed & ~stale,
         drawn_by=drawn_by,

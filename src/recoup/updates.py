@@ -48,7 +48,7 @@ def ascend(transformation: optax.GradientTransformation, tau_floor: float) -> Up
 
     def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
         at_rho = estimate(rho)
-        downhill = jax.tree.map(jnp.negative, at_rho.gradient)
+        downhill = jax.tree.map(jnp.negative, _finite_or_zero(at_rho.gradient))
         updates, state = transformation.update(downhill, state, rho)
         return _floored(optax.apply_updates(rho, updates), tau_floor), state, at_rho
 
@@ -108,9 +108,18 @@ def _moved(rho: Rho, direction: Any, length: float) -> Rho:
     return jax.tree.map(lambda x, d: x + length * d, rho, direction)
 
 
+def _largest(gradient: Any) -> Array:
+    return jax.tree.reduce(jnp.maximum, jax.tree.map(lambda g: jnp.max(jnp.abs(g)), gradient))
+
+
+def _finite_or_zero(gradient: Any) -> Any:
+    finite = jnp.isfinite(_largest(gradient))
+    return jax.tree.map(lambda g: jnp.where(finite, g, 0.0), gradient)
+
+
 def _unit(gradient: Any) -> Any:
     """The gradient over its norm; zero where it is zero or not finite. No square overflows."""
-    largest = jax.tree.reduce(jnp.maximum, jax.tree.map(lambda g: jnp.max(jnp.abs(g)), gradient))
+    largest = _largest(gradient)
     usable = (largest > 0) & jnp.isfinite(largest)
     scaled = jax.tree.map(lambda g: jnp.where(usable, g / largest, 0.0), gradient)
     squares = jax.tree.reduce(jnp.add, jax.tree.map(lambda g: jnp.sum(g**2), scaled))
