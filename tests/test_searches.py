@@ -194,7 +194,9 @@ def test_a_state_made_in_float64_stays_so_outside_the_context():
     with jax.enable_x64(True):
         state = search.init(jax.random.key(0))
     theta, state = search.ask(jax.random.key(1), state)
-    state, info = search.tell(jax.random.key(2), state, theta, np.arange(4.0))
+    returns = np.array([0.1, 0.2, 0.3, 0.4])
+    state, info = search.tell(jax.random.key(2), state, theta, returns)
+    assert float(info.objective) == pytest.approx(0.25, rel=1e-14)
     assert theta.dtype == state.mean.dtype == info.objective.dtype == jnp.float64
 
 

@@ -74,8 +74,8 @@ def check_key(what: str, key: Any) -> None:
 def check_numbers(what: str, array: Any) -> None:
     """Raises unless `array` is made of real numbers."""
     try:
-        kind = np.dtype(array.dtype if hasattr(array, "dtype") else np.asarray(array).dtype).kind
-    except (TypeError, ValueError):  # ragged, or not an array at all
+        kind = (array if hasattr(array, "dtype") else np.asarray(array)).dtype.kind
+    except (TypeError, ValueError, AttributeError):  # ragged, a key, or not an array at all
         kind = "O"
     if kind not in "fiu":
         raise InputError(f"{what} must be an array of real numbers, got {_shortly(array)}.")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
+from weakref import ref
 
 import jax
 import jax.numpy as jnp
@@ -143,6 +144,8 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
     compiled_tell = jax.jit(partial(_tell, row, family, shape))
     compiled_draw = jax.jit(lambda key, rho: family.draw(key, rho, shape.batch))
 
+    drawn: list[Callable[[], Any]] = [lambda: None]  # the last theta drawn, while it lives
+
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
         """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I)."""
         return _init(row, shape, keep, key, mean, std)
@@ -150,7 +153,10 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
     def ask(key: Array, state: SearchState) -> tuple[Array, SearchState]:
         """Parameters `[N, D]` to roll out, and the state."""
         with _precision_of(state):
-            return compiled_draw(key, state.rho), state
+            theta = compiled_draw(key, state.rho)
+        if not is_traced(theta):
+            drawn[0] = ref(theta)
+        return theta, state
 
     def tell(
         key: Array, state: SearchState, theta: Any, returns: Any, proposal: Any = None
@@ -162,13 +168,15 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
         the newest). Under mirrored sampling a pair is told side by side, as it was asked.
         """
         _check_told(shape, state, theta, returns, proposal)
+        if drawn[0]() is not theta:  # what `ask` has just drawn is finite, and cannot have changed
+            check_finite("`tell(theta=...)`", theta)
         if keep == "running" and not is_traced(state.moves):
             _check_room(shape, int(state.moves))
-        arrays = (
-            x if x is None or isinstance(x, Array) else jnp.asarray(x)
-            for x in (theta, returns, proposal)
-        )
         with _precision_of(state):
+            arrays = (
+                x if x is None or isinstance(x, Array) else jnp.asarray(x)
+                for x in (theta, returns, proposal)
+            )
             return compiled_tell(key, state, *arrays)
 
     def estimate(rho: Rho, archive: Archive) -> Estimate:
@@ -276,7 +284,6 @@ def _info(at_rho: Estimate, failed: Array, stale: Array, dropped: Array, kl: Arr
 def _check_told(shape: Shape, state: SearchState, theta: Any, returns: Any, proposal: Any) -> None:
     check_shape("`tell(theta=...)`", theta, "[N, D]", (shape.batch, shape.dim))
     check_shape("`tell(returns=...)`", returns, "[N]", (shape.batch,))
-    check_finite("`tell(theta=...)`", theta)
     if proposal is None:
         return
     check_shape("`tell(proposal=...)`", proposal, "[N]", (shape.batch,))
