@@ -131,9 +131,8 @@ def _shape(row: Method, dim: int, batch: int, capacity: int | None, late: int | 
         blocks = min(blocks, row.window)
     late = blocks if late is None else late
     overflows = row.window is None or blocks < row.window
-    proposals = (
-        1 if row.weighting == "none" else blocks + 1 + late
-    )  # no weights: the newest will do
+    weighted = row.weighting != "none"  # without weights no proposal but the newest is needed
+    proposals = blocks + 1 + late if weighted else 1
     return Shape(dim, batch, blocks, late, proposals, overflows)
 
 
@@ -143,7 +142,6 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
     keep = "own" if row.weighting != "balance" else "table" if table else "running"
     compiled_tell = jax.jit(partial(_tell, row, family, shape))
     compiled_draw = jax.jit(lambda key, rho: family.draw(key, rho, shape.batch))
-
     drawn: list[Callable[[], Any]] = [lambda: None]  # the last theta drawn, while it lives
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
