@@ -15,4 +15,6 @@ def test_k_hat_finds_the_tail_of_a_pareto_law(shape):
 def test_k_hat_needs_weights_of_which_some_differ():
     assert np.isnan(pareto_k(np.ones(5)))
     assert pareto_k(np.ones(50)) == -np.inf
+    heavy = np.random.default_rng(1).pareto(1.0, 200) + 1
+    assert pareto_k(np.minimum(heavy, 1.5)) == -np.inf  # truncated: the whole tail is 1.5
     assert np.isnan(pareto_k(np.zeros(50)))

@@ -82,6 +82,12 @@ def test_progress_gets_every_step():
     assert seen[3].ess > 0
 
 
+def test_truncated_weights_whose_tail_is_flat_are_no_failure():
+    run = recoup.train("toy", "tiw-pgpe-ob", iterations=8, seed=0, truncate=0.5)
+    assert run.history[-1].max_weight == pytest.approx(0.5)
+    assert run.history[-1].pareto_k == -np.inf
+
+
 def test_settings_replace_those_of_the_method():
     run = recoup.train("toy", "pgpe", iterations=2, mirrored=True, update="natural", kl=0.1)
     assert run.history[-1].kl == pytest.approx(0.1, rel=1e-6)

@@ -13,7 +13,7 @@ def pareto_k(weights: Any) -> float:
     Implements: vehtari2024 Pareto k-hat, by arviz-stats.
 
     Not a number where there are fewer than 25 weights; minus infinity where the tail is flat (equal
-    weights). arviz-stats takes *negated* log-weights.
+    or truncated weights). arviz-stats takes *negated* log-weights.
     """
     from arviz_stats.base import array_stats
 
@@ -21,8 +21,9 @@ def pareto_k(weights: Any) -> float:
     weights = weights[weights > 0]
     if weights.size < MIN_WEIGHTS:
         return float("nan")
-    if np.ptp(weights) == 0:
+    try:
+        with np.errstate(all="ignore"):
+            _, k = array_stats.psislw(-np.log(weights))
+    except ValueError:  # arviz-stats refuses a tail whose values are all the same
         return float("-inf")
-    with np.errstate(all="ignore"):
-        _, k = array_stats.psislw(-np.log(weights))
     return float(k)
