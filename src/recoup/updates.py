@@ -93,8 +93,8 @@ def _length_to(kl: float, divergence: Callable[[Array], Array], longest: Array) 
 def _longest(rho: Rho, natural: Rho, kl: float) -> Array:
     """A length at which the divergence is at least `kl`, or all that the cap on log tau allows.
 
-    The means alone diverge by length^2 c / 2; without them, 8 times the length at which the
-    second-order expansion reaches `kl` is far beyond the cap.
+    The means alone diverge by length^2 c / 2. Without them the second-order expansion is within a
+    factor of two up to the cap, so 8 times its length is enough.
     """
     c = jax.tree.map(lambda f, v: jnp.sum(f * v**2), fisher(rho), natural)
     return jnp.where(c.eta > 0, _safe_sqrt(2 * kl, c.eta), 8 * _safe_sqrt(2 * kl, c.tau))
