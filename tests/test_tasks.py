@@ -90,9 +90,9 @@ def test_the_environment_and_the_vectorised_rollout_are_the_same_task(name):
         action = task.act(theta, observation)
         observation, reward, terminated, truncated, _ = env.step(action)
         after = task.model.transition(
-            jnp, state, jnp.asarray(action[0]), jnp.asarray(noise[steps + 1])
+            jnp, state, jnp.asarray(action), jnp.asarray(noise[steps + 1])
         )
-        expected += task.discount**steps * float(task.model.reward(jnp, state, action[0], after))
+        expected += task.discount**steps * float(task.model.reward(jnp, state, action, after))
         total += task.discount**steps * reward
         state, steps = after, steps + 1
         assert not terminated

@@ -94,7 +94,7 @@ def make_task(name: str, horizon: int | None = None, discount: float | None = No
     model = getattr(import_module(module), factory)()
     return Task(
         name=row.name,
-        dim=model.features,
+        dim=model.features * model.actions,
         horizon=horizon,
         discount=discount,
         rollout=rollout(model, horizon, discount),

@@ -11,7 +11,7 @@ from recoup.tasks.models import Model
 
 
 class ModelEnv(gymnasium.Env):
-    """A model as an environment: observes the state, acts with one number.
+    """A model as an environment: observes the state, acts with `[A]` numbers.
 
     No episode terminates; the registered horizon truncates. Rewards are not discounted here.
     """
@@ -22,7 +22,9 @@ class ModelEnv(gymnasium.Env):
         low, high = np.array(model.low), np.array(model.high)
         self.model = model
         self.observation_space = spaces.Box(low, high, dtype=np.float64)
-        self.action_space = spaces.Box(-model.action_limit, model.action_limit, (1,), np.float64)
+        self.action_space = spaces.Box(
+            -model.action_limit, model.action_limit, (model.actions,), np.float64
+        )
         self.state = np.zeros(len(low))
 
     def reset(
@@ -34,10 +36,10 @@ class ModelEnv(gymnasium.Env):
         return self.state.copy(), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One transition under `action [1]`."""
-        force = np.asarray(action, np.float64).reshape(())
-        after = self.model.transition(np, self.state, force, self._noise())
-        reward = float(self.model.reward(np, self.state, force, after))
+        """One transition under `action [A]`."""
+        action = np.asarray(action, np.float64).reshape(self.model.actions)
+        after = self.model.transition(np, self.state, action, self._noise())
+        reward = float(self.model.reward(np, self.state, action, after))
         self.state = after
         return after.copy(), reward, False, False, {}
 

@@ -12,33 +12,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from recoup.policies import linear
+
 
 class Model(NamedTuple):
     """One control problem: where it starts, how it moves, what it pays, what the policy sees."""
 
     initial: Callable[[Any, Any], Any]  # xp, noise [S] -> state [S]
-    transition: Callable[[Any, Any, Any, Any], Any]  # xp, state, action, noise [S] -> state
-    reward: Callable[[Any, Any, Any, Any], Any]  # xp, state, action, next state -> scalar
-    basis: Callable[[Any, Any], Any]  # xp, state -> features [D]
-    features: int  # D
+    transition: Callable[[Any, Any, Any, Any], Any]  # xp, state, action [A], noise [S] -> state
+    reward: Callable[[Any, Any, Any, Any], Any]  # xp, state, action [A], next state -> scalar
+    basis: Callable[[Any, Any], Any]  # xp, state -> features [F]
+    features: int  # F
     low: tuple[float, ...]  # bounds of the state, which is the observation
     high: tuple[float, ...]
+    actions: int = 1  # A
     action_limit: float = float("inf")  # the transition holds the action to +- this
 
 
-def action(xp: Any, model: Model, theta: Any, state: Any) -> Any:
-    """The action of the linear deterministic policy, a scalar.
-
-    Implements: zhao2013 eq. 1 a = theta^T phi(s).
-    """
-    return theta @ model.basis(xp, state)
-
-
 def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:
-    """`act(theta, observation) -> action [1]`, on the host."""
+    """`act(theta, observation) -> action [A]` of the linear policy, on the host."""
 
     def act(theta: Any, observation: Any) -> np.ndarray:
-        return np.atleast_1d(action(np, model, np.asarray(theta), np.asarray(observation)))
+        return linear(np.asarray(theta), model.basis(np, np.asarray(observation)))
 
     return act
 
@@ -55,7 +50,7 @@ def rollout(model: Model, horizon: int, discount: float) -> Callable[[Array, Arr
 
         def step(carry: tuple[Array, Array], eps: Array) -> tuple[tuple[Array, Array], Array]:
             state, scale = carry
-            a = action(jnp, model, theta, state)
+            a = linear(theta, model.basis(jnp, state))
             after = model.transition(jnp, state, a, eps)
             return (after, scale * discount), scale * model.reward(jnp, state, a, after)
 

@@ -47,7 +47,7 @@ def transition(limit: float, xp: Any, state: Any, action: Any, noise: Any) -> An
     number for its "not strong enough".
     """
     x, v = state[0], state[1]
-    a = xp.clip(action, -limit, limit)
+    a = xp.clip(action[0], -limit, limit)
     pull = -9.8 * MASS * xp.cos(3 * x) + a / MASS - FRICTION * v
     v = xp.clip(v + pull * STEP, LOW[1], HIGH[1])
     x = xp.clip(x + v * STEP, LOW[0], HIGH[0])

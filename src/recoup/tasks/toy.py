@@ -42,7 +42,7 @@ def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
 
     Implements: zhao2013 S4.1 r = exp(-s^2 / 2 - a^2 / 2) + 1.
     """
-    return xp.exp(-(state[0] ** 2) / 2 - action**2 / 2) + 1
+    return xp.exp(-(state[0] ** 2) / 2 - action[0] ** 2 / 2) + 1
 
 
 def basis(xp: Any, state: Any) -> Any:
