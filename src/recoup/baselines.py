@@ -7,23 +7,13 @@ where all returns are equal, all are exactly zero, and so is the gradient.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.directions import Scores
-
-
-class Told(NamedTuple):
-    """The samples a baseline is made of, all `[B, N]`, and the return theirs are relative to."""
-
-    returns: Array
-    weights: Array  # zero where not valid
-    valid: Array
-    origin: Array
-
+from recoup.directions import Scores, Told
 
 Baseline = Callable[[Told, Scores], Any]
 

@@ -1,6 +1,7 @@
 """From the words of a method's row to the functions it is made of: where strings end."""
 
 from recoup import baselines, weights
+from recoup.directions import likelihood_ratio
 from recoup.estimators import Estimator, estimator
 from recoup.families import Family
 from recoup.methods import Method
@@ -51,7 +52,7 @@ def estimator_of(row: Method, family: Family) -> Estimator:
         ratio=ratio_of(row),
         shapers=shapers_of(row),
         normalised=row.normalize,
-        baseline=baseline_of(row),
+        direction=likelihood_ratio(family.score, baseline_of(row)),
     )
 
 

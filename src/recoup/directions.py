@@ -1,10 +1,11 @@
-"""Sums of scores over the samples, and the gradient that they make.
+"""Directions: where rho should go, given weighed samples. Here, the likelihood-ratio gradient.
 
 Scores are `[B, N, D]` arrays that nobody wants in memory: every sum runs chunk by chunk, and a
 chunk's scores live only as long as its share of the sum.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +13,18 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.chunks import scan_samples
+
+
+class Told(NamedTuple):
+    """What the samples earned and weigh, all `[B, N]`, and the return theirs are relative to."""
+
+    returns: Array
+    weights: Array  # zero where not valid
+    valid: Array
+    origin: Array
+
+
+Direction = Callable[[Any, Any, Told], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
 
 
 class Scores(NamedTuple):
@@ -23,6 +36,20 @@ class Scores(NamedTuple):
     weighted: Any  # pytree of rho: sum_n w_n s_n
     total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n, a pass of its own
     squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2, likewise
+
+
+def likelihood_ratio(
+    score: Callable[[Any, Any], Any], baseline: Callable[[Told, Scores], Any]
+) -> Direction:
+    """The gradient of the expected return, from a family's `score` and a baseline."""
+
+    def direction(rho: Any, samples: Any, told: Told) -> tuple[Any, Any]:
+        n = jnp.sum(told.valid, dtype=told.returns.dtype)
+        scores = scores_of(partial(score, rho), samples, told.returns, told.weights)
+        b = baseline(told, scores)
+        return mean_gradient(told.returns, told.weights, scores, b, n), b
+
+    return direction
 
 
 def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights: Array) -> Scores:

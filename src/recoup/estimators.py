@@ -4,7 +4,6 @@ The one place that knows every stage; of equations it holds only the objective a
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,8 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.archive import Archive, log_densities
-from recoup.baselines import Baseline, Told
-from recoup.directions import mean_gradient, scores_of
+from recoup.directions import Direction, Told
 from recoup.families import Family
 from recoup.weights import Ratio, Shaper, effective_sample_size, weigh
 
@@ -40,7 +38,7 @@ def estimator(
     ratio: Ratio,
     shapers: Sequence[Shaper] = (),
     normalised: bool = False,
-    baseline: Baseline,
+    direction: Direction,
 ) -> Estimator:
     """`estimate(rho, archive)`; `normalised` says that the last shaper made the weights' mean 1."""
 
@@ -51,14 +49,13 @@ def estimator(
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
         origin = _origin(returns, valid)
         relative = jnp.where(valid, returns - origin, 0.0)
-        scores = scores_of(partial(family.score, rho), samples, relative, weights)
-        b = baseline(Told(relative, weights, valid, origin), scores)
+        gradient, b = direction(rho, samples, Told(relative, weights, valid, origin))
         objective = expected_return(returns, weights, n)
         residuals = weights * (returns - objective) if normalised else weights * returns - objective
         residuals = _by_draw(family, jnp.where(valid, residuals, 0.0))
         draws = jnp.sum(_by_draw(family, valid) > 0, dtype=returns.dtype)
         return Estimate(
-            gradient=mean_gradient(relative, weights, scores, b, n),
+            gradient=gradient,
             objective=objective,
             objective_stderr=standard_error(residuals, draws, n),
             weights=weights,

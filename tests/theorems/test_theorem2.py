@@ -6,8 +6,8 @@ import pytest
 from quadrature import Case, wavy
 
 from recoup import theory
-from recoup.baselines import Told, coordinate, optimal
-from recoup.directions import scores_of
+from recoup.baselines import coordinate, optimal
+from recoup.directions import Told, scores_of
 from recoup.families import Rho, score
 
 pytestmark = pytest.mark.usefixtures("x64")
