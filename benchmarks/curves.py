@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-import recoup
 from recoup.methods import METHODS
 from recoup.tasks import make_task, task_row
+from recoup.training import roll_out, search_of, task_settings, tester
 
 RUNS, ITERATIONS, TESTS = 100, 30, 100
 DOCS = Path(__file__).parent.parent / "docs"
@@ -23,25 +23,16 @@ COLOURS = {"pgpe": "0.65", "niw": "#b07aa1", "iw": "#0b6e99", "tiw": "#59a14f", 
 def learn(task_name, method):
     """`run(keys)`: expected returns `[runs, iterations + 1]` of the search distribution."""
     row, task = task_row(task_name), make_task(task_name)
-    search = recoup.search(
-        method,
-        dim=task.dim,
-        batch=row.batch,
-        capacity=ITERATIONS * row.batch,
-        table=False,
-        epsilon=row.epsilon,
-    )
+    search = search_of(task, method, row.batch, ITERATIONS, task_settings(row, method))
+    returns = tester(task, search.settings.space, TESTS)
 
     def test(key, state):
-        draw, roll = jax.random.split(key)
-        theta = state.mean + state.std * jax.random.normal(draw, (TESTS, task.dim))
-        return jnp.mean(jax.vmap(task.rollout)(jax.random.split(roll, TESTS), theta))
+        return jnp.mean(returns(key, state.rho))
 
     def move(state, key):
         ask, roll, tell, tests = jax.random.split(key, 4)
-        theta, state = search.ask(ask, state)
-        returns = jax.vmap(task.rollout)(jax.random.split(roll, row.batch), theta)
-        state, _ = search.tell(tell, state, theta, returns)
+        asked, state = search.ask(ask, state)
+        state, _ = search.tell(tell, state, *roll_out(task, roll, asked))
         return state, test(tests, state)
 
     def run(key):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from recoup.searches import search as search
     from recoup.training import Run as Run
     from recoup.training import train as train
+    from recoup.trajectories import Trajectory as Trajectory
 
 from recoup.tasks import register_envs
 
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "EvosaxStrategy": "recoup.evosax",
     "Run": "recoup.training",
+    "Trajectory": "recoup.trajectories",
     "estimate": "recoup.estimation",
     "pareto_k": "recoup.diagnostics",
     "search": "recoup.searches",

@@ -105,12 +105,12 @@ def check_stds(what: str, array: Any) -> None:
     raise InputError(f"{what} must be positive standard deviations, got {wrong}.")
 
 
-def check_vector(what: str, value: Any, dim: int) -> None:
-    """Raises unless `value` is a number or an array `[D]`."""
+def check_vector(what: str, value: Any, dim: int, letter: str = "D") -> None:
+    """Raises unless `value` is a number or an array `[dim]`, written `letter` in the sentence."""
     check_numbers(what, value)
     if np.shape(value) not in ((), (dim,)):
         got = list(np.shape(value))
-        raise InputError(f"{what} must be a number or have shape [D] = [{dim}], got {got}.")
+        raise InputError(f"{what} must be a number or have shape [{letter}] = [{dim}], got {got}.")
 
 
 def _first(array: Any, wrong: Any) -> str:

@@ -190,7 +190,7 @@ def methods() -> None:
     """List the methods, one line each."""
     for row in METHODS.values():
         mark = " (default)" if row.name == DEFAULT_METHOD else ""
-        print(f"{row.name:<14} {row.summary}{mark}")
+        print(f"{row.name:<15} {row.summary}{mark}")
 
 
 @app.command()

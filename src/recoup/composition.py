@@ -1,11 +1,17 @@
 """From the words of a method's row to the functions it is made of: where strings end."""
 
+from typing import Any
+
 from recoup import baselines, weights
+from recoup.decisions import decision_estimator
 from recoup.directions import likelihood_ratio
 from recoup.estimators import Estimator, estimator
 from recoup.families import Family
 from recoup.methods import Method
-from recoup.updates import Update, ascend, natural_step, normalised_ascent
+from recoup.regressions import natural_gradient
+from recoup.reward_weighted import reward_weighted
+from recoup.trajectories import discounted_score
+from recoup.updates import Update, ascend, natural_step, normalised_ascent, whole_step
 
 
 def baseline_of(row: Method) -> baselines.Baseline:
@@ -45,21 +51,37 @@ def shapers_of(row: Method) -> list[weights.Shaper]:
     return shapers
 
 
-def estimator_of(row: Method, family: Family) -> Estimator:
-    """The estimator that the row describes."""
-    return estimator(
-        family,
-        ratio=ratio_of(row),
-        shapers=shapers_of(row),
-        normalised=row.normalize,
-        direction=likelihood_ratio(family.score, baseline_of(row)),
+def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimator:
+    """The estimator that the row describes; `discount` is for those that look inside episodes."""
+    if row.direction == "em":
+        return reward_weighted(
+            discount=discount,
+            nu=row.flatten,
+            ridge=row.ridge,
+            floor=row.tau_floor,
+            folds=row.folds,
+        )
+    weighing: dict[str, Any] = {
+        "ratio": ratio_of(row),
+        "shapers": shapers_of(row),
+        "normalised": row.normalize,
+    }
+    if row.per_decision:
+        return decision_estimator(discount=discount, baseline=baseline_of(row), **weighing)
+    direction = (
+        natural_gradient(discounted_score(discount), row.ridge)
+        if row.direction == "regression"
+        else likelihood_ratio(family.score, baseline_of(row))
     )
+    return estimator(family, direction=direction, **weighing)
 
 
 def update_of(row: Method) -> Update:
     """The update rule that the row describes."""
     if row.update == "normalised":
         return normalised_ascent(row.epsilon, row.tau_floor)
+    if row.update == "whole":
+        return whole_step(row.tau_floor)
     if row.update == "natural":
         return natural_step(row.kl, row.tau_floor)
     return ascend(row.update, row.tau_floor)

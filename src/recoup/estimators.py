@@ -19,7 +19,7 @@ from recoup.weights import Ratio, Shaper, effective_sample_size, weigh
 class Estimate(NamedTuple):
     """What an archive says about one rho."""
 
-    gradient: Any  # pytree of rho: plain derivatives of the expected return
+    gradient: Any  # pytree of rho: plain derivatives of the expected return, or another direction
     objective: Array  # (1/n) sum w R
     objective_stderr: Array
     weights: Array  # [B, N] after shaping, zero where not valid
@@ -27,6 +27,7 @@ class Estimate(NamedTuple):
     max_weight: Array
     baseline: Any  # scalar, [B, N] or pytree of rho
     samples: Array  # n, the valid samples
+    flatten: Array | None = None  # nu of w^nu, where it was chosen from the samples
 
 
 Estimator = Callable[[Any, Archive], Estimate]
@@ -47,7 +48,7 @@ def estimator(
         samples, returns, valid, *_ = archive.batches
         n = jnp.sum(valid, dtype=returns.dtype)
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
-        origin = _origin(returns, valid)
+        origin = origin_of(returns, valid)
         relative = jnp.where(valid, returns - origin, 0.0)
         gradient, b = direction(rho, samples, Told(relative, weights, valid, origin))
         objective = expected_return(returns, weights, n)
@@ -89,7 +90,7 @@ def standard_error(residuals: Array, draws: Array, n: Array) -> Array:
     return jnp.sqrt(spread * jnp.sum(residuals**2)) / n
 
 
-def _origin(returns: Array, valid: Array) -> Array:
+def origin_of(returns: Array, valid: Array) -> Array:
     """The largest return, to which all are taken relative: equal ones become exactly zero."""
     largest = jnp.max(jnp.where(valid, returns, -jnp.inf))
     return jnp.where(jnp.isfinite(largest), largest, 0.0)

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from recoup.methods import DEFAULT_METHOD
+from recoup.checks import InputError, check_choice
+from recoup.methods import DEFAULT_METHOD, METHODS
 from recoup.searches import SearchState, search
 
 
@@ -27,6 +28,8 @@ class EvosaxStrategy:
     def __init__(
         self, population_size: int, solution: Any, method: str = DEFAULT_METHOD, **settings: Any
     ) -> None:
+        if METHODS[check_choice("method", method, METHODS)].space != "parameters":
+            raise InputError(f"{method} explores in action space, which evosax has no verbs for.")
         flat, self._unravel = ravel_pytree(solution)
         self.population_size, self.num_dims = population_size, flat.size
         self.search = search(method, dim=flat.size, batch=population_size, **settings)

@@ -27,6 +27,7 @@ class Family(NamedTuple):
     log_ratio: Callable[[Any, Any, Any], Array]  # rho, reference, sample -> scalar
     score: Callable[[Any, Any], Any]  # rho, sample -> pytree shaped like rho
     paired: bool  # samples 2i and 2i + 1 of a batch are a mirrored pair
+    divergence: Callable[[Any, Any, Any, Array], Array]  # KL(new || old), samples and valid [N]
 
 
 class LogDensities(NamedTuple):
@@ -42,7 +43,13 @@ class LogDensities(NamedTuple):
 
 def diagonal_gaussian(mirrored: bool = False) -> Family:
     """The paper's family; `mirrored` draws in pairs `eta + noise, eta - noise`."""
-    return Family(draw_mirrored if mirrored else draw, log_ratio, score, mirrored)
+    return Family(
+        draw_mirrored if mirrored else draw,
+        log_ratio,
+        score,
+        mirrored,
+        divergence=lambda new, old, samples, valid: kl_divergence(new, old),
+    )
 
 
 def draw(key: Array, rho: Rho, n: int) -> Array:

@@ -15,6 +15,7 @@ from recoup import archive as archives
 from recoup.archive import Archive
 from recoup.checks import (
     InputError,
+    check_between,
     check_count,
     check_finite,
     check_flag,
@@ -26,8 +27,9 @@ from recoup.checks import (
 )
 from recoup.composition import estimator_of, update_of
 from recoup.estimators import Estimate, Estimator
-from recoup.families import Family, Rho, diagonal_gaussian, kl_divergence
+from recoup.families import Rho
 from recoup.methods import Method, method_row
+from recoup.spaces import Space, action_space, parameter_space
 
 DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity` says otherwise
 
@@ -65,14 +67,15 @@ class SearchInfo(NamedTuple):
     failed: Array  # results of this batch that are not finite
     stale: Array  # results of this batch whose proposal is too old to be remembered
     dropped: Array  # batches that a full archive has dropped so far
-    kl: Array  # KL(new || old) of the move
+    kl: Array  # KL(new || old) of the move; in action space, of an episode of this batch
+    flatten: Array | None  # nu of w^nu, where the method chooses it from the samples
 
 
 class Search(NamedTuple):
     """A search as pure functions, and the settings it was made with."""
 
     init: Callable[..., SearchState]
-    ask: Callable[[Array, SearchState], tuple[Array, SearchState]]
+    ask: Callable[[Array, SearchState], tuple[Any, SearchState]]
     tell: Callable[..., tuple[SearchState, SearchInfo]]
     estimate: Estimator  # estimate(rho, state.archive), for any rho
     settings: Method
@@ -92,6 +95,14 @@ class Shape(NamedTuple):
     overflows: bool  # whether a dropped batch is one the method would have kept
 
 
+class Episode(NamedTuple):
+    """The shape of an episode, for methods that see inside it."""
+
+    actions: int
+    horizon: int
+    discount: float
+
+
 def search(
     method: str,
     *,
@@ -100,6 +111,9 @@ def search(
     capacity: int | None = None,
     late: int | None = None,
     table: bool = True,
+    horizon: int | None = None,
+    actions: int | None = None,
+    discount: float | None = None,
     **settings: Any,
 ) -> Search:
     """A search by `method` over `dim` parameters, `batch` results a move.
@@ -111,9 +125,16 @@ def search(
     weights, only the mixture instead of every proposal's densities: O(N') memory, right as long as
     the archive never drops a batch (a window always keeps the table). `settings` replace those of
     the method's row.
+
+    A method that explores in action space needs the `horizon` T of an episode, and takes how many
+    `actions` A there are (1 unless said; `dim` is F A, features by actions) and the `discount` of
+    rewards (1 unless said). `ask` then gives a policy and the seeds of its episodes, `tell` takes a
+    `recoup.Trajectory` of arrays with leading axis `[N]` in place of theta and returns, and the
+    archive holds `capacity` T (F + A + 1) numbers. The policy's sigma stays above `tau_floor`.
     """
     row = method_row(method, **settings)
     dim, batch = check_count("dim", dim), check_count("batch", batch)
+    episode = _episode(row, dim, horizon, actions, discount)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
     if capacity is not None and check_count("capacity", capacity) < batch:
@@ -121,7 +142,34 @@ def search(
     if late is not None:
         check_count("late", late, least=0)
     table = check_flag("table", table) or row.window is not None
-    return _build(row, _shape(row, dim, batch, capacity, late), table)
+    return _build(row, _shape(row, dim, batch, capacity, late), episode, table)
+
+
+def _episode(
+    row: Method, dim: int, horizon: int | None, actions: int | None, discount: float | None
+) -> Episode | None:
+    """The shape of an episode, for methods that see inside it."""
+    given = {"horizon": horizon, "actions": actions, "discount": discount}
+    if row.space == "parameters":
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(
+                    f"{name} is for methods that explore in action space; {row.name} searches "
+                    "parameters, and sees only returns."
+                )
+        return None
+    if horizon is None:
+        raise InputError(
+            f"{row.name} explores in action space: give `horizon`, the steps of an episode."
+        )
+    count = check_count("actions", 1 if actions is None else actions)
+    if dim % count:
+        raise InputError(f"dim must be features times actions, got {dim} with {count} actions.")
+    return Episode(
+        actions=count,
+        horizon=check_count("horizon", horizon),
+        discount=check_between("discount", 1.0 if discount is None else discount, 0.0, 1.0),
+    )
 
 
 def _shape(row: Method, dim: int, batch: int, capacity: int | None, late: int | None) -> Shape:
@@ -137,43 +185,55 @@ def _shape(row: Method, dim: int, batch: int, capacity: int | None, late: int | 
 
 
 @lru_cache(maxsize=256)
-def _build(row: Method, shape: Shape, table: bool) -> Search:
-    family = diagonal_gaussian(row.mirrored)
+def _build(row: Method, shape: Shape, episode: Episode | None, table: bool) -> Search:
+    space = (
+        parameter_space(shape.dim, row.mirrored)
+        if episode is None
+        else action_space(shape.dim, episode.actions, episode.horizon, episode.discount)
+    )
+    discount = 1.0 if episode is None else episode.discount
+    estimator = estimator_of(row, space.family, discount)
     keep = "own" if row.weighting != "balance" else "table" if table else "running"
-    compiled_tell = jax.jit(partial(_tell, row, family, shape))
-    compiled_draw = jax.jit(lambda key, rho: family.draw(key, rho, shape.batch))
+    compiled_tell = jax.jit(partial(_tell, row, space, estimator, shape))
+    compiled_draw = jax.jit(lambda key, rho: space.family.draw(key, rho, shape.batch))
     drawn: list[Callable[[], Any]] = [lambda: None]  # the last theta drawn, while it lives
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
-        """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I)."""
-        return _init(row, shape, keep, key, mean, std)
+        """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I).
 
-    def ask(key: Array, state: SearchState) -> tuple[Array, SearchState]:
-        """Parameters `[N, D]` to roll out, and the state."""
+        In action space they are mu and sigma, `std` a number or `[A]`.
+        """
+        return _init(row, space, shape, keep, key, mean, std)
+
+    def ask(key: Array, state: SearchState) -> tuple[Any, SearchState]:
+        """Parameters `[N, D]` to roll out, and the state; in action space, `Episodes`."""
         with _precision_of(state):
             theta = compiled_draw(key, state.rho)
-        if not is_traced(theta):
+        if isinstance(theta, Array) and not is_traced(theta):
             drawn[0] = ref(theta)
         return theta, state
 
     def tell(
-        key: Array, state: SearchState, theta: Any, returns: Any, proposal: Any = None
+        key: Array, state: SearchState, theta: Any, returns: Any = None, proposal: Any = None
     ) -> tuple[SearchState, SearchInfo]:
         """The state after one move, and what the move was made of.
 
         A return that is not finite is a failed rollout: masked and counted. `proposal [N]` is the
         number of the proposal that drew each theta, `state.moves` when it was asked for (default:
-        the newest). Under mirrored sampling a pair is told side by side, as it was asked.
+        the newest). Under mirrored sampling a pair is told side by side, as it was asked. In action
+        space `theta` is a `Trajectory` with leading axis `[N]`, and holds the returns: one with a
+        number that is not finite has failed.
         """
-        _check_told(shape, state, theta, returns, proposal)
-        if drawn[0]() is not theta:  # what `ask` has just drawn is finite, and cannot have changed
+        space.check(shape.batch, theta, returns)
+        _check_proposal(shape, state, proposal)
+        fresh = drawn[0]() is theta  # what `ask` has just drawn is finite, and cannot have changed
+        if episode is None and not fresh:
             check_finite("`tell(theta=...)`", theta)
         if keep == "running" and not is_traced(state.moves):
             _check_room(shape, int(state.moves))
         with _precision_of(state):
-            arrays = (
-                x if x is None or isinstance(x, Array) else jnp.asarray(x)
-                for x in (theta, returns, proposal)
+            arrays = jax.tree.map(
+                lambda x: x if isinstance(x, Array) else jnp.asarray(x), (theta, returns, proposal)
             )
             return compiled_tell(key, state, *arrays)
 
@@ -184,7 +244,7 @@ def _build(row: Method, shape: Shape, table: bool) -> Search:
                 f"{row.name} keeps no samples between moves, so there is nothing to estimate from: "
                 "use a method that reuses, or `recoup.estimate`."
             )
-        return estimator_of(row, family)(rho, archive)
+        return estimator(rho, archive)
 
     capacity = shape.blocks * shape.batch
     return Search(init, ask, tell, estimate, row, shape.dim, shape.batch, capacity)
@@ -196,19 +256,29 @@ def _precision_of(state: SearchState) -> AbstractContextManager[Any]:
     return jax.enable_x64(True) if double else nullcontext()
 
 
-def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any) -> SearchState:
+def _init(
+    row: Method, space: Space, shape: Shape, keep: str, key: Array, mean: Any, std: Any
+) -> SearchState:
     check_key("`init(key=...)`", key)
     dtype = jnp.result_type(float)
     if mean is None:
-        mean = jax.random.normal(key, (shape.dim,), dtype)
-    for name, value in (("mean", mean), ("std", std)):
-        check_vector(f"`init({name}=...)`", value, shape.dim)
+        mean = jax.random.normal(key, (space.means,), dtype)
+    check_vector("`init(mean=...)`", mean, space.means)
+    check_vector("`init(std=...)`", std, space.stds, "A" if row.space == "actions" else "D")
     with np.errstate(over="ignore"):  # what does not fit the type is caught below
-        rho = Rho(*(jnp.broadcast_to(jnp.asarray(x, dtype), (shape.dim,)) for x in (mean, std)))
+        rho = Rho(
+            jnp.broadcast_to(jnp.asarray(mean, dtype), (space.means,)),
+            jnp.broadcast_to(jnp.asarray(std, dtype), (space.stds,)),
+        )
     check_finite("`init(mean=...)`", rho.eta)
     check_stds("`init(std=...)`", rho.tau)
     archive = archives.empty(
-        rho, rho.eta, blocks=shape.blocks, batch=shape.batch, proposals=shape.proposals, keep=keep
+        rho,
+        space.empty(dtype),
+        blocks=shape.blocks,
+        batch=shape.batch,
+        proposals=shape.proposals,
+        keep=keep,
     )
     moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
     return SearchState(rho, archive, update_of(row).init(rho), moves, dropped)
@@ -216,21 +286,21 @@ def _init(row: Method, shape: Shape, keep: str, key: Array, mean: Any, std: Any)
 
 def _tell(
     row: Method,
-    family: Family,
+    space: Space,
+    estimator: Estimator,
     shape: Shape,
     key: Array,
     state: SearchState,
-    theta: Array,
-    returns: Array,
+    told: Any,
+    returns: Array | None,
     proposal: Array | None,
 ) -> tuple[SearchState, SearchInfo]:
+    samples, returns, failed = space.receive(told, returns, state.rho.eta.dtype)
     stale, drawn_by = _drawn_by(shape, state.moves, returns, proposal)
-    samples, failed = theta.astype(state.rho.eta.dtype), ~jnp.isfinite(returns)
     if shape.blocks > 1:  # what is kept must be finite; what is not kept does no lasting harm
-        failed |= ~jnp.all(jnp.isfinite(samples), axis=-1)
-        samples = jnp.where(failed[:, None], 0.0, samples)
+        failed, samples = _without_failed(failed, samples)
     archive = archives.add_batch(
-        family,
+        space.family,
         state.archive,
         block=state.moves % shape.blocks,
         newest=state.moves % shape.proposals,
@@ -239,17 +309,26 @@ def _tell(
         valid=~failed & ~stale,
         drawn_by=drawn_by,
     )
-    estimate = estimator_of(row, family)
     rho, memory, at_rho = update_of(row).step(
-        lambda rho: estimate(rho, archive), state.rho, state.update
+        lambda rho: estimator(rho, archive), state.rho, state.update
     )
     moves = state.moves + 1
     dropped = state.dropped + (shape.overflows & (moves > shape.blocks))
-    info = _info(at_rho, failed, stale, dropped, kl_divergence(rho, state.rho))
+    kl = space.family.divergence(rho, state.rho, samples, ~failed)
+    info = _info(at_rho, failed, stale, dropped, kl)
     archive = archives.add_proposal(archive, moves % shape.proposals, rho)
     if shape.blocks == 1:
         archive = archive._replace(batches=None)
     return SearchState(rho, archive, memory, moves, dropped), info
+
+
+def _without_failed(failed: Array, samples: Any) -> tuple[Array, Any]:
+    """`failed [N]`, samples that are not finite among them; and zeros in their place."""
+    for leaf in jax.tree.leaves(samples):
+        failed |= ~jnp.all(jnp.isfinite(leaf).reshape(leaf.shape[0], -1), axis=1)
+    return failed, jax.tree.map(
+        lambda x: jnp.where(failed.reshape(-1, *(1,) * (x.ndim - 1)), 0, x), samples
+    )
 
 
 def _drawn_by(
@@ -276,12 +355,11 @@ def _info(at_rho: Estimate, failed: Array, stale: Array, dropped: Array, kl: Arr
         stale=jnp.sum(stale, dtype=jnp.int32),
         dropped=dropped,
         kl=kl,
+        flatten=at_rho.flatten,
     )
 
 
-def _check_told(shape: Shape, state: SearchState, theta: Any, returns: Any, proposal: Any) -> None:
-    check_shape("`tell(theta=...)`", theta, "[N, D]", (shape.batch, shape.dim))
-    check_shape("`tell(returns=...)`", returns, "[N]", (shape.batch,))
+def _check_proposal(shape: Shape, state: SearchState, proposal: Any) -> None:
     if proposal is None:
         return
     check_shape("`tell(proposal=...)`", proposal, "[N]", (shape.batch,))

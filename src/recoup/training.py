@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from jax import Array
 from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
 from recoup.diagnostics import pareto_k
 from recoup.families import Rho
-from recoup.methods import DEFAULT_METHOD, SETTINGS, method_row
+from recoup.methods import DEFAULT_METHOD, METHODS, method_row, settings_of
 from recoup.records import Curve, Measured, Plan, Step
 from recoup.rundir import CURVE, RunDirectory
 from recoup.searches import Search, SearchInfo, SearchState, search
-from recoup.tasks import Task, make_task, task_row
+from recoup.tasks import Task, TaskRow, make_task, task_row
+from recoup.trajectories import Episodes, Trajectory, discounted_rewards
 
 DEFAULT_ITERATIONS = 30
 
@@ -109,7 +111,8 @@ def train(
     plan, problem = _plan(
         task, method, episodes, iterations, batch, seed, mean, std, horizon, discount, settings
     )
-    method_search = _search_of(plan, problem)
+    resolved = {name: getattr(plan.settings, name) for name in settings_of(method)}
+    method_search = search_of(problem, method, plan.batch, plan.iterations, resolved)
     directory = None if out is None else RunDirectory.create(Path(out), plan)
     if progress is True:
         from recoup.progress import live
@@ -133,15 +136,16 @@ def _plan(
     settings: dict[str, Any],
 ) -> tuple[Plan, Task]:
     row = task_row(task)
-    resolved = method_row(method, **{"epsilon": row.epsilon, **settings})
+    resolved = method_row(method, **{**task_settings(row, method), **settings})
     batch = row.batch if batch is None else check_count("batch", batch)
     iterations = _iterations(episodes, iterations, batch)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InputError(f"seed must be a whole number in 0..{2**32 - 1}, got {seed!r}.")
     problem = make_task(task, horizon, discount)
-    for name, value in (("mean", 0.0 if mean is None else mean), ("std", std)):
-        check_vector(name, value, problem.dim)
-        check_finite(name, value)
+    check_vector("mean", 0.0 if mean is None else mean, problem.dim)
+    check_finite("mean", 0.0 if mean is None else mean)
+    in_actions = resolved.space == "actions"
+    check_vector("std", std, problem.actions if in_actions else problem.dim, "DA"[in_actions])
     check_stds("std", std)
     plan = Plan(
         task=row.name,
@@ -157,6 +161,11 @@ def _plan(
         settings=resolved,
     )
     return plan, problem
+
+
+def task_settings(row: TaskRow, method: str) -> dict[str, Any]:
+    """The settings that a task asks of a method, where it has them."""
+    return {"epsilon": row.epsilon} if "epsilon" in settings_of(method) else {}
 
 
 def _iterations(episodes: int | None, iterations: int | None, batch: int) -> int:
@@ -183,7 +192,7 @@ def _run(
     started = time.perf_counter()
     with jax.enable_x64(True):
         iterate = jax.jit(_iteration(plan, problem, method), donate_argnums=1)
-        test = jax.jit(_test(problem, plan.test_episodes))
+        test = jax.jit(tester(problem, plan.settings.space, plan.test_episodes))
         key_start, key_run, key_test = jax.random.split(jax.random.key(plan.seed), 3)
         state = method.init(key_start, plan.mean, np.asarray(plan.std))
         history: list[Step] = []
@@ -215,13 +224,21 @@ def _run(
     return run
 
 
-def _search_of(plan: Plan, problem: Task) -> Search:
-    settings = {name: getattr(plan.settings, name) for name in SETTINGS}
+def search_of(
+    problem: Task, method: str, batch: int, iterations: int, settings: dict[str, Any]
+) -> Search:
+    """The search of a run on `problem`, with room for all of it."""
+    if METHODS[method].space == "actions":
+        settings |= {
+            "horizon": problem.horizon,
+            "actions": problem.actions,
+            "discount": problem.discount,
+        }
     return search(
-        plan.method,
+        method,
         dim=problem.dim,
-        batch=plan.batch,
-        capacity=plan.iterations * plan.batch,
+        batch=batch,
+        capacity=iterations * batch,
         late=0,
         table=False,
         **settings,
@@ -233,22 +250,43 @@ def _iteration(
 ) -> Callable[[Array, SearchState], tuple[SearchState, SearchInfo, Array]]:
     def iterate(key: Array, state: SearchState) -> tuple[SearchState, SearchInfo, Array]:
         key_ask, key_roll, key_tell = jax.random.split(key, 3)
-        theta, state = method.ask(key_ask, state)
-        returns = jax.vmap(problem.rollout)(jax.random.split(key_roll, plan.batch), theta)
-        state, info = method.tell(key_tell, state, theta, returns)
-        return state, info, returns
+        asked, state = method.ask(key_ask, state)
+        told = roll_out(problem, key_roll, asked)
+        state, info = method.tell(key_tell, state, *told)
+        return state, info, _returns(problem, told)
 
     return iterate
 
 
-def _test(problem: Task, episodes: int) -> Callable[[Array, Rho], Array]:
-    """Returns `[episodes]` of fresh policies drawn from rho, one episode each."""
+def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
+    """What `tell` takes, for what `ask` gave: theta and returns, or trajectories."""
+    if isinstance(asked, Episodes):
+        keys = jax.vmap(jax.random.key)(asked.seeds)
+        return (jax.vmap(problem.episode, (0, None))(keys, asked.policy),)
+    return asked, jax.vmap(problem.rollout)(jax.random.split(key, len(asked)), asked)
+
+
+def _returns(problem: Task, told: tuple[Any, ...]) -> Array:
+    """Returns `[N]` of what was told."""
+    if isinstance(told[0], Trajectory):
+        rewards = jax.vmap(partial(discounted_rewards, problem.discount))(told[0])
+        return jnp.sum(rewards, axis=1)
+    return told[1]
+
+
+def tester(problem: Task, space: str, episodes: int) -> Callable[[Array, Rho], Array]:
+    """`test(key, rho) -> returns [episodes]` of fresh policies drawn from rho, an episode each.
+
+    In action space rho is the policy, and its actions are drawn.
+    """
 
     def test(key: Array, rho: Rho) -> Array:
         key_draw, key_roll = jax.random.split(key)
+        if space == "actions":
+            seeds = jax.random.bits(key_roll, (episodes,), jnp.uint32)
+            return _returns(problem, roll_out(problem, key_roll, Episodes(rho, seeds)))
         noise = jax.random.normal(key_draw, (episodes, problem.dim), rho.eta.dtype)
-        keys = jax.random.split(key_roll, episodes)
-        return jax.vmap(problem.rollout)(keys, rho.eta + rho.tau * noise)
+        return roll_out(problem, key_roll, rho.eta + rho.tau * noise)[1]
 
     return test
 

@@ -40,6 +40,17 @@ def normalised_ascent(epsilon: float, tau_floor: float) -> Update:
     return Update(lambda rho: (), step)
 
 
+def whole_step(tau_floor: float) -> Update:
+    """All the way along the direction, for those that are whole steps themselves."""
+
+    def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
+        at_rho = estimate(rho)
+        moved = _moved(rho, _finite_or_zero(at_rho.gradient), 1.0)
+        return _floored(moved, tau_floor), state, at_rho
+
+    return Update(lambda rho: (), step)
+
+
 def ascend(transformation: optax.GradientTransformation, tau_floor: float) -> Update:
     """Any optax transformation; it descends, so it is given the negated gradient.
 

@@ -98,8 +98,12 @@ def weigh(ratio: Ratio, shapers: Sequence[Shaper], d: LogDensities, valid: Array
     log_w = ratio(d)
     for shaper in shapers:
         log_w = shaper(log_w, valid)
-    ceiling = 0.25 * jnp.log(jnp.finfo(log_w.dtype).max)
-    return jnp.where(valid, jnp.exp(jnp.minimum(log_w, ceiling)), 0.0)
+    return jnp.where(valid, bounded_exp(log_w), 0.0)
+
+
+def bounded_exp(log_w: Array) -> Array:
+    """exp(log_w), held so far below overflow that no later sum or square of weights can."""
+    return jnp.exp(jnp.minimum(log_w, 0.25 * jnp.log(jnp.finfo(log_w.dtype).max)))
 
 
 def effective_sample_size(weights: Array) -> Array:

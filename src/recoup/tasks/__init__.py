@@ -27,13 +27,19 @@ class TaskRow:
 
 
 class Task(NamedTuple):
-    """A task ready to be rolled out: `rollout(key, theta) -> return`, one policy, one episode."""
+    """A task ready to be rolled out, one episode a call.
+
+    `rollout(key, theta) -> return` of the linear policy; `episode(key, policy) -> trajectory` of
+    the Gaussian one.
+    """
 
     name: str
     dim: int
+    actions: int
     horizon: int
     discount: float
     rollout: Callable[[Any, Any], Any]
+    episode: Callable[[Any, Any], Any]
     act: Callable[[Any, Any], Any]  # theta, observation -> action
     model: "Model"
 
@@ -88,16 +94,18 @@ def make_task(name: str, horizon: int | None = None, discount: float | None = No
     row = task_row(name)
     horizon = row.horizon if horizon is None else check_count("horizon", horizon)
     discount = row.discount if discount is None else check_between("discount", discount, 0.0, 1.0)
-    from recoup.tasks.models import policy, rollout
+    from recoup.tasks.models import episode, policy, rollout
 
     module, factory = row.home.split(":")
     model = getattr(import_module(module), factory)()
     return Task(
         name=row.name,
         dim=model.features * model.actions,
+        actions=model.actions,
         horizon=horizon,
         discount=discount,
         rollout=rollout(model, horizon, discount),
+        episode=episode(model, horizon),
         act=policy(model),
         model=model,
     )

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from recoup.families import Rho
 from recoup.policies import linear
+from recoup.trajectories import Trajectory, discounted_rewards
 
 
 class Model(NamedTuple):
@@ -41,20 +43,41 @@ def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:
 def rollout(model: Model, horizon: int, discount: float) -> Callable[[Array, Array], Array]:
     """`rollout(key, theta) -> return` of one episode under the policy a = theta^T phi(s).
 
-    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}), h drawn from
-    p(h | theta) = p(s_1) prod_t p(s_{t+1} | s_t, a_t) p(a_t | s_t, theta).
+    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}).
     """
 
     def run(key: Array, theta: Array) -> Array:
-        noise = jax.random.normal(key, (horizon + 1, len(model.low)), theta.dtype)
-
-        def step(carry: tuple[Array, Array], eps: Array) -> tuple[tuple[Array, Array], Array]:
-            state, scale = carry
-            a = linear(theta, model.basis(jnp, state))
-            after = model.transition(jnp, state, a, eps)
-            return (after, scale * discount), scale * model.reward(jnp, state, a, after)
-
-        start = (model.initial(jnp, noise[0]), jnp.ones((), theta.dtype))
-        return jnp.sum(jax.lax.scan(step, start, noise[1:])[1])
+        silent = jnp.zeros((horizon, model.actions), theta.dtype)
+        trajectory = _episode(model, key, theta, silent)
+        return jnp.sum(discounted_rewards(discount, trajectory))
 
     return run
+
+
+def episode(model: Model, horizon: int) -> Callable[[Array, Rho], Trajectory]:
+    """`episode(key, policy) -> trajectory` under actions drawn from N(mu^T phi(s), sigma^2).
+
+    The actions that it keeps are those drawn; the transition may hold them to its limit.
+    """
+
+    def run(key: Array, policy: Rho) -> Trajectory:
+        key_noise, key_action = jax.random.split(key)
+        draws = jax.random.normal(key_action, (horizon, model.actions), policy.eta.dtype)
+        return _episode(model, key_noise, policy.eta, policy.tau * draws)
+
+    return run
+
+
+def _episode(model: Model, key: Array, theta: Array, push: Array) -> Trajectory:
+    """One episode under a = theta^T phi(s) + push, with a push `[A]` for each of its T steps."""
+    horizon = push.shape[0]
+    noise = jax.random.normal(key, (horizon + 1, len(model.low)), theta.dtype)
+
+    def step(state: Array, drawn: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array, Array]]:
+        features = model.basis(jnp, state)
+        action = linear(theta, features) + drawn[0]
+        after = model.transition(jnp, state, action, drawn[1])
+        return after, (features, action, model.reward(jnp, state, action, after))
+
+    steps = jax.lax.scan(step, model.initial(jnp, noise[0]), (push, noise[1:]))[1]
+    return Trajectory(*steps, jnp.int32(horizon))
