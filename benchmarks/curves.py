@@ -17,7 +17,16 @@ from recoup.training import roll_out, search_of, task_settings, tester
 
 RUNS, ITERATIONS, TESTS = 100, 30, 100
 DOCS = Path(__file__).parent.parent / "docs"
-COLOURS = {"pgpe": "0.65", "niw": "#b07aa1", "iw": "#0b6e99", "tiw": "#59a14f", "mis": "#c4622d"}
+COLOURS = {
+    "pgpe": "0.65",
+    "niw": "#b07aa1",
+    "iw": "#0b6e99",
+    "tiw": "#59a14f",
+    "mis": "#c4622d",
+    "iw-reinforce-ob": "#1b1b1b",
+    "tiw-enac": "#8c6d31",
+    "r3": "#d62f6b",
+}
 
 
 def learn(task_name, method):
@@ -52,8 +61,10 @@ def draw(task_name, curves):
     episodes = np.arange(ITERATIONS + 1) * row.batch
     for method, values in curves.items():
         mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
-        colour = COLOURS[method.split("-")[0]]
-        dashed = "-" if method.endswith("-ob") else (0, (4, 2))
+        colour = COLOURS[method if method in COLOURS else method.split("-")[0]]
+        dashed = "-" if METHODS[method].baseline == "optimal" else (0, (4, 2))
+        if METHODS[method].space == "actions":
+            dashed = (0, (1, 1.2))
         axes.fill_between(episodes, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
         axes.plot(episodes, mean, color=colour, ls=dashed, lw=1.8, label=method)
     axes.set(xlabel="episodes", ylabel="expected return")
@@ -71,14 +82,18 @@ def main(names):
     for name in names:
         print(f"\n{name}: expected return of the search distribution, {RUNS} runs, ± 1 s.e.\n")
         print(
-            "| method | start | 100 episodes | 200 episodes | 300 episodes |\n|---|---|---|---|---|"
+            "| method | start | 100 episodes | 200 episodes | 300 episodes | median at 300 |\n"
+            "|---|---|---|---|---|---|"
         )
         curves = {}
         for method in METHODS:
-            values = np.asarray(learn(name, method)(jax.random.split(jax.random.key(0), RUNS)))
+            with jax.enable_x64(True):  # as `recoup.train` does
+                keys = jax.random.split(jax.random.key(0), RUNS)
+                values = np.asarray(learn(name, method)(keys))
             curves[method] = values
             errors = values.std(0, ddof=1) / np.sqrt(RUNS)
             cells = [f"{values[:, i].mean():.2f} ± {errors[i]:.2f}" for i in (0, 10, 20, 30)]
+            cells.append(f"{np.median(values[:, 30]):.2f}")
             print(f"| `{method}` | {' | '.join(cells)} |", flush=True)
         draw(name, curves)
 

@@ -33,7 +33,9 @@ def one_run(search, key, moves=4):
     return state.mean, state.std, history
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [row.name for row in METHODS.values() if row.space == "parameters"]
+)
 class TestEveryMethod:
     def test_vmap_over_runs_equals_a_loop_of_calls(self, name, x64):
         search, keys = make(name), jax.random.split(jax.random.key(0), 3)
