@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 
 from recoup.methods import METHODS
 from recoup.tasks import make_task, task_row
-from recoup.training import roll_out, search_of, task_settings, tester
+from recoup.training import fresh_returns, roll_out, search_of, task_settings
 
 RUNS, ITERATIONS, TESTS = 100, 30, 100
+REFERENCE = "iw-pgpe-ob"
 DOCS = Path(__file__).parent.parent / "docs"
 COLOURS = {
     "pgpe": "0.65",
@@ -29,11 +30,12 @@ COLOURS = {
 }
 
 
-def learn(task_name, method):
+def learn(task_name, method, **settings):
     """`run(keys)`: expected returns `[runs, iterations + 1]` of the search distribution."""
     row, task = task_row(task_name), make_task(task_name)
-    search = search_of(task, method, row.batch, ITERATIONS, task_settings(row, method))
-    returns = tester(task, search.settings.space, TESTS)
+    settings = {**task_settings(row, method), **settings}
+    search = search_of(task, method, row.batch, ITERATIONS, settings)
+    returns = fresh_returns(task, search.settings.space, TESTS)
 
     def test(key, state):
         return jnp.mean(returns(key, state.rho))
@@ -82,11 +84,11 @@ def main(names):
     for name in names:
         print(f"\n{name}: expected return of the search distribution, {RUNS} runs, ± 1 s.e.\n")
         print(
-            "| method | start | 100 episodes | 200 episodes | 300 episodes | median at 300 |\n"
-            "|---|---|---|---|---|---|"
+            "| method | start | 100 episodes | 200 episodes | 300 episodes | median at 300 "
+            f"| minus `{REFERENCE}` at 300 |\n|---|---|---|---|---|---|---|"
         )
         curves = {}
-        for method in METHODS:
+        for method in (REFERENCE, *(m for m in METHODS if m != REFERENCE)):
             with jax.enable_x64(True):  # as `recoup.train` does
                 keys = jax.random.split(jax.random.key(0), RUNS)
                 values = np.asarray(learn(name, method)(keys))
@@ -94,8 +96,13 @@ def main(names):
             errors = values.std(0, ddof=1) / np.sqrt(RUNS)
             cells = [f"{values[:, i].mean():.2f} ± {errors[i]:.2f}" for i in (0, 10, 20, 30)]
             cells.append(f"{np.median(values[:, 30]):.2f}")
+            gap = values[:, 30] - curves[REFERENCE][:, 30]  # paired: runs share their starts
+            cells.append(f"{gap.mean():.2f} ± {gap.std(ddof=1) / np.sqrt(RUNS):.2f}")
             print(f"| `{method}` | {' | '.join(cells)} |", flush=True)
-        draw(name, curves)
+        gap = (curves["iw-reinforce-ob"] - curves["tiw-enac"])[:, 30]
+        error = gap.std(ddof=1) / np.sqrt(RUNS)
+        print(f"\niw-reinforce-ob minus tiw-enac at 300: {gap.mean():.2f} ± {error:.2f}")
+        draw(name, {method: curves[method] for method in METHODS})
 
 
 if __name__ == "__main__":

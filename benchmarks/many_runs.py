@@ -19,7 +19,7 @@ def learn(name):
     def move(state, key):
         ask, roll, tell = jax.random.split(key, 3)
         theta, state = search.ask(ask, state)
-        returns = jax.vmap(task.rollout)(jax.random.split(roll, BATCH), theta)
+        returns = task.rollouts(jax.random.split(roll, BATCH), theta)
         return search.tell(tell, state, theta, returns)[0], None
 
     def run(key):

@@ -1,9 +1,21 @@
-import jax
+import os
+from pathlib import Path
+
 import pytest
+
+# Compilation takes most of the suite's time; what was compiled once is kept, apart for each worker
+# so that none reads what another is writing.
+CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(CACHE / os.environ.get("PYTEST_XDIST_WORKER", "main"))
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
 @pytest.fixture
 def x64():
     """float64 for one test, through the context that users have."""
+    import jax
+
     with jax.enable_x64(True):
         yield

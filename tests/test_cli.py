@@ -159,7 +159,7 @@ def test_help_and_import_leave_jax_alone():
 
 
 def test_an_interrupted_run_stops_with_one_sentence(tmp_path):
-    program = [sys.executable, "-m", "recoup", "train", "toy", "--iterations", "200000"]
+    program = [sys.executable, "-m", "recoup", "train", "toy", "--iterations", "5000"]
     running = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     history = tmp_path / "runs/toy-mis-pgpe-ob-0/history.csv"
     deadline = time.monotonic() + 120

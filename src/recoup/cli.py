@@ -1,4 +1,4 @@
-"""The command line: `recoup train`, `recoup methods`, `recoup tasks`."""
+"""The command line: `recoup train`, `recoup render`, `recoup methods`, `recoup tasks`."""
 
 import json
 import os
@@ -39,6 +39,13 @@ TRAIN_EXAMPLES = """
   recoup train mountain-car-weak --episodes 400 --set baseline=coordinate --set truncate=2
 
   recoup train toy --mean -1.6 --std 1 --set update=natural --set kl=0.5
+"""
+RENDER_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup render runs/reach-2-mis-pgpe-ob-0
+
+  recoup render runs/mountain-car-mis-pgpe-ob-0 --steps 0,10,20,30,40 --out pictures
 """
 
 
@@ -131,7 +138,12 @@ def train(
     mean: Annotated[
         str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
     ] = None,
-    std: Annotated[str, typer.Option(help="Start of the standard deviations, likewise.")] = "1",
+    std: Annotated[
+        str,
+        typer.Option(
+            help="Start of the standard deviations (in action space, of the actions), likewise."
+        ),
+    ] = "1",
     horizon: Annotated[
         int | None, _whole_option("Steps of an episode (the task's own unless said).")
     ] = None,
@@ -139,6 +151,14 @@ def train(
         float | None,
         typer.Option(
             help="Discount factor (the task's own unless said).", parser=_number, metavar="X"
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            help="An option of the task, repeatable; for instance features=raw for reach-2.",
+            metavar="KEY=VALUE",
         ),
     ] = None,
     set_: Annotated[
@@ -155,7 +175,7 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
     """Learn a task; write a run directory."""
-    settings = _settings(set_ or [])
+    settings, options = _pairs("--set", set_ or []), _pairs("--option", option or [])
     from recoup.training import train as train_task
 
     out = out or Path("runs") / f"{task}-{method}-{seed}"
@@ -171,6 +191,7 @@ def train(
             std=_vector("--std", std),
             horizon=horizon,
             discount=discount,
+            options=options,
             out=out,
             progress=not quiet,
             **settings,
@@ -183,6 +204,28 @@ def train(
         print(json.dumps(run.summary()))
     elif not quiet:
         _show(run)
+
+
+@app.command(epilog=RENDER_EXAMPLES)
+def render(
+    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    seed: Annotated[int, _whole_option("Seed of the episode.")] = 0,
+    steps: Annotated[
+        str | None, typer.Option(help="Steps of the film strip, separated by commas.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory to write to (the run's unless said).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> None:
+    """Film the learned policy: a video and a film strip."""
+    from recoup.rendering import render_run
+
+    chosen = None if steps is None else [_whole(part) for part in steps.split(",")]
+    with Console(stderr=True, quiet=quiet).status("filming"):
+        written = render_run(run, seed=seed, steps=chosen, out=out)
+    for path in () if quiet else written.values():
+        print(path)
 
 
 @app.command()
@@ -200,20 +243,22 @@ def tasks() -> None:
         print(f"{row.name:<18} {row.summary}")
 
 
-def _settings(pairs: list[str]) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
+def _pairs(option: str, pairs: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise InputError(f"--set takes KEY=VALUE, got {pair!r}.")
-        settings[key.strip().replace("-", "_")] = _value(key, text.strip())
-    return settings
+            raise InputError(f"{option} takes KEY=VALUE, got {pair!r}.")
+        values[key.strip().replace("-", "_")] = _value(key.strip(), text.strip())
+    return values
 
 
 def _value(key: str, text: str) -> Any:
-    """A number, true, false or a word; `none` leaves a number unset."""
-    if text.lower() in ("none", "null") and key in ("window", "flatten", "truncate"):
+    """A number, numbers separated by commas, true, false or a word; `none` leaves one unset."""
+    if text.lower() in ("none", "null") and key in ("window", "flatten", "truncate", "target"):
         return None
+    if "," in text:
+        return [_value(key, part.strip()) for part in text.split(",")]
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for number in (int, float):

@@ -43,6 +43,7 @@ class Step:
     max_weight: float | None = None
     pareto_k: float | None = None
     kl: float | None = None
+    flatten: float | None = None  # nu of w^nu, where the method may choose it
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Plan:
     batch: int
     horizon: int
     discount: float
+    options: dict[str, Any]  # of the task
     mean: Any  # None: drawn from N(0, I)
     std: Any
     test_episodes: int

@@ -93,6 +93,7 @@ def train(
     std: Any = 1.0,
     horizon: int | None = None,
     discount: float | None = None,
+    options: dict[str, Any] | None = None,
     out: str | Path | None = None,
     progress: bool | Callable[[Step], None] = False,
     **settings: Any,
@@ -100,8 +101,10 @@ def train(
     """Learns `task` by `method` and measures the result on fresh episodes.
 
     `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the rollouts of
-    one iteration (the task's own unless said). `mean` and `std` are the start, numbers or `[D]`; a
-    mean of None is drawn from N(0, I), as in the paper. `out` is a directory to write the run to;
+    one iteration (the task's own unless said). `mean` and `std` are the start, numbers or `[D]`
+    (in action space mu `[D]` and sigma `[A]`); a mean of None is drawn from N(0, I), as in the
+    paper. `options` are the task's own, for instance
+    `{"features": "raw"}` for a reaching task. `out` is a directory to write the run to;
     it must not exist. `progress=True` shows a live display; a function gets every `Step`.
     `settings` replace those of the method's row, for instance `epsilon=0.5` or `mirrored=True`.
     The archive has room for the whole run from the start, and every iteration passes over it.
@@ -109,7 +112,18 @@ def train(
     Test episodes, drawn anew after every iteration for the curve, teach the search nothing.
     """
     plan, problem = _plan(
-        task, method, episodes, iterations, batch, seed, mean, std, horizon, discount, settings
+        task,
+        method,
+        episodes,
+        iterations,
+        batch,
+        seed,
+        mean,
+        std,
+        horizon,
+        discount,
+        options or {},
+        settings,
     )
     resolved = {name: getattr(plan.settings, name) for name in settings_of(method)}
     method_search = search_of(problem, method, plan.batch, plan.iterations, resolved)
@@ -133,6 +147,7 @@ def _plan(
     std: Any,
     horizon: int | None,
     discount: float | None,
+    options: dict[str, Any],
     settings: dict[str, Any],
 ) -> tuple[Plan, Task]:
     row = task_row(task)
@@ -141,7 +156,7 @@ def _plan(
     iterations = _iterations(episodes, iterations, batch)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InputError(f"seed must be a whole number in 0..{2**32 - 1}, got {seed!r}.")
-    problem = make_task(task, horizon, discount)
+    problem = make_task(task, horizon, discount, **options)
     check_vector("mean", 0.0 if mean is None else mean, problem.dim)
     check_finite("mean", 0.0 if mean is None else mean)
     in_actions = resolved.space == "actions"
@@ -155,6 +170,7 @@ def _plan(
         batch=batch,
         horizon=problem.horizon,
         discount=problem.discount,
+        options=options,
         mean=None if mean is None else np.asarray(mean, np.float64).tolist(),
         std=np.asarray(std, np.float64).tolist(),
         test_episodes=row.test_episodes,
@@ -191,8 +207,10 @@ def _run(
 ) -> Run:
     started = time.perf_counter()
     with jax.enable_x64(True):
-        iterate = jax.jit(_iteration(plan, problem, method), donate_argnums=1)
-        test = jax.jit(tester(problem, plan.settings.space, plan.test_episodes))
+        iterate = _iteration(problem, method)
+        test = fresh_returns(problem, plan.settings.space, plan.test_episodes)
+        if problem.traced:
+            iterate, test = jax.jit(iterate, donate_argnums=1), jax.jit(test)
         key_start, key_run, key_test = jax.random.split(jax.random.key(plan.seed), 3)
         state = method.init(key_start, plan.mean, np.asarray(plan.std))
         history: list[Step] = []
@@ -229,7 +247,7 @@ def search_of(
 ) -> Search:
     """The search of a run on `problem`, with room for all of it."""
     if METHODS[method].space == "actions":
-        settings |= {
+        settings = settings | {
             "horizon": problem.horizon,
             "actions": problem.actions,
             "discount": problem.discount,
@@ -246,7 +264,7 @@ def search_of(
 
 
 def _iteration(
-    plan: Plan, problem: Task, method: Search
+    problem: Task, method: Search
 ) -> Callable[[Array, SearchState], tuple[SearchState, SearchInfo, Array]]:
     def iterate(key: Array, state: SearchState) -> tuple[SearchState, SearchInfo, Array]:
         key_ask, key_roll, key_tell = jax.random.split(key, 3)
@@ -262,8 +280,8 @@ def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
     """What `tell` takes, for what `ask` gave: theta and returns, or trajectories."""
     if isinstance(asked, Episodes):
         keys = jax.vmap(jax.random.key)(asked.seeds)
-        return (jax.vmap(problem.episode, (0, None))(keys, asked.policy),)
-    return asked, jax.vmap(problem.rollout)(jax.random.split(key, len(asked)), asked)
+        return (problem.episodes(keys, asked.policy),)
+    return asked, problem.rollouts(jax.random.split(key, len(asked)), asked)
 
 
 def _returns(problem: Task, told: tuple[Any, ...]) -> Array:
@@ -274,7 +292,7 @@ def _returns(problem: Task, told: tuple[Any, ...]) -> Array:
     return told[1]
 
 
-def tester(problem: Task, space: str, episodes: int) -> Callable[[Array, Rho], Array]:
+def fresh_returns(problem: Task, space: str, episodes: int) -> Callable[[Array, Rho], Array]:
     """`test(key, rho) -> returns [episodes]` of fresh policies drawn from rho, an episode each.
 
     In action space rho is the policy, and its actions are drawn.
@@ -328,4 +346,5 @@ def _step(
         max_weight=float(info.max_weight),
         pareto_k=pareto_k(info.weights),
         kl=float(info.kl),
+        flatten=None if info.flatten is None else float(info.flatten),
     )

@@ -6,7 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from recoup.tasks import make_task
+from recoup.checks import InputError
+from recoup.tasks import make_problem
 from recoup.tasks.models import Model
 
 
@@ -18,7 +19,12 @@ class ModelEnv(gymnasium.Env):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, task: str, render_mode: str | None = None, **options: Any) -> None:
+        model: Model = make_problem(task, **options)
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            known = ", ".join(map(repr, self.metadata["render_modes"])) or "none: it has no picture"
+            raise InputError(f"render_mode {render_mode!r} is not one of {task}'s; it has {known}.")
+        self.render_mode = render_mode
         low, high = np.array(model.low), np.array(model.high)
         self.model = model
         self.observation_space = spaces.Box(low, high, dtype=np.float64)
@@ -47,6 +53,13 @@ class ModelEnv(gymnasium.Env):
         return self.np_random.standard_normal(self.state.size)
 
 
-def make_env(task: str) -> ModelEnv:
-    """The environment of the built-in task `task`."""
-    return ModelEnv(make_task(task).model)
+class PictureEnv(ModelEnv):
+    """One whose model has a picture."""
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+
+    def render(self) -> np.ndarray | None:
+        """The picture `[height, width, 3]` of the state."""
+        if self.render_mode is None or self.model.picture is None:
+            return None
+        return self.model.picture(self.state)

@@ -14,6 +14,7 @@ from jax import Array
 
 from recoup.families import Rho
 from recoup.policies import linear
+from recoup.tasks import Task
 from recoup.trajectories import Trajectory, discounted_rewards
 
 
@@ -29,6 +30,22 @@ class Model(NamedTuple):
     high: tuple[float, ...]
     actions: int = 1  # A
     action_limit: float = float("inf")  # the transition holds the action to +- this
+    picture: Callable[[Any], Any] | None = None  # state -> rgb [height, width, 3]
+
+
+def task_of(name: str, model: Model, horizon: int, discount: float) -> Task:
+    """The task of a model, traced by JAX."""
+    return Task(
+        name=name,
+        dim=model.features * model.actions,
+        actions=model.actions,
+        horizon=horizon,
+        discount=discount,
+        rollouts=jax.vmap(rollout(model, horizon, discount)),
+        episodes=jax.vmap(episode(model, horizon), (0, None)),
+        act=policy(model),
+        traced=True,
+    )
 
 
 def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:

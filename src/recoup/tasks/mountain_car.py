@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.checks import check_positive
 from recoup.tasks.models import Model
 
 MASS, FRICTION, STEP = 0.2, 0.3, 0.1
@@ -16,7 +17,7 @@ CENTRES = np.array([(x, v) for x in (-1.2, -0.35, 0.5) for v in (-1.5, -0.5, 0.5
 
 def mountain_car(force_limit: float | None = None) -> Model:
     """The car: state (position, velocity), action the force, held to +-force_limit if given."""
-    limit = float("inf") if force_limit is None else force_limit
+    limit = float("inf") if force_limit is None else check_positive("force_limit", force_limit)
     return Model(
         initial=initial,
         transition=partial(transition, limit),
@@ -26,12 +27,15 @@ def mountain_car(force_limit: float | None = None) -> Model:
         low=LOW,
         high=HIGH,
         action_limit=limit,
+        picture=picture,
     )
 
 
-def mountain_car_weak() -> Model:
-    """The car whose force, at most 0.3, cannot climb the slope directly."""
-    return mountain_car(force_limit=0.3)
+def picture(state: Any) -> np.ndarray:
+    """The car on its slope, `[360, 480, 3]`."""
+    from recoup.tasks.car_picture import car_picture
+
+    return car_picture(state)
 
 
 def initial(xp: Any, noise: Any) -> Any:

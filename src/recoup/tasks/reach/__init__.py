@@ -1,0 +1,1 @@
+"""The paper's reaching task: a humanoid upper body in MuJoCo."""

@@ -1,0 +1,94 @@
+"""Many reaching episodes in lock step on MuJoCo's batch engine, on all cores."""
+
+import logging
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.tasks.reach import rules
+from recoup.tasks.reach.body import SUBSTEPS, Servos, compile_body, import_mujoco, servos_of
+from recoup.tasks.reach.rules import Reach
+
+log = logging.getLogger("recoup")
+
+Act = Callable[[int, np.ndarray], np.ndarray]  # step, features [N, F] -> actions [N, n]
+
+
+class Episodes(NamedTuple):
+    """N episodes of T steps as they went; NaN rewards where one has failed."""
+
+    features: np.ndarray  # [N, T, F]
+    actions: np.ndarray  # [N, T, n] as the policy gave them
+    rewards: np.ndarray  # [N, T]
+    distance: np.ndarray  # [N, T] m, hand to target after the step
+    cost: np.ndarray  # [N, T]
+    failures: dict[int, str]  # episode -> what happened
+
+
+class Engine:
+    """The body of one task, compiled, with a batch of simulations for every size asked for."""
+
+    def __init__(self, task: Reach, threads: int = 0) -> None:
+        self.task, self.threads = task, threads
+        self.model = compile_body(task.joints, task.target)
+        self.servos: Servos = servos_of(self.model)
+        self.hand = self.model.site("hand").id
+        self._stages = import_mujoco().mjtStage
+        self._batch = lru_cache(maxsize=8)(self._new_batch)
+
+    def run(self, act: Act, noise: np.ndarray) -> Episodes:
+        """Episodes under `act`, from rest with the arms hanging; `noise [N, T, n]` in rad.
+
+        An episode whose policy gives no number, or that MuJoCo warns about, fails alone: its
+        rewards from there on are NaN, and `failures` says why.
+        """
+        n, horizon, joints = noise.shape
+        batch = self._batch(n)
+        batch.reset(stage=self._stages.mjSTAGE_NONE)
+        q, qdot, sent = batch.bind("qpos"), batch.bind("qvel"), batch.bind("ctrl")
+        hand = batch.bind("site_xpos")[:, self.hand]
+        went = Episodes(
+            features=np.zeros((n, horizon, self.task.size)),
+            actions=np.zeros((n, horizon, joints)),
+            rewards=np.full((n, horizon), np.nan),
+            distance=np.full((n, horizon), np.nan),
+            cost=np.full((n, horizon), np.nan),
+            failures={},
+        )
+        for t in range(horizon):
+            went.features[:, t] = rules.features(np, self.task, self.servos, q, qdot)
+            went.actions[:, t] = act(t, went.features[:, t])
+            self._note_actions(t, went)
+            sent[:] = rules.command(np, self.servos, went.actions[:, t], noise[:, t])
+            sent[list(went.failures)] = self.servos.zero
+            went.cost[:, t] = rules.control_cost(np, self.task, self.servos, q, qdot, sent)
+            batch.step(nstep=SUBSTEPS, stage=self._stages.mjSTAGE_POS)
+            self._note_warnings(t, batch, went)
+            went.distance[:, t] = np.sqrt(((hand - self.task.target) ** 2).sum(-1))
+            went.rewards[:, t] = rules.reward(np, self.task, went.distance[:, t], went.cost[:, t])
+            went.rewards[list(went.failures), t] = np.nan
+        for episode, reason in went.failures.items():
+            log.warning("episode %d of %d failed: %s", episode, n, reason)
+        return went
+
+    def _new_batch(self, n: int) -> Any:
+        return import_mujoco().batch.Batch(self.model, n, nthread=self.threads)
+
+    def _note_actions(self, t: int, went: Episodes) -> None:
+        """Notes the episodes whose action is not a number."""
+        for episode in np.flatnonzero(~np.isfinite(went.actions[:, t]).all(-1)):
+            went.failures.setdefault(int(episode), f"step {t}: the action is not finite")
+
+    def _note_warnings(self, t: int, batch: Any, went: Episodes) -> None:
+        """Notes the episodes that MuJoCo has warned about."""
+        for episode, kind in np.argwhere(batch.warning[:, :, 1] > 0):
+            name = import_mujoco().mjtWarning(int(kind)).name.removeprefix("mjWARN_")
+            went.failures.setdefault(int(episode), f"step {t}: MuJoCo warns of {name}")
+
+
+@lru_cache(maxsize=16)
+def engine_of(task: Reach, threads: int = 0) -> Engine:
+    """The engine of a task, compiled once."""
+    return Engine(task, threads)

@@ -1,0 +1,67 @@
+"""The reaching task in MJX: thousands of episodes at once on a GPU, traced by JAX.
+
+Between steps only what determines the motion is carried, angles, velocities and the solver's warm
+start, so that XLA drops every derived quantity that the next step would compute anew. The solver of
+the joints' stops is bounded: under `vmap` every episode waits for the slowest, and in float32 more
+iterations change a return by no more than rounding does (at most 4e-4 over 4,096 random policies of
+nine joints), at 3.5 times the time.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from recoup.checks import InputError
+from recoup.policies import linear
+from recoup.tasks.reach import rules
+from recoup.tasks.reach.body import SUBSTEPS, compile_body, servos_of
+from recoup.tasks.reach.rules import Reach
+
+SOLVER = (6, 4)  # iterations for the joints' stops, and of the line search in each
+
+
+def mjx_rollouts(task: Reach, horizon: int, discount: float) -> Callable[[Array, Array], Array]:
+    """`rollouts(noise [N, T, n], theta [N, F n]) -> returns [N]`, to be jitted; noise in rad."""
+    mjx = import_mjx()
+    body = compile_body(task.joints, task.target)
+    body.opt.iterations, body.opt.ls_iterations = SOLVER
+    servos, hand = servos_of(body), body.site("hand").id
+    model, start = mjx.put_model(body), mjx.make_data(body)
+    target = jnp.asarray(task.target)
+
+    def substep(state: tuple[Array, ...], sent: Array) -> tuple[Array, ...]:
+        q, qdot, warmstart = state
+        data = start.replace(qpos=q, qvel=qdot, qacc_warmstart=warmstart, ctrl=sent)
+        after = mjx.step(model, data)
+        return after.qpos, after.qvel, after.qacc_warmstart
+
+    def hand_at(q: Array) -> Array:
+        return mjx.kinematics(model, start.replace(qpos=q)).site_xpos[hand]
+
+    def rollout(noise: Array, theta: Array) -> Array:
+        def step(carry: Any, push: Array) -> tuple[Any, Array]:
+            state, scale = carry
+            q, qdot, _ = state
+            action = linear(theta, rules.features(jnp, task, servos, q, qdot))
+            sent = rules.command(jnp, servos, action, push)
+            cost = rules.control_cost(jnp, task, servos, q, qdot, sent)
+            state = jax.lax.fori_loop(0, SUBSTEPS, lambda _, s: substep(s, sent), state)
+            distance = jnp.sqrt(jnp.sum((hand_at(state[0]) - target) ** 2))
+            return (state, scale * discount), scale * rules.reward(jnp, task, distance, cost)
+
+        rest = (start.qpos, start.qvel, start.qacc_warmstart)
+        return jnp.sum(jax.lax.scan(step, (rest, jnp.ones(())), noise)[1])
+
+    return jax.vmap(rollout)
+
+
+def import_mjx() -> Any:
+    """MJX, or one sentence that says how to get it."""
+    try:
+        from mujoco import mjx
+    except ImportError:
+        raise InputError("rollouts on a GPU need MJX: pip install 'recoup[mjx]'.") from None
+    return mjx

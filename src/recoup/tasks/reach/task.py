@@ -1,0 +1,61 @@
+"""The reaching task for `recoup.train`: batches of episodes on the host."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from recoup.families import Rho
+from recoup.policies import linear
+from recoup.tasks.reach.engine import Episodes, engine_of
+from recoup.tasks.reach.rules import Reach
+from recoup.trajectories import Trajectory
+
+
+def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any) -> np.ndarray:
+    """Returns `[N]` of linear policies theta `[N, F n]`, NaN where an episode has failed."""
+    theta = np.asarray(theta, np.float64)
+    gains = theta.reshape(len(theta), task.size, task.joints)
+    noise, _ = _draws(task.joints, horizon, keys)
+    went = engine_of(task).run(
+        lambda t, seen: np.einsum("nf,nfa->na", seen, gains), task.noise * noise
+    )
+    return went.rewards @ discount ** np.arange(horizon)
+
+
+def episodes(task: Reach, horizon: int, keys: Array, policy: Rho) -> Trajectory:
+    """Trajectories `[N]` of one Gaussian policy."""
+    mu, sigma = (np.asarray(x, np.float64) for x in policy)
+    noise, draws = _draws(task.joints, horizon, keys)
+    went = engine_of(task).run(
+        lambda t, seen: linear(mu, seen) + sigma * draws[:, t], task.noise * noise
+    )
+    steps = jnp.full(len(noise), horizon, jnp.int32)
+    features, actions, rewards = (jnp.asarray(x) for x in went[:3])
+    return Trajectory(features, actions, rewards, steps)
+
+
+def trace(task: Reach, horizon: int, keys: Array, theta: Any) -> Episodes:
+    """Episodes `[N]` of one linear policy in full: distance and cost at every step."""
+    noise, _ = _draws(task.joints, horizon, keys)
+    policy = np.asarray(theta, np.float64)
+    return engine_of(task).run(lambda t, seen: linear(policy, seen), task.noise * noise)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _normals(joints: int, horizon: int, keys: Array) -> tuple[Array, Array]:
+    def one(key: Array) -> Array:
+        return jax.random.normal(key, (horizon, joints), jnp.float64)
+
+    key_noise, key_action = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+    return jax.vmap(one)(key_noise), jax.vmap(one)(key_action)
+
+
+def _draws(joints: int, horizon: int, keys: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal numbers `[N, T, n]` for the commands and for the actions, by episode."""
+    with jax.enable_x64(True):
+        noise, actions = _normals(joints, horizon, keys)
+    return np.asarray(noise), np.asarray(actions)

@@ -1,0 +1,408 @@
+"""The reaching tasks: the body against its table, the batch engine against a plain loop."""
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from scipy import optimize
+
+import recoup
+from recoup.families import Rho
+from recoup.tasks import make_env, make_task
+from recoup.tasks.reach.body import compile_body, import_mujoco, servos_of
+from recoup.tasks.reach.engine import Engine, engine_of
+from recoup.tasks.reach.rules import FAR, NEAR, reach
+from recoup.trajectories import discounted_rewards
+
+mujoco = import_mujoco()
+H = 1.575
+KINDS = {  # Kp, Kd, torque limit, armature
+    "sh": (15, 6, 60, 0.1),
+    "el": (7.5, 2, 30, 0.05),
+    "waist": (30, 15, 60, 0.3),
+    "torso": (75, 35, 100, 0.3),
+}
+RANGES = {
+    "sh_pitch": (-30, 120),
+    "sh_roll": (0, 80),
+    "el_pitch": (0, 120),
+    "waist_yaw": (-45, 45),
+    "torso_roll": (-15, 15),
+    "torso_pitch": (-10, 30),
+}
+AXES = {
+    "waist_yaw": (0, 0, 1),
+    "torso_roll": (1, 0, 0),
+    "torso_pitch": (0, 1, 0),
+    "r_sh_pitch": (0, -1, 0),
+    "r_sh_roll": (-1, 0, 0),
+    "r_el_pitch": (0, -1, 0),
+    "l_sh_pitch": (0, -1, 0),
+    "l_sh_roll": (1, 0, 0),
+    "l_el_pitch": (0, -1, 0),
+}
+
+
+def kind(name):
+    return next(k for k in KINDS if k in name.split("_"))
+
+
+@pytest.fixture(scope="module")
+def body():
+    return compile_body(9, FAR)
+
+
+class TestTheBodyIsItsTable:
+    def test_joints_stand_in_their_order_and_so_do_the_actuators(self, body):
+        names = [body.joint(i).name for i in range(body.njnt)]
+        assert names == list(AXES)
+        assert [body.actuator(i).name for i in range(body.nu)] == names
+        assert list(body.actuator_trnid[:, 0]) == list(range(9))
+
+    @pytest.mark.parametrize("name", AXES)
+    def test_axes_ranges_gains_limits_and_armatures(self, body, name):
+        joint, actuator = body.joint(name), body.actuator(name)
+        kp, kd, limit, armature = KINDS[kind(name)]
+        np.testing.assert_array_equal(joint.axis, AXES[name])
+        span = RANGES[name.removeprefix("r_").removeprefix("l_")]
+        np.testing.assert_allclose(np.degrees(joint.range), span)
+        assert actuator.gainprm[0] == kp
+        np.testing.assert_array_equal(actuator.biasprm[:3], [0, -kp, -kd])
+        np.testing.assert_array_equal(actuator.forcerange, [-limit, limit])
+        assert joint.armature[0] == armature
+        assert joint.damping[0] == 0.5
+
+    def test_masses(self, body):
+        geoms = {body.geom(i).name: i for i in range(body.ngeom)}
+        masses = {body.body(i).name: body.body_mass[i] for i in range(body.nbody)}
+        assert masses["torso"] == pytest.approx(32.66 + 7.452)
+        for side in "rl":
+            assert masses[f"{side}_upper_arm"] == pytest.approx(2.576)
+            assert masses[f"{side}_forearm"] == pytest.approx(1.472 + 0.552)
+        assert body.body_mass.sum() == pytest.approx(40.112 + 2 * 4.6)
+        sizes = {"r_upper_arm": 0.045, "l_forearm": 0.038, "r_hand_mass": 0.05, "head_mass": 0.09}
+        for name, radius in sizes.items():
+            assert body.geom_size[geoms[name], 0] == radius
+        box = geoms["thorax_mass"]
+        np.testing.assert_allclose(body.geom_size[box], [0.10, 0.1532, 0.1717])
+        np.testing.assert_allclose(body.geom_pos[box], [0, 0, 0.1888])
+
+    def test_what_only_shows_has_no_mass(self):
+        """Left out, the decorations change neither a mass nor an inertia."""
+        spec = mujoco.MjSpec.from_string(xml())
+        for geom in list(spec.geoms):
+            if geom.mass == 0:
+                spec.delete(geom)
+        bare, full = spec.compile(), compile_body(9, NEAR)
+        assert bare.ngeom == 8
+        for field in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
+            np.testing.assert_allclose(getattr(bare, field), getattr(full, field), atol=1e-12)
+
+    def test_heights_and_lengths_of_the_body_at_rest(self, body):
+        data = mujoco.MjData(body)
+        mujoco.mj_forward(body, data)
+        where = {body.body(i).name: data.xpos[i] for i in range(body.nbody)}
+        np.testing.assert_allclose(where["torso"], [0, 0, 0.60 * H], atol=5e-4)
+        np.testing.assert_allclose(where["r_upper_arm"], [0, -0.129 * H, 0.818 * H], atol=5e-4)
+        np.testing.assert_allclose(where["l_upper_arm"], [0, 0.129 * H, 0.818 * H], atol=5e-4)
+        np.testing.assert_allclose(where["r_upper_arm"] - where["r_forearm"], [0, 0, 0.2930])
+        hand = data.site("hand").xpos
+        np.testing.assert_allclose(where["r_forearm"] - hand, [0, 0, 0.2300 + 0.0851], atol=1e-12)
+        head = data.geom("head_mass").xpos
+        np.testing.assert_allclose(head, [0, 0, 0.93 * H], atol=1e-9)
+        assert abs(where["r_upper_arm"][2] - hand[2]) == pytest.approx(0.608, abs=5e-4)
+
+    @pytest.mark.parametrize(
+        ("name", "direction"),
+        [
+            ("r_sh_pitch", (1, 0, 1)),  # raises the hand forward
+            ("l_sh_pitch", (1, 0, 1)),
+            ("r_sh_roll", (0, -1, 1)),  # out to its side
+            ("l_sh_roll", (0, 1, 1)),
+            ("r_el_pitch", (1, 0, 1)),
+            ("l_el_pitch", (1, 0, 1)),
+            ("waist_yaw", (1, 1, 0)),  # to the left: the right shoulder comes forward
+            ("torso_roll", (0, -1, -1)),  # to the right
+            ("torso_pitch", (1, 0, -1)),  # leans forward
+        ],
+    )
+    def test_positive_directions(self, body, name, direction):
+        """Where the hand of that side goes, or for the torso the right shoulder."""
+        data = mujoco.MjData(body)
+        point = "r_upper_arm" if "_sh_" not in name and "_el_" not in name else f"{name[0]}_palm"
+
+        def where():
+            mujoco.mj_kinematics(body, data)
+            found = data.geom(point) if point.endswith("palm") else data.body(point)
+            return found.xpos.copy()
+
+        before = where()
+        data.joint(name).qpos = 0.2
+        moved = where() - before
+        np.testing.assert_array_equal(np.sign(np.round(moved, 9)), direction)
+
+    def test_gravity_is_compensated_and_contacts_are_off(self, body):
+        assert body.opt.gravity[2] == -9.81
+        assert body.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+        assert body.opt.timestep == 0.01
+        assert body.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        data = mujoco.MjData(body)
+        data.qpos[:] = data.ctrl[:] = 0.4 * servos_of(body).high
+        mujoco.mj_step(body, data, nstep=200)
+        np.testing.assert_allclose(data.qpos, 0.4 * servos_of(body).high, atol=1e-9)
+
+    def test_only_the_torso_reaches_the_far_target(self):
+        assert nearest_distance(4, FAR, free=[1, 2, 3]) == pytest.approx(0.221, abs=1e-3)
+        assert nearest_distance(4, FAR, free=[0, 1, 2, 3]) < 1e-3
+        assert nearest_distance(2, NEAR, free=[0, 1]) < 5e-3
+
+
+def xml():
+    from importlib.resources import files
+
+    return (files("recoup.tasks.reach") / "upper_body.xml").read_text()
+
+
+def nearest_distance(joints, target, free):
+    """The least distance of the hand from `target` over the ranges of the free joints."""
+    model = compile_body(joints, target)
+    data, servos = mujoco.MjData(model), servos_of(model)
+
+    def distance(x):
+        data.qpos[free] = x
+        mujoco.mj_kinematics(model, data)
+        return float(np.linalg.norm(data.site("hand").xpos - target))
+
+    bounds = list(zip(servos.low[free], servos.high[free], strict=True))
+    starts = np.random.default_rng(0).uniform(servos.low[free], servos.high[free], (12, len(free)))
+    options = {
+        "bounds": bounds,
+        "method": "Nelder-Mead",
+        "options": {"xatol": 1e-8, "fatol": 1e-9, "maxiter": 4000},
+    }
+    return min(optimize.minimize(distance, x, **options).fun for x in starts)
+
+
+def plain_rewards(task, theta, noise):
+    """One episode at a time, one `mj_step` after the other, the table's numbers written out."""
+    model = compile_body(task.joints, task.target)
+    names = [model.joint(i).name for i in range(model.njnt)]
+    kp, kd, limit, _ = np.array([KINDS[kind(name)] for name in names], float).T
+    zero = np.array([np.pi / 2 if name.endswith("sh_pitch") else 0.0 for name in names])
+    low, high = np.radians([RANGES[n.removeprefix("r_").removeprefix("l_")] for n in names]).T
+    rewards = np.zeros(noise.shape[:2])
+    for n in range(len(theta)):
+        data = mujoco.MjData(model)
+        gains = theta[n].reshape(2 * task.joints, task.joints)
+        for t in range(noise.shape[1]):
+            seen = np.concatenate([0.4 * (data.qpos - zero), 0.1 * data.qvel])
+            sent = np.clip(gains.T @ seen + zero + noise[n, t], low, high)
+            torque = np.clip(kp * (sent - data.qpos) - kd * data.qvel, -limit, limit)
+            data.ctrl[:] = sent
+            for _ in range(10):
+                mujoco.mj_step(model, data)
+            mujoco.mj_kinematics(model, data)
+            d = np.linalg.norm(data.site("hand").xpos - task.target)
+            rewards[n, t] = np.exp(-10 * d) - 0.0005 * min((torque**2).sum(), 10000)
+    return rewards
+
+
+def some_policies(task, n, horizon, seed=0):
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=(n, task.size * task.joints))
+    return theta, 0.02 * rng.normal(size=(n, horizon, task.joints))
+
+
+def act_of(task, theta):
+    gains = theta.reshape(len(theta), task.size, task.joints)
+    return lambda t, seen: np.einsum("nf,nfa->na", seen, gains)
+
+
+class TestTheEngine:
+    @pytest.mark.parametrize("joints", [2, 4, 9])
+    def test_equals_a_plain_loop(self, joints):
+        task = reach(joints)
+        theta, noise = some_policies(task, 4, 100)
+        went = engine_of(task).run(act_of(task, theta), noise)
+        scale = 0.9 ** np.arange(100)
+        want = plain_rewards(task, theta, noise) @ scale
+        np.testing.assert_allclose(went.rewards @ scale, want, rtol=0, atol=1e-10)
+        assert np.ptp(want) > 0.1
+
+    def test_any_number_of_threads_gives_the_same_bits(self):
+        task = reach(4)
+        theta, noise = some_policies(task, 9, 30)
+        one, three = (Engine(task, threads).run(act_of(task, theta), noise) for threads in (1, 3))
+        for a, b in zip(one[:5], three[:5], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_an_episode_does_not_depend_on_its_neighbours(self):
+        task = make_task("reach-2", horizon=20)
+        theta = np.random.default_rng(0).normal(size=(5, 8))
+        keys = jax.random.split(jax.random.key(0), 5)
+        together = task.rollouts(keys, theta)
+        np.testing.assert_array_equal(task.rollouts(keys[2:4], theta[2:4]), together[2:4])
+        np.testing.assert_array_equal(task.rollouts(keys, theta), together)
+
+    def test_a_broken_episode_fails_alone_and_by_name(self, caplog):
+        task = reach(2)
+        theta, noise = some_policies(task, 4, 20)
+        good = engine_of(task).run(act_of(task, theta), noise)
+        broken = theta.copy()
+        broken[1] = np.nan
+        went = engine_of(task).run(act_of(task, broken), noise)
+        assert went.failures == {1: "step 0: the action is not finite"}
+        assert "episode 1 of 4 failed: step 0: the action is not finite" in caplog.text
+        assert np.isnan(went.rewards[1]).all()
+        np.testing.assert_array_equal(went.rewards[[0, 2, 3]], good.rewards[[0, 2, 3]])
+
+    def test_a_warning_of_mujoco_fails_the_episode(self, caplog, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)  # where MuJoCo writes its own log
+        task = reach(2)
+        theta, noise = some_policies(task, 3, 10)
+        engine = Engine(task)
+        act = act_of(task, theta)
+
+        def shove(t, seen):
+            if t == 4:
+                engine._batch(3).bind("qvel")[2] = 1e12
+            return act(t, seen)
+
+        went = engine.run(shove, noise)
+        assert list(went.failures) == [2]
+        assert "step 4: MuJoCo warns of BADQ" in went.failures[2]
+        assert np.isfinite(went.rewards[:2]).all()
+        assert np.isfinite(went.rewards[2, :4]).all()
+        assert np.isnan(went.rewards[2, 4:]).all()
+        assert not Engine(task).run(act, noise).failures
+        assert not engine.run(act, noise).failures  # and the next run starts afresh
+
+    def test_trajectories_of_the_gaussian_policy(self):
+        task = make_task("reach-2", horizon=15)
+        rng = np.random.default_rng(0)
+        policy = Rho(jnp.asarray(rng.normal(size=8)), jnp.asarray([0.3, 0.1]))
+        keys = jax.random.split(jax.random.key(1), 6)
+        with jax.enable_x64(True):
+            h = task.episodes(keys, policy)
+            still = task.episodes(keys, policy._replace(tau=jnp.zeros(2)))
+            returns = jax.vmap(lambda x: jnp.sum(discounted_rewards(0.9, x)))(still)
+        assert h.features.shape == (6, 15, 4)
+        means = np.asarray(h.features) @ np.asarray(policy.eta).reshape(4, 2)
+        pushes = (np.asarray(h.actions) - means) / [0.3, 0.1]
+        assert abs(pushes.mean()) < 4 / np.sqrt(pushes.size)
+        assert abs(pushes.std() - 1) < 4 / np.sqrt(2 * pushes.size)
+        same = task.rollouts(keys, np.tile(np.asarray(policy.eta, np.float64), (6, 1)))
+        np.testing.assert_allclose(returns, same, rtol=1e-6)
+
+
+class TestOptions:
+    def test_raw_features_and_a_bias(self):
+        task = reach(2, features="raw", bias=True)
+        engine = engine_of(task)
+        went = engine.run(lambda t, seen: np.full((1, 2), 0.1), np.zeros((1, 5, 2)))
+        np.testing.assert_allclose(went.features[0, 0], [-np.pi / 2, 0, 0, 0, 1])
+        scaled = engine_of(reach(2)).run(lambda t, seen: np.full((1, 2), 0.1), np.zeros((1, 5, 2)))
+        scale = [0.4, 0.4, 0.1, 0.1]
+        np.testing.assert_allclose(went.features[..., :4] * scale, scaled.features, rtol=1e-12)
+        assert make_task("reach-2", bias=True).dim == 10
+
+    def test_the_cost_of_angles(self):
+        task = reach(2, cost="angle", noise=0.0, k1=0.0, k2=1.0)
+        went = engine_of(task).run(lambda t, seen: np.zeros((1, 2)), np.zeros((1, 1, 2)))
+        assert went.cost[0, 0] == pytest.approx(90.0**2)
+        assert went.rewards[0, 0] == pytest.approx(-(90.0**2))
+
+    def test_the_cost_is_held_to_ten_thousand(self):
+        task = reach(9, cost="angle", noise=0.0, k1=0.0, k2=1.0)
+        went = engine_of(task).run(lambda t, seen: np.full((1, 9), 9.0), np.zeros((1, 1, 9)))
+        assert went.cost[0, 0] > 10_000
+        assert went.rewards[0, 0] == -10_000
+
+    def test_a_target_of_ones_own(self):
+        where = (0.3, -0.4, 1.1)
+        task = make_task("reach-2", target=where, horizon=5)
+        env = make_env("reach-2", target=where)
+        env.reset(seed=0)
+        assert env.unwrapped.engine.model.body("target").pos.tolist() == list(where)
+        assert task.rollouts(jax.random.split(jax.random.key(0), 1), np.zeros((1, 8))).shape == (1,)
+
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            ({"features": "scald"}, "features must be one of scaled, raw.*Did you mean 'scaled'"),
+            ({"cost": 3}, "cost must be one of torque, angle"),
+            ({"noise": -1}, "noise must be at least 0"),
+            ({"target": [1, 2]}, r"target must have shape \[x, y, z\] = \[3\], got \[2\]"),
+            ({"bias": 1}, "bias must be True or False"),
+            ({"k3": 1}, "'k3' is not an option of reach-2; its options are target, features"),
+            ({"joints": 4}, "'joints' is not an option of reach-2"),
+        ],
+    )
+    def test_bad_options_get_one_sentence(self, options, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            make_task("reach-2", **options)
+
+    def test_a_wrong_number_of_joints(self):
+        with pytest.raises(ValueError, match="joints must be one of 2, 4, 9; got 3"):
+            gymnasium.make("recoup/Reach-v0", joints=3)
+
+
+class TestTheEnvironment:
+    @pytest.mark.parametrize("joints", [2, 4, 9])
+    def test_env_checker_finds_nothing(self, joints, recwarn):
+        env = gymnasium.make("recoup/Reach-v0", joints=joints)
+        check_env(env.unwrapped, skip_render_check=True)
+        words = ("infinity", "symmetric and normalized")  # the spaces are unbounded
+        others = [str(w.message) for w in recwarn if not any(x in str(w.message) for x in words)]
+        assert others == []
+
+    @pytest.mark.parametrize("joints", [2, 9])
+    def test_is_the_engine_without_noise(self, joints):
+        task = reach(joints, noise=0.0)
+        theta, noise = some_policies(task, 1, 40, seed=3)
+        went = engine_of(task).run(act_of(task, theta), 0 * noise)
+        env = make_env(f"reach-{joints}", noise=0.0, horizon=40)
+        observation, _ = env.reset(seed=0)
+        policy = make_task(f"reach-{joints}").act
+        for t in range(40):
+            np.testing.assert_allclose(observation, went.features[0, t], atol=1e-12)
+            observation, reward, _, truncated, info = env.step(policy(theta[0], observation))
+            assert reward == pytest.approx(went.rewards[0, t], abs=1e-12)
+            assert info["distance"] == pytest.approx(went.distance[0, t], abs=1e-12)
+        assert truncated
+
+    def test_seeds_decide_the_noise(self):
+        env = make_env("reach-2")
+        ends = []
+        for seed in (1, 1, 2):
+            env.reset(seed=seed)
+            for _ in range(5):
+                observation, *_ = env.step(np.zeros(2))
+            ends.append(observation)
+        np.testing.assert_array_equal(ends[0], ends[1])
+        assert not np.array_equal(ends[0], ends[2])
+
+
+def test_mjx_agrees_with_the_engine():
+    """A tiny size on the CPU; the returns of random policies to 1e-3."""
+    pytest.importorskip("mujoco.mjx")
+    from recoup.tasks.reach.mjx import mjx_rollouts
+
+    task = reach(4)
+    theta, noise = some_policies(task, 6, 12)
+    want = engine_of(task).run(act_of(task, theta), noise).rewards @ 0.9 ** np.arange(12)
+    rollouts = jax.jit(mjx_rollouts(task, 12, 0.9))
+    got = rollouts(jnp.asarray(noise, jnp.float32), jnp.asarray(theta, jnp.float32))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-3)
+    assert np.ptp(want) > 0.05
+
+
+def test_a_run_learns_to_reach():
+    """From a start at rest: 25 iterations of 3 episodes, more than 4 s.e. above the start."""
+    run = recoup.train("reach-2", "mis-pgpe-ob", iterations=25, seed=1)
+    first, last = run.history[0], run.return_search
+    error = np.hypot(first.return_search_stderr, last.stderr)
+    assert last.mean - first.return_search > 4 * error
+    assert run.policy(np.zeros(4)).shape == (2,)
