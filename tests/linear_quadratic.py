@@ -87,6 +87,11 @@ def archive_of(trajectories, proposals, drawn_by, target, discount):
 
 def estimate(method, trajectories, proposals, drawn_by, target, discount=DISCOUNT, **settings):
     """The estimate of `method` at the policy `target`."""
-    row = method_row(method, **settings)
-    archive = archive_of(trajectories, proposals, drawn_by, target, discount)
-    return estimator_of(row, gaussian_policy(), discount)(policy(target), archive)
+    estimator = estimator_of(method_row(method, **settings), gaussian_policy(), discount)
+
+    @jax.jit
+    def compiled(trajectories):
+        archive = archive_of(trajectories, proposals, drawn_by, target, discount)
+        return estimator(policy(target), archive)
+
+    return compiled(trajectories)

@@ -85,16 +85,13 @@ def test_the_m_step_is_where_a_direct_search_ends():
     worth = rng.exponential(size=12) * (rng.uniform(size=12) < 0.8)
     old = Rho(jnp.asarray(rng.normal(size=6)), jnp.asarray([0.9, 1.4]))
 
+    features, actions = np.asarray(h.features), np.asarray(h.actions)
+    live = np.arange(7) < np.asarray(h.steps)[:, None]
+
     def loss(x):
-        mu, sigma = x[:6].reshape(3, 2), np.exp(x[6:])
-        total = 0.0
-        for n in range(12):
-            for t in range(int(h.steps[n])):
-                means = np.asarray(h.features[n, t]) @ mu
-                total -= (
-                    worth[n] * stats.norm.logpdf(np.asarray(h.actions[n, t]), means, sigma).sum()
-                )
-        return total
+        means = features @ x[:6].reshape(3, 2)
+        log_p = stats.norm.logpdf(actions, means, np.exp(x[6:])).sum(-1)
+        return -(worth[:, None] * np.where(live, log_p, 0.0)).sum()
 
     found = optimize.minimize(loss, np.zeros(8), method="BFGS", options={"gtol": 1e-8}).x
     got = em_step(old, h, jnp.asarray(worth), 1e-12)

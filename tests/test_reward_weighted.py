@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from linear_quadratic import episodes, estimate
-from recoup.reward_weighted import GRID, shifted_rewards, weighted_returns
+from recoup.reward_weighted import GRID, choose_nu, shifted_rewards, weighted_returns
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -63,7 +63,7 @@ def earned_by_hand(h, drawn_by, discount, folds):
     return GRID[best], fit_by_hand(h, worth)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_whole_step_is_that_of_plain_loops(seed):
     h, drawn_by = drawn(jax.random.key(seed), 20)
     got = estimate("r3", h, FAR, drawn_by, TARGET, folds=4, ridge=1e-12)
@@ -104,19 +104,21 @@ def test_weighted_returns_agree_with_a_loop():
     np.testing.assert_allclose(weighted_returns(0.3, log_w, rewards), want, rtol=1e-12)
 
 
-def test_the_shift_is_the_smallest_reward_that_was_earned():
-    h = episodes(jax.random.key(0), TARGET, 6)
+@pytest.mark.parametrize("reward", [1.0, -1.0])
+def test_the_shift_is_the_same_for_every_episode_however_early_it_ends(reward):
+    """A constant reward until an early end: longer is better or worse, and stays so."""
+    h = episodes(jax.random.key(0), TARGET, 4)
     h = h._replace(
-        rewards=h.rewards.at[0, 3].set(-50.0).at[5].set(-90.0),  # behind the end; not valid
-        steps=h.steps.at[0].set(3),
+        rewards=jnp.full((4, 4), reward).at[0, 2:].set(-50.0).at[3].set(-90.0),  # junk
+        steps=jnp.asarray([2, 3, 4, 4]),
     )
-    valid = jnp.arange(6) < 5
-    least, shifted = shifted_rewards(0.9, h, valid)
-    assert least > -50
+    least, shifted = shifted_rewards(0.9, h, jnp.arange(4) < 3)
+    assert least == min(reward, 0.0)
     assert shifted.min() == 0.0
-    assert shifted[0, 3] == 0.0
-    assert (np.asarray(shifted)[:5] == 0.0).sum() == 2  # and the smallest itself
-    assert not shifted[5].any()
+    assert not shifted[3].any()
+    returns = [sum(reward * 0.9**t for t in range(steps)) for steps in (2, 3, 4)]
+    constant = -least * (1 - 0.9**4) / 0.1
+    np.testing.assert_allclose(shifted[:3].sum(1), np.array(returns) + constant, atol=1e-12)
 
 
 def test_a_constant_added_to_all_rewards_changes_nothing():
@@ -126,3 +128,24 @@ def test_a_constant_added_to_all_rewards_changes_nothing():
         for c in (0.0, 100.0)
     ]
     np.testing.assert_allclose(ends[0].eta, ends[1].eta, rtol=1e-8)
+
+
+def test_failed_trajectories_do_not_vote_in_the_cross_validation():
+    """Trajectory 0 failed; with its return of 100 the votes would go to nu = 0."""
+    returns, fold = jnp.asarray([100.0, 1.0, 2.0, 1.0]), jnp.asarray([0, 0, 1, 1])
+
+    def log_weights(nu):  # nu = 0 favours trajectories 0 and 3, nu = 1 the others
+        return jnp.where(jnp.asarray([1, 0, 0, 1], bool), -20.0 * nu, -20.0 * (1 - nu))
+
+    def chosen(valid):
+        valid = jnp.asarray(valid)
+        return float(choose_nu(lambda nu, kept: nu, log_weights, returns, valid, fold, 2))
+
+    assert chosen([True, True, True, True]) == 0.0
+    assert chosen([False, True, True, True]) > 0.5
+
+
+def test_candidates_are_held_above_the_floor_like_the_policy_itself():
+    h, drawn_by = drawn(jax.random.key(0), 20)
+    got = estimate("r3", h, FAR, drawn_by, TARGET, tau_floor=3.0)
+    assert float(TARGET[2] + got.gradient.tau[0]) == pytest.approx(3.0)

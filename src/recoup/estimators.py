@@ -25,9 +25,9 @@ class Estimate(NamedTuple):
     weights: Array  # [B, N] after shaping, zero where not valid
     ess: Array  # in pairs where samples come in mirrored pairs
     max_weight: Array
-    baseline: Any  # scalar, [B, N] or pytree of rho
+    baseline: Any  # scalar, [B, N] or pytree of rho; by step, with leading axis [T]
     samples: Array  # n, the valid samples
-    flatten: Array | None = None  # nu of w^nu, where it was chosen from the samples
+    flatten: Array | None = None  # nu of w^nu, for methods that may choose it
 
 
 Estimator = Callable[[Any, Archive], Estimate]
@@ -46,27 +46,63 @@ def estimator(
     def estimate(rho: Any, archive: Archive) -> Estimate:
         assert archive.batches is not None
         samples, returns, valid, *_ = archive.batches
-        n = jnp.sum(valid, dtype=returns.dtype)
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
-        origin = origin_of(returns, valid)
-        relative = jnp.where(valid, returns - origin, 0.0)
-        gradient, b = direction(rho, samples, Told(relative, weights, valid, origin))
-        objective = expected_return(returns, weights, n)
-        residuals = weights * (returns - objective) if normalised else weights * returns - objective
-        residuals = _by_draw(family, jnp.where(valid, residuals, 0.0))
-        draws = jnp.sum(_by_draw(family, valid) > 0, dtype=returns.dtype)
-        return Estimate(
+        gradient, b = relative_direction(direction, rho, samples, returns, weights, valid)
+        return summary(
+            returns[None],
+            weights[None],
+            valid,
+            paired=family.paired,
+            normalised=normalised,
             gradient=gradient,
-            objective=objective,
-            objective_stderr=standard_error(residuals, draws, n),
-            weights=weights,
-            ess=effective_sample_size(_by_draw(family, weights)),
-            max_weight=jnp.max(weights),
-            baseline=jax.tree.map(lambda x: x + origin, b),
-            samples=n,
+            baseline=b,
         )
 
     return estimate
+
+
+def relative_direction(
+    direction: Direction, rho: Any, samples: Any, returns: Array, weights: Array, valid: Array
+) -> tuple[Any, Any]:
+    """The direction and its baseline, of returns taken relative to one that occurred."""
+    origin = _origin(returns, valid)
+    relative = jnp.where(valid, returns - origin, 0.0)
+    gradient, b = direction(rho, samples, Told(relative, weights, valid, origin))
+    return gradient, jax.tree.map(lambda x: x + origin, b)
+
+
+def summary(
+    rewards: Array,
+    weights: Array,
+    valid: Array,
+    *,
+    paired: bool = False,
+    normalised: bool = False,
+    **found: Any,
+) -> Estimate:
+    """An `Estimate` with what was `found`, and what the weights make of the objective.
+
+    Rewards and weights are `[T, B, N]`, by step: T = 1 for samples that are weighed as a whole; the
+    weights of the last step are those of the whole sample.
+    """
+    n = jnp.sum(valid, dtype=rewards.dtype)
+    by_step = jax.vmap(expected_return, (0, 0, None))(rewards, weights, n)
+    objective, whole = jnp.sum(by_step), weights[-1]
+    if normalised:
+        residuals = jnp.sum(weights * (rewards - by_step[:, None, None]), axis=0)
+    else:
+        residuals = jnp.sum(weights * rewards, axis=0) - objective
+    residuals = _by_draw(paired, jnp.where(valid, residuals, 0.0))
+    draws = jnp.sum(_by_draw(paired, valid) > 0, dtype=rewards.dtype)
+    return Estimate(
+        objective=objective,
+        objective_stderr=standard_error(residuals, draws, n),
+        weights=whole,
+        ess=effective_sample_size(_by_draw(paired, whole)),
+        max_weight=jnp.max(whole),
+        samples=n,
+        **found,
+    )
 
 
 def expected_return(returns: Array, weights: Array, n: Array) -> Array:
@@ -90,12 +126,12 @@ def standard_error(residuals: Array, draws: Array, n: Array) -> Array:
     return jnp.sqrt(spread * jnp.sum(residuals**2)) / n
 
 
-def origin_of(returns: Array, valid: Array) -> Array:
+def _origin(returns: Array, valid: Array) -> Array:
     """The largest return, to which all are taken relative: equal ones become exactly zero."""
     largest = jnp.max(jnp.where(valid, returns, -jnp.inf))
     return jnp.where(jnp.isfinite(largest), largest, 0.0)
 
 
-def _by_draw(family: Family, x: Array) -> Array:
-    """Sums over the samples that share one draw: pairs where the family is mirrored."""
-    return x.reshape(-1, 2).sum(-1) if family.paired else x.ravel()
+def _by_draw(paired: bool, x: Array) -> Array:
+    """Sums over the samples that share one draw: pairs where they are mirrored."""
+    return x.reshape(-1, 2).sum(-1) if paired else x.ravel()

@@ -14,7 +14,10 @@ from recoup.normals import standard_normal
 
 
 class Rho(NamedTuple):
-    """Hyper-parameter of the diagonal Gaussian: means `eta [D]`, standard deviations `tau [D]`."""
+    """Hyper-parameter of the diagonal Gaussian: means `eta [D]`, standard deviations `tau [D]`.
+
+    In action space it is the Gaussian policy's: mu `[F A]`, sigma `[A]`.
+    """
 
     eta: Array
     tau: Array

@@ -68,9 +68,13 @@ def em_step(policy: Rho, trajectories: Trajectory, worth: Array, ridge: float) -
 
 
 def ridge_solve(matrix: Array, right: Array, ridge: float) -> Array:
-    """(X + lambda I)^-1 y with lambda = ridge times the mean of X's diagonal; zero where X is."""
+    """(X + lambda I)^-1 y with lambda = ridge times the mean of X's diagonal; zero where X is.
+
+    A ridge below what rounding adds to X, about its size times the type's precision (1e-4 for 100
+    unknowns in float32), is raised to that: otherwise X need not be positive definite.
+    """
     size = matrix.shape[0]
-    least = 100 * jnp.finfo(matrix.dtype).eps  # what rounding would turn into noise
+    least = 10 * size * jnp.finfo(matrix.dtype).eps
     scale = jnp.trace(matrix) / size
     scale = jnp.where(scale > 0, scale, 1.0)
     regular = matrix / scale + jnp.maximum(ridge, least) * jnp.eye(size, dtype=matrix.dtype)

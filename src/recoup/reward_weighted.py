@@ -1,24 +1,26 @@
 """R^3: reward-weighted regression with sample reuse, its flattening chosen by cross-validation.
 
 EM in place of a gradient: no step size. The direction is the whole way to the M-step's solution, so
-that adding it to the policy lands there. EM needs worths that are not negative: rewards are shifted
-by the smallest one in the archive, which adds the same constant to the return of every episode of T
-steps. What lies behind an early end then counts like the smallest reward.
+that adding it to the policy lands there. EM needs worths that are not negative: all T rewards of an
+episode, those of 0 behind an early end among them, are shifted by the smallest in the archive,
+which adds the same constant to every return.
+
+Even nu = 1 is biased: w_t covers the actions up to t, while R~ weighs the likelihood of them all.
 
 Arrays are over all M = B N trajectories of the archive.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from recoup.archive import Archive
-from recoup.decisions import Decisions, log_weights_by_step, rewards_by_step, summary
-from recoup.estimators import Estimate, Estimator
+from recoup.decisions import log_weights_by_step, rewards_by_step
+from recoup.estimators import Estimate, Estimator, summary
 from recoup.families import Rho
 from recoup.regressions import em_step
 from recoup.trajectories import Trajectory, discounts, live, log_ratio
@@ -34,45 +36,60 @@ def reward_weighted(
 ) -> Estimator:
     """`estimate(policy, archive)` whose direction is the step of EM; a nu of None is chosen anew.
 
-    A smaller nu forgets the weights: less variance, more bias. `floor` is the least sigma.
+    A smaller nu trusts the weights less: less variance, another bias. `floor` is the least sigma.
     """
 
     def estimate(policy: Rho, archive: Archive) -> Estimate:
         assert archive.batches is not None
-        trajectories = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), archive.batches.samples)
-        valid = archive.batches.valid.ravel()
+        valid = archive.batches.valid
         by_step = log_weights_by_step(policy, archive)
-        log_w = by_step.reshape(by_step.shape[0], -1).T  # [M, T]
-        least, shifted = shifted_rewards(discount, trajectories, valid)
+        data = _flat(discount, archive, by_step)
 
         def fit(nu: Array, kept: Array) -> Rho:
-            worth = jnp.where(kept, weighted_returns(nu, log_w, shifted), 0.0)
-            new = em_step(policy, trajectories, worth, ridge)
+            worth = jnp.where(kept, weighted_returns(nu, data.log_w, data.rewards), 0.0)
+            new = em_step(policy, data.trajectories, worth, ridge)
             return new._replace(tau=jnp.maximum(new.tau, floor))
 
         def log_weights(candidate: Rho) -> Array:
-            over_policy = jax.vmap(partial(log_ratio, candidate, policy))(trajectories)
-            return over_policy + log_w[:, -1]
+            over_policy = jax.vmap(partial(log_ratio, candidate, policy))(data.trajectories)
+            return over_policy + data.log_w[:, -1]
 
-        chosen = jnp.asarray(0.0 if nu is None else nu, log_w.dtype)
         if nu is None:
-            fold = jnp.arange(valid.size) % folds
-            chosen = choose_nu(fit, log_weights, jnp.sum(shifted, axis=1), valid, fold, folds)
-        new = fit(chosen, valid)
-        decisions = Decisions(
-            rewards=rewards_by_step(discount, archive),
-            weights=jnp.where(archive.batches.valid, bounded_exp(chosen * by_step), 0.0),
-            valid=archive.batches.valid,
-        )
+            fold = jnp.arange(data.valid.size) % folds
+            returns = jnp.sum(data.rewards, axis=1)
+            chosen = choose_nu(fit, log_weights, returns, data.valid, fold, folds)
+        else:
+            chosen = jnp.asarray(nu, data.log_w.dtype)
+        new = fit(chosen, data.valid)
         return summary(
-            decisions,
-            normalised=False,
+            rewards_by_step(discount, archive),
+            jnp.where(valid, bounded_exp(chosen * by_step), 0.0),
+            valid,
             gradient=jax.tree.map(jnp.subtract, new, policy),
-            baseline=least,
+            baseline=data.least,
             flatten=chosen,
         )
 
     return estimate
+
+
+class _Data(NamedTuple):
+    """The archive's trajectories in one row."""
+
+    trajectories: Trajectory  # [M]
+    valid: Array  # [M]
+    log_w: Array  # [M, T] per-decision
+    rewards: Array  # [M, T] discounted and shifted
+    least: Array  # what they were shifted by
+
+
+def _flat(discount: float, archive: Archive, by_step: Array) -> _Data:
+    assert archive.batches is not None
+    trajectories = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), archive.batches.samples)
+    valid = archive.batches.valid.ravel()
+    least, shifted = shifted_rewards(discount, trajectories, valid)
+    log_w = by_step.reshape(by_step.shape[0], -1).T
+    return _Data(trajectories, valid, log_w, shifted, least)
 
 
 def weighted_returns(nu: Any, log_w: Array, rewards: Array) -> Array:
@@ -85,11 +102,11 @@ def weighted_returns(nu: Any, log_w: Array, rewards: Array) -> Array:
 
 def shifted_rewards(discount: float, trajectories: Trajectory, valid: Array) -> tuple[Array, Array]:
     """The smallest reward, and gamma^(t-1) (r_t - smallest) `[M, T]`: nowhere negative."""
-    happened = jax.vmap(live)(trajectories) & valid[:, None]
-    least = jnp.min(jnp.where(happened, trajectories.rewards, jnp.inf))
+    earned = jnp.where(jax.vmap(live)(trajectories), trajectories.rewards, 0.0)
+    least = jnp.min(jnp.where(valid[:, None], earned, jnp.inf))
     least = jnp.where(jnp.isfinite(least), least, 0.0)
-    shifted = discounts(discount, trajectories) * (trajectories.rewards - least)
-    return least, jnp.where(happened, shifted, 0.0)
+    shifted = discounts(discount, trajectories) * (earned - least)
+    return least, jnp.where(valid[:, None], shifted, 0.0)
 
 
 def choose_nu(

@@ -29,7 +29,7 @@ from recoup.composition import estimator_of, update_of
 from recoup.estimators import Estimate, Estimator
 from recoup.families import Rho
 from recoup.methods import Method, method_row
-from recoup.spaces import Space, action_space, parameter_space
+from recoup.spaces import Space, action_space, parameter_space, without_failed
 
 DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity` says otherwise
 
@@ -50,7 +50,7 @@ class SearchState(NamedTuple):
 
     @property
     def std(self) -> Array:
-        """Standard deviations of the search distribution `[D]`."""
+        """Standard deviations of the search distribution `[D]`; in action space sigma `[A]`."""
         return self.rho.tau
 
 
@@ -68,7 +68,7 @@ class SearchInfo(NamedTuple):
     stale: Array  # results of this batch whose proposal is too old to be remembered
     dropped: Array  # batches that a full archive has dropped so far
     kl: Array  # KL(new || old) of the move; in action space, of an episode of this batch
-    flatten: Array | None  # nu of w^nu, where the method chooses it from the samples
+    flatten: Array | None  # nu of w^nu, for methods that may choose it
 
 
 class Search(NamedTuple):
@@ -232,10 +232,9 @@ def _build(row: Method, shape: Shape, episode: Episode | None, table: bool) -> S
         if keep == "running" and not is_traced(state.moves):
             _check_room(shape, int(state.moves))
         with _precision_of(state):
-            arrays = jax.tree.map(
-                lambda x: x if isinstance(x, Array) else jnp.asarray(x), (theta, returns, proposal)
-            )
-            return compiled_tell(key, state, *arrays)
+            told = space.as_arrays(theta)
+            others = (x if x is None else jnp.asarray(x) for x in (returns, proposal))
+            return compiled_tell(key, state, told, *others)
 
     def estimate(rho: Rho, archive: Archive) -> Estimate:
         """What the samples of `state.archive` say about any rho."""
@@ -298,7 +297,7 @@ def _tell(
     samples, returns, failed = space.receive(told, returns, state.rho.eta.dtype)
     stale, drawn_by = _drawn_by(shape, state.moves, returns, proposal)
     if shape.blocks > 1:  # what is kept must be finite; what is not kept does no lasting harm
-        failed, samples = _without_failed(failed, samples)
+        samples, failed = without_failed(samples, failed)
     archive = archives.add_batch(
         space.family,
         state.archive,
@@ -320,15 +319,6 @@ def _tell(
     if shape.blocks == 1:
         archive = archive._replace(batches=None)
     return SearchState(rho, archive, memory, moves, dropped), info
-
-
-def _without_failed(failed: Array, samples: Any) -> tuple[Array, Any]:
-    """`failed [N]`, samples that are not finite among them; and zeros in their place."""
-    for leaf in jax.tree.leaves(samples):
-        failed |= ~jnp.all(jnp.isfinite(leaf).reshape(leaf.shape[0], -1), axis=1)
-    return failed, jax.tree.map(
-        lambda x: jnp.where(failed.reshape(-1, *(1,) * (x.ndim - 1)), 0, x), samples
-    )
 
 
 def _drawn_by(

@@ -1,14 +1,15 @@
 """What a search is over: policy parameters, or the actions of one stochastic policy."""
 
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from recoup.checks import InputError, check_shape
+from recoup.checks import InputError, check_shape, is_traced
 from recoup.families import Family, diagonal_gaussian
 from recoup.trajectories import Trajectory, discounted_rewards, ended, gaussian_policy
 
@@ -23,6 +24,7 @@ class Space(NamedTuple):
     check: Callable[[int, Any, Any], None]  # N, what was told, returns: raises on wrong shapes
     receive: Callable[[Any, Any, Any], tuple[Any, Array, Array]]
     # what was told, returns, dtype -> samples [N], returns [N], which of them have failed [N]
+    as_arrays: Callable[[Any], Any]  # what was told, of whatever lists it is made
 
 
 def parameter_space(dim: int, mirrored: bool) -> Space:
@@ -42,6 +44,7 @@ def parameter_space(dim: int, mirrored: bool) -> Space:
         empty=lambda dtype: jnp.zeros(dim, dtype),
         check=check,
         receive=receive,
+        as_arrays=jnp.asarray,
     )
 
 
@@ -68,13 +71,15 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
         }
         for name, (letters, shape) in shapes.items():
             check_shape(f"`tell` of a trajectory's {name}", getattr(told, name), letters, shape)
+        if not is_traced(told.steps):
+            check_steps(told.steps, horizon)
 
     def receive(told: Trajectory, _: None, dtype: Any) -> tuple[Trajectory, Array, Array]:
         features, acts, rewards = (x.astype(dtype) for x in told[:3])
         kept = jax.vmap(ended)(Trajectory(features, acts, rewards, told.steps.astype(jnp.int32)))
         returns = jnp.sum(jax.vmap(partial(discounted_rewards, discount))(kept), axis=1)
-        finite = (jnp.isfinite(x).reshape(len(x), -1).all(axis=1) for x in (returns, *kept[:3]))
-        return kept, returns, ~reduce(jnp.logical_and, finite)
+        samples, failed = without_failed(kept, ~jnp.isfinite(returns))
+        return samples, returns, failed
 
     def empty(dtype: Any) -> Trajectory:
         return Trajectory(
@@ -91,4 +96,24 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
         empty=empty,
         check=check,
         receive=receive,
+        as_arrays=lambda told: Trajectory(*(jnp.asarray(x) for x in told)),
     )
+
+
+def check_steps(steps: Any, horizon: int) -> None:
+    """Raises unless all `steps [N]` are whole numbers in 1..T."""
+    for i, count in enumerate(np.asarray(steps).tolist()):
+        if count != count // 1 or not 1 <= count <= horizon:
+            raise InputError(
+                f"`tell` of a trajectory's steps must be whole numbers in 1..{horizon}, got "
+                f"{count} at [{i}]."
+            )
+
+
+def without_failed(samples: Any, failed: Array) -> tuple[Any, Array]:
+    """Zeros in place of samples that are `failed [N]` or not finite, and which they are."""
+    for leaf in jax.tree.leaves(samples):
+        failed |= ~jnp.all(jnp.isfinite(leaf).reshape(leaf.shape[0], -1), axis=1)
+    return jax.tree.map(
+        lambda x: jnp.where(failed.reshape(-1, *(1,) * (x.ndim - 1)), 0, x), samples
+    ), failed

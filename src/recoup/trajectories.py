@@ -20,13 +20,14 @@ class Trajectory(NamedTuple):
     """One episode as the estimators need it: T (F + A + 1) numbers.
 
     The actions are those the policy drew, before any clipping by the environment. An episode that
-    ended early has `steps` below T; what lies behind is ignored.
+    ended early has `steps` below T; what lies behind is ignored, and earns nothing. `tell` takes N
+    of them at once, with a leading axis `[N]`.
     """
 
     features: Array  # [T, F] phi(s_t)
     actions: Array  # [T, A]
-    rewards: Array  # [T], not discounted
-    steps: Array  # how many of the T steps happened
+    rewards: Array  # [T], not discounted; one that is not finite marks a failed episode
+    steps: Array  # how many of the T steps happened, 1..T
 
 
 class Episodes(NamedTuple):
@@ -85,18 +86,13 @@ def discounted_score(discount: float) -> Callable[[Rho, Trajectory], Rho]:
     return psi
 
 
-def prefix_scores(policy: Rho, trajectory: Trajectory) -> Rho:
-    """The score of the trajectory up to and with each step, leading axis `[T]`."""
-    return jax.tree.map(lambda s: jnp.cumsum(s, axis=0), _step_scores(policy, trajectory))
-
-
 def discounted_rewards(discount: float, trajectory: Trajectory) -> Array:
     """gamma^(t-1) r_t `[T]`, zero behind the last step; their sum is the return."""
     return jnp.where(live(trajectory), discounts(discount, trajectory) * trajectory.rewards, 0.0)
 
 
 def discounts(discount: float, trajectory: Trajectory) -> Array:
-    """gamma^(t-1) `[T]`."""
+    """gamma^(t-1) `[T]`, for one trajectory or for many of them."""
     dtype = trajectory.rewards.dtype
     return jnp.asarray(discount, dtype) ** jnp.arange(trajectory.rewards.shape[-1], dtype=dtype)
 
