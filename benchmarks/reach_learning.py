@@ -3,6 +3,7 @@
 python -m benchmarks.reach_learning 2 4 9
 """
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -74,6 +75,16 @@ def tested(task, states, seeds):
     return roll_out(task, keys, thetas)
 
 
+def write_best(out, joints, method, mean, episodes):
+    """The best seed's mean policy as a run directory that `recoup render` takes."""
+    row, path = task_row(f"reach-{joints}"), out / f"reach-{joints}-{method}-best"
+    path.mkdir(exist_ok=True)
+    config = {"task": row.name, "method": method, "horizon": row.horizon, "discount": row.discount}
+    (path / "config.json").write_text(json.dumps(config))
+    result = {"mean": np.asarray(mean).tolist(), "episodes": episodes}
+    (path / "result.json").write_text(json.dumps(result))
+
+
 def main(joints):
     out = Path("runs/reach-learning")
     out.mkdir(parents=True, exist_ok=True)
@@ -94,6 +105,7 @@ def main(joints):
             print(
                 f"| `{m}` | {result.mean:.2f} ± {result.stderr:.2f} | {best}: {by_seed[best]:.2f} |"
             )
+            write_best(out, j, m, rhos[m].eta[best], iterations * 3)
             np.savez(
                 out / f"reach-{j}-{m}.npz", mean=rhos[m].eta, std=rhos[m].tau, returns=tests[m]
             )
