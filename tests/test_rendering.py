@@ -143,6 +143,12 @@ def test_env_checker_renders_without_a_complaint(gl, recwarn):
     env.close()
 
 
+def test_wrong_steps_write_nothing(car_run, tmp_path):
+    with pytest.raises(ValueError, match=r"must lie in 0\.\.40, got 41"):
+        render_run(car_run, steps=[0, 41], out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_strip_outside_the_episode_gets_one_sentence():
     shot = Film(np.zeros((3, 4, 4, 3), np.uint8), np.zeros(2), ["step 0", "step 1", "step 2"], 10)
     with pytest.raises(ValueError, match=r"must lie in 0\.\.2, got 7"):

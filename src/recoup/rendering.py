@@ -61,11 +61,12 @@ def render_run(
         shot = film(env, lambda observation: task.act(theta, observation), seed)
     finally:
         env.close()
-    out.mkdir(parents=True, exist_ok=True)
     title = f"{config['task']} · {config['method']} · {result['episodes']} episodes"
+    strip = film_strip(shot, title, steps)  # before anything is written: it may refuse the steps
+    out.mkdir(parents=True, exist_ok=True)
     written = {"video": out / VIDEO, "strip": out / STRIP}
     write_video(shot, written["video"])
-    film_strip(shot, title, steps).savefig(written["strip"], dpi=120)
+    strip.savefig(written["strip"], dpi=120)
     if config["task"].startswith("reach"):
         written |= _write_steps(config, options, theta, seed, title, out)
     return written

@@ -17,7 +17,7 @@ class TaskRow:
 
     name: str
     summary: str
-    home: str  # module:factory; the factory takes the options and gives what `tasks_of` makes ready
+    home: str  # module:factory of what the task is about; the factory takes the options
     horizon: int
     discount: float
     batch: int
