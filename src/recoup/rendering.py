@@ -105,7 +105,7 @@ def film_strip(shot: Film, title: str, steps: Sequence[int] | None = None) -> Fi
     return figure
 
 
-def steps_plot(distance: np.ndarray, cost: np.ndarray, title: str) -> Figure:
+def steps_plot(distance: np.ndarray, cost: np.ndarray, title: str, unit: str = "(N m)²") -> Figure:
     """Distance and control cost along the episode, `[N, T]`: every episode, and their mean.
 
     Implements: zhao2013 Fig. 10, distance and control costs over the trajectory.
@@ -116,7 +116,7 @@ def steps_plot(distance: np.ndarray, cost: np.ndarray, title: str) -> Figure:
     time = np.arange(1, distance.shape[1] + 1)
     for axes, values, colour, label in (
         (above, 100 * distance, "#0b6e99", "hand to target, cm"),
-        (below, cost, "#c4622d", "control cost, (N m)²"),
+        (below, cost, "#c4622d", f"control cost, {unit}"),
     ):
         axes.plot(time, values.T, color=colour, alpha=0.2, lw=0.8)
         axes.plot(time, values.mean(0), color=colour, lw=1.8)
@@ -138,7 +138,8 @@ def _write_steps(
     from recoup.tasks.reach.task import trace
 
     keys = jax.random.split(jax.random.key(seed), EPISODES)
-    went = trace(make_problem(config["task"], **options), config["horizon"], keys, theta)
+    problem = make_problem(config["task"], **options)
+    went = trace(problem, config["horizon"], keys, theta)
     rows = [
         (episode, step + 1, went.distance[episode, step], went.cost[episode, step])
         for episode in range(len(went.distance))
@@ -147,7 +148,8 @@ def _write_steps(
     written = {"steps": out / STEPS, "steps_plot": out / STEPS_PLOT}
     header = "episode,step,distance_m,control_cost"
     np.savetxt(written["steps"], rows, "%d,%d,%.6g,%.6g", header=header, comments="")
-    steps_plot(went.distance, went.cost, title).savefig(written["steps_plot"], dpi=130)
+    unit = "deg²" if problem.cost == "angle" else "(N m)²"
+    steps_plot(went.distance, went.cost, title, unit).savefig(written["steps_plot"], dpi=130)
     return written
 
 
