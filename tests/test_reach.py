@@ -279,22 +279,23 @@ class TestTheEngine:
         assert not Engine(task).run(act, noise).failures
         assert not engine.run(act, noise).failures  # and the next run starts afresh
 
-    def test_trajectories_of_the_gaussian_policy(self):
+    def test_trajectories_of_gaussian_policies_each_episode_by_its_own(self):
         task = make_task("reach-2", horizon=15)
         rng = np.random.default_rng(0)
-        policy = Rho(jnp.asarray(rng.normal(size=8)), jnp.asarray([0.3, 0.1]))
+        mu, sigma = rng.normal(size=(6, 8)), np.linspace([0.3, 0.1], [0.6, 0.2], 6)
         keys = jax.random.split(jax.random.key(1), 6)
         with jax.enable_x64(True):
-            h = task.episodes(keys, policy)
-            still = task.episodes(keys, policy._replace(tau=jnp.zeros(2)))
+            h = task.episodes(keys, Rho(jnp.asarray(mu), jnp.asarray(sigma)))
+            still = task.episodes(keys, Rho(jnp.asarray(mu), jnp.zeros((6, 2))))
             returns = jax.vmap(lambda x: jnp.sum(discounted_rewards(0.9, x)))(still)
         assert h.features.shape == (6, 15, 4)
-        means = np.asarray(h.features) @ np.asarray(policy.eta).reshape(4, 2)
-        pushes = (np.asarray(h.actions) - means) / [0.3, 0.1]
+        means = np.stack(
+            [f @ m.reshape(4, 2) for f, m in zip(np.asarray(h.features), mu, strict=True)]
+        )
+        pushes = (np.asarray(h.actions) - means) / sigma[:, None]
         assert abs(pushes.mean()) < 4 / np.sqrt(pushes.size)
         assert abs(pushes.std() - 1) < 4 / np.sqrt(2 * pushes.size)
-        same = task.rollouts(keys, np.tile(np.asarray(policy.eta, np.float64), (6, 1)))
-        np.testing.assert_allclose(returns, same, rtol=1e-6)
+        np.testing.assert_allclose(returns, task.rollouts(keys, mu), rtol=1e-9)
 
 
 class TestOptions:

@@ -97,7 +97,7 @@ def test_the_divergence_is_the_mean_log_ratio_of_actions_drawn_anew():
 
 def test_the_cars_trajectory_holds_the_action_that_was_drawn_not_the_one_that_was_clipped():
     task = make_task("mountain-car-weak")
-    policy = Rho(jnp.full(12, 0.1), jnp.asarray([1.0]))
+    policy = Rho(jnp.full((200, 12), 0.1), jnp.ones((200, 1)))
     keys = jax.random.split(jax.random.key(0), 200)
     h = task.episodes(keys, policy)
     residuals = np.asarray(h.actions[..., 0] - h.features.sum(-1) * 0.1)
@@ -111,7 +111,7 @@ def test_an_episode_without_noise_is_the_linear_policys_rollout():
     task = make_task("mountain-car")
     theta = jnp.asarray(np.random.default_rng(0).normal(size=12))
     keys = jax.random.split(jax.random.key(0), 1)
-    h = task.episodes(keys, Rho(theta, jnp.zeros(1)))
+    h = task.episodes(keys, Rho(theta[None], jnp.zeros((1, 1))))
     got = jnp.sum(discounted_rewards(0.95, jax.tree.map(lambda x: x[0], h)))
     np.testing.assert_allclose(got, task.rollouts(keys, theta[None])[0], rtol=1e-12)
 

@@ -271,42 +271,66 @@ def _iteration(
         asked, state = method.ask(key_ask, state)
         told = roll_out(problem, key_roll, asked)
         state, info = method.tell(key_tell, state, *told)
-        return state, info, _returns(problem, told)
+        return state, info, returns_of(problem, told)
 
     return iterate
 
 
 def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
-    """What `tell` takes, for what `ask` gave: theta and returns, or trajectories."""
+    """What `tell` takes, for what `ask` gave: theta and returns, or trajectories.
+
+    Of one run, or of many side by side: then the keys are `[R]`, and so is the leading axis of all.
+    """
     if isinstance(asked, Episodes):
-        keys = jax.vmap(jax.random.key)(asked.seeds)
-        return (problem.episodes(keys, asked.policy),)
-    return asked, problem.rollouts(jax.random.split(key, len(asked)), asked)
+        return (_with_axes(asked.seeds.shape, problem.episodes(*_one_by_one(asked))),)
+    keys = jax.vmap(lambda one: jax.random.split(one, asked.shape[-2]))(key.reshape(-1))
+    returns = problem.rollouts(keys.ravel(), asked.reshape(-1, asked.shape[-1]))
+    return asked, _with_axes(asked.shape[:-1], returns)
 
 
-def _returns(problem: Task, told: tuple[Any, ...]) -> Array:
-    """Returns `[N]` of what was told."""
+def _one_by_one(asked: Episodes) -> tuple[Array, Rho]:
+    """The key and the policy of every episode, in one row."""
+    each = asked.seeds.shape[-1]
+    policies = [jnp.repeat(x.reshape(-1, x.shape[-1]), each, axis=0) for x in asked.policy]
+    return jax.vmap(jax.random.key)(asked.seeds.ravel()), Rho(*policies)
+
+
+def _with_axes(lead: tuple[int, ...], rows: Any) -> Any:
+    return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), rows)
+
+
+def returns_of(problem: Task, told: tuple[Any, ...]) -> Array:
+    """Returns `[N]`, or `[R, N]`, of what was told."""
     if isinstance(told[0], Trajectory):
-        rewards = jax.vmap(partial(discounted_rewards, problem.discount))(told[0])
-        return jnp.sum(rewards, axis=1)
+        discounted = partial(discounted_rewards, problem.discount)
+        for _ in told[0].rewards.shape[:-1]:
+            discounted = jax.vmap(discounted)
+        return jnp.sum(discounted(told[0]), axis=-1)
     return told[1]
 
 
 def fresh_returns(problem: Task, space: str, episodes: int) -> Callable[[Array, Rho], Array]:
     """`test(key, rho) -> returns [episodes]` of fresh policies drawn from rho, an episode each.
 
-    In action space rho is the policy, and its actions are drawn.
+    In action space rho is the policy, and its actions are drawn. With keys `[R]` and rho of many
+    runs, `[R, episodes]`.
     """
+    draw = jax.jit(partial(_fresh, problem.dim, space, episodes))
 
     def test(key: Array, rho: Rho) -> Array:
-        key_draw, key_roll = jax.random.split(key)
-        if space == "actions":
-            seeds = jax.random.bits(key_roll, (episodes,), jnp.uint32)
-            return _returns(problem, roll_out(problem, key_roll, Episodes(rho, seeds)))
-        noise = jax.random.normal(key_draw, (episodes, problem.dim), rho.eta.dtype)
-        return roll_out(problem, key_roll, rho.eta + rho.tau * noise)[1]
+        key_roll, asked = (jax.vmap(draw) if key.ndim else draw)(key, rho)
+        return returns_of(problem, roll_out(problem, key_roll, asked))
 
     return test
+
+
+def _fresh(dim: int, space: str, episodes: int, key: Array, rho: Rho) -> tuple[Array, Any]:
+    """What to roll out in a test of rho, and the key to do it with."""
+    key_draw, key_roll = jax.random.split(key)
+    if space == "actions":
+        return key_roll, Episodes(rho, jax.random.bits(key_roll, (episodes,), jnp.uint32))
+    noise = jax.random.normal(key_draw, (episodes, dim), rho.eta.dtype)
+    return key_roll, rho.eta + rho.tau * noise
 
 
 def measured(returns: Any) -> Measured:

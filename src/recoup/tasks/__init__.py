@@ -32,8 +32,8 @@ class Task(NamedTuple):
     """A task ready to be rolled out, N episodes a call.
 
     `rollouts(keys [N], theta [N, D]) -> returns [N]` of linear policies; `episodes(keys [N],
-    policy) -> Trajectory` of one Gaussian policy, with leading axes `[N]`. A failed episode has a
-    return, or rewards, that are not a number.
+    policies) -> Trajectory` of Gaussian policies mu `[N, D]`, sigma `[N, A]`, with leading axes
+    `[N]`. A failed episode has a return, or rewards, that are not a number.
     """
 
     name: str

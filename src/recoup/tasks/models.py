@@ -42,7 +42,7 @@ def task_of(name: str, model: Model, horizon: int, discount: float) -> Task:
         horizon=horizon,
         discount=discount,
         rollouts=jax.vmap(rollout(model, horizon, discount)),
-        episodes=jax.vmap(episode(model, horizon), (0, None)),
+        episodes=jax.vmap(episode(model, horizon)),
         act=policy(model),
         traced=True,
     )

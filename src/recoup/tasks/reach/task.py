@@ -17,21 +17,18 @@ from recoup.trajectories import Trajectory
 
 def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any) -> np.ndarray:
     """Returns `[N]` of linear policies theta `[N, F n]`, NaN where an episode has failed."""
-    theta = np.asarray(theta, np.float64)
-    gains = theta.reshape(len(theta), task.size, task.joints)
     noise, _ = _draws(task.joints, horizon, keys)
-    went = engine_of(task).run(
-        lambda t, seen: np.einsum("nf,nfa->na", seen, gains), task.noise * noise
-    )
+    gains = _gains(task, theta)
+    went = engine_of(task).run(lambda t, seen: _linear(gains, seen), task.noise * noise)
     return went.rewards @ discount ** np.arange(horizon)
 
 
-def episodes(task: Reach, horizon: int, keys: Array, policy: Rho) -> Trajectory:
-    """Trajectories `[N]` of one Gaussian policy."""
-    mu, sigma = (np.asarray(x, np.float64) for x in policy)
+def episodes(task: Reach, horizon: int, keys: Array, policies: Rho) -> Trajectory:
+    """Trajectories `[N]` of Gaussian policies, mu `[N, F n]` and sigma `[N, n]`."""
     noise, draws = _draws(task.joints, horizon, keys)
+    gains, sigma = _gains(task, policies.eta), np.asarray(policies.tau, np.float64)
     went = engine_of(task).run(
-        lambda t, seen: linear(mu, seen) + sigma * draws[:, t], task.noise * noise
+        lambda t, seen: _linear(gains, seen) + sigma * draws[:, t], task.noise * noise
     )
     steps = jnp.full(len(noise), horizon, jnp.int32)
     features, actions, rewards = (jnp.asarray(x) for x in went[:3])
@@ -43,6 +40,17 @@ def trace(task: Reach, horizon: int, keys: Array, theta: Any) -> Episodes:
     noise, _ = _draws(task.joints, horizon, keys)
     policy = np.asarray(theta, np.float64)
     return engine_of(task).run(lambda t, seen: linear(policy, seen), task.noise * noise)
+
+
+def _gains(task: Reach, theta: Any) -> np.ndarray:
+    """Gains `[N, F, n]` of linear policies `[N, F n]`."""
+    theta = np.asarray(theta, np.float64)
+    return theta.reshape(len(theta), task.size, task.joints)
+
+
+def _linear(gains: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Actions `[N, n]`, each episode by its own gains, for features `[N, F]`."""
+    return np.einsum("nf,nfa->na", seen, gains)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
