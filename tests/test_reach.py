@@ -1,5 +1,12 @@
 """The reaching tasks: the body against its table, the batch engine against a plain loop."""
 
+import json
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -10,10 +17,11 @@ from scipy import optimize
 
 import recoup
 from recoup.families import Rho
-from recoup.tasks import make_env, make_task
+from recoup.tasks import make_env, make_task, task_row
 from recoup.tasks.reach.body import compile_body, import_mujoco, servos_of
 from recoup.tasks.reach.engine import Engine, engine_of
 from recoup.tasks.reach.rules import FAR, NEAR, reach
+from recoup.tasks.reach.task import _draws
 from recoup.trajectories import discounted_rewards
 
 mujoco = import_mujoco()
@@ -88,6 +96,29 @@ class TestTheBodyIsItsTable:
         box = geoms["thorax_mass"]
         np.testing.assert_allclose(body.geom_size[box], [0.10, 0.1532, 0.1717])
         np.testing.assert_allclose(body.geom_pos[box], [0, 0, 0.1888])
+
+    def test_every_massive_geom_on_both_sides(self, body):
+        """Mass, radius and place of each, in its own body."""
+        want = {"thorax_mass": (32.66, 0.10, 0.1888), "head_mass": (7.452, 0.09, 0.93 * H - 0.945)}
+        for side in "rl":
+            want[f"{side}_upper_arm"] = (2.576, 0.045, -0.2930 / 2)
+            want[f"{side}_forearm"] = (1.472, 0.038, -0.2300 / 2)
+            want[f"{side}_hand_mass"] = (0.552, 0.05, -(0.2300 + 0.0851))
+        written = {g.name: g.mass for g in mujoco.MjSpec.from_string(xml()).geoms if g.mass != 0}
+        assert written == {name: mass for name, (mass, *_) in want.items()}
+        for name, (_, radius, height) in want.items():
+            assert body.geom(name).size[0] == radius, name
+            assert body.geom(name).pos == pytest.approx([0, 0, height], abs=1e-9), name
+
+    @pytest.mark.parametrize(
+        ("joints", "target"), [(2, (0.603, -0.203, 1.237)), (4, FAR), (9, (0.637, 0.015, 1.237))]
+    )
+    def test_the_defaults_are_those_of_the_specification(self, joints, target):
+        want = (joints, target, "scaled", "torque", False, 0.02, 1.0, 0.0005)
+        assert tuple(reach(joints)) == want
+        row = task_row(f"reach-{joints}")
+        assert (row.horizon, row.discount, row.batch, row.epsilon) == (100, 0.9, 3, 0.1)
+        assert row.test_episodes == 50
 
     def test_what_only_shows_has_no_mass(self):
         """Left out, the decorations change neither a mass nor an inertia."""
@@ -240,11 +271,31 @@ class TestTheEngine:
 
     def test_an_episode_does_not_depend_on_its_neighbours(self):
         task = make_task("reach-2", horizon=20)
-        theta = np.random.default_rng(0).normal(size=(5, 8))
-        keys = jax.random.split(jax.random.key(0), 5)
-        together = task.rollouts(keys, theta)
-        np.testing.assert_array_equal(task.rollouts(keys[2:4], theta[2:4]), together[2:4])
-        np.testing.assert_array_equal(task.rollouts(keys, theta), together)
+        for seed in range(10):
+            theta = np.random.default_rng(seed).normal(size=(5, 8))
+            keys = jax.random.split(jax.random.key(seed), 5)
+            together = task.rollouts(keys, theta)
+            np.testing.assert_array_equal(task.rollouts(keys[2:4], theta[2:4]), together[2:4])
+            np.testing.assert_array_equal(task.rollouts(keys, theta), together)
+
+    def test_threads_that_share_a_task_do_not_disturb_each_other(self):
+        task = make_task("reach-2", horizon=20)
+        keys = jax.random.split(jax.random.key(0), 3)
+        thetas = np.random.default_rng(0).normal(size=(6, 3, 8))
+        alone = [task.rollouts(keys, theta) for theta in thetas]
+        with ThreadPoolExecutor(6) as pool:
+            together = list(pool.map(lambda theta: task.rollouts(keys, theta), thetas))
+        np.testing.assert_array_equal(together, alone)
+
+    @pytest.mark.parametrize(
+        ("keys", "theta", "sentence"),
+        [(3, (1, 8), r"theta must have shape \[N, D\] = \[3, 8\]"), (0, (0, 8), "at least one")],
+    )
+    def test_wrong_batches_get_one_sentence(self, keys, theta, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            make_task("reach-2").rollouts(jax.random.split(jax.random.key(0), keys), np.ones(theta))
+        with pytest.raises(ValueError, match=r"noise must have shape"):
+            engine_of(reach(2)).run(lambda t, seen: np.zeros((1, 2)), np.zeros((1, 4, 1)))
 
     def test_a_broken_episode_fails_alone_and_by_name(self, caplog):
         task = reach(2)
@@ -295,6 +346,9 @@ class TestTheEngine:
         pushes = (np.asarray(h.actions) - means) / sigma[:, None]
         assert abs(pushes.mean()) < 4 / np.sqrt(pushes.size)
         assert abs(pushes.std() - 1) < 4 / np.sqrt(2 * pushes.size)
+        noise, drawn = _draws(2, 15, keys)
+        np.testing.assert_allclose(drawn, pushes, rtol=1e-6, atol=1e-9)
+        assert abs(np.corrcoef(noise.ravel(), drawn.ravel())[0, 1]) < 4 / np.sqrt(noise.size)
         np.testing.assert_allclose(returns, task.rollouts(keys, mu), rtol=1e-9)
 
 
@@ -346,8 +400,17 @@ class TestOptions:
             make_task("reach-2", **options)
 
     def test_a_wrong_number_of_joints(self):
-        with pytest.raises(ValueError, match="joints must be one of 2, 4, 9; got 3"):
-            gymnasium.make("recoup/Reach-v0", joints=3)
+        for wrong in (3, 2.0, [2]):
+            with pytest.raises(ValueError, match="joints must be one of 2, 4, 9; got"):
+                gymnasium.make("recoup/Reach-v0", joints=wrong)
+
+    def test_options_of_numpy_are_written_as_plain_numbers(self, tmp_path):
+        options = {"target": np.array([0.5, -0.2, 1.2]), "noise": np.float32(0.5)}
+        out = tmp_path / "run"
+        recoup.train("reach-2", "pgpe-ob", iterations=1, horizon=3, options=options, out=out)
+        config = json.loads((out / "config.json").read_text())
+        assert config["options"] == {"target": [0.5, -0.2, 1.2], "noise": 0.5}
+        assert config["versions"]["mujoco"] == mujoco.__version__
 
 
 class TestTheEnvironment:
@@ -373,6 +436,57 @@ class TestTheEnvironment:
             assert reward == pytest.approx(went.rewards[0, t], abs=1e-12)
             assert info["distance"] == pytest.approx(went.distance[0, t], abs=1e-12)
         assert truncated
+
+    def test_noise_has_the_standard_deviation_that_was_asked_for(self):
+        """Commands around a target angle that is far from the joints' stops."""
+        env = make_env("reach-2", noise=0.05)
+        env.reset(seed=0)
+        sent = []
+        for _ in range(500):
+            env.step(np.array([-0.5, 1.0]))
+            sent.append(env.unwrapped.data.ctrl - env.unwrapped.engine.servos.zero - [-0.5, 1.0])
+        assert np.std(sent) == pytest.approx(0.05, abs=4 * 0.05 / np.sqrt(2 * 1000))
+
+    def test_an_action_that_is_not_a_number_is_refused(self):
+        env = make_env("reach-2")
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match="action must be finite"):
+            env.step(np.array([np.nan, 0.0]))
+
+    def test_an_unstable_motion_ends_the_episode(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)  # MuJoCo writes a log where it is
+        env = make_env("reach-2").unwrapped
+        env.reset(seed=0)
+        env.unwrapped.data.qvel[:] = 1e12
+        _, reward, terminated, _, info = env.step(np.zeros(2))
+        assert terminated
+        assert np.isnan(reward)
+        assert info["failure"].startswith("MuJoCo warns of")
+
+    def test_survives_pickling(self):
+        env = make_env("reach-2").unwrapped
+        env.reset(seed=0)
+        env.step(np.zeros(2))
+        again = pickle.loads(pickle.dumps(env))
+        np.testing.assert_array_equal(env.step(np.ones(2))[0], again.step(np.ones(2))[0])
+
+    def test_without_a_display_a_window_is_refused_in_one_sentence(self):
+        code = "from recoup.tasks import make_env; make_env('reach-2', 'human').reset()"
+        env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+        assert 'there is no display for a window: use render_mode="rgb_array"' in done.stderr
+
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            ({"joints": 9}, "'joints' is not an option of reach-2"),
+            ({"k3": 2}, "'k3' is not an option"),
+            ({"horizon": 0}, "horizon must be"),
+        ],
+    )
+    def test_wrong_options_get_one_sentence(self, options, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            make_env("reach-2", **options)
 
     def test_seeds_decide_the_noise(self):
         env = make_env("reach-2")

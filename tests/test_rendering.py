@@ -157,13 +157,35 @@ def test_a_strip_outside_the_episode_gets_one_sentence():
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "is not a finished run: it has no config.json"), ("{", "cannot be read as JSON")],
+    [
+        (None, "is not a finished run: it has no config.json"),
+        ("{", "cannot be read as JSON"),
+        ("[]", "is not of a run: it has no task, method, horizon, discount"),
+        ('{"task": "toy", "method": "pgpe", "horizon": 10}', "it has no discount"),
+    ],
 )
 def test_what_is_not_a_run_gets_one_sentence(tmp_path, content, sentence):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
     with pytest.raises(ValueError, match=sentence):
         render_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mean", "sentence"),
+    [([1.0, 2.0], r"must have shape \[D\] = \[12\]"), ([np.nan] * 12, "finite")],
+)
+def test_a_policy_that_does_not_fit_is_refused(car_run, tmp_path, mean, sentence):
+    (tmp_path / "config.json").write_text((car_run / "config.json").read_text())
+    (tmp_path / "result.json").write_text(json.dumps({"mean": mean, "episodes": 20}))
+    with pytest.raises(ValueError, match=sentence):
+        render_run(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_first(car_run, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot be written to: name another directory"):
+        render_run(car_run, out=tmp_path / "file" / "below")
 
 
 def recoup_program(*arguments, **environment):

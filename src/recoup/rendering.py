@@ -1,6 +1,7 @@
 """Pictures that move: an episode of a policy as a video and as a film strip."""
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_count, check_finite, check_shape
 from recoup.rundir import CONFIG, RESULT
 from recoup.tasks import make_env, make_problem, make_task
 
@@ -51,10 +52,14 @@ def render_run(
     gets the hand's distance and the control cost of every step, as numbers and as a plot.
     """
     path = Path(path)
-    config, result = (_read(path / name) for name in (CONFIG, RESULT))
-    out = path if out is None else Path(out)
+    config = _read(path / CONFIG, ("task", "method", "horizon", "discount"))
+    result = _read(path / RESULT, ("mean", "episodes"))
+    out = _writable(path if out is None else Path(out))
+    seed = check_count("seed", seed, least=0)
     options = config.get("options", {})
     task = make_task(config["task"], config["horizon"], config["discount"], **options)
+    check_shape(f"the mean in {path / RESULT}", result["mean"], "[D]", (task.dim,))
+    check_finite(f"the mean in {path / RESULT}", result["mean"])
     theta = np.asarray(result["mean"])
     env = make_env(config["task"], "rgb_array", config["horizon"], **options)
     try:
@@ -160,14 +165,27 @@ def _caption(step: int, info: dict[str, Any]) -> str:
 
 def _spread(last: int, frames: int = 6) -> list[int]:
     """Steps over the episode, denser at its beginning, where most happens."""
-    share = np.linspace(0, 1, frames) ** 1.7
+    share = np.linspace(0, 1, frames) ** 2.5
     return sorted({int(step) for step in np.round(last * share)})
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, needed: Sequence[str]) -> dict[str, Any]:
+    """A JSON object of a run directory that has what is needed of it."""
     try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
+        content = json.loads(path.read_text())
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path.parent} is not a finished run: it has no {path.name}.") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as wrong:
         raise InputError(f"{path} cannot be read as JSON: {wrong}.") from None
+    missing = [key for key in needed if not isinstance(content, dict) or key not in content]
+    if missing:
+        raise InputError(f"{path} is not of a run: it has no {', '.join(missing)}.")
+    return content
+
+
+def _writable(out: Path) -> Path:
+    """`out`, once it is known that it can be written to."""
+    there = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError(f"{out} cannot be written to: name another directory with --out.")
+    return out

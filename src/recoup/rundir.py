@@ -29,8 +29,9 @@ class RunDirectory:
             raise InputError(
                 f"the run directory {path} exists already: name another, or remove it."
             )
+        config = json.dumps(_config(plan), indent=2)  # first: nothing is made if it fails
         path.mkdir(parents=True)
-        _write_json(path / CONFIG, _config(plan))
+        (path / CONFIG).write_text(config + "\n")
         return cls(path)
 
     def add(self, step: Step) -> None:
@@ -43,18 +44,15 @@ class RunDirectory:
 
     def finish(self, summary: dict[str, Any]) -> None:
         """What was learned and what it is worth."""
-        _write_json(self.path / RESULT, summary)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n")
+        (self.path / RESULT).write_text(json.dumps(summary, indent=2) + "\n")
 
 
 def _config(plan: Plan) -> dict[str, Any]:
     settings = {**asdict(plan), "settings": _plain(vars(plan.settings))}
+    packages = RECORDED + (("mujoco",) if plan.task.startswith("reach") else ())
     return {
         **settings,
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in RECORDED}},
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
         "command": sys.argv,
     }
 

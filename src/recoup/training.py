@@ -170,7 +170,7 @@ def _plan(
         batch=batch,
         horizon=problem.horizon,
         discount=problem.discount,
-        options=options,
+        options={k: v.tolist() if hasattr(v, "tolist") else v for k, v in options.items()},
         mean=None if mean is None else np.asarray(mean, np.float64).tolist(),
         std=np.asarray(std, np.float64).tolist(),
         test_episodes=row.test_episodes,

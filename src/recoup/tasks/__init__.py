@@ -115,6 +115,12 @@ def task_row(name: str) -> TaskRow:
 
 def make_problem(name: str, **options: Any) -> Any:
     """What the task `name` is about, its options resolved: a `Model`, or a `Reach`."""
+    make, row = _factory(name, options), task_row(name)
+    return make(**row.options, **options)
+
+
+def _factory(name: str, options: Any) -> Callable[..., Any]:
+    """What makes the problem of the task `name`, once `options` are known to be its own."""
     row = task_row(name)
     module, factory = row.home.split(":")
     make = getattr(import_module(module), factory)
@@ -125,7 +131,7 @@ def make_problem(name: str, **options: Any) -> Any:
             raise InputError(
                 f"{option!r} is not an option of {name}; {has}.{nearest(option, known)}"
             )
-    return make(**row.options, **options)
+    return make
 
 
 def make_task(
@@ -147,11 +153,11 @@ def make_env(
     import gymnasium
 
     row = task_row(name)
+    horizon = row.horizon if horizon is None else check_count("horizon", horizon)
+    _factory(name, options)
     if row.env_id == REACH:
         options = {**row.options, **options}
-    return gymnasium.make(
-        row.env_id, max_episode_steps=horizon or row.horizon, render_mode=render_mode, **options
-    )
+    return gymnasium.make(row.env_id, max_episode_steps=horizon, render_mode=render_mode, **options)
 
 
 def register_envs() -> None:

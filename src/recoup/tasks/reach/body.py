@@ -84,7 +84,7 @@ def import_mujoco() -> Any:
         raise InputError(
             "the reaching tasks need MuJoCo 4: pip install 'recoup[mujoco]'."
         ) from None
-    except (AttributeError, ImportError, OSError):
+    except (AttributeError, ImportError, OSError, RuntimeError):
         os.environ["MUJOCO_GL"] = "disabled"
         for name in [name for name in sys.modules if name.split(".")[0] == "mujoco"]:
             del sys.modules[name]

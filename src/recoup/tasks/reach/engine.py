@@ -1,12 +1,14 @@
 """Many reaching episodes in lock step on MuJoCo's batch engine, on all cores."""
 
 import logging
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.checks import InputError, check_shape
 from recoup.tasks.reach import rules
 from recoup.tasks.reach.body import SUBSTEPS, Servos, compile_body, import_mujoco, servos_of
 from recoup.tasks.reach.rules import Reach
@@ -37,13 +39,25 @@ class Engine:
         self.hand = self.model.site("hand").id
         self._stages = import_mujoco().mjtStage
         self._batch = lru_cache(maxsize=8)(self._new_batch)
+        self._busy = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return engine_of, (self.task, self.threads)
 
     def run(self, act: Act, noise: np.ndarray) -> Episodes:
         """Episodes under `act`, from rest with the arms hanging; `noise [N, T, n]` in rad.
 
-        An episode whose policy gives no number, or that MuJoCo warns about, fails alone: its
-        rewards from there on are NaN, and `failures` says why.
+        An episode whose policy gives no number, or that MuJoCo warns about, fails alone: what is
+        measured of it from there on is NaN, and `failures` says why. Calls from several threads
+        wait for each other: MuJoCo's batches cannot be shared.
         """
+        check_shape("noise", noise, "[N, T, n]", (*noise.shape[:2], self.task.joints))
+        if not len(noise):
+            raise InputError("a batch needs at least one episode.")
+        with self._busy:
+            return self._run(act, noise)
+
+    def _run(self, act: Act, noise: np.ndarray) -> Episodes:
         n, horizon, joints = noise.shape
         batch = self._batch(n)
         batch.reset(stage=self._stages.mjSTAGE_NONE)
@@ -68,7 +82,8 @@ class Engine:
             self._note_warnings(t, batch, went)
             went.distance[:, t] = np.sqrt(((hand - self.task.target) ** 2).sum(-1))
             went.rewards[:, t] = rules.reward(np, self.task, went.distance[:, t], went.cost[:, t])
-            went.rewards[list(went.failures), t] = np.nan
+            for measured in (went.rewards, went.distance, went.cost):
+                measured[list(went.failures), t] = np.nan
         for episode, reason in went.failures.items():
             log.warning("episode %d of %d failed: %s", episode, n, reason)
         return went

@@ -1,19 +1,22 @@
 """The reaching task as a Gymnasium environment: one body, with pictures."""
 
+import time
+import warnings
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import InputError, check_choice
+from recoup.checks import InputError, check_between, check_choice, check_finite, check_shape
 from recoup.tasks.reach import rules
 from recoup.tasks.reach.body import SUBSTEPS, import_mujoco
 from recoup.tasks.reach.engine import engine_of
 
 GL_PACKAGES = (
     "rendering needs OpenGL, which could not be set up here ({reason}): on Debian and Ubuntu, "
-    "apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri, and set MUJOCO_GL=egl."
+    "apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri, and set MUJOCO_GL=egl before MuJoCo is "
+    "imported."
 )
 
 
@@ -21,7 +24,8 @@ class ReachEnv(gymnasium.Env):
     """The upper body: observes the features, acts with target angles relative to q_zero.
 
     No episode terminates; the registered horizon truncates. Rewards are not discounted. `info` has
-    the `distance` of the hand from the target and the control `cost`.
+    the `distance` of the hand from the target and the control `cost`. Where MuJoCo warns that the
+    motion has become unstable, the episode terminates, its reward is NaN and `info` has `failure`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -40,14 +44,15 @@ class ReachEnv(gymnasium.Env):
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
         self.task, self.render_mode = rules.reach(joints, **options), render_mode
-        self.size = (height, width)
         self.engine = engine_of(self.task)
+        self.size = _picture_size(self.engine.model, height, width)
         self.data = import_mujoco().MjData(self.engine.model)
         infinity = float("inf")
         self.observation_space = spaces.Box(-infinity, infinity, (self.task.size,), np.float64)
         self.action_space = spaces.Box(-infinity, infinity, (joints,), np.float64)
         self._renderer: Any = None
         self._viewer: Any = None
+        self._due = 0.0  # when the window may show the next step
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -63,7 +68,9 @@ class ReachEnv(gymnasium.Env):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """A tenth of a second towards the commanded angles."""
         mujoco, model, data = import_mujoco(), self.engine.model, self.data
-        action = np.asarray(action, np.float64).reshape(self.task.joints)
+        check_shape("action", action, "[n]", (self.task.joints,))
+        check_finite("action", action)
+        action = np.asarray(action, np.float64)
         noise = self.task.noise * self.np_random.standard_normal(self.task.joints)
         data.ctrl[:] = rules.command(np, self.engine.servos, action, noise)
         cost = rules.control_cost(
@@ -71,9 +78,14 @@ class ReachEnv(gymnasium.Env):
         )
         mujoco.mj_step(model, data, nstep=SUBSTEPS)
         mujoco.mj_kinematics(model, data)
-        reward = rules.reward(np, self.task, self.distance, cost)
+        info: dict[str, Any] = {"distance": self.distance, "cost": cost}
+        reward = float(rules.reward(np, self.task, self.distance, cost))
+        failures = [kind for kind in range(len(data.warning)) if data.warning[kind].number]
+        if failures:
+            info["failure"] = f"MuJoCo warns of {mujoco.mjtWarning(failures[0]).name}"
+            reward = float("nan")
         self._show()
-        return self._seen(), float(reward), False, False, {"distance": self.distance, "cost": cost}
+        return self._seen(), reward, bool(failures), False, info
 
     @property
     def distance(self) -> float:
@@ -104,8 +116,10 @@ class ReachEnv(gymnasium.Env):
         if self.render_mode != "human":
             return
         if self._viewer is None:
-            self._viewer = _viewer(self.engine.model, self.data)
+            self._viewer, self._due = _viewer(self.engine.model, self.data), time.monotonic()
         self._viewer.sync()
+        self._due += 1 / self.metadata["render_fps"]
+        time.sleep(max(0.0, self._due - time.monotonic()))
 
 
 def _renderer(model: Any, height: int, width: int) -> Any:
@@ -116,13 +130,23 @@ def _renderer(model: Any, height: int, width: int) -> Any:
         raise InputError(GL_PACKAGES.format(reason=reason)) from None
 
 
-def _viewer(model: Any, data: Any) -> Any:
-    try:
-        from mujoco import viewer
+def _picture_size(model: Any, height: int, width: int) -> tuple[int, int]:
+    most = model.vis.global_
+    check_between("height", height, 1, most.offheight)
+    check_between("width", width, 1, most.offwidth)
+    return int(height), int(width)
 
-        return viewer.launch_passive(model, data, show_left_ui=False, show_right_ui=False)
-    except Exception as failure:
-        reason = str(failure).partition("\n")[0][:80] or type(failure).__name__
-        raise InputError(
-            f'a window could not be opened ({reason}): use render_mode="rgb_array".'
-        ) from None
+
+def _viewer(model: Any, data: Any) -> Any:
+    """A window that looks through the camera `reach`."""
+    import glfw
+    from mujoco import viewer
+
+    with warnings.catch_warnings():  # GLFW warns of what the sentence says
+        warnings.simplefilter("ignore")
+        if not glfw.init():  # MuJoCo's viewer would end the process
+            raise InputError('there is no display for a window: use render_mode="rgb_array".')
+    window = viewer.launch_passive(model, data, show_left_ui=False, show_right_ui=False)
+    window.cam.type = import_mujoco().mjtCamera.mjCAMERA_FIXED
+    window.cam.fixedcamid = model.camera("reach").id
+    return window

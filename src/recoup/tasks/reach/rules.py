@@ -56,7 +56,7 @@ def reach(
     k2: float = 0.0005,
 ) -> Reach:
     """The task with 2, 4 or 9 joints, every option checked; a target of None is the paper's."""
-    if joints not in JOINTS:
+    if not isinstance(joints, (int, np.integer)) or joints not in JOINTS:
         raise InputError(f"joints must be one of {', '.join(map(str, JOINTS))}; got {joints!r}.")
     where = TARGETS[joints] if target is None else target
     check_shape("target", where, "[x, y, z]", (3,))

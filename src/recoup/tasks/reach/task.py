@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from recoup.checks import check_shape
 from recoup.families import Rho
 from recoup.policies import linear
 from recoup.tasks.reach.engine import Episodes, engine_of
@@ -18,15 +19,15 @@ from recoup.trajectories import Trajectory
 def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any) -> np.ndarray:
     """Returns `[N]` of linear policies theta `[N, F n]`, NaN where an episode has failed."""
     noise, _ = _draws(task.joints, horizon, keys)
-    gains = _gains(task, theta)
+    gains = _gains(task, theta, len(noise))
     went = engine_of(task).run(lambda t, seen: _linear(gains, seen), task.noise * noise)
-    return went.rewards @ discount ** np.arange(horizon)
+    return (went.rewards * discount ** np.arange(horizon)).sum(1)  # row by row: no BLAS
 
 
 def episodes(task: Reach, horizon: int, keys: Array, policies: Rho) -> Trajectory:
     """Trajectories `[N]` of Gaussian policies, mu `[N, F n]` and sigma `[N, n]`."""
     noise, draws = _draws(task.joints, horizon, keys)
-    gains, sigma = _gains(task, policies.eta), np.asarray(policies.tau, np.float64)
+    gains, sigma = _gains(task, policies.eta, len(noise)), np.asarray(policies.tau, np.float64)
     went = engine_of(task).run(
         lambda t, seen: _linear(gains, seen) + sigma * draws[:, t], task.noise * noise
     )
@@ -42,9 +43,10 @@ def trace(task: Reach, horizon: int, keys: Array, theta: Any) -> Episodes:
     return engine_of(task).run(lambda t, seen: linear(policy, seen), task.noise * noise)
 
 
-def _gains(task: Reach, theta: Any) -> np.ndarray:
-    """Gains `[N, F, n]` of linear policies `[N, F n]`."""
+def _gains(task: Reach, theta: Any, episodes: int) -> np.ndarray:
+    """Gains `[N, F, n]` of linear policies `[N, F n]`, one for each of N episodes."""
     theta = np.asarray(theta, np.float64)
+    check_shape("theta", theta, "[N, D]", (episodes, task.size * task.joints))
     return theta.reshape(len(theta), task.size, task.joints)
 
 
