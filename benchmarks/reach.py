@@ -74,8 +74,8 @@ def main():
         )
     first, second = (train("reach-2", "iw-pgpe-ob", iterations=60, seed=s).wall_s for s in (0, 1))
     print(
-        f"  60 iterations of iw-pgpe-ob with 2 joints: {second:.1f} s, with 3,150 episodes of tests "
-        f"(target: seconds; the first run, which compiles, {first:.1f} s)"
+        f"  60 iterations of iw-pgpe-ob with 2 joints: {second:.1f} s, with 3,150 episodes of "
+        f"tests (target: seconds; the first run, which compiles, {first:.1f} s)"
     )
 
 

@@ -33,6 +33,7 @@ def test_train_prints_one_json_object_and_nothing_else(tmp_path):
         "config.json",
         "curve.png",
         "history.csv",
+        "moves.jsonl",
         "result.json",
     ]
     again = recoup(*words.split(), cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""The command line: `recoup train`, `recoup render`, `recoup methods`, `recoup tasks`."""
+"""The command line: `recoup train`, `render`, `report`, `reproduce`, `methods`, `tasks`."""
 
 import json
 import os
@@ -14,9 +14,11 @@ from rich.table import Table
 from recoup import __version__
 from recoup.checks import InputError
 from recoup.methods import DEFAULT_METHOD, METHODS, SETTINGS
+from recoup.reproduce import ORDER
 from recoup.tasks import TASKS
 
 if TYPE_CHECKING:
+    from recoup.reproduce.running import Finding
     from recoup.training import Run
 
 HELP = "Policy search that gets the most out of every rollout."
@@ -47,6 +49,25 @@ RENDER_EXAMPLES = """
 
   recoup render runs/mountain-car-mis-pgpe-ob-0 --steps 0,10,20,30,40 --out pictures
 """
+
+
+REPORT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup report runs/mountain-car-mis-pgpe-ob-0
+
+  recoup report runs/* --out comparison.html
+"""
+REPRODUCE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup reproduce toy-variance
+
+  recoup reproduce reach-2 reach-2-cost --quick
+
+  recoup reproduce all
+"""
+VERDICTS = {"holds": "[green]✓ holds", "does not hold": "[red]✗ does not hold"}
 
 
 def _whole(text: str) -> int:
@@ -228,6 +249,60 @@ def render(
         print(path)
 
 
+@app.command(epilog=REPORT_EXAMPLES)
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories.", metavar="RUN...")],
+    out: Annotated[
+        Path | None, typer.Option(help="The page (report.html in the first run unless said).")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about runs."""
+    from recoup.report.runs import write_report
+
+    print(write_report(runs, out))
+
+
+@app.command(epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    figures: Annotated[
+        list[str], typer.Argument(help=f"{', '.join(ORDER)}, or all.", metavar="FIGURE...")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few runs: all figures in ten minutes.")
+    ] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's own numbers of runs and trials.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory (runs/reproduce-SIZE unless said).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+) -> None:
+    """Measure, draw and judge figures of the paper; `all` ends in a page."""
+    if quick and paper:
+        raise InputError("give --quick or --paper, not both.")
+    from recoup.progress import reproducing
+    from recoup.report.reproduction import write_reproduction
+    from recoup.reproduce.running import ALL, directory_of, work_left
+    from recoup.reproduce.running import reproduce as run
+
+    size = "quick" if quick else "paper" if paper else "default"
+    out = directory_of(size, out)
+    try:
+        with reproducing(work_left(figures, size, out), quiet) as show:
+            findings = run(figures, size, out, show)
+    except KeyboardInterrupt:
+        _fail(f"stopped; the same command goes on from what lies in {out}.", 130)
+    if not quiet:
+        _show_claims(findings)
+    for finding in findings:
+        if finding.problem is not None:
+            print(
+                f"recoup: no picture of {finding.figure.name}: {finding.problem}", file=sys.stderr
+            )
+    print(write_reproduction(out) if ALL in figures else out)
+
+
 @app.command()
 def methods() -> None:
     """List the methods, one line each."""
@@ -277,6 +352,18 @@ def _vector(option: str, text: str) -> float | list[float]:
             f"{option} must be a number, or numbers separated by commas, got {text!r}."
         ) from None
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _show_claims(findings: "list[Finding]") -> None:
+    table = Table(show_edge=False, title="claims of the paper", title_justify="left")
+    for head in ("", "claim", "least favourable contrast"):
+        table.add_column(head)
+    for finding in findings:
+        for claim in finding.claims:
+            least = claim.least
+            words = f"{least.effect:.3g} ± {least.stderr:.2g}  {least.what}"
+            table.add_row(VERDICTS.get(claim.verdict, "[yellow]? inconclusive"), claim.id, words)
+    Console().print(table)
 
 
 def _show(run: "Run") -> None:

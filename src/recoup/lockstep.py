@@ -38,7 +38,7 @@ def learn(
     std: Any = 1.0,
     tick: Callable[[], None] = lambda: None,
 ) -> Runs:
-    """The runs of `seeds`, with `tests` fresh episodes at each checkpoint (0 is the start).
+    """The runs of `seeds`, with `tests` fresh episodes at each checkpoint; 0 is the start.
 
     Seeds are shared between methods: the same start, and the same keys for every draw. `tick` is
     called after every iteration.
@@ -55,10 +55,16 @@ def learn(
                 noted.append(jax.device_get(noted_now))
                 tick()
             if i in checkpoints:
-                returns = np.asarray(test(_fold(trials, i), state.rho))
-                tested.append((returns.mean(-1), *jax.device_get(state.rho)))
+                tested.append((_tested(test, trials, i, state.rho), *jax.device_get(state.rho)))
     measured = (np.stack(column, 1) for column in zip(*tested, strict=True))
     return Runs(np.array(sorted(checkpoints)), *measured, *(_columns(noted, len(seeds))))
+
+
+def _tested(test: Any, trials: Array, i: int, rho: Rho) -> np.ndarray:
+    """Mean returns `[R]` of fresh episodes, NaN where there is no test."""
+    if test is None:
+        return np.full(len(trials), np.nan)
+    return np.asarray(test(_fold(trials, i), rho)).mean(-1)
 
 
 def _columns(noted: list[tuple[Any, ...]], runs: int) -> tuple[np.ndarray, ...]:
@@ -82,7 +88,7 @@ def _stages(
     problem: Task, search: Search, tests: int
 ) -> tuple[
     Callable[[Array, SearchState], tuple[SearchState, tuple[Any, ...]]],
-    Callable[[Array, Rho], Array],
+    Callable[[Array, Rho], Array] | None,
 ]:
     """One iteration and one test of all runs, compiled as far as the task allows."""
 
@@ -107,4 +113,4 @@ def _stages(
         key_roll, key_tell, asked = asks(keys, state)
         return tells(key_tell, state, *roll(key_roll, asked))
 
-    return iterate, test
+    return iterate, test if tests else None

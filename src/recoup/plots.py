@@ -4,13 +4,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recoup.records import Curve, Measured, Step
+from recoup.records import Curve, Measured
 
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 
 
-def learning_curve(title: str, curve: Curve, final: Measured, moves: list[Step]) -> Figure:
-    """Expected return over episodes with its standard error; below it, what reuse is worth."""
+def learning_curve(
+    title: str, curve: Curve, final: Measured | None, moves: dict[str, np.ndarray]
+) -> Figure:
+    """Expected return over episodes with its standard error; below it, what reuse is worth.
+
+    `moves` has the columns episodes, samples, ess and max_weight; `final` is the mean policy's.
+    """
     figure = Figure(figsize=(7, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
     above.set_title(title, loc="left", color=INK, fontsize=11)
@@ -24,7 +29,7 @@ def learning_curve(title: str, curve: Curve, final: Measured, moves: list[Step])
     return figure
 
 
-def _returns(axes: Axes, curve: Curve, final: Measured) -> None:
+def _returns(axes: Axes, curve: Curve, final: Measured | None) -> None:
     axes.fill_between(
         curve.episodes,
         curve.mean - curve.stderr,
@@ -35,36 +40,31 @@ def _returns(axes: Axes, curve: Curve, final: Measured) -> None:
         label="± 1 standard error",
     )
     axes.plot(curve.episodes, curve.mean, color=ACCENT, linewidth=1.8, label="search distribution")
-    axes.errorbar(
-        curve.episodes[-1],
-        final.mean,
-        final.stderr,
-        fmt="D",
-        color=SECOND,
-        markersize=6,
-        capsize=3,
-        clip_on=False,
-        zorder=3,
-        label=f"mean policy: {final.mean:.2f}",
-    )
+    if final is not None:
+        axes.errorbar(
+            curve.episodes[-1],
+            final.mean,
+            final.stderr,
+            fmt="D",
+            color=SECOND,
+            markersize=6,
+            capsize=3,
+            clip_on=False,
+            zorder=3,
+            label=f"mean policy: {final.mean:.2f}",
+        )
     axes.set_ylabel("expected return")
     axes.legend(frameon=False, fontsize=9, loc="best")
 
 
-def _reuse(axes: Axes, moves: list[Step]) -> None:
-    episodes = np.array([step.episodes for step in moves])
-    axes.plot(episodes, _column(moves, "samples"), color="0.6", linewidth=1.2, label="samples kept")
-    axes.plot(
-        episodes, _column(moves, "ess"), color=ACCENT, linewidth=1.6, label="effective sample size"
-    )
-    axes.plot(
-        episodes, _column(moves, "max_weight"), color=SECOND, linewidth=1.2, label="largest weight"
-    )
+def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
+    for name, label, colour, width in (
+        ("samples", "samples kept", "0.6", 1.2),
+        ("ess", "effective sample size", ACCENT, 1.6),
+        ("max_weight", "largest weight", SECOND, 1.2),
+    ):
+        axes.plot(moves["episodes"], moves[name], color=colour, linewidth=width, label=label)
     axes.set_yscale("log")
     axes.set_xlabel("episodes")
     axes.set_ylabel("reuse")
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-
-
-def _column(steps: list[Step], name: str) -> np.ndarray:
-    return np.array([getattr(step, name) for step in steps], float)

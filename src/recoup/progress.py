@@ -1,10 +1,18 @@
-"""The live display of a run, on standard error."""
+"""Live displays of runs and reproductions, on standard error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from recoup.records import Plan, Step
 
@@ -33,3 +41,24 @@ def _health(step: Step) -> str:
     if step.ess is None:
         return text
     return f"{text}  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"
+
+
+@contextmanager
+def reproducing(seconds: float, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+    """A function that is told of jobs and the seconds done of them, while the context lasts."""
+    columns = (
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.description}"),
+    )
+    console = Console(stderr=True, quiet=quiet)
+    with Progress(*columns, console=console, speed_estimate_period=120) as bar:
+        row = bar.add_task("", total=seconds)
+
+        def show(job: str, done: float) -> None:
+            bar.update(row, advance=done, description=job)
+
+        yield show

@@ -46,6 +46,15 @@ class Step:
     flatten: float | None = None  # nu of w^nu, where the method may choose it
 
 
+class Move(NamedTuple):
+    """The distribution after one iteration, and what its last move was made of."""
+
+    iteration: int
+    mean: list[float]
+    std: list[float]
+    weight_by_age: list[float]  # shares of the total weight, from this iteration's samples back
+
+
 @dataclass(frozen=True)
 class Plan:
     """Everything a run is determined by, resolved."""

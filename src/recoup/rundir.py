@@ -1,4 +1,4 @@
-"""The run directory: `config.json`, `history.csv`, `result.json`, `curve.png`."""
+"""The run directory: `config.json`, `history.csv`, `moves.jsonl`, `result.json`, `curve.png`."""
 
 import csv
 import json
@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError
-from recoup.records import Plan, Step
+from recoup.records import Move, Plan, Step
 
 CONFIG, HISTORY, RESULT, CURVE = "config.json", "history.csv", "result.json", "curve.png"
+MOVES = "moves.jsonl"
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
@@ -34,8 +35,10 @@ class RunDirectory:
         (path / CONFIG).write_text(config + "\n")
         return cls(path)
 
-    def add(self, step: Step) -> None:
-        """One more row of the history, written when this returns."""
+    def add(self, step: Step, move: Move) -> None:
+        """One more row of the history, and one more move; written when this returns."""
+        with (self.path / MOVES).open("a") as file:
+            file.write(json.dumps(move._asdict()) + "\n")
         with (self.path / HISTORY).open("a", newline="") as file:
             writer = csv.writer(file)
             if file.tell() == 0:

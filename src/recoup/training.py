@@ -16,7 +16,7 @@ from recoup.checks import InputError, check_count, check_finite, check_stds, che
 from recoup.diagnostics import pareto_k
 from recoup.families import Rho
 from recoup.methods import DEFAULT_METHOD, METHODS, method_row, settings_of
-from recoup.records import Curve, Measured, Plan, Step
+from recoup.records import Curve, Measured, Move, Plan, Step
 from recoup.rundir import CURVE, RunDirectory
 from recoup.searches import Search, SearchInfo, SearchState, search
 from recoup.tasks import Task, TaskRow, make_task, task_row
@@ -58,7 +58,11 @@ class Run:
 
         plan = self.plan
         title = f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}"
-        figure = learning_curve(title, self.curve, self.return_mean_policy, self.history[1:])
+        columns = ("episodes", "samples", "ess", "max_weight")
+        moves = {
+            key: np.array([getattr(step, key) for step in self.history[1:]]) for key in columns
+        }
+        figure = learning_curve(title, self.curve, self.return_mean_policy, moves)
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
@@ -222,7 +226,7 @@ def _run(
             history.append(_step(plan, i, state.rho, tested, info, returns))
             show(history[-1])
             if directory is not None:
-                directory.add(history[-1])
+                directory.add(history[-1], _move(i, state.rho, info))
         keys = jax.random.split(jax.random.fold_in(key_test, plan.iterations + 1))
         at_mean = Rho(state.rho.eta, jnp.zeros_like(state.rho.tau))
         run = Run(
@@ -343,6 +347,19 @@ def measured(returns: Any) -> Measured:
     return Measured(
         float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(returns.size)), returns.size
     )
+
+
+def _move(i: int, rho: Rho, info: SearchInfo | None) -> Move:
+    shares: list[float] = [] if info is None else weight_by_age(i, np.asarray(info.weights))
+    return Move(i, np.asarray(rho.eta).tolist(), np.asarray(rho.tau).tolist(), shares)
+
+
+def weight_by_age(iteration: int, weights: np.ndarray) -> list[float]:
+    """Shares of the total weight `[B, N]` by age: this iteration's batch first, then back."""
+    by_block, newest = weights.sum(1), (iteration - 1) % len(weights)
+    back = [(newest - age) % len(weights) for age in range(min(iteration, len(weights)))]
+    total = by_block.sum()
+    return (by_block[back] / total).tolist() if total > 0 else []
 
 
 def _step(

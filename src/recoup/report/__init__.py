@@ -1,0 +1,1 @@
+"""Pages that can be passed on: one HTML file each, with everything in it."""

@@ -1,0 +1,65 @@
+"""HTML from templates: everything escaped, every picture inside the page."""
+
+import base64
+from datetime import date
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
+
+from recoup import __version__
+
+KINDS = {".png": "image/png", ".mp4": "video/mp4"}
+
+
+def page(template: str, **values: Any) -> str:
+    """The page of a template; text is escaped, a missing value is an error."""
+    environment = Environment(
+        loader=PackageLoader("recoup.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    environment.filters["measured"] = measured
+    made = {"version": __version__, "date": date.today().isoformat()}
+    return environment.get_template(template).render(**made, **values)
+
+
+def embedded(path: Path) -> str:
+    """A file as an address that holds it."""
+    return _address(KINDS[path.suffix], path.read_bytes())
+
+
+def drawn(figure: Figure) -> str:
+    """A picture as an address that holds it."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=130)
+    return _address("image/png", file.getvalue())
+
+
+def _address(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def number(value: Any) -> str:
+    """A number as people write it: three or four digits that mean something."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int) or abs(value) >= 1e4 or value == 0:
+        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3g}"
+    digits = 2 if abs(value) >= 1 else 3 if abs(value) >= 0.01 else 5
+    return f"{value:.{digits}f}"
+
+
+def measured(mean: float, stderr: float) -> str:
+    """A mean and its standard error, with as many digits as the error allows."""
+    digits = 2 if stderr == 0 else 0
+    while 0 < stderr < 2 * 10.0**-digits and digits < 6:
+        digits += 1
+    return f"{mean:.{digits}f} ± {stderr:.{digits}f}"

@@ -1,0 +1,157 @@
+"""The page of a reproduction: what the paper claims, what was found, and everything behind it."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.methods import METHODS, Method
+from recoup.report.html import embedded, measured, page
+from recoup.reproduce import ORDER
+from recoup.reproduce.claims import FAILS, HOLDS, OPEN, RULE
+from recoup.reproduce.running import ABOUT, CLAIMS, DATA, FILM, PICTURE
+
+PAGE = "report.html"
+PAPER_NAMES = {
+    "pgpe": "PGPE",
+    "pgpe-ob": "PGPE_OB",
+    "niw-pgpe": "NIW-PGPE",
+    "niw-pgpe-ob": "NIW-PGPE_OB",
+    "iw-pgpe": "IW-PGPE",
+    "iw-pgpe-ob": "IW-PGPE_OB, the proposed method",
+    "tiw-pgpe-ob": "Truncated IW-PGPE_OB",
+    "iw-reinforce-ob": "IW-REINFORCE_OB",
+    "tiw-enac": "TIW-eNAC",
+    "r3": "R^3",
+}
+BASELINES = {"none": "none", "optimal": "optimal (Theorem 2)"}
+WEIGHTS = {"none": "none", "own": "own proposal", "balance": "mixture of all proposals"}
+CHOICES = (
+    (
+        "bound on the car's force",
+        "none (mountain-car), and ±0.3 (mountain-car-weak); both reported",
+        "the equations print no bound, the text says that the force is too weak to climb directly",
+    ),
+    (
+        "weights of samples from many proposals",
+        "against the proposal that drew the sample; mis-pgpe-ob against the mixture of all",
+        "the paper defines w for one proposal only; the first is the plainest reading",
+    ),
+    (
+        "baseline",
+        "estimated from all samples, one scalar for means and standard deviations together",
+        "as the paper says of its experiments; Theorem 3 needs one for each",
+    ),
+    (
+        "zero of the arm's angles",
+        "the arm stretched forward",
+        "with zero at the hanging arm and phi(s) = s no policy can move at all",
+    ),
+    (
+        "control cost of the arm",
+        "sum of squared servo torques",
+        "with squared angles in degrees, not moving is optimal",
+    ),
+    (
+        "floor of the standard deviations",
+        "0.05 on every task",
+        "stated for the toy alone",
+    ),
+    (
+        "rewards of R^3",
+        "shifted by the smallest one that occurred",
+        "reward-weighted regression needs rewards that are not negative",
+    ),
+    (
+        "which true gradient moves the path of Figure 1",
+        "the joint one of mean and standard deviation, from 10,000 samples; bias against "
+        "quadrature",
+        "the text names the gradient of the mean, and updates both",
+    ),
+)
+
+
+def write_reproduction(directory: str | Path) -> Path:
+    """`report.html` of what lies in the directory of a reproduction."""
+    directory = Path(directory)
+    figures = [_figure(directory / name) for name in ORDER if (directory / name / CLAIMS).is_file()]
+    if not figures:
+        raise InputError(f"{directory} holds no figures: run `recoup reproduce` first.")
+    claims = [claim for figure in figures for claim in figure["claims"]]
+    path = directory / PAGE
+    path.write_text(
+        page(
+            "reproduction.html",
+            about=figures[0]["about"],
+            size=figures[0]["about"]["size"],
+            counts=Counter(claim["verdict"] for claim in claims),
+            claims=claims,
+            groups=[
+                {"word": word, "claims": [c for c in claims if c["verdict"] == word]}
+                for word in (FAILS, OPEN, HOLDS)
+                if any(c["verdict"] == word for c in claims)
+            ],
+            rule=RULE,
+            figures=figures,
+            methods=[_method(row) for row in METHODS.values()],
+            choices=CHOICES,
+        )
+    )
+    return path
+
+
+def _figure(directory: Path) -> dict[str, Any]:
+    about = json.loads((directory / ABOUT).read_text())
+    claims = json.loads((directory / CLAIMS).read_text())["claims"]
+    picture, film = directory / f"{PICTURE}.png", directory / FILM
+    with np.load(directory / DATA, allow_pickle=False) as data:
+        table = _table(directory.name, dict(data))
+    return {
+        "name": directory.name,
+        "paper": about["paper"],
+        "title": about["title"],
+        "caption": about["caption"],
+        "about": about,
+        "picture": embedded(picture) if picture.is_file() else None,
+        "problem": about.get("problem"),
+        "film": embedded(film) if film.is_file() else None,
+        "table": table,
+        "claims": [{**claim, "least": claim["contrasts"][claim["least"]]} for claim in claims],
+    }
+
+
+def _table(name: str, data: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    """Expected returns at the start, midway and at the end, of figures with learning curves."""
+    groups = {"mountain-car": ("mountain-car ", "mountain-car-weak ")}.get(name, ("",))
+    if name not in ("toy-returns", "mountain-car", "reach-2", "reach-4", "reach-9"):
+        return None
+    rows = []
+    for group in groups:
+        for method in METHODS:
+            curves = data.get(f"{group}{method}")
+            if curves is not None:
+                columns = (0, curves.shape[1] // 2, -1)
+                cells = [_mean(curves[:, column]) for column in columns]
+                cells.append(_mean(curves[:, -1] - data[f"{group}iw-pgpe-ob"][:, -1]))
+                rows.append([f"{group}{method}".strip(), *cells])
+    return {"head": ["", "start", "midway", "end", "end, minus iw-pgpe-ob"], "rows": rows}
+
+
+def _mean(values: np.ndarray) -> str:
+    return measured(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
+
+
+def _method(row: Method) -> dict[str, str]:
+    kept = {1: "no", None: "everything"}.get(row.window, f"last {row.window} iterations")
+    cap = "" if row.truncate is None else f", w = min(w, {row.truncate:g})"
+    in_actions = row.space == "actions"
+    return {
+        "name": row.name,
+        "paper": PAPER_NAMES.get(row.name, "– (a descendant)"),
+        "reuses": kept,
+        "weights": WEIGHTS[row.weighting] + cap + (", of actions" if in_actions else ""),
+        "baseline": BASELINES[row.baseline] if row.direction == "gradient" else "–",
+    }

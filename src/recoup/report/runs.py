@@ -1,0 +1,187 @@
+"""The page of a run: how it went, what reuse was worth, what it was made with."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from recoup.checks import InputError
+from recoup.plots import ACCENT, SECOND, learning_curve
+from recoup.records import Curve, Measured
+from recoup.rendering import STEPS_PLOT, STRIP, VIDEO
+from recoup.report.html import drawn, embedded, page
+from recoup.rundir import CONFIG, HISTORY, MOVES, RESULT
+
+PAGE = "report.html"
+SHOWN = 12  # parameters whose means are drawn one by one
+
+
+def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
+    """One page for all of `runs`, into `out` (the first run's `report.html` unless said)."""
+    if not runs:
+        raise InputError("a report needs at least one run directory.")
+    paths = [Path(run) for run in runs]
+    path = paths[0] / PAGE if out is None else Path(out)
+    content = page("run.html", runs=[_run(run) for run in paths])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    except OSError as wrong:
+        raise InputError(f"{path} cannot be written: {wrong.strerror}.") from None
+    return path
+
+
+def _run(path: Path) -> dict[str, Any]:
+    config = _json(path / CONFIG)
+    result = _json(path / RESULT) if (path / RESULT).is_file() else None
+    history, moves = _history(path / HISTORY), _moves(path / MOVES)
+    pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
+    film = path / VIDEO
+    return {
+        "name": path.resolve().name,
+        "config": config,
+        "settings": {**_flat(config), **_flat(config.get("settings", {}))},
+        "result": result,
+        "finished": result is not None,
+        "episodes": int(history["episodes"][-1]),
+        "last": {key: _last(values) for key, values in history.items()},
+        "failed": int(np.nansum(history["failed"])),
+        "advice": _advice(history),
+        "curve": drawn(_curve(path.name, history, result)),
+        "distribution": drawn(_distribution(moves)) if moves else None,
+        "age": drawn(_age(moves)) if len(moves) > 1 else None,
+        "pictures": {name: embedded(picture) for name, picture in pictures.items()},
+        "film": embedded(film) if film.is_file() else None,
+    }
+
+
+# -- what the run directory holds --
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{path.parent} is not a run directory: it has no {path.name}.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as wrong:
+        raise InputError(f"{path} cannot be read: {wrong}.") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is not of a run: it holds no object.")
+    return content
+
+
+def _history(path: Path) -> dict[str, np.ndarray]:
+    """Columns of the history, not a number where a cell is empty."""
+    needed = ("episodes", "return_search", "return_search_stderr", "failed", "ess", "samples")
+    try:
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+        columns = {key: np.array([_cell(row[key]) for row in rows]) for key in (rows or [{}])[0]}
+    except FileNotFoundError:
+        raise InputError(f"{path.parent} is not a run directory: it has no {path.name}.") from None
+    except (OSError, UnicodeDecodeError, ValueError, TypeError) as wrong:
+        raise InputError(f"{path} cannot be read: {wrong}.") from None
+    missing = [key for key in needed if key not in columns]
+    if missing:
+        raise InputError(f"{path} is not the history of a run: it has no {', '.join(missing)}.")
+    return columns
+
+
+def _cell(text: str | None) -> float:
+    return float(text) if text else float("nan")
+
+
+def _moves(path: Path) -> list[dict[str, Any]]:
+    """The moves of a run, without a last line that was cut off; none for older runs."""
+    if not path.is_file():
+        return []
+    found = []
+    for line in path.read_text().splitlines():
+        try:
+            move = json.loads(line)
+            found.append({key: np.asarray(move[key], float) for key in ("mean", "std")})
+            found[-1]["weight_by_age"] = np.asarray(move["weight_by_age"], float)
+        except (ValueError, KeyError, TypeError):
+            break
+    return found
+
+
+def _flat(content: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in content.items() if k not in ("settings", "versions", "command")}
+
+
+def _last(values: np.ndarray) -> float | None:
+    return None if np.isnan(values[-1]) else float(values[-1])
+
+
+def _advice(history: dict[str, np.ndarray]) -> str:
+    """What the effective sample size and k-hat at the end mean, in plain words."""
+    ess, samples = history["ess"][-1], history["samples"][-1]
+    k = history.get("pareto_k", np.array([np.nan]))[-1]
+    if np.isnan(ess):
+        return "No iteration has been made yet."
+    words = f"The last move used {samples:.0f} samples that count for {ess:.1f}. "
+    if k > 0.7:
+        return words + (
+            f"Pareto k-hat is {k:.2f}, above 0.7: a few weights decide the estimate, and its error "
+            "cannot be trusted. Bounded weights (mis-pgpe-ob), a window or smaller steps help."
+        )
+    if ess < 0.1 * samples:
+        return words + "Most of what was kept no longer counts: a window would lose little."
+    return words + "The weights are healthy."
+
+
+# -- pictures --
+
+
+def _curve(title: str, history: dict[str, np.ndarray], result: dict[str, Any] | None) -> Figure:
+    curve = Curve(history["episodes"], history["return_search"], history["return_search_stderr"])
+    final = None
+    if result is not None and isinstance(result.get("return_mean_policy"), dict):
+        final = Measured(**result["return_mean_policy"])
+    moves = {key: values[1:] for key, values in history.items()}
+    return learning_curve(title, curve, final, moves)
+
+
+def _distribution(moves: list[dict[str, Any]]) -> Figure:
+    """Means and standard deviations of the search distribution over iterations."""
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    x = np.arange(len(moves))
+    for axes, key, label in ((above, "mean", "mean"), (below, "std", "standard deviation")):
+        values = np.stack([move[key] for move in moves])
+        if values.shape[1] <= SHOWN:
+            axes.plot(x, values, color=ACCENT, linewidth=1.1, alpha=0.8)
+        else:
+            low, middle, high = np.quantile(values, [0.1, 0.5, 0.9], axis=1)
+            axes.fill_between(x, low, high, color=ACCENT, alpha=0.2, linewidth=0)
+            axes.plot(x, middle, color=ACCENT, linewidth=1.6)
+            label += "\n(median, 10-90 %)"
+        axes.set_ylabel(label)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.margins(x=0.01)
+    below.set_xlabel("iteration")
+    return figure
+
+
+def _age(moves: list[dict[str, Any]]) -> Figure:
+    """Where the weight of each estimate came from: the shares of samples by their age."""
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.subplots()
+    ages = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))
+    names = ("this iteration", "1-2 back", "3-9 back", "10-29 back", "older")
+    shares = [[move["weight_by_age"][low:high].sum() for low, high in ages] for move in moves[1:]]
+    hatches = (None, "//", "..", "xx", "--")
+    colours = (ACCENT, "#5aa7c7", "#a9d3e3", "#e3b99a", SECOND)
+    stacked = axes.stackplot(np.arange(1, len(moves)), np.array(shares).T, colors=colours)
+    for area, hatch, name in zip(stacked, hatches, names, strict=True):
+        area.set(hatch=hatch, edgecolor="white", linewidth=0.3, label=name)
+    axes.set(xlabel="iteration", ylabel="share of the weight", ylim=(0, 1))
+    axes.margins(x=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right center", frameon=False, fontsize=8)
+    return figure

@@ -1,0 +1,25 @@
+"""What a figure of the paper is made of: jobs, data, claims, a picture."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib.figure import Figure as Picture
+
+from recoup.reproduce.claims import Claim
+from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.sizes import Size
+
+
+class Figure(NamedTuple):
+    """One figure: what to measure, what it says, and how it is shown."""
+
+    name: str
+    paper: str  # where it stands in the paper
+    title: str
+    caption: str
+    jobs: Callable[[Size], list[Job]]
+    collect: Callable[[Size, dict[str, Arrays]], Arrays]  # the results of the jobs by name -> data
+    claims: Callable[[Arrays], list[Claim]]
+    draw: Callable[[Arrays], Picture]
+    film: Callable[[Arrays, Path], None] | None = None  # writes a video to a path

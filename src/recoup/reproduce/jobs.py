@@ -1,0 +1,87 @@
+"""Work that is done once: a job's arrays are kept, and what was computed is never done again."""
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from recoup import __version__
+
+Arrays = dict[str, np.ndarray]
+Tick = Callable[[float], None]  # the share of the job that has been done since the last call
+
+
+class Job(NamedTuple):
+    """One piece of a figure's measurements, and everything that its result depends on."""
+
+    name: str
+    settings: dict[str, Any]  # plain values
+    seconds: float  # roughly, on two cores; only for the time left
+    compute: Callable[[Tick], Arrays]
+
+
+class Store:
+    """Results of jobs, one file each, named after what they depend on."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def path(self, job: Job) -> Path:
+        """Where the arrays of `job` are kept; other settings have another place."""
+        depends = json.dumps([__version__, job.name, job.settings], sort_keys=True)
+        digest = hashlib.sha256(depends.encode()).hexdigest()[:12]
+        return self.directory / f"{job.name.replace('/', '_')}-{digest}.npz"
+
+    def load(self, job: Job) -> Arrays | None:
+        """The arrays of `job`, None where they have not been computed or cannot be read."""
+        try:
+            with self.path(job).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
+            return None
+
+    def save(self, job: Job, arrays: Arrays) -> None:
+        """Keeps the arrays of `job`: all of them, or none if the process ends before."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.path(job)
+        unfinished = path.with_suffix(f".{os.getpid()}.part")
+        with unfinished.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        unfinished.replace(path)
+
+
+def run_jobs(
+    jobs: Iterable[Job],
+    store: Store,
+    show: Callable[[str, float], None] = lambda name, seconds: None,
+) -> dict[str, Arrays]:
+    """The arrays of every job by its name; only what `store` does not hold is computed.
+
+    `show` is told of progress: the job, and how many of its seconds have been done.
+    """
+    done: dict[str, Arrays] = {}
+    for job in jobs:
+        done[job.name] = store.load(job) or _computed(job, store, show)
+    return done
+
+
+def _computed(job: Job, store: Store, show: Callable[[str, float], None]) -> Arrays:
+    left = job.seconds
+    show(job.name, 0.0)
+
+    def tick(share: float) -> None:
+        nonlocal left
+        spent = min(left, share * job.seconds)
+        left -= spent
+        show(job.name, spent)
+
+    arrays = job.compute(tick)
+    store.save(job, arrays)
+    show(job.name, left)
+    return arrays

@@ -1,0 +1,254 @@
+"""The reproduction: its numbers against plain NumPy, its files, and going on after a stop."""
+
+import json
+import re
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import figure_data
+from recoup.reproduce import ORDER, gradients, running
+from recoup.reproduce.claims import FAILS, HOLDS, OPEN
+from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.sizes import SIZES, checkpoints, size_of
+
+
+def toy_returns(rng, theta):
+    """Returns of the toy, step by step, as the paper writes it."""
+    state, total = rng.normal(size=theta.shape), np.zeros(theta.shape)
+    for t in range(10):
+        action = theta * state
+        total += 0.9**t * (np.exp(-(state**2) / 2 - action**2 / 2) + 1)
+        state = state + action + 0.5 * rng.normal(size=theta.shape)
+    return total
+
+
+def density(theta, eta, tau):
+    return np.exp(-(((theta - eta) / tau) ** 2) / 2) / tau
+
+
+class TestGradientsAgainstNumPy:
+    PATH = np.array([[0.4, 1.0], [0.2, 0.8], [-0.1, 0.7]])
+    TRIALS = 4_000
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ours(cls):
+        with jax.enable_x64(True):
+            found, weights = gradients._estimates(jax.random.key(0), cls.PATH, 3, cls.TRIALS)
+        return dict(zip(gradients.ESTIMATORS, np.moveaxis(found, 1, 0), strict=True)), weights
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def plain(cls):
+        """The same estimators in a plain loop: {method: [trials, (eta, tau)]}."""
+        rng, found = np.random.default_rng(1), {name: [] for name in gradients.ESTIMATORS}
+        eta, tau = cls.PATH[-1]
+        for _ in range(cls.TRIALS):
+            drawn_by = np.repeat(np.arange(3), 10)
+            theta = rng.normal(cls.PATH[drawn_by, 0], cls.PATH[drawn_by, 1])
+            returns = toy_returns(rng, theta)
+            scores = np.stack([(theta - eta) / tau**2, ((theta - eta) ** 2 - tau**2) / tau**3], 1)
+            own = density(theta, *cls.PATH[drawn_by].T)
+            mixture = np.mean([density(theta, *rho) for rho in cls.PATH], axis=0)
+            target = density(theta, eta, tau)
+            weights = {"none": np.ones(30), "own": target / own, "balance": target / mixture}
+            for name, settings in gradients.ESTIMATORS.items():
+                kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
+                w, r, s = weights[settings["weighting"]][kept], returns[kept], scores[kept]
+                found[name].append((w * (r - cls.baseline(settings, w, r, s))) @ s / len(r))
+        return {name: np.array(rows) for name, rows in found.items()}
+
+    @staticmethod
+    def baseline(settings, w, r, s):
+        norms = w**2 * (s**2).sum(1)
+        if settings["baseline"] == "none":
+            return 0.0
+        if settings["baseline"] == "optimal":
+            return (r * norms).sum() / norms.sum()
+        b = np.empty(len(r))
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        for half, other in ((even, odd), (odd, even)):
+            b[half] = (r * norms)[other].sum() / norms[other].sum()
+        return b
+
+    @pytest.mark.parametrize("method", gradients.ESTIMATORS)
+    def test_mean_and_variance_within_four_standard_errors(self, ours, plain, method):
+        a, b = ours[0][method], plain[method]
+        error = np.sqrt((a.var(0) + b.var(0)) / self.TRIALS)
+        assert (np.abs(a.mean(0) - b.mean(0)) < 4 * error).all()
+        spread = [((x - x.mean(0)) ** 2).std(0) for x in (a, b)]
+        error = np.sqrt((spread[0] ** 2 + spread[1] ** 2) / self.TRIALS)
+        assert (np.abs(a.var(0) - b.var(0)) < 4 * error).all()
+
+    def test_without_weights_the_largest_is_one(self, ours):
+        largest = dict(zip(gradients.ESTIMATORS, ours[1].T, strict=True))
+        assert (largest["niw-pgpe"] == 1).all()
+        assert (largest["iw-pgpe"] > 1).any()
+        assert (largest["mis-pgpe-ob"] <= 3).all()
+
+
+def test_the_surface_and_its_gradient_against_numpy():
+    surface = gradients._surface(1_000, lambda share: None)
+    rng = np.random.default_rng(0)
+    for theta in (-1.3, -0.6, 0.2):
+        returns = toy_returns(rng, np.full(40_000, theta))
+        ours = np.interp(theta, gradients.GRID, surface["mean"])
+        error = np.hypot(returns.std() / 200, np.interp(theta, gradients.GRID, surface["stderr"]))
+        assert abs(ours - returns.mean()) < 4 * error
+    eta, tau, h = -0.3, 0.6, 1e-4
+    expected = gradients.expected_return
+    slopes = [
+        (expected(surface["mean"], eta + h, tau) - expected(surface["mean"], eta - h, tau)) / 2 / h,
+        (expected(surface["mean"], eta, tau + h) - expected(surface["mean"], eta, tau - h)) / 2 / h,
+    ]
+    np.testing.assert_allclose(
+        gradients.true_gradient(surface["mean"], eta, tau), slopes, rtol=1e-4
+    )
+
+
+def test_the_path_follows_the_true_gradient():
+    with jax.enable_x64(True):
+        path, truth = gradients._path(jax.random.key(1), jax.random.key(2))
+    steps = np.diff(path, axis=0)
+    free = path[1:, 1] > 0.05
+    np.testing.assert_allclose(np.linalg.norm(steps, axis=1)[free], 0.1, rtol=1e-9)
+    cosine = (steps * truth[:-1]).sum(1) / np.linalg.norm(truth[:-1], axis=1) / 0.1
+    np.testing.assert_allclose(cosine[free], 1, rtol=1e-9)
+    assert path[0, 1] == 1
+
+
+class TestGoingOn:
+    def jobs(self, log, stop_at=None):
+        def compute(name, tick):
+            if name == stop_at:
+                raise KeyboardInterrupt
+            log.append(name)
+            tick(0.5)
+            return {"x": np.arange(3.0)}
+
+        return [
+            Job(name, {"n": 1}, 2.0, lambda tick, name=name: compute(name, tick))
+            for name in ("a/1", "b", "c")
+        ]
+
+    def test_what_was_done_is_not_done_again(self, tmp_path):
+        log, shown = [], []
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs(self.jobs(log, stop_at="b"), Store(tmp_path))
+        assert log == ["a/1"]
+        results = run_jobs(self.jobs(log), Store(tmp_path), lambda job, s: shown.append((job, s)))
+        assert log == ["a/1", "b", "c"]
+        assert list(results) == ["a/1", "b", "c"]
+        assert sum(seconds for _, seconds in shown) == 4.0  # of the two jobs that were left
+
+    def test_a_damaged_result_is_computed_again(self, tmp_path):
+        log, store = [], Store(tmp_path)
+        jobs = self.jobs(log)
+        run_jobs(jobs, store)
+        whole = store.path(jobs[0]).read_bytes()
+        for damage in (b"", b"noise", whole[: len(whole) // 2]):
+            store.path(jobs[0]).write_bytes(damage)
+            assert run_jobs(jobs, store)["a/1"]["x"].tolist() == [0, 1, 2]
+        assert log.count("a/1") == 4
+        assert log.count("b") == 1
+
+    def test_other_settings_are_another_result(self, tmp_path):
+        store, job = Store(tmp_path), self.jobs([])[0]
+        assert store.path(job) != store.path(job._replace(settings={"n": 2}))
+        assert store.path(job) == store.path(job._replace(seconds=9.0))
+
+    def test_nothing_half_written_is_left_behind(self, tmp_path):
+        store, job = Store(tmp_path), self.jobs([])[0]
+        with pytest.raises(ValueError):
+            store.save(job, {"x": np.array([object()])})
+        assert store.load(job) is None
+
+
+@pytest.fixture(scope="module")
+def results():
+    jobs = running.jobs_of(running.chosen_figures(["all"]), figure_data.TINY)
+    return {job.name: figure_data.made_up(job) for job in jobs}
+
+
+@pytest.mark.parametrize("name", [n for n in ORDER if n not in ("reach-model", "reach-2-strip")])
+def test_every_figure_is_collected_judged_and_drawn(name, results, tmp_path):
+    figure = running.FIGURES[name]
+    data = figure.collect(figure_data.TINY, results)
+    claims = figure.claims(data)
+    assert claims
+    assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, OPEN}
+    for claim in claims:
+        assert claim.id.split(".")[0] in (name, "mountain-car-weak")
+        assert claim.contrasts
+    if not name.endswith("-strip"):
+        figure.draw(data).savefig(tmp_path / "figure.png")
+        assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_ids_are_unique(results):
+    ids = [
+        claim.id
+        for figure in running.FIGURES.values()
+        if figure.name != "reach-2-strip"
+        for claim in figure.claims(figure.collect(figure_data.TINY, results))
+    ]
+    assert len(ids) == len(set(ids)) > 60
+
+
+def test_every_name_is_a_figure_and_sizes_are_as_stated():
+    assert set(ORDER) == set(running.FIGURES)
+    assert [f.name for f in running.chosen_figures(["reach-9", "bounds"])] == ["bounds", "reach-9"]
+    default, paper = size_of("default"), size_of("paper")
+    assert (default.toy_runs, default.car_runs, default.reach_runs) == (1000, 300, 30)
+    assert (paper.toy_runs, paper.car_runs, paper.reach_runs) == (20, 10, 10)
+    assert paper.trials == default.trials == 10_000
+    assert all(size.starts >= 20 for size in SIZES.values())
+    assert checkpoints(300, (20, 50))[:4] == [0, 15, 20, 30]
+    assert len(checkpoints(400)) == 21
+
+
+def program(*arguments, cwd):
+    command = [sys.executable, "-m", "recoup", "reproduce", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600)
+
+
+def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_path):
+    done = program("toy-directions", "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "runs" / "reproduce-quick" / "toy-directions"
+    assert done.stdout.splitlines()[-1] == "runs/reproduce-quick"
+    assert "toy-directions." in done.stdout
+    names = {path.name for path in directory.iterdir()} - {"figure.svg", "figure.pdf"}
+    assert names == {"data.npz", "data.json", "claims.json", "figure.png"}
+    claims = json.loads((directory / "claims.json").read_text())
+    by_id = {claim["id"]: claim for claim in claims["claims"]}
+    concentrated = by_id["toy-directions.iw-ob-concentrated"]
+    assert concentrated["verdict"] == HOLDS
+    assert concentrated["contrasts"][0]["runs"] == 1000
+    about = json.loads((directory / "data.json").read_text())
+    assert about["size"]["angles"] == 1000
+    before = (directory / "claims.json").read_text()
+    jobs = directory.parent / "jobs"
+    stamps = {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
+    assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
+    assert stamps == {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
+    assert before == (directory / "claims.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["toy-varience"], "figure must be one of .*Did you mean 'toy-variance'"),
+        (["all", "--quick", "--paper"], "give --quick or --paper, not both"),
+    ],
+)
+def test_wrong_use_gets_one_sentence(arguments, sentence, tmp_path):
+    done = program(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert re.search(sentence, done.stderr)
+    assert not (tmp_path / "runs").exists()
