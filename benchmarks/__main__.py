@@ -6,7 +6,7 @@ import platform
 
 import jax
 
-from benchmarks import ask_tell, many_runs, precision, reach, reuse, start_up
+from benchmarks import ask_tell, many_runs, precision, reach, reuse, start_up, variance
 
 
 def processor():
@@ -20,6 +20,6 @@ def processor():
 
 
 print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, jax {jax.__version__}\n")
-for benchmark in (start_up, precision, ask_tell, reuse, many_runs, reach):
+for benchmark in (start_up, precision, ask_tell, reuse, many_runs, variance, reach):
     benchmark.main()
     print(flush=True)

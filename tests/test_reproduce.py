@@ -2,8 +2,11 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
+from functools import partial
 
 import jax
 import numpy as np
@@ -14,6 +17,7 @@ from recoup.reproduce import ORDER, gradients, running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
 from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
+from recoup.reproduce.workers import groups, run_in_processes
 
 
 def toy_returns(rng, theta):
@@ -59,6 +63,9 @@ class TestGradientsAgainstNumPy:
             for name, settings in gradients.ESTIMATORS.items():
                 kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
                 w, r, s = weights[settings["weighting"]][kept], returns[kept], scores[kept]
+                w = np.minimum(w ** settings.get("flatten", 1.0), settings.get("truncate", np.inf))
+                if settings.get("normalize"):
+                    w = w / w.mean()
                 found[name].append((w * (r - cls.baseline(settings, w, r, s))) @ s / len(r))
         return {name: np.array(rows) for name, rows in found.items()}
 
@@ -168,6 +175,32 @@ class TestGoingOn:
         assert store.load(job) is None
 
 
+class TestProcesses:
+    def test_they_do_what_is_left_and_give_the_same(self, tmp_path):
+        jobs = [*running.theorems.bound_jobs(figure_data.TINY)[:2], gradients.surface_job(500)]
+        alone = run_jobs(jobs, Store(tmp_path / "alone"))
+        store, shown = Store(tmp_path / "together"), []
+        run_jobs(jobs[:1], store)
+        run_in_processes(jobs, store, 2, lambda job, seconds: shown.append(job))
+        assert sorted(shown) == sorted(job.name for job in jobs[1:])
+        for job in jobs:
+            found = store.load(job)
+            for key, values in alone[job.name].items():
+                np.testing.assert_array_equal(found[key], values)
+
+    def test_a_failing_job_ends_them_all(self, tmp_path, capfd):
+        job = Job("broken", {}, 1.0, partial(int, "x"))
+        with pytest.raises(RuntimeError, match="a worker ended with status 1"):
+            run_in_processes([job], Store(tmp_path), 2, lambda job, seconds: None)
+        assert "Error" in capfd.readouterr().err
+
+    def test_jobs_that_differ_in_their_seeds_stay_together(self):
+        grouped = groups(running.jobs_of(running.chosen_figures(["reach-4"]), size_of("default")))
+        assert [len(group) for group in grouped] == [3] * 6
+        jobs = running.jobs_of(running.chosen_figures(["all"]), size_of("quick"))
+        assert sum(len(group) for group in groups(jobs)) == len(jobs)
+
+
 @pytest.fixture(scope="module")
 def results():
     jobs = running.jobs_of(running.chosen_figures(["all"]), figure_data.TINY)
@@ -252,3 +285,22 @@ def test_wrong_use_gets_one_sentence(arguments, sentence, tmp_path):
     assert done.stderr.count("\n") == 1
     assert re.search(sentence, done.stderr)
     assert not (tmp_path / "runs").exists()
+
+
+def test_an_interrupted_reproduction_goes_on_where_it_was(tmp_path):
+    """Stopped by Ctrl-C between two jobs; the second call does only what was left."""
+    command = [sys.executable, "-m", "recoup", "reproduce", "toy-directions", "--quick"]
+    jobs = tmp_path / "runs" / "reproduce-quick" / "jobs"
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 300
+        while not list(jobs.glob("*.npz")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopped; the same command goes on from what lies in runs/reproduce-quick" in said
+    done = {path: path.stat().st_mtime_ns for path in jobs.glob("*.npz")}
+    assert done
+    assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
+    assert done == {path: path.stat().st_mtime_ns for path in done}
+    assert len(list(jobs.glob("*.npz"))) == 2

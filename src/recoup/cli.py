@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup import __version__
-from recoup.checks import InputError
+from recoup.checks import InputError, check_count
 from recoup.methods import DEFAULT_METHOD, METHODS, SETTINGS
 from recoup.reproduce import ORDER
 from recoup.tasks import TASKS
@@ -276,6 +276,9 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Directory (runs/reproduce-SIZE unless said).")
     ] = None,
+    workers: Annotated[
+        int | None, _whole_option("Processes that measure (one a core unless said).")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
     """Measure, draw and judge figures of the paper; `all` ends in a page."""
@@ -285,12 +288,14 @@ def reproduce(
     from recoup.report.reproduction import write_reproduction
     from recoup.reproduce.running import ALL, directory_of, work_left
     from recoup.reproduce.running import reproduce as run
+    from recoup.reproduce.workers import default_workers
 
     size = "quick" if quick else "paper" if paper else "default"
+    processes = default_workers() if workers is None else check_count("workers", workers)
     out = directory_of(size, out)
     try:
         with reproducing(work_left(figures, size, out), quiet) as show:
-            findings = run(figures, size, out, show)
+            findings = run(figures, size, out, show, processes)
     except KeyboardInterrupt:
         _fail(f"stopped; the same command goes on from what lies in {out}.", 130)
     if not quiet:

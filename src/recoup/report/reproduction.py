@@ -77,7 +77,9 @@ CHOICES = (
 def write_reproduction(directory: str | Path) -> Path:
     """`report.html` of what lies in the directory of a reproduction."""
     directory = Path(directory)
-    figures = [_figure(directory / name) for name in ORDER if (directory / name / CLAIMS).is_file()]
+    figures = [
+        figure_of(directory / name) for name in ORDER if (directory / name / CLAIMS).is_file()
+    ]
     if not figures:
         raise InputError(f"{directory} holds no figures: run `recoup reproduce` first.")
     claims = [claim for figure in figures for claim in figure["claims"]]
@@ -89,6 +91,7 @@ def write_reproduction(directory: str | Path) -> Path:
             size=figures[0]["about"]["size"],
             counts=Counter(claim["verdict"] for claim in claims),
             claims=claims,
+            parts=_parts(claims),
             groups=[
                 {"word": word, "claims": [c for c in claims if c["verdict"] == word]}
                 for word in (FAILS, OPEN, HOLDS)
@@ -103,7 +106,26 @@ def write_reproduction(directory: str | Path) -> Path:
     return path
 
 
-def _figure(directory: Path) -> dict[str, Any]:
+def _parts(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """How the claims fare, by what they are about."""
+    parts = (
+        ("The theory", ("bounds",)),
+        ("the toy", ("toy",)),
+        ("the mountain car as printed", ("mountain-car.",)),
+        ("with a weak engine", ("mountain-car-weak",)),
+        ("reaching", ("reach",)),
+    )
+    found = []
+    for name, starts in parts:
+        verdicts = Counter(c["verdict"] for c in claims if c["id"].startswith(starts))
+        if verdicts:
+            counts = {"holds": verdicts[HOLDS], "fails": verdicts[FAILS], "open": verdicts[OPEN]}
+            found.append({"name": name, "claims": verdicts.total(), **counts})
+    return found
+
+
+def figure_of(directory: Path) -> dict[str, Any]:
+    """Everything about one figure that a page shows, from its directory."""
     about = json.loads((directory / ABOUT).read_text())
     claims = json.loads((directory / CLAIMS).read_text())["claims"]
     picture, film = directory / f"{PICTURE}.png", directory / FILM

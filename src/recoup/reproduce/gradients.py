@@ -20,12 +20,23 @@ BUCKETS = (5, 10, 15, 20)  # lengths of the padded archives, one compilation eac
 CHUNK = 1_000  # trials at once
 GRID = np.linspace(-9.0, 9.0, 1801)  # theta of the table of expected returns
 
-ESTIMATORS: dict[str, dict[str, Any]] = {
-    name: {key: getattr(METHODS[name], key) for key in ("window", "weighting", "baseline")}
-    for name in METHODS
-    if METHODS[name].space == "parameters" and name != "tiw-pgpe-ob"
+SHAPED: dict[str, dict[str, Any]] = {  # what the introduction names against large weights
+    "truncated": {"truncate": 2.0},
+    "flattened": {"flatten": 0.5},
+    "normalised": {"normalize": True},
 }
-ESTIMATORS["iw-pgpe-split"] = {"window": None, "weighting": "own", "baseline": "split"}
+ESTIMATORS: dict[str, dict[str, Any]] = {  # what `estimate` is told; a window of 1: no reuse
+    **{
+        name: {key: getattr(METHODS[name], key) for key in ("window", "weighting", "baseline")}
+        for name in METHODS
+        if METHODS[name].space == "parameters" and name != "tiw-pgpe-ob"
+    },
+    "iw-pgpe-split": {"window": None, "weighting": "own", "baseline": "split"},
+    **{
+        name: {"window": None, "weighting": "own", "baseline": "none", **shape}
+        for name, shape in SHAPED.items()
+    },
+}
 
 
 # -- the true gradient --
@@ -33,7 +44,7 @@ ESTIMATORS["iw-pgpe-split"] = {"window": None, "weighting": "own", "baseline": "
 
 def surface_job(draws: int) -> Job:
     """E[R | theta] on a grid of theta, each with the same `draws` of the task's noise."""
-    return Job("toy/surface", {"draws": draws}, draws / 1_000, lambda tick: _surface(draws, tick))
+    return Job("toy/surface", {"draws": draws}, draws / 1_000, partial(_surface, draws))
 
 
 def _surface(draws: int, tick: Tick) -> Arrays:
@@ -103,7 +114,7 @@ def variance_jobs(trials: int, starts: int) -> list[Job]:
     return [
         Job(
             f"toy/variance/{start}",
-            {"trials": trials, "start": start},
+            {"trials": trials, "start": start, "estimators": ESTIMATORS},
             5 + trials / 300,
             partial(_variances, start, trials),
         )
@@ -188,8 +199,7 @@ def _trials(bucket: int) -> Any:
                 proposals=(path[:, :1], path[:, 1:]),
                 proposal=drawn_by,
                 target=target,
-                weighting=settings["weighting"],
-                baseline=settings["baseline"],
+                **{key: value for key, value in settings.items() if key != "window"},
             )
             for settings in ESTIMATORS.values()
         ]

@@ -17,6 +17,7 @@ from recoup.reproduce.claims import RULE, Claim
 from recoup.reproduce.figures import Figure
 from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.sizes import Size, size_of
+from recoup.reproduce.workers import run_in_processes
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
@@ -38,16 +39,24 @@ class Finding(NamedTuple):
 
 
 def reproduce(
-    names: Sequence[str], size: str = "default", out: str | Path | None = None, show: Any = None
+    names: Sequence[str],
+    size: str = "default",
+    out: str | Path | None = None,
+    show: Any = None,
+    workers: int = 1,
 ) -> list[Finding]:
     """Measures, judges and draws the figures `names` ("all": every one) into `out`.
 
     What has been measured before, by this call or one that was stopped, is not measured again.
+    `workers` is the number of processes that measure.
     """
     chosen, amount = chosen_figures(names), size_of(size)
     directory = directory_of(size, out)
-    store = Store(directory / "jobs")
-    results = run_jobs(jobs_of(chosen, amount), store, show or (lambda job, seconds: None))
+    store, jobs = Store(directory / "jobs"), jobs_of(chosen, amount)
+    show = show or (lambda job, seconds: None)
+    if workers > 1:
+        run_in_processes(jobs, store, workers, show)
+    results = run_jobs(jobs, store, show)
     return [_finding(figure, amount, results, directory / figure.name) for figure in chosen]
 
 

@@ -34,14 +34,14 @@ SIZES = {
         Size(
             "quick",
             toy_runs=200,
-            car_runs=30,
+            car_runs=20,
             reach_runs=5,
-            trials=1_000,
+            trials=500,
             starts=20,
             paths=50,
             angles=1_000,
             reach_tests=10,
-            reach_iterations=((2, 60), (4, 100), (9, 100)),
+            reach_iterations=((2, 60), (4, 60), (9, 60)),
         ),
         Size(
             "default",

@@ -1,0 +1,109 @@
+"""docs/reproduction.md and its pictures, from what `recoup reproduce all` has written.
+
+python -m benchmarks.reproduction runs/reproduce-default
+"""
+
+import json
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+from recoup.report.reproduction import figure_of
+from recoup.reproduce import ORDER
+from recoup.reproduce.claims import FAILS, HOLDS, OPEN, RULE
+
+DOCS = Path(__file__).parent.parent / "docs"
+MARKS = {HOLDS: "holds", FAILS: "**does not hold**", OPEN: "inconclusive"}
+HEAD = """# The paper, reproduced
+
+Every figure of Zhao et al. 2013, run again, and every sentence of it that can be true or false here
+as a measured statement. Made by `recoup reproduce all` ({runs}) and
+`python -m benchmarks.reproduction`; the same as one page, with every contrast and the videos: the
+`report.html` that it ends in. `make reproduce` does it in ten minutes with fewer runs.
+
+{about}
+
+**{holds} claims hold, {fails} do not, {open} are inconclusive.** {rule} A contrast is a number that
+is positive where the claim is true; ± is one standard error over runs, paired where they share a
+start.
+
+In short: on the toy the paper's picture is right. Its estimator has by far the smallest error, the
+baseline is the reason more than the weights, and it learns fastest. Beyond the toy `iw-pgpe-ob` is
+not the best of its own comparison: weights against the own proposal leave too few samples that
+count. The same idea with bounded weights (`mis-pgpe-ob`, not in the paper) or truncated ones
+(`tiw-pgpe-ob`) does better on every one of those tasks (the last column of each table).
+"""
+
+
+def cell(contrast):
+    return f"{contrast['effect']:.3g} ± {contrast['stderr']:.2g}"
+
+
+def verdict_table(figures):
+    yield "| claim | the paper | verdict | least favourable contrast | runs |"
+    yield "|---|---|---|---|---|"
+    for figure in figures:
+        for claim in figure["claims"]:
+            least = claim["least"]
+            says = claim["says"].replace("|", "\\|")
+            yield (
+                f"| `{claim['id']}` | {says} ({claim['where']}) | {MARKS[claim['verdict']]} | "
+                f"{cell(least)}: {least['what'].replace('|', chr(92) + '|')} | {least['runs']:,} |"
+            )
+
+
+def not_holding(figures):
+    for figure in figures:
+        for claim in figure["claims"]:
+            if claim["verdict"] == FAILS:
+                against = [c for c in claim["contrasts"] if c["verdict"] == FAILS]
+                measured = "; ".join(f"{c['what']}: {cell(c)}" for c in against[:4])
+                more = "" if len(against) <= 4 else f"; and {len(against) - 4} more"
+                yield f"- `{claim['id']}`: “{claim['says']}” {measured}{more}. {claim['note']}"
+
+
+def pictures(figures, source):
+    for figure in figures:
+        name = figure["name"]
+        shutil.copy(source / name / "figure.png", DOCS / "reproduction" / f"{name}.png")
+        yield f"\n### {figure['title']} ({figure['paper']})\n"
+        yield f"![{figure['title']}](reproduction/{name}.png)\n\n{figure['caption']}"
+        if figure["table"]:
+            head, rows = figure["table"]["head"], figure["table"]["rows"]
+            yield "\n| method | " + " | ".join(head[1:]) + " |\n|" + "---|" * len(head)
+            yield "\n".join(
+                "| `" + "` | ".join([row[0], " | ".join(row[1:])]) + " |" for row in rows
+            )
+
+
+def main(source, machine):
+    (DOCS / "reproduction").mkdir(exist_ok=True)
+    figures = [figure_of(source / name) for name in ORDER]
+    counts = Counter(claim["verdict"] for figure in figures for claim in figure["claims"])
+    about = json.loads((source / ORDER[0] / "data.json").read_text())
+    size, versions = about["size"], ", ".join(f"{k} {v}" for k, v in about["versions"].items())
+    head = HEAD.format(
+        runs=f"{size['toy_runs']:,} runs on the toy, {size['car_runs']} on the cars, "
+        f"{size['reach_runs']} on the reaching tasks, M = {size['trials']:,}",
+        about=f"{about['date']}; {versions}. {machine}",
+        holds=counts[HOLDS],
+        fails=counts[FAILS],
+        open=counts[OPEN],
+        rule=RULE,
+    )
+    parts = [
+        head,
+        "## What does not hold, and why\n",
+        *not_holding(figures),
+        "\n## Figures",
+        *pictures(figures, source),
+        "\n## All verdicts\n",
+        *verdict_table(figures),
+        "",
+    ]
+    (DOCS / "reproduction.md").write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), " ".join(sys.argv[2:]))

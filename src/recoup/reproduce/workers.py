@@ -1,0 +1,77 @@
+"""Jobs in several processes: each takes a group of jobs that share what is compiled."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from recoup.reproduce.jobs import Job, Store, run_jobs
+
+POLL = 0.2  # seconds between looks at what has been done
+MOST = 8  # processes, of one to two GB each
+FLAGS = "--xla_backend_optimization_level=1"  # compiles in two thirds of the time, runs as fast
+
+
+def default_workers() -> int:
+    """One process a core, within reason; one alone where there is a GPU, which they would share."""
+    import jax
+
+    return min(os.cpu_count() or 1, MOST) if jax.default_backend() == "cpu" else 1
+
+
+def run_in_processes(
+    jobs: Sequence[Job], store: Store, workers: int, show: Callable[[str, float], None]
+) -> None:
+    """Computes what `store` does not hold of `jobs`; on any exception all workers are ended."""
+    left = [job for job in jobs if not store.path(job).exists()]
+    os.environ.setdefault("XLA_FLAGS", FLAGS)  # for the workers: JAX runs here already
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    for group in groups(left):
+        queue.put(group)
+    processes = [
+        context.Process(target=_work, args=(queue, store.directory), daemon=True)
+        for _ in range(min(workers, len(groups(left))))
+    ]
+    for process in processes:
+        queue.put(None)
+        process.start()
+    try:
+        _watch(processes, left, store, show)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def groups(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Jobs that differ only in their seeds together, those that take longest first."""
+    together = [list(group) for _, group in groupby(jobs, lambda job: job.name.rpartition("/")[0])]
+    return sorted(together, key=lambda group: -sum(job.seconds for job in group))
+
+
+def _watch(
+    processes: Sequence[Any], left: list[Job], store: Store, show: Callable[[str, float], None]
+) -> None:
+    """Tells `show` of every job that has been done, until all are."""
+    while left:
+        for job in [job for job in left if store.path(job).exists()]:
+            left.remove(job)
+            show(job.name, job.seconds)
+        failed = [process.exitcode for process in processes if process.exitcode not in (None, 0)]
+        if failed:
+            raise RuntimeError(f"a worker ended with status {failed[0]}; see what it said above.")
+        if left and all(process.exitcode is not None for process in processes):
+            raise RuntimeError(f"{left[0].name} was not computed.")
+        time.sleep(POLL if left else 0)
+
+
+def _work(queue: Any, directory: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
+    store = Store(directory)
+    while (group := queue.get()) is not None:
+        run_jobs(group, store)
