@@ -1,6 +1,6 @@
 """Figures 8 to 14: the upper body learns to reach."""
 
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +69,15 @@ def _budget(data: Arrays) -> str:
 
 def _reuse(data: Arrays) -> str:
     """What explains most of the findings: how many samples the weights leave."""
+    samples = 3 * data[f"{OURS} ess"].shape[1]
     parts = [
-        f"{method} {data[f'{method} ess'][:, -1].mean():.0f}"
+        f"{method} {data[f'{method} ess'].mean():.1f} and {data[f'{method} max weight'].mean():.1f}"
         for method in (OURS, TRUNCATED, "mis-pgpe-ob")
     ]
-    samples = 3 * data[f"{OURS} ess"].shape[1]
-    return f"Effective sample size at the end, of {samples} samples: {', '.join(parts)}."
+    return (
+        f"Effective sample size (of up to {samples} samples) and largest weight, averaged over all "
+        f"iterations and runs: {', '.join(parts)}."
+    )
 
 
 def _from_to(data: Arrays, method: str) -> str:
@@ -367,7 +370,10 @@ def _best(data: Arrays) -> np.ndarray:
     return data["theta"][np.argmax(data["returns"])]
 
 
-def _shot(joints: int, theta: np.ndarray) -> Film:
+@lru_cache(maxsize=2)
+def _shot(joints: int, policy: tuple[float, ...]) -> Film:
+    """An episode on film, once for the strip and the video."""
+    theta = np.array(policy)
     task, env = make_task(f"reach-{joints}"), make_env(f"reach-{joints}", "rgb_array")
     try:
         return film(env, lambda seen: task.act(theta, seen))
@@ -379,14 +385,15 @@ def draw_strip(joints: int, data: Arrays) -> Picture:
     """Frames of the typical policy; at four joints of the best one too."""
     theta = _typical(data) if joints == 2 else _best(data)
     which = "the median run" if joints == 2 else "the best run"
-    shot = _shot(joints, theta)
+    shot = _shot(joints, tuple(theta))
     steps = [s for s in STRIP[joints] if s < len(shot.frames)]
     return film_strip(shot, f"{OURS}, {which} of {len(data['theta'])}", steps)
 
 
 def film_policy(joints: int, data: Arrays, path: Path) -> None:
     """A video of the policy on the strip."""
-    write_video(_shot(joints, _typical(data) if joints == 2 else _best(data)), path)
+    theta = _typical(data) if joints == 2 else _best(data)
+    write_video(_shot(joints, tuple(theta)), path)
 
 
 def strip_claims(joints: int, data: Arrays) -> list[Claim]:
