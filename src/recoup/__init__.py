@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from recoup.estimation import estimate as estimate
     from recoup.evosax import EvosaxStrategy as EvosaxStrategy
     from recoup.searches import search as search
+    from recoup.study.study import Study as Study
     from recoup.training import Run as Run
     from recoup.training import train as train
     from recoup.trajectories import Trajectory as Trajectory
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "EvosaxStrategy": "recoup.evosax",
     "Run": "recoup.training",
+    "Study": "recoup.study.study",
     "Trajectory": "recoup.trajectories",
     "estimate": "recoup.estimation",
     "pareto_k": "recoup.diagnostics",

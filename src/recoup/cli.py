@@ -1,11 +1,11 @@
-"""The command line: `recoup train`, `render`, `report`, `reproduce`, `methods`, `tasks`."""
+"""The command line: train, render, report, reproduce, study, methods, tasks."""
 
 import json
 import os
 import sys
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,7 +14,9 @@ from rich.table import Table
 from recoup import __version__
 from recoup.checks import InputError, check_count
 from recoup.methods import DEFAULT_METHOD, METHODS, SETTINGS
+from recoup.options import number, pairs, vector, whole, whole_option
 from recoup.reproduce import ORDER
+from recoup.study.cli import app as study_app
 from recoup.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -70,30 +72,15 @@ REPRODUCE_EXAMPLES = """
 VERDICTS = {"holds": "[green]✓ holds", "does not hold": "[red]✗ does not hold"}
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"must be a whole number, got {text!r}") from None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"must be a number, got {text!r}") from None
-
-
-def _whole_option(text: str) -> Any:
-    return typer.Option(help=text, parser=_whole, metavar="N")
-
-
 app = typer.Typer(
     rich_markup_mode="rich",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+app.add_typer(study_app, name="study", help="A search by hand: ask, roll out, tell.")
 
 
 def main() -> None:
@@ -145,14 +132,14 @@ def train(
     method: Annotated[
         str, typer.Option(help="See `recoup methods`.", metavar="NAME")
     ] = DEFAULT_METHOD,
-    episodes: Annotated[int | None, _whole_option("Rollouts to spend in all.")] = None,
+    episodes: Annotated[int | None, whole_option("Rollouts to spend in all.")] = None,
     iterations: Annotated[
-        int | None, _whole_option("Batches to spend instead (30 unless said).")
+        int | None, whole_option("Batches to spend instead (30 unless said).")
     ] = None,
     batch: Annotated[
-        int | None, _whole_option("Rollouts of one iteration (the task's own unless said).")
+        int | None, whole_option("Rollouts of one iteration (the task's own unless said).")
     ] = None,
-    seed: Annotated[int, _whole_option("Seed of all randomness.")] = 0,
+    seed: Annotated[int, whole_option("Seed of all randomness.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Run directory (runs/TASK-METHOD-SEED unless said).")
     ] = None,
@@ -166,12 +153,12 @@ def train(
         ),
     ] = "1",
     horizon: Annotated[
-        int | None, _whole_option("Steps of an episode (the task's own unless said).")
+        int | None, whole_option("Steps of an episode (the task's own unless said).")
     ] = None,
     discount: Annotated[
         float | None,
         typer.Option(
-            help="Discount factor (the task's own unless said).", parser=_number, metavar="X"
+            help="Discount factor (the task's own unless said).", parser=number, metavar="X"
         ),
     ] = None,
     option: Annotated[
@@ -196,7 +183,7 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
     """Learn a task; write a run directory."""
-    settings, options = _pairs("--set", set_ or []), _pairs("--option", option or [])
+    settings, options = pairs("--set", set_ or []), pairs("--option", option or [])
     from recoup.training import train as train_task
 
     out = out or Path("runs") / f"{task}-{method}-{seed}"
@@ -208,8 +195,8 @@ def train(
             iterations=iterations,
             batch=batch,
             seed=seed,
-            mean=None if mean is None else _vector("--mean", mean),
-            std=_vector("--std", std),
+            mean=None if mean is None else vector("--mean", mean),
+            std=vector("--std", std),
             horizon=horizon,
             discount=discount,
             options=options,
@@ -230,7 +217,7 @@ def train(
 @app.command(epilog=RENDER_EXAMPLES)
 def render(
     run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
-    seed: Annotated[int, _whole_option("Seed of the episode.")] = 0,
+    seed: Annotated[int, whole_option("Seed of the episode.")] = 0,
     steps: Annotated[
         str | None, typer.Option(help="Steps of the film strip, separated by commas.")
     ] = None,
@@ -242,7 +229,7 @@ def render(
     """Film the learned policy: a video and a film strip."""
     from recoup.rendering import render_run
 
-    chosen = None if steps is None else [_whole(part) for part in steps.split(",")]
+    chosen = None if steps is None else [whole(part) for part in steps.split(",")]
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out)
     for path in () if quiet else written.values():
@@ -277,7 +264,7 @@ def reproduce(
         Path | None, typer.Option(help="Directory (runs/reproduce-SIZE unless said).")
     ] = None,
     workers: Annotated[
-        int | None, _whole_option("Processes that measure (one a core unless said).")
+        int | None, whole_option("Processes that measure (one a core unless said).")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
@@ -321,42 +308,6 @@ def tasks() -> None:
     """List the tasks, one line each."""
     for row in TASKS.values():
         print(f"{row.name:<18} {row.summary}")
-
-
-def _pairs(option: str, pairs: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise InputError(f"{option} takes KEY=VALUE, got {pair!r}.")
-        values[key.strip().replace("-", "_")] = _value(key.strip(), text.strip())
-    return values
-
-
-def _value(key: str, text: str) -> Any:
-    """A number, numbers separated by commas, true, false or a word; `none` leaves one unset."""
-    if text.lower() in ("none", "null") and key in ("window", "flatten", "truncate", "target"):
-        return None
-    if "," in text:
-        return [_value(key, part.strip()) for part in text.split(",")]
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _vector(option: str, text: str) -> float | list[float]:
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"{option} must be a number, or numbers separated by commas, got {text!r}."
-        ) from None
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _show_claims(findings: "list[Finding]") -> None:

@@ -14,6 +14,7 @@ from recoup.training import search_of, task_settings
 STEPS_PER_SECOND = {
     "toy": 2e6,
     "mountain-car": 1e6,
+    "mountain-car-weak": 1e6,
     "reach-2": 29e3,
     "reach-4": 24e3,
     "reach-9": 19e3,
@@ -32,19 +33,13 @@ def learning_jobs(
     chunk: int,
     **start: Any,
 ) -> list[Job]:
-    """A job for every method and every `chunk` of runs; `start` may hold batch, mean and std."""
+    """A job for every method and every `chunk` of runs; `start` may hold `mean` and `batch`."""
+    parts = [[first, min(first + chunk, runs)] for first in range(0, runs, chunk)]
+    common = {"iterations": iterations, "checkpoints": list(checkpoints), "tests": tests, **start}
     return [
-        _job(
-            task,
-            method,
-            range(first, min(first + chunk, runs)),
-            iterations,
-            checkpoints,
-            tests,
-            start,
-        )
+        _job({"task": task, "method": method, "seeds": seeds, **common})
         for method in methods
-        for first in range(0, runs, chunk)
+        for seeds in parts
     ]
 
 
@@ -60,60 +55,37 @@ def joined(results: dict[str, Arrays], task: str, method: str, **start: Any) -> 
     return Runs(parts[0].checkpoints, *(np.concatenate(each) for each in together))
 
 
-def _job(
-    task: str,
-    method: str,
-    seeds: range,
-    iterations: int,
-    checkpoints: Sequence[int],
-    tests: int,
-    start: dict[str, Any],
-) -> Job:
-    row = task_row(task)
-    settings = {
-        "task": task,
-        "method": method,
-        "seeds": [seeds.start, seeds.stop],
-        "iterations": iterations,
-        "checkpoints": list(checkpoints),
-        "tests": tests,
-        **start,
-    }
-    episodes = len(seeds) * (iterations * start.get("batch", row.batch) + len(checkpoints) * tests)
-    speed = STEPS_PER_SECOND[task.removesuffix("-weak")]
+def _job(settings: dict[str, Any]) -> Job:
+    """The job of one method and some seeds; the settings say everything about it."""
+    row, (first, last) = task_row(settings["task"]), settings["seeds"]
+    batch = settings.get("batch", row.batch)
+    tested = len(settings["checkpoints"]) * settings["tests"]
+    episodes = (last - first) * (settings["iterations"] * batch + tested)
     return Job(
-        name=f"{task}/{method}{_suffix(start)}/{seeds.start}-{seeds.stop - 1}",
+        name=f"{row.name}/{settings['method']}{_suffix(settings)}/{first}-{last - 1}",
         settings=settings,
-        seconds=COMPILATION + episodes * row.horizon / speed,
-        compute=partial(_learn, task, method, seeds, iterations, checkpoints, tests, start),
+        seconds=COMPILATION + episodes * row.horizon / STEPS_PER_SECOND[row.name],
+        compute=partial(_learn, settings),
     )
 
 
-def _suffix(start: dict[str, Any]) -> str:
-    return "".join(f"/{key}={value}" for key, value in start.items())
+def _suffix(settings: dict[str, Any]) -> str:
+    """What tells apart runs of one method from different starts."""
+    return "".join(f"/{key}={settings[key]}" for key in ("mean", "batch") if key in settings)
 
 
-def _learn(
-    task: str,
-    method: str,
-    seeds: range,
-    iterations: int,
-    checkpoints: Sequence[int],
-    tests: int,
-    start: dict[str, Any],
-    tick: Tick,
-) -> Arrays:
-    row, problem = task_row(task), _problem(task)
-    batch = start.get("batch", row.batch)
-    search = search_of(problem, method, batch, iterations, task_settings(row, method))
+def _learn(settings: dict[str, Any], tick: Tick) -> Arrays:
+    row, problem = task_row(settings["task"]), _problem(settings["task"])
+    method, iterations = settings["method"], settings["iterations"]
+    batch = settings.get("batch", row.batch)
     runs = learn(
         problem,
-        search,
-        seeds,
+        search_of(problem, method, batch, iterations, task_settings(row, method)),
+        range(*settings["seeds"]),
         iterations,
-        checkpoints=checkpoints,
-        tests=tests,
-        mean=start.get("mean"),
+        checkpoints=settings["checkpoints"],
+        tests=settings["tests"],
+        mean=settings.get("mean"),
         tick=lambda: tick(1 / iterations),
     )
     return runs._asdict()

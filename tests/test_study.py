@@ -1,0 +1,240 @@
+"""The study: nothing lost, nothing refused that came late, and the same after any kill."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import recoup
+from recoup.study.study import Study
+
+WORKER = Path(__file__).parent / "study_worker.py"
+
+
+def new(tmp_path, **settings):
+    return Study.open(tmp_path / "robot.db", **{"dim": 3, "batch": 4, "seed": 5, **settings})
+
+
+def value_of(trial):
+    return float(-np.sum((trial.theta - 0.5) ** 2))
+
+
+def content(path):
+    """Everything in the file that a run decides."""
+    connection = sqlite3.connect(path)
+    trials = connection.execute(
+        "SELECT id, proposal, theta, seed, status, told, value, note FROM trials ORDER BY id"
+    ).fetchall()
+    proposals = connection.execute(
+        "SELECT id, mean, std, memory, results, info FROM proposals ORDER BY id"
+    ).fetchall()
+    connection.close()
+    return trials, proposals
+
+
+class TestMoves:
+    @pytest.mark.parametrize("method", ["mis-pgpe-ob", "tiw-pgpe-ob", "pgpe", "iw-pgpe-ob"])
+    def test_on_time_they_are_those_of_the_search(self, tmp_path, method):
+        told = []
+        with new(tmp_path, method=method, std=0.7) as study:
+            for _ in range(4):
+                trials = study.ask(4)
+                for trial in trials:
+                    study.tell(trial.id, value_of(trial))
+                told.append((np.stack([t.theta for t in trials]), list(map(value_of, trials))))
+            mean, std, history = study.mean, study.std, study.history()
+        with jax.enable_x64(True):
+            search = recoup.search(method, dim=3, batch=4, capacity=100)
+            state = search.init(jax.random.key(0), 0.0, 0.7)
+            for theta, returns in told:
+                state, info = search.tell(jax.random.key(0), state, theta, jnp.asarray(returns))
+            np.testing.assert_allclose(mean, state.mean, rtol=1e-12)
+            np.testing.assert_allclose(std, state.std, rtol=1e-12)
+            assert history[-1]["ess"] == pytest.approx(float(info.ess), rel=1e-10)
+        assert [row["results"] for row in history] == [4, 8, 12, 16]
+
+    def test_late_results_count_with_the_density_that_drew_them(self, tmp_path):
+        with new(tmp_path, method="iw-pgpe-ob", std=0.7) as study:
+            early, late = study.ask(4), study.ask(2)
+            for trial in early:
+                study.tell(trial.id, value_of(trial))
+            fresh = study.ask(2)
+            for trial in (fresh[1], late[1], fresh[0], late[0]):
+                study.tell(trial.id, value_of(trial))
+            first, second = study.history()
+            means, stds = zip(*self.proposals(study), strict=True)
+            trials = [*early, fresh[1], late[1], fresh[0], late[0]]
+            want = recoup.estimate(
+                np.stack([t.theta for t in trials]),
+                np.array([value_of(t) for t in trials]),
+                proposals=(np.stack(means[:2]), np.stack(stds[:2])),
+                proposal=np.array([0, 0, 0, 0, 1, 0, 1, 0]),
+                target=(means[1], stds[1]),
+                weighting="own",
+            )
+        assert (first["samples"], second["samples"]) == (4, 8)
+        assert second["ess"] == pytest.approx(want.ess, rel=1e-9)
+        assert second["max_weight"] == pytest.approx(want.max_weight, rel=1e-9)
+        gradient = np.concatenate([want.mean_gradient, want.std_gradient])
+        step = np.concatenate([means[2] - means[1], stds[2] - stds[1]])
+        np.testing.assert_allclose(step, 0.1 * gradient / np.linalg.norm(gradient), rtol=1e-8)
+
+    @staticmethod
+    def proposals(study):
+        rows = study._file.rows("SELECT mean, std FROM proposals ORDER BY id")
+        return [(np.frombuffer(a), np.frombuffer(b)) for a, b in rows]
+
+    def test_failed_trials_move_nothing(self, tmp_path):
+        with new(tmp_path) as study:
+            for trial in study.ask(9):
+                study.tell(trial.id, failed="gripper slipped")
+            assert study.history() == []
+            assert study.counts() == {"pending": 0, "ok": 0, "failed": 9}
+
+
+class TestAskAndTell:
+    def test_a_trial_is_on_disk_before_it_is_returned(self, tmp_path):
+        with new(tmp_path) as study:
+            (trial,) = study.ask()
+            reader = sqlite3.connect(tmp_path / "robot.db")
+            theta, status = reader.execute("SELECT theta, status FROM trials").fetchone()
+            assert (np.frombuffer(theta) == trial.theta).all()
+            assert status == "pending"
+            study.tell(trial.id, -1.5)
+            assert reader.execute("SELECT status, value FROM trials").fetchone() == ("ok", -1.5)
+            reader.close()
+
+    def test_the_same_told_twice_is_accepted_and_something_else_refused(self, tmp_path):
+        with new(tmp_path) as study:
+            a, b = study.ask(2)
+            study.tell(a.id, -1.5)
+            study.tell(a.id, -1.5)
+            with pytest.raises(ValueError, match=r"trial 1 was told -1\.5 before, and now 2\.0"):
+                study.tell(a.id, 2.0)
+            with pytest.raises(ValueError, match=r"told -1\.5 before, and now failed"):
+                study.tell(a.id, failed="no")
+            study.tell(b.id, failed="slipped")
+            study.tell(b.id, failed="slipped")
+            with pytest.raises(ValueError, match=r"told failed \(slipped\) before, and now 1.0"):
+                study.tell(b.id, 1.0)
+            assert study.counts() == {"pending": 0, "ok": 1, "failed": 1}
+
+    def test_several_episodes_are_one_result(self, tmp_path):
+        with new(tmp_path) as study:
+            (trial,) = study.ask()
+            study.tell(trial.id, values=[1.0, 2.0, 6.0])
+            row = study._file.rows("SELECT value, stderr, episodes FROM trials")[0]
+        assert row[0] == 3.0
+        assert row[1] == pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3))
+        assert row[2] == 3
+
+    @pytest.mark.parametrize("value", ["3", True, None, [1.0], b"x", float("nan"), float("inf")])
+    def test_what_is_not_a_finite_number_is_refused(self, tmp_path, value):
+        with new(tmp_path) as study:
+            (trial,) = study.ask()
+            with pytest.raises(ValueError, match=r"must be|takes a value"):
+                study.tell(trial.id, value)
+            assert study.counts()["pending"] == 1
+
+    def test_unknown_trials_are_refused(self, tmp_path):
+        with new(tmp_path) as study, pytest.raises(ValueError, match="there is no trial 7 in"):
+            study.tell(7, 1.0)
+
+
+class TestOpening:
+    def test_goes_on_where_it_was(self, tmp_path):
+        with new(tmp_path) as study:
+            asked = study.ask(3)
+            study.tell(asked[1].id, -1.0)
+        with Study.open(tmp_path / "robot.db") as study:
+            assert [t.id for t in study.pending()] == [1, 3]
+            np.testing.assert_array_equal(study.pending()[0].theta, asked[0].theta)
+            assert study.ask()[0].id == 4
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["robot.db"]  # one file once closed
+
+    def test_other_settings_are_refused(self, tmp_path):
+        new(tmp_path, mean=[1, 2, 3]).close()
+        new(tmp_path, mean=[1, 2, 3]).close()
+        with pytest.raises(ValueError, match=r"was made with batch=4, not 7: leave it out"):
+            Study.open(tmp_path / "robot.db", batch=7)
+        with pytest.raises(ValueError, match=r"was made with mean=\[1.0, 2.0, 3.0\]"):
+            Study.open(tmp_path / "robot.db", mean=0.0)
+
+    def test_a_new_one_needs_its_dimension(self, tmp_path):
+        with pytest.raises(ValueError, match="give `dim` to start one"):
+            Study.open(tmp_path / "robot.db")
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        ("content", "sentence"),
+        [
+            (b"", "is empty, so it holds no study"),
+            (b"theta,return\n1,2\n" * 100, r"is not a study file \(not SQLite\)"),
+        ],
+    )
+    def test_what_is_no_study_gets_one_sentence(self, tmp_path, content, sentence):
+        (tmp_path / "robot.db").write_bytes(content)
+        with pytest.raises(ValueError, match=sentence):
+            Study.open(tmp_path / "robot.db", dim=3)
+        assert (tmp_path / "robot.db").read_bytes() == content
+
+    def test_foreign_and_newer_files(self, tmp_path):
+        connection = sqlite3.connect(tmp_path / "other.db")
+        connection.execute("CREATE TABLE t (x)")
+        connection.close()
+        with pytest.raises(ValueError, match="SQLite file of another program"):
+            Study.open(tmp_path / "other.db", dim=3)
+        new(tmp_path).close()
+        connection = sqlite3.connect(tmp_path / "robot.db")
+        connection.execute("PRAGMA user_version = 99")
+        connection.close()
+        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 1\)"):
+            Study.open(tmp_path / "robot.db")
+
+
+def work(path, results, **popen):
+    command = [sys.executable, str(WORKER), str(path), "iw-pgpe-ob", str(results)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **popen)
+
+
+@pytest.mark.parametrize("kills", [30])
+def test_kills_at_random_moments_change_nothing(tmp_path, kills):
+    """The undisturbed study, and one whose worker is killed thirty times on its way."""
+    done = work(tmp_path / "calm.db", 40)
+    assert done.wait(300) == 0, done.stderr.read()
+    rng, path, killed = random.Random(0), tmp_path / "rough.db", 0
+    while killed < kills:
+        process = work(path, 40 if killed > kills - 3 else 2 + killed)
+        wait_for(path, process, rng.uniform(0.0, 0.8))
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+        killed += 1
+    last = work(path, 40)
+    assert last.wait(300) == 0, last.stderr.read()
+    for process in (done, last):
+        process.stderr.close()
+    assert content(path) == content(tmp_path / "calm.db")
+
+
+def wait_for(path, process, seconds):
+    """Until the worker has opened the study, and then some."""
+    before, deadline = time.monotonic(), time.monotonic() + 60
+    size = path.stat().st_mtime_ns if path.exists() else 0
+    while process.poll() is None and time.monotonic() < deadline:
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_mtime_ns > size:
+            break
+        time.sleep(0.005)
+    assert time.monotonic() - before < 60
+    time.sleep(seconds)
