@@ -5,6 +5,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -36,7 +37,8 @@ def chromium():
 
 def visit(page, *, width=1200, height=900, dark=False, screenshot=None):
     """What the browser found on `page`: images, texts, sizes, complaints, requests to elsewhere."""
-    with tempfile.TemporaryDirectory() as profile, Browser(profile) as browser:
+    profiles = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with profiles as profile, Browser(profile) as browser:
         browser.open(page.as_uri(), width, height, dark)
         found = browser.evaluate(LOOK)
         if screenshot is not None:
@@ -67,6 +69,7 @@ class Browser:
         self.process = subprocess.Popen(
             ["bash", "-c", wired, "bash", *command],
             pass_fds=(read, write),
+            start_new_session=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -83,7 +86,7 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)  # it has children of its own
         self.process.wait()
         os.close(self.read_end)
         os.close(self.write_end)

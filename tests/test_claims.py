@@ -66,3 +66,10 @@ def test_the_record_holds_the_computed_verdicts_and_the_least_favourable_contras
     assert [c["verdict"] for c in record["contrasts"]] == [HOLDS, OPEN]
     assert record["contrasts"][record["least"]]["what"] == "narrow"
     assert record["contrasts"][0]["runs"] == 400
+
+
+def test_a_contrast_without_spread_is_judged_by_its_sign():
+    bad, good = Contrast("bad", -0.5, 0.0, 20), Contrast("good", 3.0, 1.0, 20)
+    assert claim(good, bad).verdict == FAILS
+    assert claim(good, bad).least is bad
+    assert json.dumps(contrast("", [1.0])._asdict(), allow_nan=False)

@@ -140,6 +140,25 @@ class TestTheRunsPage:
         with pytest.raises(ValueError, match=sentence):
             write_report([broken])
 
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            (
+                "history.csv",
+                lambda text: text.rstrip().rsplit("\n", 1)[0] + "\n8,80,nan,,,,,,,,,,,,,\n",
+            ),
+            ("config.json", lambda text: "{}"),
+            ("config.json", lambda text: '{"task": "\\ud800", "settings": 3, "versions": [1]}'),
+            ("result.json", lambda text: '{"return_mean_policy": {"mean": 1}}'),
+            ("moves.jsonl", lambda text: text + "3\n[1]\n"),
+            ("moves.jsonl", lambda text: '{"mean": 1, "std": [1], "weight_by_age": []}\n'),
+        ],
+    )
+    def test_odd_files_make_a_page_too(self, run, tmp_path, name, change):
+        odd = self.copy(run, tmp_path / "odd$x^{")
+        (odd / name).write_text(change((odd / name).read_text()))
+        assert "effective sample size" in write_report([odd]).read_text()
+
     def test_weight_by_age_says_where_the_weight_came_from(self, run):
         moves = [json.loads(line) for line in (run / "moves.jsonl").read_text().splitlines()]
         assert [move["iteration"] for move in moves] == list(range(9))

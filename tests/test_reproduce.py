@@ -16,6 +16,7 @@ import figure_data
 from recoup.reproduce import ORDER, gradients, running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
 from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
 from recoup.reproduce.workers import groups, run_in_processes
 
@@ -304,3 +305,146 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(tmp_path):
     assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
     assert done == {path: path.stat().st_mtime_ns for path in done}
     assert len(list(jobs.glob("*.npz"))) == 2
+
+
+class TestClaimsHaveTheirSigns:
+    """Results as the paper describes them must make its claims hold, reversed ones must not."""
+
+    RANKS = {  # noqa: RUF012  (the higher, the better where the paper is right)
+        "iw-reinforce-ob": 1,
+        "tiw-enac": 0,
+        "r3": -1,
+        "niw-pgpe": 1,
+        "pgpe": 2,
+        "iw-pgpe": 3,
+        "pgpe-ob": 5,
+        "niw-pgpe-ob": 6,
+        "iw-pgpe-ob": 9,
+        "tiw-pgpe-ob": 9.5,
+        "mis-pgpe-ob": 9,
+    }
+
+    def curves(self, results, gain):
+        """Every learning curve rises by `gain(method, share of the budget)`, a little noisy."""
+        made = {}
+        for name, arrays in results.items():
+            made[name] = dict(arrays)
+            if "returns" in arrays and len(name.split("/")) == 3:
+                shape = arrays["returns"].shape
+                noise = 0.01 * np.random.default_rng(len(name)).normal(size=shape)
+                share = np.linspace(0, 1, shape[1])
+                made[name]["returns"] = noise + gain(name.split("/")[1], share)
+        return made
+
+    @pytest.mark.parametrize(
+        ("figure", "wanted"),
+        [
+            ("toy-returns", "best above-pgpe-ob iw-above-niw niw-stays baseline-over-weights"),
+            ("mountain-car", "best fast iw-below-iw-ob others-below-pgpe reinforce-above-enac"),
+            ("mountain-car", "baseline-over-weights pgpe-ob-improves"),
+            ("reach-2", "improves pgpe-ob-slower niw-ob-falls-behind reinforce-stays"),
+            ("reach-4", "best improves"),
+            ("reach-9", "truncated-best"),
+        ],
+    )
+    def test_of_learning_curves(self, results, figure, wanted):
+        def right(method, share):
+            return self.RANKS[method] * share
+
+        def wrong(method, share):
+            return -self.RANKS[method] * share
+
+        for gain, verdict in ((right, HOLDS), (wrong, FAILS)):
+            drawn = running.FIGURES[figure]
+            data = drawn.collect(figure_data.TINY, self.curves(results, gain))
+            found = {claim.id: claim.verdict for claim in drawn.claims(data)}
+            for name in wanted.split():
+                assert found[f"{figure}.{name}"] == verdict, (name, verdict)
+
+    def test_of_variances_and_biases(self, results):
+        """Variances ordered as the paper has them; only what is weighed rightly has no bias."""
+        names = list(gradients.ESTIMATORS)
+        order = ["iw-pgpe-ob", "niw-pgpe-ob", "pgpe-ob", "niw-pgpe", "iw-pgpe", "pgpe"]
+        truth = gradients.true_gradient
+
+        def made(order):
+            changed = dict(results)
+            for start in range(figure_data.TINY.starts):
+                arrays = dict(results[f"toy/variance/{start}"])
+                exact = truth(results["toy/surface"]["mean"], arrays["eta"], arrays["tau"])
+                arrays["mean"] = np.repeat(exact[:, None], len(names), axis=1)
+                arrays["variance"] = np.full(arrays["variance"].shape, 50.0)
+                for rank, method in enumerate(order):
+                    arrays["variance"][:, names.index(method)] = 0.1 * 3.0**rank + 1e-3 * start
+                arrays["variance"][..., 1] = 1e-9  # of the standard deviation: not looked at
+                for method in ("niw-pgpe", "niw-pgpe-ob"):
+                    arrays["mean"][:, names.index(method)] += 5.0 + start
+                changed[f"toy/variance/{start}"] = arrays
+            drawn = running.FIGURES["toy-variance"]
+            claims = drawn.claims(drawn.collect(figure_data.TINY, changed))
+            return {claim.id.split(".")[1]: claim for claim in claims}
+
+        right, wrong = made(order), made(order[::-1])
+        for name in ("lowest", "iw-above-niw", "reuse-helps", "iw-ob-below-niw-ob", "niw-biased"):
+            assert right[name].verdict == HOLDS, name
+        for name in ("lowest", "iw-above-niw", "reuse-helps", "baseline-helps-pgpe"):
+            assert wrong[name].verdict == FAILS, name
+        chance = 0.1 / figure_data.TINY.trials  # taken off a squared bias that is exactly zero
+        effect = right["iw-ob-small-bias"].contrasts[0].effect
+        assert effect > 0.01
+        assert effect < 0.01 + 1e3 * chance
+
+    def test_of_directions(self, results):
+        """A fan of estimates to the left of the true gradient has positive angles."""
+        surface = results["toy/surface"]["mean"]
+        direction = gradients.true_gradient(surface, *running.estimates.POINT)
+        turned = np.radians([30.0, 30.0, -120.0])
+        turns = np.array([[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in turned])
+        each = np.einsum("mij,j->mi", turns, direction)
+        changed = {**results, "toy/directions": {"gradients": each[None], "on_policy": direction}}
+        data = running.FIGURES["toy-directions"].collect(figure_data.TINY, changed)
+        assert data["niw-pgpe angle"] == pytest.approx([30.0])
+        assert data["iw-pgpe-ob angle"] == pytest.approx([-120.0])
+
+
+def test_methods_share_their_seeds_and_runs_keep_their_order():
+    starts = []
+    for method in ("pgpe", "niw-pgpe"):
+        (job,) = learning_jobs("toy", (method,), 3, 1, [0, 1], 2, chunk=3)
+        starts.append(job.compute(lambda share: None)["mean"][:, 0])
+    np.testing.assert_array_equal(starts[0], starts[1])
+    jobs = learning_jobs("toy", ("pgpe",), 6, 2, [0, 2], 0, chunk=2)
+    made = {job.name: figure_data.made_up(job) for job in jobs}
+    for i, job in enumerate(jobs):
+        made[job.name]["returns"] = np.array([[2.0 * i], [2 * i + 1]])
+    assert joined(made, "toy", "pgpe").returns[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_theorem_two_is_measured_with_the_baseline_of_both_blocks():
+    """Against plain sums; the two blocks have different optimal baselines here."""
+    rng = np.random.default_rng(0)
+    count = 400 * 40
+    returns, weights = rng.uniform(6, 13, count), rng.uniform(0.2, 2, count)
+    scores = np.stack([rng.normal(size=count), (returns - 9) * rng.normal(size=count)], 1)
+    found = running.theorems._summary(400, returns, weights, scores)
+    norms = weights**2 * (scores**2).sum(1)
+    assert found["baselines"][2] == pytest.approx((returns * norms).sum() / norms.sum())
+    by_hand = [
+        np.var(
+            [
+                np.mean(weights[i : i + 10] * (returns[i : i + 10] - b) * scores[i : i + 10, k])
+                for i in range(0, 200, 10)
+            ],
+            ddof=1,
+        )
+        for k, b in enumerate([found["baselines"][2]] * 2)
+    ]
+    np.testing.assert_allclose(found["joint 10"][0], by_hand, rtol=1e-9)
+    assert running.theorems.DISCOUNT == 0.9
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = program("toy-directions", "--quick", "--out", "file", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cannot be written to" in done.stderr

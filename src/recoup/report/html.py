@@ -3,6 +3,7 @@
 import base64
 from datetime import date
 from io import BytesIO
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,10 @@ def number(value: Any) -> str:
     return f"{value:.{digits}f}"
 
 
-def measured(mean: float, stderr: float) -> str:
+def measured(mean: float | None, stderr: float | None) -> str:
     """A mean and its standard error, with as many digits as the error allows."""
+    if mean is None or stderr is None or not isfinite(mean) or not isfinite(stderr):
+        return "–"
     digits = 2 if stderr == 0 else 0
     while 0 < stderr < 2 * 10.0**-digits and digits < 6:
         digits += 1

@@ -82,6 +82,12 @@ def write_reproduction(directory: str | Path) -> Path:
     ]
     if not figures:
         raise InputError(f"{directory} holds no figures: run `recoup reproduce` first.")
+    sizes = {figure["about"]["size"]["name"] for figure in figures}
+    if len(sizes) > 1:
+        raise InputError(
+            f"{directory} holds figures of different sizes ({', '.join(sorted(sizes))}): reproduce "
+            "them in one size, or in directories of their own."
+        )
     claims = [claim for figure in figures for claim in figure["claims"]]
     path = directory / PAGE
     path.write_text(
@@ -126,8 +132,11 @@ def _parts(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def figure_of(directory: Path) -> dict[str, Any]:
     """Everything about one figure that a page shows, from its directory."""
-    about = json.loads((directory / ABOUT).read_text())
-    claims = json.loads((directory / CLAIMS).read_text())["claims"]
+    try:
+        about = json.loads((directory / ABOUT).read_text())
+        claims = json.loads((directory / CLAIMS).read_text())["claims"]
+    except (OSError, ValueError, KeyError, TypeError) as wrong:
+        raise InputError(f"{directory} is damaged ({wrong}): reproduce it again.") from None
     picture, film = directory / f"{PICTURE}.png", directory / FILM
     with np.load(directory / DATA, allow_pickle=False) as data:
         table = _table(directory.name, dict(data))

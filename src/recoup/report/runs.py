@@ -17,6 +17,8 @@ from recoup.report.html import drawn, embedded, page
 from recoup.rundir import CONFIG, HISTORY, MOVES, RESULT
 
 PAGE = "report.html"
+UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
+MOVED = ("mean", "std", "weight_by_age")
 SHOWN = 12  # parameters whose means are drawn one by one
 
 
@@ -29,14 +31,14 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
     content = page("run.html", runs=[_run(run) for run in paths])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8", errors="replace")
     except OSError as wrong:
         raise InputError(f"{path} cannot be written: {wrong.strerror}.") from None
     return path
 
 
 def _run(path: Path) -> dict[str, Any]:
-    config = _json(path / CONFIG)
+    config = {**UNKNOWN, **_json(path / CONFIG)}
     result = _json(path / RESULT) if (path / RESULT).is_file() else None
     history, moves = _history(path / HISTORY), _moves(path / MOVES)
     pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
@@ -44,10 +46,11 @@ def _run(path: Path) -> dict[str, Any]:
     return {
         "name": path.resolve().name,
         "config": config,
-        "settings": {**_flat(config), **_flat(config.get("settings", {}))},
-        "result": result,
+        "settings": {**_flat(config), **_flat(_object(config, "settings"))},
+        "versions": _object(config, "versions"),
+        "mean_policy": _measured(result),
         "finished": result is not None,
-        "episodes": int(history["episodes"][-1]),
+        "episodes": int(np.nanmax(np.append(history["episodes"], 0))),
         "last": {key: _last(values) for key, values in history.items()},
         "failed": int(np.nansum(history["failed"])),
         "advice": _advice(history),
@@ -76,7 +79,15 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _history(path: Path) -> dict[str, np.ndarray]:
     """Columns of the history, not a number where a cell is empty."""
-    needed = ("episodes", "return_search", "return_search_stderr", "failed", "ess", "samples")
+    needed = (
+        "episodes",
+        "return_search",
+        "return_search_stderr",
+        "failed",
+        "ess",
+        "samples",
+        "max_weight",
+    )
     try:
         rows = list(csv.DictReader(path.read_text().splitlines()))
         columns = {key: np.array([_cell(row[key]) for row in rows]) for key in (rows or [{}])[0]}
@@ -98,15 +109,26 @@ def _moves(path: Path) -> list[dict[str, Any]]:
     """The moves of a run, without a last line that was cut off; none for older runs."""
     if not path.is_file():
         return []
-    found = []
-    for line in path.read_text().splitlines():
+    found: list[dict[str, Any]] = []
+    for line in path.read_text(errors="replace").splitlines():
         try:
             move = json.loads(line)
-            found.append({key: np.asarray(move[key], float) for key in ("mean", "std")})
-            found[-1]["weight_by_age"] = np.asarray(move["weight_by_age"], float)
+            arrays = {key: np.asarray(move[key], float) for key in MOVED}
         except (ValueError, KeyError, TypeError):
             break
+        if any(x.ndim != 1 for x in arrays.values()) or (found and not _alike(found[0], arrays)):
+            break
+        found.append(arrays)
     return found
+
+
+def _alike(first: dict[str, Any], move: dict[str, Any]) -> bool:
+    return all(first[key].shape == move[key].shape for key in ("mean", "std"))
+
+
+def _object(content: dict[str, Any], key: str) -> dict[str, Any]:
+    found = content.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
@@ -139,11 +161,17 @@ def _advice(history: dict[str, np.ndarray]) -> str:
 
 def _curve(title: str, history: dict[str, np.ndarray], result: dict[str, Any] | None) -> Figure:
     curve = Curve(history["episodes"], history["return_search"], history["return_search_stderr"])
-    final = None
-    if result is not None and isinstance(result.get("return_mean_policy"), dict):
-        final = Measured(**result["return_mean_policy"])
     moves = {key: values[1:] for key, values in history.items()}
-    return learning_curve(title, curve, final, moves)
+    return learning_curve(title.replace("$", "\\$"), curve, _measured(result), moves)
+
+
+def _measured(result: dict[str, Any] | None) -> Measured | None:
+    """What the mean policy is worth, where the run says so."""
+    try:
+        found = (result or {})["return_mean_policy"]
+        return Measured(float(found["mean"]), float(found["stderr"]), int(found["episodes"]))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _distribution(moves: list[dict[str, Any]]) -> Figure:

@@ -29,6 +29,11 @@ class Contrast(NamedTuple):
     runs: int
 
     @property
+    def errors(self) -> float:
+        """The effect in standard errors; without any spread, infinitely many."""
+        return self.effect / self.stderr if self.stderr else float(np.copysign(np.inf, self.effect))
+
+    @property
     def verdict(self) -> str:
         """By the rule, from the numbers alone."""
         if self.runs < LEAST or not np.isfinite([self.effect, self.stderr]).all():
@@ -58,7 +63,7 @@ class Claim(NamedTuple):
     @property
     def least(self) -> Contrast:
         """The least favourable contrast, in standard errors."""
-        return min(self.contrasts, key=lambda c: c.effect / c.stderr if c.stderr else np.inf)
+        return min(self.contrasts, key=lambda c: c.errors)
 
     def as_record(self) -> dict[str, Any]:
         """The claim as plain values, its verdict computed."""
@@ -71,7 +76,7 @@ def contrast(what: str, by_run: Any) -> Contrast:
     """The mean over runs `[R]` of a number, with its standard error."""
     by_run = np.asarray(by_run, float)
     runs = by_run.size
-    stderr = float(by_run.std(ddof=1) / np.sqrt(runs)) if runs > 1 else float("inf")
+    stderr = float(by_run.std(ddof=1) / np.sqrt(runs)) if runs > 1 else 0.0  # too few to judge
     return Contrast(what, float(by_run.mean()), stderr, runs)
 
 

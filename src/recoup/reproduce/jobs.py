@@ -12,6 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from recoup import __version__
+from recoup.checks import InputError
 
 Arrays = dict[str, np.ndarray]
 Tick = Callable[[float], None]  # the share of the job that has been done since the last call
@@ -45,6 +46,17 @@ class Store:
                 return dict(arrays)
         except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
             return None
+
+    def prepare(self) -> None:
+        """Makes the directory, so that a place that cannot be written to is known at once."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / ".writable").touch()
+            (self.directory / ".writable").unlink()
+        except OSError as wrong:
+            raise InputError(
+                f"{self.directory} cannot be written to ({wrong.strerror}): name another --out."
+            ) from None
 
     def save(self, job: Job, arrays: Arrays) -> None:
         """Keeps the arrays of `job`: all of them, or none if the process ends before."""

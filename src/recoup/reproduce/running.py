@@ -53,6 +53,7 @@ def reproduce(
     chosen, amount = chosen_figures(names), size_of(size)
     directory = directory_of(size, out)
     store, jobs = Store(directory / "jobs"), jobs_of(chosen, amount)
+    store.prepare()
     show = show or (lambda job, seconds: None)
     if workers > 1:
         run_in_processes(jobs, store, workers, show)

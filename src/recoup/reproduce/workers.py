@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -27,7 +28,7 @@ def run_in_processes(
     jobs: Sequence[Job], store: Store, workers: int, show: Callable[[str, float], None]
 ) -> None:
     """Computes what `store` does not hold of `jobs`; on any exception all workers are ended."""
-    left = [job for job in jobs if not store.path(job).exists()]
+    left = [job for job in jobs if store.load(job) is None]
     os.environ.setdefault("XLA_FLAGS", FLAGS)  # for the workers: JAX runs here already
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
@@ -59,7 +60,7 @@ def _watch(
 ) -> None:
     """Tells `show` of every job that has been done, until all are."""
     while left:
-        for job in [job for job in left if store.path(job).exists()]:
+        for job in [job for job in left if store.load(job) is not None]:
             left.remove(job)
             show(job.name, job.seconds)
         failed = [process.exitcode for process in processes if process.exitcode not in (None, 0)]
@@ -72,6 +73,14 @@ def _watch(
 
 def _work(queue: Any, directory: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     store = Store(directory)
     while (group := queue.get()) is not None:
         run_jobs(group, store)
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent has ended, however that was."""
+    while os.getppid() == parent:
+        time.sleep(POLL)
+    os._exit(1)
