@@ -129,6 +129,19 @@ def test_the_path_follows_the_true_gradient():
     assert path[0, 1] == 1
 
 
+def test_estimates_are_made_at_the_points_of_the_path(monkeypatch):
+    """The unbiased one has the true gradient of its point as its mean, within four errors."""
+    monkeypatch.setattr(gradients, "ITERATIONS", 3)
+    surface = gradients._surface(2_000, lambda share: None)["mean"]
+    found = gradients._variances(0, 3_000, lambda share: None)
+    truth = gradients.true_gradient(surface, found["eta"], found["tau"])
+    plain = list(gradients.ESTIMATORS).index("pgpe")
+    error = np.sqrt(found["variance"][:, plain] / 3_000)
+    assert found["mean"].shape == (3, len(gradients.ESTIMATORS), 2)
+    assert (np.abs(found["mean"][:, plain] - truth) < 4 * error).all()
+    assert (np.abs(found["on_policy"] - truth) < 5 * error * np.sqrt(10 * 3_000 / 10_000)).all()
+
+
 class TestGoingOn:
     def jobs(self, log, stop_at=None):
         def compute(name, tick):

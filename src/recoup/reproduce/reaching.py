@@ -231,7 +231,6 @@ def draw_curves(data: Arrays) -> Picture:
         curve(reuse, _binned(3 * np.arange(1.0, ess.shape[1] + 1)[None])[0], _binned(ess), method)
     samples = 3 * np.arange(1, data["iterations"][-1] + 1)
     reuse.plot(samples, samples, color="0.7", linewidth=1)
-    reuse.annotate("samples", (samples[-1], samples[-1]), ha="right", va="top", fontsize=8)
     returns.set(xlabel="episodes", ylabel="expected return")
     reuse.set(xlabel="episodes", ylabel="effective sample size", yscale="log")
     _keep_in_view(returns, data)
@@ -254,7 +253,8 @@ def _keep_in_view(axes: Axes, data: Arrays) -> None:
     if below.min() > low - (high - low):
         return
     axes.set_ylim(low - 0.35 * (high - low), high + 0.1 * (high - low))
-    words = f"iw-reinforce-ob, below the picture: from {below[0]:.1f} to {below[-1]:.1f}"
+    part = "" if below.max() < low - 0.35 * (high - low) else "in part "
+    words = f"iw-reinforce-ob, {part}below the picture: from {below[0]:.1f} to {below[-1]:.1f}"
     axes.annotate(words, (0.02, 0.02), xycoords="axes fraction", fontsize=8, color="#8a6508")
 
 
@@ -513,7 +513,7 @@ def draw_model(data: Arrays) -> Picture:
         ax.annotate(
             "\n".join(names),
             (x, y),
-            (-75 if left else 75, 0),
+            (-75 if left else 55, 0 if left else 22),
             textcoords="offset points",
             ha="right" if left else "left",
             va="center",
@@ -569,8 +569,9 @@ FIGURES = (
         "reach-2",
         "Figure 9",
         "Reaching with two joints",
-        "Expected return over episodes, and the effective sample size of what is reused; mean and "
-        "standard error over runs with common starts.",
+        "Expected return over episodes, and the effective sample size of what is reused (all "
+        "samples count for niw-pgpe-ob, which does not weigh them); mean and standard error over "
+        "runs with common starts.",
         jobs=partial(reach_jobs, 2),
         collect=partial(collect_curves, 2),
         claims=two_claims,
