@@ -238,3 +238,62 @@ def wait_for(path, process, seconds):
         time.sleep(0.005)
     assert time.monotonic() - before < 60
     time.sleep(seconds)
+
+
+class TestTrouble:
+    def test_a_full_disk_changes_nothing_and_later_works(self, tmp_path):
+        with new(tmp_path, dim=2000) as study:
+            trials = study.ask(3)
+            study.tell(trials[0].id, -1.0)
+            (pages,) = study._file.rows("PRAGMA page_count")[0]
+            study._file.rows(f"PRAGMA max_page_count = {pages}")
+            with pytest.raises(ValueError, match=r"is full: nothing was changed; free some space"):
+                study.ask(20)
+            assert study.counts() == {"pending": 2, "ok": 1, "failed": 0}
+            study._file.rows("PRAGMA max_page_count = 1000000")
+            assert [trial.id for trial in study.ask(2)] == [4, 5]
+
+    def test_a_busy_file_is_waited_for_and_then_named(self, tmp_path, monkeypatch):
+        from recoup.study import file
+
+        monkeypatch.setattr(file, "BUSY", 0.3)
+        with new(tmp_path) as study:
+            (trial,) = study.ask()
+            other = sqlite3.connect(tmp_path / "robot.db", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
+            with pytest.raises(ValueError, match="is being written by another process"):
+                study.tell(trial.id, 1.0)
+            assert 0.2 < time.monotonic() - began < 10
+            assert study.counts()["pending"] == 1  # readers are not held up
+            other.execute("ROLLBACK")
+            other.close()
+            study.tell(trial.id, 1.0)
+
+    def test_two_processes_tell_while_a_third_reads(self, tmp_path):
+        """No result is lost or doubled, and the moves are those of the order of telling."""
+        path = tmp_path / "robot.db"
+        with Study.open(path, dim=3, batch=10, method="pgpe-ob", seed=1) as study:
+            trials = study.ask(40)
+        code = (
+            "import sys; from recoup.study.study import Study\n"
+            "with Study.open(sys.argv[1]) as s:\n"
+            "    for i in range(int(sys.argv[2]), 41, 2): s.tell(i, float(-i))\n"
+        )
+        workers = [
+            subprocess.Popen([sys.executable, "-c", code, str(path), str(first)])
+            for first in (1, 2)
+        ]
+        seen = []
+        with Study.open(path) as reader:
+            while any(worker.poll() is None for worker in workers):
+                seen.append(reader.counts()["ok"])
+                time.sleep(0.02)
+            assert [worker.returncode for worker in workers] == [0, 0]
+            assert reader.counts() == {"pending": 0, "ok": 40, "failed": 0}
+            assert len(reader.history()) == 4
+        assert seen == sorted(seen)
+        rows, proposals = content(path)
+        assert sorted(row[5] for row in rows) == list(range(1, 41))
+        assert [row[6] for row in rows] == [-float(trial.id) for trial in trials]
+        assert [row[4] for row in proposals] == [0, 10, 20, 30, 40]

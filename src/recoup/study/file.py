@@ -106,7 +106,8 @@ class StudyFile:
             try:
                 yield self.connection
             except BaseException:
-                self.connection.execute("ROLLBACK")
+                if self.connection.in_transaction:  # SQLite ends it by itself on a full disk
+                    self.connection.execute("ROLLBACK")
                 raise
             self.connection.execute("COMMIT")
 
