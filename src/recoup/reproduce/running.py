@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_choice
-from recoup.reproduce import ORDER, cars, estimates, reaching, theorems, toy
+from recoup.reproduce import ORDER, cars, episodes, estimates, reaching, theorems, toy
 from recoup.reproduce.claims import RULE, Claim
 from recoup.reproduce.figures import Figure
 from recoup.reproduce.jobs import Job, Store, run_jobs
@@ -21,7 +21,7 @@ from recoup.reproduce.workers import run_in_processes
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
-    for module in (theorems, estimates, toy, cars, reaching)
+    for module in (theorems, estimates, toy, cars, reaching, episodes)
     for figure in module.FIGURES
 }
 ALL = "all"
