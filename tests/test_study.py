@@ -169,6 +169,21 @@ class TestOpening:
         with pytest.raises(ValueError, match=r"was made with mean=\[1.0, 2.0, 3.0\]"):
             Study.open(tmp_path / "robot.db", mean=0.0)
 
+    def test_a_new_one_is_there_whole_or_not(self, tmp_path, monkeypatch):
+        """Stopped before its last step there is no study, and a new one can be started."""
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", stop)
+            with pytest.raises(KeyboardInterrupt):
+                new(tmp_path)
+        assert not (tmp_path / "robot.db").exists()
+        with new(tmp_path, mean=2.0) as study:
+            assert content(tmp_path / "robot.db")[1][0][0] == 0  # the first proposal is in it
+            assert (study.mean == 2.0).all()
+
     def test_a_new_one_needs_its_dimension(self, tmp_path):
         with pytest.raises(ValueError, match="give `dim` to start one"):
             Study.open(tmp_path / "robot.db")

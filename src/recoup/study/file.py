@@ -5,6 +5,7 @@ Opening a stranger's file runs no code: there are numbers, JSON and text in it, 
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,8 +54,11 @@ class StudyFile:
         self.path, self.connection = path, connection
 
     @classmethod
-    def create(cls, path: Path, settings: dict[str, Any]) -> "StudyFile":
-        """A new file with the study's settings in it; nothing is left if that fails."""
+    def create(cls, path: Path, settings: dict[str, Any], memory: list[Any]) -> "StudyFile":
+        """A new file with the settings and the first proposal in it; it is there whole, or not.
+
+        `memory` is that of the update rule at the start.
+        """
         if not path.parent.is_dir():
             raise InputError(f"{path.parent} does not exist: make it, or name another place.")
         unfinished = path.with_name(path.name + ".new")
@@ -66,6 +70,15 @@ class StudyFile:
             connection.execute(f"PRAGMA user_version = {VERSION}")
             rows = [(key, json.dumps(value)) for key, value in settings.items()]
             connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
+            connection.execute(
+                "INSERT INTO proposals VALUES (0, ?, ?, ?, 0, '{}', ?)",
+                (
+                    packed(settings["mean"]),
+                    packed(settings["std"]),
+                    json.dumps(memory),
+                    time.time(),
+                ),
+            )
             connection.close()
             unfinished.replace(path)
         return cls.open(path)

@@ -89,9 +89,10 @@ class Study:
         if dim is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         resolved = _resolved(given)
-        study = cls(StudyFile.create(path, resolved))
-        study._first_proposal()
-        return study
+        own = {key: resolved[key] for key in settings_of(resolved["method"])}
+        row = method_row(resolved["method"], **own)
+        memory = start(row, np.asarray(resolved["mean"]), np.asarray(resolved["std"]))
+        return cls(StudyFile.create(path, resolved, memory))
 
     def __enter__(self) -> "Study":
         return self
@@ -218,15 +219,6 @@ class Study:
         return evaluation(self._results(newest[0], finite), target)
 
     # -- moves --
-
-    def _first_proposal(self) -> None:
-        mean, std = (np.asarray(self.settings[key]) for key in ("mean", "std"))
-        row = (0, packed(mean), packed(std), json.dumps(start(self.method, mean, std)))
-        with self._file.writing() as file:
-            file.execute(
-                "INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?, 0, '{}', ?)",
-                (*row, time.time()),
-            )
 
     def _newest(self) -> tuple[Any, ...]:
         query = "SELECT id, mean, std, memory, results FROM proposals ORDER BY id DESC LIMIT 1"
