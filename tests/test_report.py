@@ -188,7 +188,14 @@ def test_the_newest_batch_comes_first_and_blocks_are_reused_in_turn():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (1234567, "1,234,567"), (0.00123, "0.00123"), (12.345, "12.35"), ("x", "x")],
+    [
+        (None, "–"),
+        (1234567, "1,234,567"),
+        (0.00123, "0.00123"),
+        (12.345, "12.35"),
+        (15.0, "15"),
+        ("x", "x"),
+    ],
 )
 def test_numbers_as_people_write_them(value, text):
     assert number(value) == text

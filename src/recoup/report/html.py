@@ -52,7 +52,7 @@ def number(value: Any) -> str:
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    if isinstance(value, int) or abs(value) >= 1e4 or value == 0:
+    if isinstance(value, int) or abs(value) >= 1e4 or value.is_integer():
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3g}"
     digits = 2 if abs(value) >= 1 else 3 if abs(value) >= 0.01 else 5
     return f"{value:.{digits}f}"
