@@ -6,7 +6,7 @@ import platform
 
 import jax
 
-from benchmarks import ask_tell, many_runs, precision, reach, reuse, start_up, variance
+from benchmarks import ask_tell, many_runs, precision, reach, reuse, start_up, study, variance
 
 
 def processor():
@@ -20,6 +20,6 @@ def processor():
 
 
 print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, jax {jax.__version__}\n")
-for benchmark in (start_up, precision, ask_tell, reuse, many_runs, variance, reach):
+for benchmark in (start_up, precision, ask_tell, reuse, many_runs, variance, reach, study):
     benchmark.main()
     print(flush=True)

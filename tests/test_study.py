@@ -32,10 +32,12 @@ def content(path):
     """Everything in the file that a run decides."""
     connection = sqlite3.connect(path)
     trials = connection.execute(
-        "SELECT id, proposal, theta, seed, status, told, value, note FROM trials ORDER BY id"
+        'SELECT asked.id, proposal, theta, seed, status, told.counted, "return", note '
+        "FROM asked LEFT JOIN told ON told.id = asked.id ORDER BY asked.id"
     ).fetchall()
     proposals = connection.execute(
-        "SELECT id, mean, std, memory, results, info FROM proposals ORDER BY id"
+        "SELECT moves.id, mean, std, memory, counted, info FROM moves "
+        "JOIN proposals ON proposals.id = moves.proposal ORDER BY moves.id"
     ).fetchall()
     connection.close()
     return trials, proposals
@@ -90,7 +92,7 @@ class TestMoves:
 
     @staticmethod
     def proposals(study):
-        rows = study._file.rows("SELECT mean, std FROM proposals ORDER BY id")
+        rows = study.file.rows("SELECT mean, std FROM proposals ORDER BY id")
         return [(np.frombuffer(a), np.frombuffer(b)) for a, b in rows]
 
     def test_failed_trials_move_nothing(self, tmp_path):
@@ -110,7 +112,7 @@ class TestAskAndTell:
             assert (np.frombuffer(theta) == trial.theta).all()
             assert status == "pending"
             study.tell(trial.id, -1.5)
-            assert reader.execute("SELECT status, value FROM trials").fetchone() == ("ok", -1.5)
+            assert reader.execute('SELECT status, "return" FROM trials').fetchone() == ("ok", -1.5)
             reader.close()
 
     def test_the_same_told_twice_is_accepted_and_something_else_refused(self, tmp_path):
@@ -132,7 +134,7 @@ class TestAskAndTell:
         with new(tmp_path) as study:
             (trial,) = study.ask()
             study.tell(trial.id, values=[1.0, 2.0, 6.0])
-            row = study._file.rows("SELECT value, stderr, episodes FROM trials")[0]
+            row = study.file.rows('SELECT "return", stderr, episodes FROM told')[0]
         assert row[0] == 3.0
         assert row[1] == pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3))
         assert row[2] == 3
@@ -176,7 +178,7 @@ class TestOpening:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "replace", stop)
+            patch.setattr(os, "link", stop)
             with pytest.raises(KeyboardInterrupt):
                 new(tmp_path)
         assert not (tmp_path / "robot.db").exists()
@@ -260,12 +262,12 @@ class TestTrouble:
         with new(tmp_path, dim=2000) as study:
             trials = study.ask(3)
             study.tell(trials[0].id, -1.0)
-            (pages,) = study._file.rows("PRAGMA page_count")[0]
-            study._file.rows(f"PRAGMA max_page_count = {pages}")
+            (pages,) = study.file.rows("PRAGMA page_count")[0]
+            study.file.rows(f"PRAGMA max_page_count = {pages}")
             with pytest.raises(ValueError, match=r"is full: nothing was changed; free some space"):
                 study.ask(20)
             assert study.counts() == {"pending": 2, "ok": 1, "failed": 0}
-            study._file.rows("PRAGMA max_page_count = 1000000")
+            study.file.rows("PRAGMA max_page_count = 1000000")
             assert [trial.id for trial in study.ask(2)] == [4, 5]
 
     def test_a_busy_file_is_waited_for_and_then_named(self, tmp_path, monkeypatch):

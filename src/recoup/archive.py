@@ -148,10 +148,12 @@ def from_samples(
     reference: Any,
     *,
     keep: str,
+    mixture: Array | None = None,
 ) -> Archive:
     """An archive of one block, made at once, of samples `[N']` that `proposals[drawn_by]` drew.
 
-    `reference` is the rho relative to which densities are kept; it drew none of the samples.
+    `reference` is the rho relative to which densities are kept; it drew none of the samples. A
+    `mixture [N']` that is known already is taken as `mixture_over_own` gives it.
     """
     slots = jax.tree.leaves(proposals)[0].shape[0]
     sample = _rows(samples, 0)
@@ -159,7 +161,43 @@ def from_samples(
     stacked = jax.tree.map(lambda p, r: jnp.concatenate([p, r[None]]), proposals, reference)
     archive = archive._replace(proposals=stacked)
     block, newest = jnp.int32(0), jnp.int32(slots)
-    return add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
+    archive = add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
+    if mixture is None:
+        return archive
+    assert archive.batches is not None
+    return archive._replace(mixture=archive.batches.own + mixture)
+
+
+def mixture_over_own(
+    family: Family, proposals: Any, counts: Array, samples: Any, drawn_by: Array
+) -> Array:
+    """log sum_p counts_p p(sample | p) / p(sample | own) `[n]`, one proposal at a time.
+
+    Relative to the proposal that drew the sample, so that no later move changes what it is
+    relative to: it can be kept, and `mixture_gained` adds to it.
+    """
+    density = _density_over_own(family, proposals, samples, drawn_by)
+    return _mixture_of(
+        counts, density, jnp.zeros(drawn_by.shape, jax.tree.leaves(proposals)[0].dtype)
+    )
+
+
+def mixture_gained(
+    family: Family,
+    proposals: Any,
+    gained: Array,
+    drew: Array,
+    samples: Any,
+    drawn_by: Array,
+    mixture: Array,
+) -> Array:
+    """`mixture_over_own [n]` once the proposals `drew` (-1: none) have `gained [P]` samples."""
+    density = _density_over_own(family, proposals, samples, drawn_by)
+
+    def add(i: Any, total: Array) -> Array:
+        return _add_row(gained, total, drew[i], density(drew[i]))
+
+    return jax.lax.fori_loop(0, jnp.sum(drew >= 0), add, mixture)
 
 
 def _own_density(
@@ -174,7 +212,12 @@ def _own_density(
     if drawn_by is None:
         return jnp.zeros(returns.shape, jax.tree.leaves(proposals)[0].dtype)
     reference = _rows(proposals, newest)
-    return jax.vmap(family.log_ratio, (0, None, 0))(_rows(proposals, drawn_by), reference, samples)
+
+    def own(row: tuple[Any, Array]) -> Array:
+        sample, slot = row
+        return family.log_ratio(_rows(proposals, slot), reference, sample)
+
+    return map_samples(own, (samples, drawn_by))
 
 
 def _counts_without(archive: Archive, block: Array) -> Array:
@@ -224,6 +267,23 @@ def _density_of_batch(family: Family, proposals: Any, batch: Batches) -> Callabl
     def density(slot: Array) -> Array:
         rho = _rows(proposals, slot)
         return map_samples(lambda sample: family.log_ratio(rho, reference, sample), batch.samples)
+
+    return density
+
+
+def _density_over_own(
+    family: Family, proposals: Any, samples: Any, drawn_by: Array
+) -> Callable[[Array], Array]:
+    """`density(slot)`: log p(sample | proposal) - log p(sample | own) `[n]`."""
+
+    def density(slot: Array) -> Array:
+        rho = _rows(proposals, slot)
+
+        def of_sample(row: tuple[Any, Array]) -> Array:
+            sample, own = row
+            return family.log_ratio(rho, _rows(proposals, own), sample)
+
+        return map_samples(of_sample, (samples, drawn_by))
 
     return density
 

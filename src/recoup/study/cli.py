@@ -14,7 +14,8 @@ from recoup.checks import InputError, check_choice
 from recoup.options import pairs, vector, whole_option
 
 if TYPE_CHECKING:
-    from recoup.study.study import Study, Trial
+    from recoup.study.records import Trial
+    from recoup.study.study import Study
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -128,7 +129,7 @@ def tell(
 
 def _read_results(path: Path) -> list[tuple[int, Any]]:
     """Results from a CSV file, every row checked before any is told."""
-    from recoup.study.study import told_of
+    from recoup.study.records import told_of
 
     try:
         rows = list(csv.DictReader(path.read_text().splitlines()))
@@ -141,7 +142,7 @@ def _read_results(path: Path) -> list[tuple[int, Any]]:
         try:
             value, failed = row.get("return") or None, row.get("failed") or None
             returned = None if value is None else _return(value)
-            found.append((int(row["id"]), told_of(returned, failed)))
+            found.append((int(row["id"]), told_of(returned, failed=failed)))
         except (KeyError, TypeError, ValueError) as wrong:
             what = "it needs the columns id, return, failed" if "id" not in row else str(wrong)
             raise InputError(f"line {line} of {path}: {what}") from None

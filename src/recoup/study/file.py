@@ -1,15 +1,20 @@
 """The study file: SQLite, one transaction for each thing that must not be lost.
 
-Opening a stranger's file runs no code: there are numbers, JSON and text in it, nothing else.
+Rows are written once and never changed, and each carries a checksum: whatever part of a damaged
+file can still be read is known to be what was written. Opening a stranger's file runs no code:
+there are numbers, JSON and text in it, nothing else.
 """
 
 import json
+import os
 import sqlite3
+import struct
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,69 +23,83 @@ from recoup.checks import InputError
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
 VERSION = 1
 BUSY = 10.0  # seconds to wait for another process
-SCHEMA = """
-CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE proposals (
-    id INTEGER PRIMARY KEY,
-    mean BLOB NOT NULL,
-    std BLOB NOT NULL,
-    memory TEXT NOT NULL,  -- of the update rule
-    results INTEGER NOT NULL,  -- finite results that had been told when it was made
-    info TEXT NOT NULL,  -- what the move that made it was made of
-    made REAL NOT NULL
-);
-CREATE TABLE trials (
-    id INTEGER PRIMARY KEY,
-    proposal INTEGER NOT NULL REFERENCES proposals(id),
-    theta BLOB NOT NULL,
-    seed INTEGER NOT NULL,
-    status TEXT NOT NULL,
-    told INTEGER UNIQUE,  -- its place in the order of telling
-    value REAL,
-    stderr REAL,
-    episodes INTEGER,
-    note TEXT,
-    asked_at REAL NOT NULL,
-    told_at REAL
-);
-CREATE INDEX trials_by_status ON trials (status);
+LOG, SHARED, COUNT = "-wal", "-shm", "-count"  # what lies beside a file that is open
+
+TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
+    "settings": ("key TEXT", "value TEXT"),
+    "proposals": ("origin TEXT", "mean BLOB", "std BLOB"),
+    "moves": (
+        "proposal INTEGER",  # that the move made
+        "counted INTEGER",  # the last result that it was made of
+        "memory TEXT",  # of the update rule
+        "info TEXT",  # what it was made of
+        "made REAL",
+    ),
+    "asked": (
+        "kind TEXT",
+        "proposal INTEGER",  # that drew it, if one did
+        "theta BLOB",
+        "seed INTEGER",
+        "asked_at REAL",
+    ),
+    "told": (
+        "status TEXT",
+        "counted INTEGER",  # its place among the results that moves are made of
+        "return REAL",
+        "stderr REAL",
+        "episodes INTEGER",
+        "note TEXT",
+        "told_at REAL",
+    ),
+    "trajectories": ("steps INTEGER", "content BLOB"),
+    "queue": ("theta BLOB", "note TEXT"),
+    "events": ("kind TEXT", "content TEXT", "at REAL"),
+}
+EXTRAS = """
+CREATE UNIQUE INDEX told_in_order ON told (counted);
+CREATE TABLE counters (trials INTEGER, ok INTEGER, failed INTEGER, counted INTEGER, fresh INTEGER);
+INSERT INTO counters VALUES (0, 0, 0, 0, 0);
+CREATE TABLE mixture (counted INTEGER, content BLOB);
+CREATE VIEW trials AS
+    SELECT asked.id AS id, kind, proposal, theta, seed, COALESCE(status, 'pending') AS status,
+           "return", stderr, episodes, note, asked_at, told_at
+    FROM asked LEFT JOIN told ON told.id = asked.id;
 """
+
+
+class Counters(NamedTuple):
+    """How many there are, kept beside the rows so that missing ones are noticed."""
+
+    trials: int
+    ok: int
+    failed: int
+    counted: int  # results that moves are made of, in the order of telling
+    fresh: int  # of them, those drawn by this study that no move was made of yet
 
 
 class StudyFile:
     """A connection to a study file, and the few sentences for what can be wrong with one."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path, self.connection = path, connection
+    def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool = False) -> None:
+        self.path, self.connection, self.read_only = path, connection, read_only
+        self._count: int | None = None  # descriptor of the count beside the file
 
     @classmethod
-    def create(cls, path: Path, settings: dict[str, Any], memory: list[Any]) -> "StudyFile":
+    def create(cls, path: Path, settings: dict[str, Any], **start: Any) -> "StudyFile":
         """A new file with the settings and the first proposal in it; it is there whole, or not.
 
-        `memory` is that of the update rule at the start.
+        `start` is the first distribution, `mean` and `std`, and the update rule's `memory`.
         """
         if not path.parent.is_dir():
             raise InputError(f"{path.parent} does not exist: make it, or name another place.")
-        unfinished = path.with_name(path.name + ".new")
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
         unfinished.unlink(missing_ok=True)
         with telling(path):
-            connection = _connect(unfinished)
-            connection.executescript(SCHEMA)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            rows = [(key, json.dumps(value)) for key, value in settings.items()]
-            connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
-            connection.execute(
-                "INSERT INTO proposals VALUES (0, ?, ?, ?, 0, '{}', ?)",
-                (
-                    packed(settings["mean"]),
-                    packed(settings["std"]),
-                    json.dumps(memory),
-                    time.time(),
-                ),
-            )
+            connection = _connect(f"file:{_quoted(unfinished)}")
+            file = cls(unfinished, connection)
+            _fill(file, settings, **start)
             connection.close()
-            unfinished.replace(path)
+            _put(unfinished, path)
         return cls.open(path)
 
     @classmethod
@@ -93,7 +112,8 @@ class StudyFile:
                 f"{path} is empty, so it holds no study: remove it to start anew, or restore it."
             )
         with telling(path):
-            connection = _connect(path)
+            read_only = not _writable(path)
+            connection = _connect(_address(path, read_only))
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION:
@@ -105,41 +125,181 @@ class StudyFile:
                 f"{path} was written by a newer recoup (format {version}, this one reads "
                 f"{VERSION}): upgrade recoup."
             )
-        return cls(path, connection)
+        file = cls(path, connection, read_only)
+        try:
+            file._check_count()
+        except InputError:
+            connection.close()
+            raise
+        return file
 
     def close(self) -> None:
-        """Closes the connection; the log is folded into the one file."""
+        """Closes the connection; the last one to do so leaves one file."""
         self.connection.close()
+        if self._count is not None:
+            os.close(self._count)
+            self._count = None
+        if not self.read_only and not _beside(self.path, LOG).exists():
+            _beside(self.path, COUNT).unlink(missing_ok=True)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is on disk when it ends, or has not happened."""
+        if self.read_only:
+            raise InputError(_sentence(self.path, "readonly"))
         with telling(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
+                self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:  # SQLite ends it by itself on a full disk
                     self.connection.execute("ROLLBACK")
                 raise
-            self.connection.execute("COMMIT")
 
     def rows(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         with telling(self.path):
             return self.connection.execute(query, values).fetchall()
 
+    def read(self, table: str, where: str = "", values: Any = ()) -> list[tuple[Any, ...]]:
+        """Rows of a table in full, once their checksums are known to hold."""
+        rows = self.rows(f"SELECT * FROM {table} {where}", values)
+        return [self.sound(table, row) for row in rows]
+
+    def sound(self, table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`row` without its checksum, once that is known to hold."""
+        if checksum(table, row[:-1]) != row[-1]:
+            raise InputError(
+                f"row {row[0]} of {table} in {self.path} is damaged: `recoup study check "
+                f"{self.path} --recover NEW` saves what can be read."
+            )
+        return row[:-1]
+
     def settings(self) -> dict[str, Any]:
         """The study's settings, as they were when it was made."""
-        return {key: json.loads(value) for key, value in self.rows("SELECT * FROM settings")}
+        return {key: json.loads(value) for _, key, value in self.read("settings")}
+
+    def counters(self) -> Counters:
+        """How many trials and results there are."""
+        return Counters(*self.rows("SELECT * FROM counters")[0])
+
+    def note_count(self, told: int) -> None:
+        """Writes how many results were told to a count beside the file.
+
+        It is what a deleted log is noticed by. Not synchronised: it never runs ahead of the file.
+        """
+        if self._count is None:
+            self._count = os.open(_beside(self.path, COUNT), os.O_RDWR | os.O_CREAT, 0o644)
+        os.pwrite(self._count, struct.pack("<q", told), 0)
+
+    def _check_count(self) -> None:
+        """Raises where fewer results are there than were told."""
+        there, told = results_told(self)
+        if there < told:
+            raise InputError(
+                f"{told - there} of the {told} results told to {self.path} are missing, because "
+                f"its write-ahead log {self.path.name}{LOG} is: put that back, or go on without "
+                f"them in a new file by `recoup study check {self.path} --recover NEW`."
+            )
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
+def results_told(file: StudyFile) -> tuple[int, int]:
+    """How many results the counter in the file has, and how many were told before a crash."""
+    counters = file.counters()
+    there = counters.ok + counters.failed
+    try:
+        content = _beside(file.path, COUNT).read_bytes()
+    except OSError:
+        return there, there
+    return there, max(there, struct.unpack("<q", content[:8])[0] if len(content) >= 8 else 0)
+
+
+def insert(
+    connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]], verb: str = "INSERT"
+) -> None:
+    """Writes rows of a table, each with its checksum; a row begins with its id."""
+    marks = ", ".join("?" * (len(TABLES[table]) + 2))
+    connection.executemany(
+        f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
+    )
+
+
+def note_event(connection: sqlite3.Connection, kind: str, content: dict[str, Any]) -> None:
+    """Writes that something happened to the study."""
+    (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM events").fetchone()
+    insert(connection, "events", [(last + 1, kind, json.dumps(content), time.time())])
+
+
+def checksum(table: str, row: Sequence[Any]) -> int:
+    """CRC-32 of a row's content, which also says of which table it is."""
+    crc = zlib.crc32(table.encode())
+    for value in row:
+        crc = zlib.crc32(value if isinstance(value, bytes) else repr(value).encode(), crc)
+    return crc
+
+
+def _fill(
+    file: StudyFile, settings: dict[str, Any], mean: Any, std: Any, memory: list[Any]
+) -> None:
+    connection = file.connection
+    for table, columns in TABLES.items():
+        body = ", ".join(f'"{name}" {kind}' for name, kind in (c.split() for c in columns))
+        connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)")
+    connection.executescript(EXTRAS)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    with file.writing():
+        rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
+        insert(connection, "settings", rows)
+        insert(connection, "proposals", [(0, "start", packed(mean), packed(std))])
+        insert(connection, "moves", [(0, 0, 0, json.dumps(memory), "{}", time.time())])
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, timeout=BUSY, isolation_level=None, uri=True)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if "mode=ro" not in address:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
     return connection
+
+
+def _address(path: Path, read_only: bool) -> str:
+    if not read_only:
+        return f"file:{_quoted(path)}?mode=rw"
+    still = "" if _beside(path, LOG).exists() else "&immutable=1"
+    return f"file:{_quoted(path)}?mode=ro{still}"
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+
+
+def _quoted(path: Path) -> str:
+    from urllib.parse import quote
+
+    return quote(os.fspath(path))
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def _put(unfinished: Path, path: Path) -> None:
+    """Gives a finished file its name, for good, unless another process has taken it."""
+    try:
+        os.link(unfinished, path)  # fails, where a rename would overwrite
+    except FileExistsError:
+        raise InputError(f"{path} exists already: another process has made it.") from None
+    except OSError:  # a file system without links
+        unfinished.replace(path)
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -147,25 +307,26 @@ def telling(path: Path) -> Iterator[None]:
     """What SQLite has against a file, as a sentence that says what to do."""
     try:
         yield
-    except sqlite3.OperationalError as wrong:
-        raise InputError(_sentence(path, str(wrong))) from None
+    except sqlite3.IntegrityError:
+        raise
     except sqlite3.DatabaseError as wrong:
-        if isinstance(wrong, sqlite3.IntegrityError):
-            raise
         raise InputError(_sentence(path, str(wrong))) from None
 
 
 def _sentence(path: Path, reason: str) -> str:
-    if "locked" in reason:
+    if "locked" in reason or "busy" in reason:
         return f"{path} is being written by another process for over {BUSY:.0f} s: try again."
     if "not a database" in reason:
         return f"{path} is not a study file (not SQLite)."
-    if "malformed" in reason or "disk image" in reason:
-        return f"{path} is damaged ({reason}): `recoup study check` says what can be saved."
     if "readonly" in reason or "read-only" in reason:
         return f"{path} cannot be written to: it, or its directory, is read-only."
     if "full" in reason:
         return f"the disk of {path} is full: nothing was changed; free some space and try again."
+    if any(word in reason for word in ("malformed", "disk image", "no such", "disk I/O")):
+        return (
+            f"{path} is damaged ({reason}): `recoup study check {path} --recover NEW` saves what "
+            "can be read."
+        )
     return f"{path}: {reason}."
 
 

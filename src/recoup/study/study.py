@@ -1,65 +1,68 @@
 """`recoup.Study`: ask for trials, tell what came of them, at any time and in any order."""
 
 import json
-import time
-from collections.abc import Sequence
-from math import isfinite
+import sqlite3
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
-from recoup.estimation import estimate
-from recoup.methods import DEFAULT_METHOD, Method, method_row, settings_of
-from recoup.study.file import StudyFile, packed, unpacked
-from recoup.study.moves import Results, move, start, window
-
-PENDING, OK, FAILED = "pending", "ok", "failed"
-LEAST, COVERED = 3.0, 0.2  # effective sample size and share of the candidate that are needed
-
-
-class Trial(NamedTuple):
-    """One theta to roll out, and a seed for the episode's randomness."""
-
-    id: int
-    theta: np.ndarray
-    seed: int
-
-
-class Told(NamedTuple):
-    """What came of a trial."""
-
-    status: str
-    value: float | None
-    stderr: float | None  # over the episodes of one theta
-    episodes: int | None
-    note: str | None
-
-
-class Evaluation(NamedTuple):
-    """The expected return of a distribution, from results that others drew."""
-
-    mean: float  # not a number where the results say nothing
-    stderr: float
-    ess: float
-    pareto_k: float
-    samples: int
-    words: str  # what that means
+from recoup.checks import (
+    InputError,
+    check_choice,
+    check_count,
+    check_finite,
+    check_shape,
+    check_stds,
+)
+from recoup.methods import Method
+from recoup.study.advice import advice, evaluation
+from recoup.study.file import StudyFile, insert, packed, unpacked
+from recoup.study.ledger import Ledger, Shape
+from recoup.study.parameters import Parameter, to_latent, to_user
+from recoup.study.records import (
+    DRAWN,
+    FAILED,
+    FOREIGN,
+    MEAN,
+    MIRROR,
+    OK,
+    OWN,
+    PENDING,
+    Evaluation,
+    Told,
+    Trial,
+    told_of,
+)
+from recoup.study.settings import RUN, method_of, resolved
+from recoup.study.writing import Asked, put_move, put_result, put_trials
 
 
 class Study:
     """A search that lives in a file. A trial is on disk before `ask` returns it, a result before
     it counts; the distribution moves after every `batch` finite results, whichever proposal drew
     them.
+
+    With named parameters, thetas are in the user's units; `mean` and `std` are the latent ones,
+    those of the Gaussian that is searched.
     """
 
     def __init__(self, file: StudyFile) -> None:
-        self._file = file
+        self.file = file
         self.settings = file.settings()
-        own = {key: self.settings[key] for key in settings_of(self.settings["method"])}
-        self.method: Method = method_row(self.settings["method"], **own)
+        self.method: Method = method_of(self.settings)
         self.dim, self.batch = self.settings["dim"], self.settings["batch"]
+        self.discount: float = self.settings.get("discount", 1.0)
+        self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
+        self.names = tuple(p.name for p in self.parameters)
+        self.shape = Shape(
+            self.dim,
+            len(self.settings["std"]),
+            self.settings.get("horizon") if self.method.space == "actions" else None,
+            self.settings.get("actions", 1),
+        )
+        self._ledger: Ledger | None = None
 
     @classmethod
     def open(
@@ -72,27 +75,41 @@ class Study:
         std: Any = None,
         batch: int | None = None,
         seed: int | None = None,
+        params: Mapping[str, Any] | Sequence[Any] | None = None,
+        horizon: int | None = None,
+        actions: int | None = None,
+        discount: float | None = None,
         **settings: Any,
     ) -> "Study":
-        """The study in `path`; a new one if there is none, which needs at least `dim`.
+        """The study in `path`; a new one if there is none, which needs `dim` or `params`.
 
         An existing study goes on with the settings it was made with; others given here must agree.
+        `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
+        200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A method that
+        explores in action space needs `horizon`, and takes `actions` and `discount`.
         """
         path = Path(path)
-        named = {"dim": dim, "method": method, "mean": mean, "std": std}
-        every = {**named, "batch": batch, "seed": seed, **settings}
-        given = {key: value for key, value in every.items() if value is not None}
+        named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
+        named |= {"seed": seed, "params": params}
+        named |= {"horizon": horizon, "actions": actions, "discount": discount}
+        given = {key: value for key, value in named.items() if value is not None} | settings
         if path.exists():
             study = cls(StudyFile.open(path))
-            study._check_same(given)
+            try:
+                study._check_same(given)
+            except InputError:
+                study.close()
+                raise
             return study
-        if dim is None:
+        if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
-        resolved = _resolved(given)
-        own = {key: resolved[key] for key in settings_of(resolved["method"])}
-        row = method_row(resolved["method"], **own)
-        memory = start(row, np.asarray(resolved["mean"]), np.asarray(resolved["std"]))
-        return cls(StudyFile.create(path, resolved, memory))
+        return cls.create(path, resolved(given))
+
+    @classmethod
+    def create(cls, path: Path, settings: dict[str, Any]) -> "Study":
+        """A new study of resolved settings."""
+        start = {key: np.asarray(settings[key], float) for key in ("mean", "std")}
+        return cls(StudyFile.create(path, settings, **start, memory=[]))
 
     def __enter__(self) -> "Study":
         return self
@@ -102,35 +119,87 @@ class Study:
 
     def close(self) -> None:
         """Closes the file."""
-        self._file.close()
+        self.file.close()
 
     # -- ask --
 
-    def ask(self, n: int = 1) -> list[Trial]:
-        """`n` trials, drawn from the newest distribution, on disk before they are returned."""
-        n = check_count("n", n)
-        self._settle()
-        with self._file.writing() as file:
-            proposal, mean, std = file.execute(
-                "SELECT id, mean, std FROM proposals ORDER BY id DESC LIMIT 1"
-            ).fetchone()
-            (last,) = file.execute("SELECT COALESCE(MAX(id), 0) FROM trials").fetchone()
-            trials = [self._drawn(last + i, unpacked(mean), unpacked(std)) for i in range(1, n + 1)]
-            file.executemany(
-                "INSERT INTO trials (id, proposal, theta, seed, status, asked_at) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (trial.id, proposal, packed(trial.theta), trial.seed, PENDING, time.time())
-                    for trial in trials
-                ],
-            )
-        return trials
+    def ask(self, n: int | None = None, *, at: str | None = None) -> list[Trial]:
+        """`n` trials (1 unless said), on disk before they are returned.
 
-    def _drawn(self, number: int, mean: np.ndarray, std: np.ndarray) -> Trial:
+        First what `enqueue` has put in line, then draws from the newest distribution; under
+        mirrored sampling pairs, 2 unless said. `at="mean"` gives the mean policy instead: a trial
+        that is kept and reported, but no part of any estimate.
+        """
+        pairs = self.method.mirrored and at is None
+        n = check_count("n", (2 if pairs else 1) if n is None else n)
+        if at is not None:
+            check_choice("at", at, ("mean",))
+        self._refuse_run()
+        self._settle()
+        with self.file.writing() as file:
+            (proposal, mean, std), last = self._newest(), _last_id(file)
+            waiting = [] if at else _waiting(file, n)
+            new = [
+                Asked(last + i, OWN, None, theta, self._seed(last + i))
+                for i, (_, theta) in enumerate(waiting, 1)
+            ]
+            last, more = last + len(new), n - len(new)
+            if pairs and more % 2:
+                raise InputError(f"mirrored trials come in pairs: ask for an even number, not {n}.")
+            where = (proposal, unpacked(mean), unpacked(std))
+            new += [
+                self._drawn(last + i, at, pairs and i % 2 == 0, *where) for i in range(1, more + 1)
+            ]
+            put_trials(file, new)
+            file.executemany("DELETE FROM queue WHERE id = ?", [(place,) for place, _ in waiting])
+        return [self._trial(*trial, std=unpacked(std)) for trial in new]
+
+    def enqueue(self, theta: Any, note: str | None = None) -> None:
+        """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
+
+        Its result is kept and reported, and is no part of any estimate: no distribution drew it.
+        """
+        self._refuse_run()
+        if isinstance(theta, Mapping):
+            theta = self._by_name(theta)
+        check_shape("`enqueue(theta=...)`", theta, "[D]", (self.dim,))
+        check_finite("`enqueue(theta=...)`", theta)
+        latent = to_latent(self.parameters, np.asarray(theta, float))
+        with self.file.writing() as file:
+            (last,) = file.execute("SELECT COALESCE(MAX(id), 0) FROM queue").fetchone()
+            insert(file, "queue", [(last + 1, packed(latent), note)])
+
+    def _drawn(
+        self,
+        number: int,
+        at: str | None,
+        mirror: bool,
+        proposal: int,
+        mean: np.ndarray,
+        std: np.ndarray,
+    ) -> Asked:
         """The trial of a number: its randomness depends on the study's seed and nothing else."""
-        generator = np.random.Generator(np.random.Philox(key=[self.settings["seed"], number]))
-        seed = int(generator.integers(2**31))
-        return Trial(number, mean + std * generator.standard_normal(self.dim), seed)
+        seed = self._seed(number)
+        if at is not None:
+            return Asked(number, MEAN, None, packed(mean), seed)
+        if self.method.space == "actions":  # the policy draws the actions, not we the policy
+            return Asked(number, DRAWN, proposal, packed(mean), seed)
+        kind = MIRROR if mirror else DRAWN
+        return Asked(number, kind, proposal, packed(self.theta(number, kind, mean, std)), seed)
+
+    def theta(self, number: int, kind: str, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """The latent theta that the trial of a number has, drawn from (mean, std)."""
+        mirror = kind == MIRROR
+        noise = self._generator(number - mirror).standard_normal(self.dim)
+        return mean - std * noise if mirror else mean + std * noise
+
+    def _generator(self, number: int, use: int = 0) -> np.random.Generator:
+        """Randomness for one use of the trial of a number."""
+        key = [self.settings["seed"], 2 * number + use]
+        return np.random.Generator(np.random.Philox(key=key))
+
+    def _seed(self, number: int) -> int:
+        return int(self._generator(number, 1).integers(2**31))
 
     # -- tell --
 
@@ -141,242 +210,302 @@ class Study:
         *,
         values: Sequence[float] | None = None,
         failed: str | None = None,
+        trajectory: Any = None,
     ) -> None:
         """What came of a trial: a return, several of its episodes, or why it failed.
 
         On disk when this returns. The same told again is accepted, something else is refused. With
-        lists of ids and returns, all of them or, if one is refused, none.
+        lists of ids and returns, all of them or, if one is refused, none. A method that explores in
+        action space is told a `trajectory`, a `recoup.Trajectory` of one episode.
         """
         if isinstance(id, (int, np.integer)):
-            self.tell_all([(int(id), _told(value, values, failed))])
+            told = self.result(value, values=values, failed=failed, trajectory=trajectory)
+            self.tell_all([(int(id), told)])
             return
-        if values is not None or failed is not None or np.shape(id) != np.shape(value):
+        if values is not None or failed is not None or np.ndim(id) != 1:
             raise InputError("several trials are told with a list of ids and one of returns.")
-        self.tell_all([(int(i), _told(v, None, None)) for i, v in zip(id, value, strict=True)])
+        several = value if trajectory is None else trajectory
+        if not isinstance(several, (list, tuple, np.ndarray)) or len(id) != len(several):
+            raise InputError("several trials are told with a list of ids and one of returns.")
+        key = "value" if trajectory is None else "trajectory"
+        self.tell_all([(int(i), self.result(**{key: v})) for i, v in zip(id, several, strict=True)])
+
+    def result(self, value: Any = None, **how: Any) -> Told:
+        """A result, checked, as `tell_all` takes it."""
+        return told_of(value, **how, shape=self.shape, discount=self.discount)
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> None:
         """Several results in one transaction: all of them, or none."""
-        with self._file.writing() as file:
+        self._refuse_run()
+        with self.file.writing() as file:
             for number, told in results:
-                _write_result(file, self._file.path, number, told)
-        self._settle()
+                put_result(file, self.file.path, number, told)
+            ok, failed, fresh = file.execute("SELECT ok, failed, fresh FROM counters").fetchone()
+        self.file.note_count(ok + failed)
+        if fresh >= self.batch:
+            self._settle()
 
     # -- what is known --
 
     def pending(self) -> list[Trial]:
         """The trials that wait for a result."""
-        rows = self._file.rows(
-            "SELECT id, theta, seed FROM trials WHERE status = ? ORDER BY id", (PENDING,)
+        rows = self.file.rows(
+            "SELECT id, kind, proposal, theta, seed FROM asked "
+            "WHERE id NOT IN (SELECT id FROM told) ORDER BY id"
         )
-        return [Trial(number, unpacked(theta), seed) for number, theta, seed in rows]
+        return [self._trial(*row) for row in rows]
 
     def counts(self) -> dict[str, int]:
-        """How many trials are pending, ok and failed."""
-        rows = self._file.rows("SELECT status, COUNT(*) FROM trials GROUP BY status")
-        return {PENDING: 0, OK: 0, FAILED: 0, **dict(rows)}
+        """How many trials are pending, ok and failed; foreign samples are among the ok."""
+        trials, ok, failed, *_ = self.file.counters()
+        return {PENDING: trials - ok - failed, OK: ok, FAILED: failed}
 
     def until_move(self) -> int:
         """How many finite results are missing until the distribution moves again."""
-        return self._newest()[4] + self.batch - self.counts()[OK]
+        return max(self.batch - self.file.counters().fresh, 0)
 
     @property
     def mean(self) -> np.ndarray:
-        """Means of the newest distribution `[D]`."""
+        """Means of the newest distribution `[D]`, latent where parameters are named."""
         return unpacked(self._newest()[1])
 
     @property
     def std(self) -> np.ndarray:
-        """Standard deviations of the newest distribution `[D]`."""
+        """Standard deviations of the newest distribution `[D]`; in action space sigma `[A]`."""
         return unpacked(self._newest()[2])
+
+    @property
+    def mean_policy(self) -> np.ndarray:
+        """The mean of the newest distribution in the user's units, the theta to deploy."""
+        return to_user(self.parameters, self.mean)
 
     def history(self) -> list[dict[str, Any]]:
         """What every move was made of, in order."""
-        rows = self._file.rows("SELECT id, results, info FROM proposals WHERE id > 0 ORDER BY id")
+        rows = self.file.rows("SELECT id, counted, info FROM moves WHERE id > 0 ORDER BY id")
         return [{"move": i, "results": n, **json.loads(info)} for i, n, info in rows]
+
+    def diagnostics(self) -> dict[str, Any]:
+        """How the search fares, in numbers and, under `advice`, in words."""
+        counters = self.file.counters()
+        last = self.file.rows("SELECT id, info FROM moves ORDER BY id DESC LIMIT 1")[0]
+        ((foreign,),) = self.file.rows("SELECT COUNT(*) FROM asked WHERE kind = ?", (FOREIGN,))
+        unset = dict.fromkeys(("ess", "samples", "max_weight", "pareto_k", "objective"))
+        found: dict[str, Any] = {
+            **self.counts(),
+            "imported": foreign,
+            "moves": last[0],
+            "until_move": max(self.batch - counters.fresh, 0),
+            **unset,
+            **json.loads(last[1]),
+        }
+        return {**found, "advice": advice(self.method, self.batch, found)}
 
     @property
     def best(self) -> tuple[Trial, float] | None:
         """The trial with the highest return, and that return; None before the first."""
-        query = "SELECT id, theta, seed, value FROM trials WHERE status = ? ORDER BY value DESC, id"
-        rows = self._file.rows(query + " LIMIT 1", (OK,))
-        return (
-            None if not rows else (Trial(rows[0][0], unpacked(rows[0][1]), rows[0][2]), rows[0][3])
+        rows = self.file.rows(
+            'SELECT asked.id, kind, proposal, theta, seed, "return" FROM told '
+            "JOIN asked ON asked.id = told.id WHERE status = ? "
+            'ORDER BY "return" DESC, asked.id LIMIT 1',
+            (OK,),
         )
+        return None if not rows else (self._trial(*rows[0][:5]), rows[0][5])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
         """The expected return of a candidate distribution (the newest unless given), no rollout.
 
         Self-normalised weights against the mixture of all proposals. Where the results do not
-        cover the candidate the answer is not a number, and `words` says so.
+        cover the candidate the answer is not a number, and `words` says so. With named parameters
+        `mean` is in the user's units and `std` latent.
         """
-        newest, finite = self._newest(), self.counts()[OK]
-        if finite < 2:
-            raise InputError(f"{self._file.path} has {finite} results: two are needed to evaluate.")
-        target = tuple(
-            np.broadcast_to(np.asarray(own if given is None else given, float), (self.dim,))
-            for own, given in ((unpacked(newest[1]), mean), (unpacked(newest[2]), std))
+        counted = self.file.counters().counted
+        if counted < 2:
+            raise InputError(
+                f"{self.file.path} has {counted} results of its own distributions: two are needed "
+                "to evaluate."
+            )
+        target = (self._candidate_mean(mean), self._candidate_std(std))
+        from recoup.diagnostics import pareto_k
+        from recoup.study.moves import judge
+
+        found = judge(self.method, self._all_results(), counted, *target)
+        coverage = float(np.sum(found.weights)) / max(found.samples, 1)
+        return evaluation(
+            found.objective,
+            found.stderr,
+            found.ess,
+            pareto_k(found.weights),
+            found.samples,
+            coverage,
         )
-        return evaluation(self._results(newest[0], finite), target)
 
     # -- moves --
 
-    def _newest(self) -> tuple[Any, ...]:
-        query = "SELECT id, mean, std, memory, results FROM proposals ORDER BY id DESC LIMIT 1"
-        return self._file.rows(query)[0]
-
     def _settle(self) -> None:
         """Makes the moves that the results told so far allow, each from a fixed set of them."""
-        while True:
-            number, mean, std, memory, used = self._newest()
-            ((finite,),) = self._file.rows("SELECT COUNT(*) FROM trials WHERE status = ?", (OK,))
-            if finite < used + self.batch:
-                return
-            results = window(self.method, self.batch, self._results(number, used + self.batch))
-            moved = move(self.method, results, unpacked(mean), unpacked(std), json.loads(memory))
-            with self._file.writing() as file:
-                file.execute(  # another process may have made the same move: it is the same one
-                    "INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        number + 1,
-                        packed(moved.mean),
-                        packed(moved.std),
-                        json.dumps(moved.memory),
-                        used + self.batch,
-                        json.dumps(moved.info),
-                        time.time(),
-                    ),
-                )
+        while self.file.counters().fresh >= self.batch and not self.file.read_only:
+            self._move()
 
-    def _results(self, newest: int, count: int) -> Results:
-        """The first `count` finite results in the order of telling, and the proposals till then."""
-        rows = self._file.rows(
-            "SELECT theta, value, proposal FROM trials WHERE status = ? ORDER BY told LIMIT ?",
-            (OK, count),
+    def _move(self) -> None:
+        """The next move, unless another process has made it meanwhile: it would be the same."""
+        from recoup.study.moves import move
+
+        number, _, before, memory, *_ = self.file.read("moves", "ORDER BY id DESC LIMIT 1")[0]
+        newest, mean, std = self._newest()
+        upto, new, late = self._next_mark(before, newest)
+        moved = move(
+            self.method,
+            self.discount,
+            self._results_of_move(number, before),
+            upto,
+            new,
+            unpacked(mean),
+            unpacked(std),
+            json.loads(memory),
         )
-        query = "SELECT mean, std FROM proposals WHERE id <= ? ORDER BY id"
-        drew = [(unpacked(mean), unpacked(std)) for mean, std in self._file.rows(query, (newest,))]
-        return Results(
-            theta=np.stack([unpacked(theta) for theta, *_ in rows]),
-            returns=np.array([value for _, value, _ in rows]),
-            proposal=np.array([proposal for *_, proposal in rows]),
-            means=np.stack([mean for mean, _ in drew]),
-            stds=np.stack([std for _, std in drew]),
+        with self.file.writing() as file:
+            (last,) = file.execute("SELECT MAX(id) FROM moves").fetchone()
+            if last != number:
+                return
+            info = {**moved.info, "late": late}
+            put_move(file, number + 1, upto, moved.mean, moved.std, moved.memory, info)
+            file.execute("UPDATE counters SET fresh = fresh - ?", (new,))
+            if moved.mixture is not None:
+                file.execute("DELETE FROM mixture")
+                file.execute("INSERT INTO mixture VALUES (?, ?)", (upto, packed(moved.mixture)))
+        if moved.mixture is not None and self._ledger is not None:
+            self._ledger.mixture = (len(moved.mixture), moved.mixture)
+
+    def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
+        """The place up to which the next move takes results, how many are new, how many late."""
+        rows = self.file.rows(
+            "SELECT told.counted, told.id, status, kind, proposal FROM told "
+            "JOIN asked ON asked.id = told.id WHERE counted > ? ORDER BY counted",
+            (before,),
         )
+        new = late = 0
+        for place, number, status, kind, proposal in rows:
+            if kind == FOREIGN:
+                continue
+            ready = int(status == OK)
+            if self.method.mirrored:
+                partner = number - 1 if kind == MIRROR else number + 1
+                query = "SELECT status FROM told WHERE id = ?"
+                ready += self.file.rows(query, (partner,))[0][0] == OK
+            new += ready
+            late += ready if proposal != newest else 0
+            if new >= self.batch:
+                return place, new, late
+        raise AssertionError("no move is due")
+
+    def _results_of_move(self, number: int, before: int) -> Ledger:
+        """What the next move is made of: all results, or those of the last `window` batches."""
+        window = self.method.window
+        if window is None:
+            return self._all_results()
+        first = max(number + 1 - window, 0)
+        rows = self.file.rows("SELECT counted FROM moves WHERE id = ?", (first,))
+        return Ledger(self.file, self.shape, self.batch, self.method.mirrored, rows[0][0])
+
+    def _all_results(self) -> Ledger:
+        """All results, and their mixture as the last move left it."""
+        if self._ledger is None:
+            self._ledger = Ledger(self.file, self.shape, self.batch, self.method.mirrored)
+        kept = self.file.rows("SELECT counted, content FROM mixture")
+        have = self._ledger.mixture
+        if kept and (have is None or have[0] != len(kept[0][1]) // 8):
+            mixture = unpacked(kept[0][1])
+            self._ledger.mixture = (len(mixture), mixture)
+        return self._ledger
+
+    def _newest(self) -> tuple[int, bytes, bytes]:
+        """Id, means and standard deviations of the newest distribution."""
+        number, _, mean, std = self.file.read(
+            "proposals", "WHERE id = (SELECT proposal FROM moves ORDER BY id DESC LIMIT 1)"
+        )[0]
+        return number, mean, std
+
+    # -- small parts --
+
+    def _trial(
+        self,
+        number: int,
+        kind: str,
+        proposal: int | None,
+        theta: bytes,
+        seed: int,
+        std: np.ndarray | None = None,
+    ) -> Trial:
+        user = to_user(self.parameters, unpacked(theta))
+        spread = None
+        if self.method.space == "actions":
+            rows = self.file.rows("SELECT std FROM proposals WHERE id = ?", (proposal,))
+            spread = unpacked(rows[0][0]) if rows else std
+        return Trial(number, user, seed, kind, spread, self.names)
+
+    def _by_name(self, theta: Mapping[str, Any]) -> list[Any]:
+        missing = [name for name in self.names if name not in theta]
+        extra = [name for name in theta if name not in self.names]
+        if missing or extra:
+            raise InputError(
+                f"the parameters are {', '.join(self.names) or 'not named'}; got "
+                f"{', '.join(map(str, theta))}."
+            )
+        return [theta[name] for name in self.names]
+
+    def _candidate_mean(self, mean: Any) -> np.ndarray:
+        if mean is None:
+            return self.mean
+        if isinstance(mean, Mapping):
+            mean = self._by_name(mean)
+        check_finite("`evaluate(mean=...)`", mean)
+        values = np.broadcast_to(np.asarray(mean, float), (self.dim,))
+        return to_latent(self.parameters, values)
+
+    def _candidate_std(self, std: Any) -> np.ndarray:
+        if std is None:
+            return self.std
+        check_stds("`evaluate(std=...)`", std)
+        return np.broadcast_to(np.asarray(std, float), (self.shape.stds,)).copy()
+
+    def _refuse_run(self) -> None:
+        """Refuses to ask or tell by hand where `recoup train` does so."""
+        if RUN in self.settings:
+            raise InputError(
+                f"{self.file.path} belongs to a run of {self.settings[RUN]['task']}: `recoup "
+                "resume` goes on with it, `recoup study fork` starts a study of your own from it."
+            )
 
     def _check_same(self, given: dict[str, Any]) -> None:
         """Refuses settings that differ from those the study was made with."""
-        for key, value in given.items():
-            mine: Any = self.settings.get(key)
-            is_vector = isinstance(mine, list)
-            asked = np.broadcast_to(value, (len(mine),)).tolist() if is_vector else value
-            if asked != mine:
+        if not given:
+            return
+        asked = resolved({**self._as_given(), **given})
+        for key in given:
+            mine, other = self.settings.get(key), asked.get(key)
+            if mine != other:
                 raise InputError(
-                    f"the study in {self._file.path} was made with {key}={mine!r}, not {value!r}: "
-                    "leave it out to go on, or start another study in another file."
+                    f"the study in {self.file.path} was made with {key}={_short(mine)}, not "
+                    f"{_short(given[key])}: leave it out to go on, or start another study in "
+                    "another file."
                 )
 
-
-def evaluation(results: Results, target: tuple[np.ndarray, ...]) -> Evaluation:
-    """What `results` say about the distribution `target`, mean and std."""
-    samples: dict[str, Any] = {
-        "theta": results.theta,
-        "returns": results.returns,
-        "proposals": (results.means, results.stds),
-        "proposal": results.proposal,
-        "target": target,
-        "baseline": "none",
-    }
-    plain = estimate(**samples)
-    coverage = float(np.mean(plain.weights))  # one, where the results cover the candidate
-    found = estimate(**samples, normalize=True)
-    n, ess, k = len(results.returns), float(plain.ess), float(plain.pareto_k)
-    if ess < LEAST or coverage < COVERED:
-        words = (
-            f"the {n} results count for {ess:.1f} and cover {coverage:.0%} of this candidate: they "
-            "say nothing about it."
-        )
-        return Evaluation(float("nan"), float("nan"), ess, k, n, words)
-    trust = "its error cannot be trusted" if k > 0.7 else "its error can be trusted"
-    words = f"{n} results that count for {ess:.1f}; Pareto k-hat {k:.2f}: {trust}."
-    return Evaluation(float(found.objective), float(found.objective_stderr), ess, k, n, words)
+    def _as_given(self) -> dict[str, Any]:
+        """What would make this study again, but for its start."""
+        keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
+        return {key: self.settings[key] for key in keys if key in self.settings}
 
 
-def _resolved(given: dict[str, Any]) -> dict[str, Any]:
-    """All settings of a new study, every one checked, as plain values."""
-    given = dict(given)
-    dim = check_count("dim", given.pop("dim"))
-    name = given.pop("method", DEFAULT_METHOD)
-    batch = check_count("batch", given.pop("batch", 10))
-    seed = check_count("seed", given.pop("seed", 0), least=0)
-    mean, std = given.pop("mean", 0.0), given.pop("std", 1.0)
-    row = method_row(name, **given)
-    if row.space == "actions" or row.mirrored:
-        raise InputError(f"a study cannot be made with {row.name} and these settings yet.")
-    check_vector("mean", mean, dim)
-    check_finite("mean", mean)
-    check_vector("std", std, dim)
-    check_stds("std", std)
-    own = {key: getattr(row, key) for key in settings_of(name)}
-    return {
-        "method": name,
-        "dim": dim,
-        "batch": batch,
-        "seed": seed,
-        "mean": np.broadcast_to(np.asarray(mean, float), (dim,)).tolist(),
-        "std": np.broadcast_to(np.asarray(std, float), (dim,)).tolist(),
-        **own,
-    }
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."
 
 
-def told_of(value: Any = None, failed: str | None = None) -> Told:
-    """A result: a return, or why there is none."""
-    return _told(value, None, failed)
+def _last_id(connection: sqlite3.Connection) -> int:
+    return connection.execute("SELECT COALESCE(MAX(id), 0) FROM asked").fetchone()[0]
 
 
-def _told(value: Any, values: Sequence[float] | None, failed: str | None) -> Told:
-    if sum(x is not None for x in (value, values, failed)) != 1:
-        raise InputError("tell takes a value, `values=[...]` of several episodes, or `failed=...`.")
-    if failed is not None:
-        return Told(FAILED, None, None, None, str(failed))
-    returns = np.array([_number(x) for x in (values if values is not None else [value])])
-    if not returns.size:
-        raise InputError("`values` must hold at least one return.")
-    error = float(returns.std(ddof=1) / np.sqrt(returns.size)) if returns.size > 1 else None
-    return Told(OK, float(returns.mean()), error, returns.size, None)
-
-
-def _write_result(file: Any, path: Path, number: int, told: Told) -> None:
-    """Writes what came of a trial, inside a transaction."""
-    query = "SELECT status, value, note FROM trials WHERE id = ?"
-    before = file.execute(query, (number,)).fetchone()
-    if before is None:
-        raise InputError(f"there is no trial {number} in {path}.")
-    if before[0] != PENDING:
-        _check_again(number, before, told)
-        return
-    (last,) = file.execute("SELECT COALESCE(MAX(told), 0) FROM trials").fetchone()
-    file.execute(
-        "UPDATE trials SET status = ?, value = ?, stderr = ?, episodes = ?, note = ?, told = ?, "
-        "told_at = ? WHERE id = ?",
-        (*told, last + 1, time.time(), number),
-    )
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
-        raise InputError(f"a return must be a number, got {value!r}.")
-    if not isfinite(value):
-        raise InputError(
-            f"a return must be finite, got {value}: report a failure with failed='what happened'."
-        )
-    return float(value)
-
-
-def _check_again(number: int, before: tuple[Any, ...], told: Told) -> None:
-    """Accepts what is told again, refuses what differs from it."""
-    status, value, note = before
-    if (told.status, told.value, told.note) == (status, value, note):
-        return
-    was = f"failed ({note})" if status == FAILED else value
-    now = f"failed ({told.note})" if told.status == FAILED else told.value
-    raise InputError(f"trial {number} was told {was} before, and now {now}: it stays as it was.")
+def _waiting(connection: sqlite3.Connection, n: int) -> list[tuple[int, bytes]]:
+    """What `enqueue` has put in line, at most `n`."""
+    query = "SELECT id, theta FROM queue ORDER BY id LIMIT ?"
+    return connection.execute(query, (n,)).fetchall()

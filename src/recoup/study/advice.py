@@ -1,0 +1,93 @@
+"""What the numbers of a study mean, in plain words."""
+
+from math import isnan
+from typing import Any
+
+from recoup.methods import Method
+from recoup.study.records import Evaluation
+
+LEAST, COVERED = 3.0, 0.2  # effective sample size and share of the candidate that are needed
+TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
+
+
+def evaluation(
+    mean: float, stderr: float, ess: float, k: float, n: int, coverage: float
+) -> Evaluation:
+    """An evaluation in numbers and words; not a number where the weights carry nothing."""
+    if ess < LEAST or coverage < COVERED:
+        words = (
+            f"the {n} results count for {ess:.1f} and cover {coverage:.0%} of this candidate: they "
+            "say nothing about it."
+        )
+        return Evaluation(float("nan"), float("nan"), ess, k, n, words)
+    words = f"{n} results that count for {ess:.1f}; {_trust(k)}."
+    return Evaluation(mean, stderr, ess, k, n, words)
+
+
+def _trust(k: float) -> str:
+    if isnan(k):
+        return "too few for a Pareto k-hat, so its error is a guess"
+    trusted = "cannot" if k > TRUSTED else "can"
+    return f"Pareto k-hat {k:.2f}: its error {trusted} be trusted"
+
+
+def health(samples: float, ess: float, k: float) -> str:
+    """What the weights of the last move say, and what to do about it."""
+    words = f"The last move used {samples:.0f} results that count for {ess:.1f}."
+    if k > TRUSTED:
+        return words + (
+            f" Pareto k-hat is {k:.2f}, above {TRUSTED}: a few weights decide the estimate, and "
+            "its error cannot be trusted. Bounded weights (mis-pgpe-ob), a window or smaller steps "
+            "help."
+        )
+    if ess < 0.1 * samples:
+        return words + " Most of what was kept no longer counts: a window would lose little."
+    return words + " The weights are healthy."
+
+
+def next_batch(ess: float, batch: int) -> str:
+    """What reuse is worth for the next batch."""
+    if ess < 1.5 * batch:
+        return (
+            f"Reuse adds little now: the next move rests on its own {batch} rollouts and not much "
+            "else."
+        )
+    return (
+        f"Reuse makes the next batch of {batch} about {ess / batch:.1f} times as large: what is "
+        f"kept is worth {ess:.0f} fresh rollouts."
+    )
+
+
+def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
+    """What `Study.diagnostics` found, in sentences."""
+    said = []
+    failed = found["failed"] / max(found["ok"] + found["failed"], 1)
+    if found["moves"] == 0:
+        said.append(f"The distribution moves after {found['until_move']} more results.")
+    elif method.window == 1:
+        said.append(f"{method.name} keeps nothing between moves: every batch starts afresh.")
+    else:
+        said.append(health(found["samples"], found["ess"], found["pareto_k"]))
+        said.append(next_batch(found["ess"], batch))
+    late = found.get("late") or 0
+    if late and method.weighting == "none":
+        said.append(
+            f"{late} results of the last move were drawn by older distributions; {method.name} has "
+            "no weights and uses them as if they were new."
+        )
+    if late >= batch and method.weighting == "balance":
+        said.append(
+            "No result of the last move came from the newest distribution, so that its weights "
+            "have no bound: tell some of the newest trials before the next."
+        )
+    if failed > 0.3:
+        said.append(
+            f"{failed:.0%} of the results are failures, from which nothing is learned: smaller "
+            "standard deviations, or a return for what now counts as failed, would help."
+        )
+    if found["pending"]:
+        said.append(
+            f"{found['pending']} trials wait for a result; however late, each will count with the "
+            "density that drew it."
+        )
+    return said

@@ -1,0 +1,164 @@
+"""Named parameters in the user's units, and the unbounded latent ones that are searched.
+
+The search, its densities and its archive live in latent space, where the distribution is Gaussian;
+people read and write their own units. With bounds low and high a latent z is
+low + (high - low) / (1 + exp(-z)), of the logarithms on a log scale; without bounds it is z itself,
+or exp(z).
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError, check_choice, nearest
+
+SCALES = ("linear", "log")
+EDGE = 30.0  # latent distance at which a bound is reached as nearly as numbers allow
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its name, its bounds if it has any, and whether its logarithm is searched."""
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    scale: str = "linear"
+    start: float | None = None  # in the user's units; the middle unless given
+    std: float | None = None  # latent, at the start
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+def to_user(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
+    """Latent values `[..., D]` in the user's units; as they are where no parameter has a name."""
+    if not parameters:
+        return latent
+    columns = [_to_user(p, latent[..., i]) for i, p in enumerate(parameters)]
+    return np.stack(columns, axis=-1)
+
+
+def to_latent(parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
+    """The user's units `[..., D]` as latent values; out of bounds is refused."""
+    if not parameters:
+        return values
+    columns = [_to_latent(p, values[..., i]) for i, p in enumerate(parameters)]
+    return np.stack(columns, axis=-1)
+
+
+def parameter(text: str) -> Parameter:
+    """A parameter as it is typed: NAME, NAME=LOW:HIGH or NAME=LOW:HIGH:SCALE."""
+    name, equals, rest = text.partition("=")
+    parts = rest.split(":") if equals else []
+    if not name.strip() or len(parts) > 3 or (equals and len(parts) == 1):
+        raise InputError(
+            f"--param takes NAME, NAME=LOW:HIGH or NAME=LOW:HIGH:log, got {text!r}; for instance "
+            "stiffness=10:200:log."
+        )
+    try:
+        low, high = (float(part) if part.strip() else None for part in (*parts, "", "")[:2])
+    except ValueError:
+        raise InputError(f"the bounds of --param must be numbers, got {text!r}.") from None
+    return Parameter(name.strip(), low, high, parts[2].strip() if len(parts) == 3 else "linear")
+
+
+def parameters_of(path: Path) -> list[Parameter]:
+    """Parameters from a TOML file: a table each, with low, high, scale, start and std."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as wrong:
+        raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise InputError(f"{path} is not TOML: {wrong}.") from None
+    known = ("low", "high", "scale", "start", "std")
+    found = []
+    for name, row in content.items():
+        if not isinstance(row, dict):
+            raise InputError(f"{path}: {name} must be a table, [{name}], with {', '.join(known)}.")
+        for key in row:
+            if key not in known:
+                raise InputError(
+                    f"{path}: {key!r} of {name} is none of {', '.join(known)}.{nearest(key, known)}"
+                )
+        found.append(Parameter(name, **row))
+    return checked(found)
+
+
+def checked(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """The parameters, once there are any and no two share a name."""
+    names = [p.name for p in parameters]
+    if not names:
+        raise InputError("a study needs at least one parameter.")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise InputError(f"two parameters are called {sorted(twice)[0]!r}.")
+    return list(parameters)
+
+
+def plain(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
+    """The parameters as JSON can hold them."""
+    return [asdict(p) for p in parameters]
+
+
+def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[float], list[float]]:
+    """Latent means and standard deviations at the start."""
+    means = [0.0 if p.start is None else float(_to_latent(p, p.start)) for p in parameters]
+    stds = [p.std if p.std is not None else 1.0 if std is None else std for p in parameters]
+    return means, stds
+
+
+def _check(p: Parameter) -> None:
+    check_choice(f"the scale of {p.name}", p.scale, SCALES)
+    for key in ("low", "high", "start", "std"):
+        value = getattr(p, key)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if value is not None and not (number and isfinite(value)):
+            raise InputError(f"{key} of {p.name} must be a finite number, got {value!r}.")
+    if (p.low is None) != (p.high is None):
+        raise InputError(f"{p.name} has one bound: give both low and high, or neither.")
+    if p.low is not None and p.high is not None and not p.low < p.high:
+        raise InputError(f"low must lie below high, got {p.low:g} and {p.high:g} for {p.name}.")
+    if p.scale == "log" and p.low is not None and p.low <= 0:
+        raise InputError(f"a log scale needs positive bounds, got {p.low:g} for {p.name}.")
+    if p.std is not None and p.std <= 0:
+        raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
+    if p.start is not None:
+        _to_latent(p, p.start)
+
+
+def _to_user(p: Parameter, z: Any) -> Any:
+    if p.low is None or p.high is None:
+        return np.exp(z) if p.scale == "log" else z
+    share = 1 / (1 + np.exp(-np.clip(z, -EDGE, EDGE)))
+    if p.scale == "log":
+        value = np.exp(np.log(p.low) + (np.log(p.high) - np.log(p.low)) * share)
+    else:
+        value = p.low + (p.high - p.low) * share
+    return np.clip(value, p.low, p.high)
+
+
+def _to_latent(p: Parameter, value: Any) -> Any:
+    value = np.asarray(value, float)
+    if p.low is None or p.high is None:
+        if p.scale == "log" and not (value > 0).all():
+            raise InputError(f"{p.name} must be positive, got {value[~(value > 0)].flat[0]:g}.")
+        return np.log(value) if p.scale == "log" else value
+    outside = ~((value >= p.low) & (value <= p.high))
+    if outside.any():
+        raise InputError(
+            f"{p.name} must lie in {p.low:g}..{p.high:g}, got {value[outside].flat[0]:g}."
+        )
+    low, high, value = (
+        (np.log(p.low), np.log(p.high), np.log(value))
+        if p.scale == "log"
+        else (p.low, p.high, value)
+    )
+    share = (value - low) / (high - low)
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)

@@ -1,0 +1,116 @@
+"""What is written to a study file, inside a transaction: trials, results, moves."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recoup.checks import InputError
+from recoup.study.file import insert, packed
+from recoup.study.records import DRAWN, FAILED, FOREIGN, MIRROR, OK, Told
+
+
+class Asked(NamedTuple):
+    """A trial as it is written: latent theta, and the proposal that drew it if one did."""
+
+    id: int
+    kind: str
+    proposal: int | None
+    theta: bytes
+    seed: int
+
+
+def put_trials(connection: sqlite3.Connection, trials: Sequence[Asked]) -> None:
+    """New trials, without results."""
+    now = time.time()
+    insert(connection, "asked", [(*trial, now) for trial in trials])
+    connection.execute("UPDATE counters SET trials = trials + ?", (len(trials),))
+
+
+def put_result(connection: sqlite3.Connection, path: Path, number: int, told: Told) -> None:
+    """What came of a trial; the same again changes nothing, something else is refused."""
+    query = 'SELECT status, "return", note FROM told WHERE id = ?'
+    before = connection.execute(query, (number,)).fetchone()
+    if before is not None:
+        _check_again(number, before, told)
+        return
+    trial = connection.execute("SELECT kind FROM asked WHERE id = ?", (number,)).fetchone()
+    if trial is None:
+        raise InputError(f"there is no trial {number} in {path}.")
+    place, fresh = _place(connection, number, trial[0], told.status)
+    insert(
+        connection,
+        "told",
+        [(number, told.status, place, *told[1:5], time.time())],
+    )
+    if told.trajectory is not None:
+        insert(connection, "trajectories", [(number, *told.trajectory)])
+    connection.execute(
+        "UPDATE counters SET ok = ok + ?, failed = failed + ?, counted = ?, fresh = fresh + ?",
+        (told.status == OK, told.status == FAILED, _last(connection, place), fresh),
+    )
+
+
+def put_move(
+    connection: sqlite3.Connection,
+    number: int,
+    counted: int,
+    mean: Any,
+    std: Any,
+    memory: list[Any],
+    info: dict[str, Any],
+) -> None:
+    """A move, and the proposal that it made."""
+    (last,) = connection.execute("SELECT MAX(id) FROM proposals").fetchone()
+    insert(connection, "proposals", [(last + 1, "move", packed(mean), packed(std))])
+    insert(
+        connection,
+        "moves",
+        [(number, last + 1, counted, json.dumps(memory), json.dumps(info), time.time())],
+    )
+
+
+def _place(
+    connection: sqlite3.Connection, number: int, kind: str, status: str
+) -> tuple[int | None, int]:
+    """A result's place among those that moves are made of, and how many it makes ready for one.
+
+    A mirrored pair is ready when both were told: the place is written with the second, and the
+    first has the place before it.
+    """
+    (last,) = connection.execute("SELECT counted FROM counters").fetchone()
+    mirrored = kind == MIRROR or _has_mirror(connection, number, kind)
+    if not mirrored:
+        counts = status == OK and kind in (DRAWN, FOREIGN)
+        return (last + 1 if counts else None), int(counts and kind == DRAWN)
+    partner = connection.execute(
+        "SELECT status FROM told WHERE id = ?", (number - 1 if kind == MIRROR else number + 1,)
+    ).fetchone()
+    if partner is None or FAILED == status == partner[0]:
+        return None, 0
+    return last + 2, (status == OK) + (partner[0] == OK)
+
+
+def _has_mirror(connection: sqlite3.Connection, number: int, kind: str) -> bool:
+    if kind != DRAWN:
+        return False
+    row = connection.execute("SELECT kind FROM asked WHERE id = ?", (number + 1,)).fetchone()
+    return row is not None and row[0] == MIRROR
+
+
+def _last(connection: sqlite3.Connection, place: int | None) -> int:
+    if place is not None:
+        return place
+    return connection.execute("SELECT counted FROM counters").fetchone()[0]
+
+
+def _check_again(number: int, before: tuple[Any, ...], told: Told) -> None:
+    """Accepts what is told again, refuses what differs from it."""
+    status, value, note = before
+    if (told.status, told.value, told.note) == (status, value, note):
+        return
+    was = f"failed ({note})" if status == FAILED else value
+    now = f"failed ({told.note})" if told.status == FAILED else told.value
+    raise InputError(f"trial {number} was told {was} before, and now {now}: it stays as it was.")
