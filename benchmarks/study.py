@@ -64,10 +64,8 @@ def large_study(path):
     print(f"  ask(1): {1e3 * found['ask']:.1f} ms (target: under 50 ms)")
     print(f"  the first move: {found['first']:.1f} s; the next: {found['next']:.2f} s")
     opened, moved = found["opened"] / data, found["moved"] / data
-    print(
-        f"  memory: {opened:.2f} times the data once opened, {moved:.2f} once moves have read all"
-    )
-    print("    of it (target: under 3)")
+    print(f"  memory: {opened:.2f} times the data once opened; once a move has read all of it,")
+    print(f"    {moved:.2f} times (target: under 3)")
 
 
 def write_large(path):
@@ -95,16 +93,18 @@ def write_large(path):
 
 def reopened(path):
     """In a process of its own: open, ask, move twice; times and the memory it holds."""
-    with tempfile.TemporaryDirectory() as folder:  # libraries and compilers are no part of it
-        with Study.open(Path(folder) / "small.db", dim=DIM, batch=BATCH) as study:
-            for _ in range(7):
-                ids = [trial.id for trial in study.ask(BATCH)]
-                study.tell(ids, [float(i) for i in ids])
+    with (  # libraries and compilers are no part of it
+        tempfile.TemporaryDirectory() as folder,
+        Study.open(Path(folder) / "small.db", dim=DIM, batch=BATCH) as study,
+    ):
+        for _ in range(7):
+            ids = [trial.id for trial in study.ask(BATCH)]
+            study.tell(ids, [float(i) for i in ids])
     before = held()
     began = time.perf_counter()
     study = Study.open(path)
     opened, after_opening = time.perf_counter(), held()
-    (trial,) = study.ask(1)
+    study.ask(1)
     asked = time.perf_counter()
     moves = []
     for _ in range(2):
