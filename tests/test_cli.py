@@ -32,13 +32,11 @@ def test_train_prints_one_json_object_and_nothing_else(tmp_path):
     assert sorted(os.listdir(tmp_path / answer["run"])) == [
         "config.json",
         "curve.png",
-        "history.csv",
-        "moves.jsonl",
-        "result.json",
+        "study.db",
     ]
     again = recoup(*words.split(), cwd=tmp_path)
     assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert "exists already: `recoup resume runs/mountain-car-iw-pgpe-ob-0`" in again.stderr
     assert again.stdout == ""
 
 
@@ -159,16 +157,34 @@ def test_help_and_import_leave_jax_alone():
     assert done.stdout.strip() == "False"
 
 
-def test_an_interrupted_run_stops_with_one_sentence(tmp_path):
-    program = [sys.executable, "-m", "recoup", "train", "toy", "--iterations", "5000"]
-    running = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    history = tmp_path / "runs/toy-mis-pgpe-ob-0/history.csv"
+def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
+    program = [sys.executable, "-m", "recoup"]
+    words = ["train", "toy", "--iterations", "900", "--out", "run", "--method", "pgpe-ob"]
+    running = subprocess.Popen([*program, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
-    while not history.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    while not (tmp_path / "run/study.db").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
     running.send_signal(2)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in said
-    assert "recoup: stopped; what was measured until then lies in runs/toy" in said
-    assert history.exists()
+    assert "recoup: stopped; `recoup resume run` goes on where it was." in said
+    done = recoup("resume", "run", "--json", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["iterations"] == 900
+    again = recoup("resume", "run", "--json", cwd=tmp_path)  # finished: as it is
+    assert again.stdout == done.stdout
+    found = recoup("evaluate", "run", "--episodes", "20", "--json", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    answer = json.loads(found.stdout)
+    assert set(KEYS.split()) <= set(answer)
+    assert answer["return_mean_policy"]["episodes"] == 20
+    assert "mean policy" in recoup("evaluate", "run", "--episodes", "20", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", ["resume", "evaluate", "report", "render"])
+def test_what_is_no_run_gets_one_sentence(command, tmp_path):
+    done = recoup(command, str(tmp_path))
+    assert done.returncode == 2
+    assert "is not a run directory: it has no" in done.stderr
+    assert done.stderr.count("\n") == 1

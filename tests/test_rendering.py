@@ -1,7 +1,6 @@
 """Films of policies. Without OpenGL the reaching ones are skipped, unless it must be there."""
 
 import csv
-import json
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from matplotlib.image import imread
 
 import recoup
 from recoup.rendering import Film, film, film_strip, render_run
+from recoup.study.file import StudyFile, insert, packed
 from recoup.tasks import make_env, make_task
 
 pytestmark = pytest.mark.filterwarnings(  # reading a video forks, and leaves its pipes open
@@ -68,10 +68,7 @@ def test_a_car_is_filmed(car_run):
 
 
 def test_the_film_is_the_episode_of_the_mean_policy(car_run):
-    task, theta = (
-        make_task("mountain-car"),
-        json.loads((car_run / "result.json").read_text())["mean"],
-    )
+    task, theta = make_task("mountain-car"), recoup.load(car_run).mean
     env = make_env("mountain-car", "rgb_array")
     shot = film(env, lambda seen: task.act(np.array(theta), seen))
     with jax.enable_x64(True):
@@ -155,19 +152,11 @@ def test_a_strip_outside_the_episode_gets_one_sentence():
         film_strip(shot, "", [0, 7])
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "is not a finished run: it has no config.json"),
-        ("{", "cannot be read as JSON"),
-        ("[]", "is not of a run: it has no task, method, horizon, discount"),
-        ('{"task": "toy", "method": "pgpe", "horizon": 10}', "it has no discount"),
-    ],
-)
-def test_what_is_not_a_run_gets_one_sentence(tmp_path, content, sentence):
-    if content is not None:
-        (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ValueError, match=sentence):
+def test_what_is_not_a_run_gets_one_sentence(tmp_path):
+    with pytest.raises(ValueError, match=r"is not a run directory: it has no study\.db"):
+        render_run(tmp_path)
+    (tmp_path / "study.db").write_bytes(b"noise" * 1000)
+    with pytest.raises(ValueError, match="is not a study file"):
         render_run(tmp_path)
 
 
@@ -176,8 +165,13 @@ def test_what_is_not_a_run_gets_one_sentence(tmp_path, content, sentence):
     [([1.0, 2.0], r"must have shape \[D\] = \[12\]"), ([np.nan] * 12, "finite")],
 )
 def test_a_policy_that_does_not_fit_is_refused(car_run, tmp_path, mean, sentence):
-    (tmp_path / "config.json").write_text((car_run / "config.json").read_text())
-    (tmp_path / "result.json").write_text(json.dumps({"mean": mean, "episodes": 20}))
+    (tmp_path / "study.db").write_bytes((car_run / "study.db").read_bytes())
+    file = StudyFile.open(tmp_path / "study.db")
+    with file.writing() as connection:
+        for number in range(3):
+            row = (number, "move", packed(mean), packed(np.ones(len(mean))))
+            insert(connection, "proposals", [row], verb="INSERT OR REPLACE")
+    file.close()
     with pytest.raises(ValueError, match=sentence):
         render_run(tmp_path)
 

@@ -103,12 +103,14 @@ class TestTheRunsPage:
         assert done.stdout.strip() == str(run / "report.html")
         assert (run / "report.html").stat().st_size > 50_000
 
-    def test_a_run_that_was_stopped_has_a_page_too(self, run, tmp_path):
-        stopped = self.copy(run, tmp_path / "stopped")
-        (stopped / "result.json").unlink()
-        text = (stopped / "moves.jsonl").read_text()
-        (stopped / "moves.jsonl").write_text(text[: len(text) // 2])
-        assert "not finished" in write_report([stopped]).read_text()
+    def test_a_run_that_was_stopped_has_a_page_too(self, tmp_path):
+        def stop(step):
+            if step.iteration == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            recoup.train("toy", iterations=5, out=tmp_path / "stopped", progress=stop)
+        assert "not finished" in write_report([tmp_path / "stopped"]).read_text()
 
     def test_what_comes_from_files_is_escaped(self, run, tmp_path):
         evil = self.copy(run, tmp_path / "evil")
@@ -126,9 +128,9 @@ class TestTheRunsPage:
             ("config.json", None, "is not a run directory: it has no config.json"),
             ("config.json", "[1]", "holds no object"),
             ("config.json", "{", "cannot be read"),
-            ("history.csv", None, "it has no history.csv"),
-            ("history.csv", "a,b\n1,2\n", "is not the history of a run: it has no episodes"),
-            ("history.csv", "", "is not the history of a run"),
+            ("study.db", None, "is not a run directory: it has no study.db"),
+            ("study.db", "", "is empty, so it holds no study"),
+            ("study.db", "a,b\n1,2\n" * 99, "is not a study file"),
         ],
     )
     def test_what_is_not_a_run_gets_one_sentence(self, run, tmp_path, name, content, sentence):
@@ -143,15 +145,8 @@ class TestTheRunsPage:
     @pytest.mark.parametrize(
         ("name", "change"),
         [
-            (
-                "history.csv",
-                lambda text: text.rstrip().rsplit("\n", 1)[0] + "\n8,80,nan,,,,,,,,,,,,,\n",
-            ),
             ("config.json", lambda text: "{}"),
             ("config.json", lambda text: '{"task": "\\ud800", "settings": 3, "versions": [1]}'),
-            ("result.json", lambda text: '{"return_mean_policy": {"mean": 1}}'),
-            ("moves.jsonl", lambda text: text + "3\n[1]\n"),
-            ("moves.jsonl", lambda text: '{"mean": 1, "std": [1], "weight_by_age": []}\n'),
         ],
     )
     def test_odd_files_make_a_page_too(self, run, tmp_path, name, change):
@@ -159,15 +154,19 @@ class TestTheRunsPage:
         (odd / name).write_text(change((odd / name).read_text()))
         assert "effective sample size" in write_report([odd]).read_text()
 
-    def test_weight_by_age_says_where_the_weight_came_from(self, run):
-        moves = [json.loads(line) for line in (run / "moves.jsonl").read_text().splitlines()]
-        assert [move["iteration"] for move in moves] == list(range(9))
-        assert moves[0]["weight_by_age"] == []
-        assert [len(move["weight_by_age"]) for move in moves[1:]] == [1, 2, 3, 4, 5, 5, 5, 5]
-        for move in moves[1:]:
-            assert sum(move["weight_by_age"]) == pytest.approx(1)
-        result = json.loads((run / "result.json").read_text())
-        assert moves[-1]["mean"] == result["mean"]
+    def test_a_study_of_ones_own_is_no_run(self, run, tmp_path):
+        other = self.copy(run, tmp_path / "other")
+        (other / "study.db").unlink()
+        recoup.Study.open(other / "study.db", dim=2).close()
+        with pytest.raises(ValueError, match="is a study of its own, not that of a run"):
+            write_report([other])
+
+    def test_ages_say_where_the_weight_came_from(self, run):
+        shares = np.array([row["ages"] for row in recoup.load(run).study.history()])
+        assert shares.shape == (8, 5)
+        np.testing.assert_allclose(shares.sum(1), 1)
+        assert shares[0].tolist() == [1, 0, 0, 0, 0]
+        assert (shares[:, 4] == 0).all()
 
     @staticmethod
     def copy(run, to):

@@ -43,7 +43,7 @@ def test_a_walk(tmp_path):
     results.write_text("id,return,failed\n5,-1e0,\n1,,\n")
     study(tmp_path, "tell", "robot.db", "--file", results, fails="line 3 of")
     results.write_text("id,return,failed\n5,-1e0,\n1,-2.5,\n2,,fell over\n")
-    assert study(tmp_path, "tell", "robot.db", "--file", results) == "3 results told.\n"
+    assert study(tmp_path, "tell", "robot.db", "--file", results).startswith("3 results told.\n")
     shown = study(tmp_path, "show", "robot.db")
     assert "1 pending, 3 ok, 2 failed" in shown
     assert "trial 5: -1" in shown

@@ -1,5 +1,5 @@
-import csv
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -37,20 +37,139 @@ def test_the_run_directory_holds_settings_history_and_curve(run):
     assert config["settings"]["weighting"] == "own"
     assert config["settings"]["epsilon"] == 0.1
     assert "jax" in config["versions"]
-    rows = list(csv.DictReader((run.out / "history.csv").read_text().splitlines()))
-    assert [int(row["iteration"]) for row in rows] == [0, 1, 2, 3, 4]
-    assert float(rows[-1]["return_search"]) == run.history[-1].return_search
-    result = json.loads((run.out / "result.json").read_text())
-    assert result == run.summary()
-    assert result["mean"] == run.mean.tolist()
+    assert sorted(p.name for p in run.out.iterdir()) == ["config.json", "curve.png", "study.db"]
     assert (run.out / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_run_that_is_loaded_is_the_same(run):
+    again = recoup.load(run.out)
+    assert again.finished
+    assert again.summary() == run.summary()
+    assert again.history == run.history
+    np.testing.assert_array_equal(again.mean, run.mean)
+    np.testing.assert_array_equal(again.policy([2.0]), run.policy([2.0]))
+    assert recoup.resume(run.out).summary() == run.summary()
+
+
+def test_a_run_is_a_study(run):
+    with run.study as study:
+        assert study.counts() == {"pending": 0, "ok": 40, "failed": 0}
+        np.testing.assert_array_equal(study.mean, run.mean)
+        assert [row["ess"] for row in study.history()] == [s.ess for s in run.history[1:]]
+        assert np.isfinite(study.evaluate().mean)
+        with pytest.raises(ValueError, match="belongs to a run of toy: `recoup resume` goes on"):
+            study.ask()
+        with pytest.raises(ValueError, match="belongs to a run of toy"):
+            study.tell(1, 2.0)
+    in_memory = recoup.train("toy", iterations=2)
+    assert in_memory.study.counts()["ok"] == 20
+
+
 def test_an_existing_directory_is_refused_and_left_alone(run):
-    before = (run.out / "history.csv").read_bytes()
-    with pytest.raises(ValueError, match="exists already: name another, or remove it"):
+    before = (run.out / "study.db").read_bytes()
+    with pytest.raises(ValueError, match="exists already: `recoup resume"):
         recoup.train("toy", iterations=1, out=run.out)
-    assert (run.out / "history.csv").read_bytes() == before
+    assert (run.out / "study.db").read_bytes() == before
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("task", "method", "settings"),
+    [
+        ("toy", "mis-pgpe-ob", {"mirrored": True}),
+        ("mountain-car", "tiw-pgpe-ob", {}),
+        ("mountain-car", "tiw-enac", {}),
+        ("reach-2", "iw-pgpe-ob", {}),
+        ("reach-2", "r3", {}),
+    ],
+)
+def test_a_run_that_was_stopped_ends_as_if_it_had_not(task, method, settings, tmp_path):
+    """To the last bit; stopped after an iteration, and for reaching in the middle of one."""
+    how = {"iterations": 6, "seed": 2, "horizon": 12, **settings}
+    calm = recoup.train(task, method, **how, out=tmp_path / "calm")
+
+    def stop(step):
+        if step.iteration == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        recoup.train(task, method, **how, out=tmp_path / "rough", progress=stop)
+    stopped = recoup.load(tmp_path / "rough")
+    assert not stopped.finished
+    assert len(stopped.history) == 4
+    if task == "reach-2":
+        half_an_iteration(tmp_path / "rough", 4)
+    rough = recoup.resume(tmp_path / "rough")
+    np.testing.assert_array_equal(rough.mean, calm.mean)
+    np.testing.assert_array_equal(rough.std, calm.std)
+    assert rough.return_search == calm.return_search
+    assert rough.return_mean_policy == calm.return_mean_policy
+    assert content(tmp_path / "rough") == content(tmp_path / "calm")
+
+
+def half_an_iteration(out, iteration):
+    """As a kill leaves it: trials asked, one of three told."""
+    import jax
+
+    from recoup import training
+    from recoup.rundir import RunFile
+
+    class Killed(RunFile):
+        def add_result(self, number, told):
+            if number != self.ids(iteration)[0]:
+                raise Stopped
+            super().add_result(number, told)
+
+    with jax.enable_x64(True):
+        file = Killed.open(out)
+        plan = file.plan()
+        work = training._work(plan, recoup.load(out).task)
+        state, _ = training._caught_up(work, file)
+        with pytest.raises(Stopped):
+            training._iterate(work, file, iteration, state)
+        assert len(file.told(iteration)) == 1
+        file.file.close()
+
+
+def content(out):
+    connection = sqlite3.connect(out / "study.db")
+    queries = (
+        'SELECT id, theta, seed, status, "return" FROM trials ORDER BY id',
+        "SELECT id, mean, std FROM proposals ORDER BY id",
+        "SELECT * FROM trajectories ORDER BY id",
+    )
+    found = [connection.execute(query).fetchall() for query in queries]
+    connection.close()
+    return found
+
+
+def test_an_update_given_in_python_is_needed_again(tmp_path):
+    import optax
+
+    def stop(step):
+        if step.iteration == 2:
+            raise Stopped
+
+    how = {"iterations": 4, "update": optax.adam(0.1)}
+    calm = recoup.train("toy", "iw-pgpe-ob", **how)
+    with pytest.raises(Stopped):
+        recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "run", progress=stop)
+    with pytest.raises(ValueError, match="which only Python can make again"):
+        recoup.resume(tmp_path / "run")
+    run = recoup.resume(tmp_path / "run", update=optax.adam(0.1))
+    np.testing.assert_array_equal(run.mean, calm.mean)
+
+
+def test_an_evaluation_agrees_with_the_runs_own_tests(run):
+    found = recoup.evaluate(run, episodes=2000, seed=4)
+    for name in ("return_search", "return_mean_policy"):
+        mine, its = getattr(found, name), getattr(run, name)
+        assert mine.episodes == 2000
+        assert abs(mine.mean - its.mean) < 4 * np.hypot(mine.stderr, its.stderr)
+        assert mine.mean != its.mean
 
 
 def test_learning_the_toy_improves_the_return_by_four_standard_errors():

@@ -7,9 +7,12 @@ if TYPE_CHECKING:
     from recoup.diagnostics import pareto_k as pareto_k
     from recoup.estimation import estimate as estimate
     from recoup.evosax import EvosaxStrategy as EvosaxStrategy
+    from recoup.runs import Run as Run
+    from recoup.runs import load as load
     from recoup.searches import search as search
     from recoup.study.study import Study as Study
-    from recoup.training import Run as Run
+    from recoup.training import evaluate as evaluate
+    from recoup.training import resume as resume
     from recoup.training import train as train
     from recoup.trajectories import Trajectory as Trajectory
 
@@ -19,11 +22,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "EvosaxStrategy": "recoup.evosax",
-    "Run": "recoup.training",
+    "Run": "recoup.runs",
     "Study": "recoup.study.study",
     "Trajectory": "recoup.trajectories",
     "estimate": "recoup.estimation",
+    "evaluate": "recoup.training",
+    "load": "recoup.runs",
     "pareto_k": "recoup.diagnostics",
+    "resume": "recoup.training",
     "search": "recoup.searches",
     "train": "recoup.training",
 }

@@ -1,8 +1,9 @@
-"""The command line: train, render, report, reproduce, study, methods, tasks."""
+"""The command line: train, resume, evaluate, render, report, reproduce, study, methods, tasks."""
 
 import json
 import os
 import sys
+import time
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -21,7 +22,7 @@ from recoup.tasks import TASKS
 
 if TYPE_CHECKING:
     from recoup.reproduce.running import Finding
-    from recoup.training import Run
+    from recoup.runs import Run
 
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = """
@@ -69,6 +70,21 @@ REPRODUCE_EXAMPLES = """
 
   recoup reproduce all
 """
+RESUME_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup resume runs/mountain-car-mis-pgpe-ob-0
+"""
+EVALUATE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup evaluate runs/mountain-car-mis-pgpe-ob-0
+
+  recoup evaluate runs/mountain-car-mis-pgpe-ob-0 --episodes 1000 --json
+"""
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+]
 VERDICTS = {"holds": "[green]✓ holds", "does not hold": "[red]✗ does not hold"}
 
 
@@ -177,9 +193,7 @@ def train(
             metavar="KEY=VALUE",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
-    ] = False,
+    as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
     """Learn a task; write a run directory."""
@@ -205,13 +219,72 @@ def train(
             **settings,
         )
     except KeyboardInterrupt:
-        _fail(f"stopped; what was measured until then lies in {out}.", 130)
-    if not (isfinite(run.return_search.mean) and isfinite(run.return_mean_policy.mean)):
-        _fail(f"the run ended with a return that is not finite; see {out / 'history.csv'}.", 1)
+        _fail(_stopped(out), 130)
+    _say(run, as_json, quiet)
+
+
+@app.command(epilog=RESUME_EXAMPLES)
+def resume(
+    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+) -> None:
+    """Go on with a run after any stop; it ends as if it had never stopped."""
+    from recoup.training import resume as resume_run
+
+    try:
+        resumed = resume_run(run, progress=not quiet)
+    except KeyboardInterrupt:
+        _fail(_stopped(run), 130)
+    _say(resumed, as_json, quiet)
+
+
+@app.command(epilog=EVALUATE_EXAMPLES)
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    episodes: Annotated[
+        int | None, whole_option("Fresh episodes of each (the task's own number unless said).")
+    ] = None,
+    seed: Annotated[int, whole_option("Seed of the episodes.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Expected returns of a run's search distribution and mean policy, on fresh episodes."""
+    from recoup.runs import load
+    from recoup.training import evaluate as evaluate_run
+
+    started, loaded = time.perf_counter(), load(run)
+    with Console(stderr=True).status("rolling out"):
+        found = evaluate_run(loaded, episodes=episodes, seed=seed)
+    if as_json:
+        returns = {key: measured._asdict() for key, measured in found._asdict().items()}
+        wall = {"wall_s": time.perf_counter() - started}
+        print(json.dumps({**loaded.summary(), **returns, **wall}))
+        return
+    table = _returns_table(f"{loaded.plan.task} by {loaded.plan.method}")
+    table.add_row("search distribution", *_cells(*found.return_search))
+    table.add_row("mean policy", *_cells(*found.return_mean_policy))
+    Console().print(table)
+
+
+def _say(run: "Run", as_json: bool, quiet: bool) -> None:
+    """The end of a run, in the form that was asked for."""
+    policy = run.return_mean_policy
+    assert policy is not None
+    if not (isfinite(run.return_search.mean) and isfinite(policy.mean)):
+        _fail(f"the run in {run.out} ended with a return that is not finite.", 1)
     if as_json:
         print(json.dumps(run.summary()))
     elif not quiet:
         _show(run)
+
+
+def _stopped(run: Path) -> str:
+    """What to do after a run was interrupted."""
+    from recoup.rundir import STUDY
+
+    if not (run / STUDY).is_file():
+        return "stopped before the first iteration; nothing was written."
+    return f"stopped; `recoup resume {run}` goes on where it was."
 
 
 @app.command(epilog=RENDER_EXAMPLES)
@@ -322,24 +395,31 @@ def _show_claims(findings: "list[Finding]") -> None:
     Console().print(table)
 
 
-def _show(run: "Run") -> None:
-    first, plan = run.history[0], run.plan
-    table = Table(title=f"{plan.task} by {plan.method}", title_justify="left", show_edge=False)
+def _returns_table(title: str) -> Table:
+    table = Table(title=title, title_justify="left", show_edge=False)
     table.add_column("")
     table.add_column("expected return", justify="right")
     table.add_column("test episodes", justify="right")
-    rows = (
-        ("start", first.return_search, first.return_search_stderr, plan.test_episodes),
-        ("search distribution", *run.return_search),
-        ("mean policy", *run.return_mean_policy),
-    )
-    for name, mean, stderr, episodes in rows:
-        table.add_row(name, f"{mean:.2f} ± {stderr:.2f}", str(episodes))
+    return table
+
+
+def _cells(mean: float, stderr: float, episodes: int) -> tuple[str, str]:
+    return f"{mean:.2f} ± {stderr:.2f}", str(episodes)
+
+
+def _show(run: "Run") -> None:
+    first, plan, policy = run.history[0], run.plan, run.return_mean_policy
+    assert policy is not None
+    table = _returns_table(f"{plan.task} by {plan.method}")
+    start = (first.return_search, first.return_search_stderr, plan.test_episodes)
+    table.add_row("start", *_cells(*start))
+    table.add_row("search distribution", *_cells(*run.return_search))
+    table.add_row("mean policy", *_cells(*policy))
     console = Console()
     console.print()
     console.print(table)
     spent = plan.iterations * plan.batch
     console.print(f"\n{spent} episodes in {plan.iterations} iterations, {run.wall_s:.1f} s")
     if run.out is not None:
-        for name in ("curve.png", "result.json", "history.csv", "config.json"):
+        for name in ("curve.png", "study.db", "config.json"):
             console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)

@@ -1,10 +1,16 @@
 """Pictures, drawn without a display and without touching matplotlib's global state."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from recoup.records import Curve, Measured
+
+if TYPE_CHECKING:
+    from recoup.study.replaying import Replayed
 
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 
@@ -68,3 +74,30 @@ def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
     axes.set_xlabel("episodes")
     axes.set_ylabel("reuse")
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def replayed(
+    own_name: str, own: list[dict[str, Any]], name: str, found: "Sequence[Replayed]"
+) -> Figure:
+    """Estimates and effective sample sizes of a study's moves, and of another method's."""
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])
+    above.set_title(f"{name} on the results of {own_name}", loc="left", color=INK, fontsize=11)
+    results = np.array([row.results for row in found])
+    for label, infos, colour, style in (
+        (own_name, own, ACCENT, "-"),
+        (f"replayed: {name}", [row.info for row in found], SECOND, "--"),
+    ):
+        keys = ("objective", "objective_stderr", "ess")
+        value, error, ess = (np.array([info[key] for info in infos], float) for key in keys)
+        above.fill_between(results, value - error, value + error, color=colour, alpha=0.18, lw=0)
+        above.plot(results, value, style, color=colour, linewidth=1.7, label=label)
+        below.plot(results, ess, style, color=colour, linewidth=1.5)
+    above.set_ylabel("estimated return,\n± 1 standard error")
+    above.legend(frameon=False, fontsize=9)
+    below.set(xlabel="results", ylabel="effective\nsample size", yscale="log")
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.margins(x=0.01)
+    return figure

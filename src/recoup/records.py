@@ -7,6 +7,8 @@ import numpy as np
 
 from recoup.methods import Method
 
+AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # iterations back, from and before
+
 
 class Measured(NamedTuple):
     """A mean over fresh episodes, with its standard error."""
@@ -14,6 +16,13 @@ class Measured(NamedTuple):
     mean: float
     stderr: float
     episodes: int
+
+
+class Evaluated(NamedTuple):
+    """What fresh episodes say about a run."""
+
+    return_search: Measured
+    return_mean_policy: Measured
 
 
 class Curve(NamedTuple):
@@ -44,15 +53,7 @@ class Step:
     pareto_k: float | None = None
     kl: float | None = None
     flatten: float | None = None  # nu of w^nu, where the method may choose it
-
-
-class Move(NamedTuple):
-    """The distribution after one iteration, and what its last move was made of."""
-
-    iteration: int
-    mean: list[float]
-    std: list[float]
-    weight_by_age: list[float]  # shares of the total weight, from this iteration's samples back
+    wall_s: float = 0.0  # since the run began, without the time it was stopped
 
 
 @dataclass(frozen=True)

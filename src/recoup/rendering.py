@@ -1,6 +1,5 @@
 """Pictures that move: an episode of a policy as a video and as a film strip."""
 
-import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,7 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.checks import InputError, check_count, check_finite, check_shape
-from recoup.rundir import CONFIG, RESULT
+from recoup.rundir import RunFile
+from recoup.study.settings import RUN
 from recoup.tasks import make_env, make_problem, make_task
 
 VIDEO, STRIP, STEPS, STEPS_PLOT = "policy.mp4", "strip.png", "steps.csv", "steps.png"
@@ -52,21 +52,19 @@ def render_run(
     gets the hand's distance and the control cost of every step, as numbers and as a plot.
     """
     path = Path(path)
-    config = _read(path / CONFIG, ("task", "method", "horizon", "discount"))
-    result = _read(path / RESULT, ("mean", "episodes"))
+    config, theta, episodes = _read(path)
     out = _writable(path if out is None else Path(out))
     seed = check_count("seed", seed, least=0)
     options = config.get("options", {})
     task = make_task(config["task"], config["horizon"], config["discount"], **options)
-    check_shape(f"the mean in {path / RESULT}", result["mean"], "[D]", (task.dim,))
-    check_finite(f"the mean in {path / RESULT}", result["mean"])
-    theta = np.asarray(result["mean"])
+    check_shape(f"the mean of {path}", theta, "[D]", (task.dim,))
+    check_finite(f"the mean of {path}", theta)
     env = make_env(config["task"], "rgb_array", config["horizon"], **options)
     try:
         shot = film(env, lambda observation: task.act(theta, observation), seed)
     finally:
         env.close()
-    title = f"{config['task']} · {config['method']} · {result['episodes']} episodes"
+    title = f"{config['task']} · {config['method']} · {episodes} episodes"
     strip = film_strip(shot, title, steps)  # before anything is written: it may refuse the steps
     out.mkdir(parents=True, exist_ok=True)
     written = {"video": out / VIDEO, "strip": out / STRIP}
@@ -169,18 +167,14 @@ def _spread(last: int, frames: int = 6) -> list[int]:
     return sorted({int(step) for step in np.round(last * share)})
 
 
-def _read(path: Path, needed: Sequence[str]) -> dict[str, Any]:
-    """A JSON object of a run directory that has what is needed of it."""
+def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
+    """The plan of a run, the mean of its search distribution, and the episodes behind it."""
+    run = RunFile.open(path)
     try:
-        content = json.loads(path.read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{path.parent} is not a finished run: it has no {path.name}.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as wrong:
-        raise InputError(f"{path} cannot be read as JSON: {wrong}.") from None
-    missing = [key for key in needed if not isinstance(content, dict) or key not in content]
-    if missing:
-        raise InputError(f"{path} is not of a run: it has no {', '.join(missing)}.")
-    return content
+        moves = run.moves()
+        return run.settings[RUN], moves.mean[-1], moves.steps[-1].episodes
+    finally:
+        run.file.close()
 
 
 def _writable(out: Path) -> Path:

@@ -1,11 +1,12 @@
-"""`recoup.train`: a whole run on one of the built-in tasks, from start to measured result."""
+"""`recoup.train`, `resume` and `evaluate`: whole runs on the built-in tasks."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,73 +17,16 @@ from recoup.checks import InputError, check_count, check_finite, check_stds, che
 from recoup.diagnostics import pareto_k
 from recoup.families import Rho
 from recoup.methods import DEFAULT_METHOD, METHODS, method_row, settings_of
-from recoup.records import Curve, Measured, Move, Plan, Step
-from recoup.rundir import CURVE, RunDirectory
+from recoup.records import AGES, Evaluated, Measured, Plan, Step
+from recoup.rundir import CURVE, RunFile
+from recoup.runs import Run, load
 from recoup.searches import Search, SearchInfo, SearchState, search
+from recoup.study.records import Told
 from recoup.tasks import Task, TaskRow, make_task, task_row
 from recoup.trajectories import Episodes, Trajectory, discounted_rewards
 
 DEFAULT_ITERATIONS = 30
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: what was learned, how it went, and what it is worth."""
-
-    plan: Plan
-    mean: np.ndarray
-    std: np.ndarray
-    history: list[Step]
-    return_search: Measured
-    return_mean_policy: Measured
-    wall_s: float
-    out: Path | None
-    task: Task = field(repr=False)
-
-    @property
-    def curve(self) -> Curve:
-        """Expected return after each iteration, the start included."""
-        columns = zip(
-            *((s.episodes, s.return_search, s.return_search_stderr) for s in self.history),
-            strict=True,
-        )
-        return Curve(*(np.array(column) for column in columns))
-
-    def policy(self, observation: Any) -> np.ndarray:
-        """The action of the mean policy, the one to deploy."""
-        return self.task.act(self.mean, observation)
-
-    def plot(self, path: str | Path | None = None) -> Any:
-        """The learning curve as a matplotlib figure, saved to `path` if one is given."""
-        from recoup.plots import learning_curve
-
-        plan = self.plan
-        title = f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}"
-        columns = ("episodes", "samples", "ess", "max_weight")
-        moves = {
-            key: np.array([getattr(step, key) for step in self.history[1:]]) for key in columns
-        }
-        figure = learning_curve(title, self.curve, self.return_mean_policy, moves)
-        if path is not None:
-            figure.savefig(path, dpi=150)
-        return figure
-
-    def summary(self) -> dict[str, Any]:
-        """The run in a few words, as `recoup train --json` prints it."""
-        return {
-            "task": self.plan.task,
-            "method": self.plan.method,
-            "seed": self.plan.seed,
-            "episodes": self.plan.iterations * self.plan.batch,
-            "iterations": self.plan.iterations,
-            "batch": self.plan.batch,
-            "return_search": self.return_search._asdict(),
-            "return_mean_policy": self.return_mean_policy._asdict(),
-            "mean": self.mean.tolist(),
-            "std": self.std.tolist(),
-            "wall_s": self.wall_s,
-            "run": None if self.out is None else str(self.out),
-        }
+FRESH = 2**31 - 1  # of the keys of an evaluation, apart from those of any run
 
 
 def train(
@@ -129,15 +73,62 @@ def train(
         options or {},
         settings,
     )
-    resolved = {name: getattr(plan.settings, name) for name in settings_of(method)}
-    method_search = search_of(problem, method, plan.batch, plan.iterations, resolved)
-    directory = None if out is None else RunDirectory.create(Path(out), plan)
-    if progress is True:
-        from recoup.progress import live
+    directory = None if out is None else Path(out)
+    if directory is not None and directory.exists():
+        raise InputError(
+            f"the run directory {directory} exists already: `recoup resume {directory}` goes on "
+            "with it; or name another, or remove it."
+        )
+    work = _work(plan, problem)
+    with _shown(plan, progress) as show, jax.enable_x64(True):
+        state = work.method.init(work.key_start, plan.mean, np.asarray(plan.std))
+        first = _step(plan, 0, state.rho, work.tested(0, state.rho), None, None, work.began)
+        file = RunFile.create(directory, plan, problem.actions, *_host(state.rho), first)
+        show(first)
+        return _go_on(work, file, state, [first], show)
 
-        with live(plan) as show:
-            return _run(plan, problem, method_search, directory, show)
-    return _run(plan, problem, method_search, directory, progress or (lambda step: None))
+
+def resume(
+    run: str | Path,
+    *,
+    progress: bool | Callable[[Step], None] = False,
+    update: Any = None,
+) -> Run:
+    """Goes on with a run after any stop; it ends as if it had never stopped.
+
+    The search's state is made again from the results in the run's study. A run that is finished is
+    given as it is. `update` is the update rule again, where it was given in Python.
+    """
+    file = RunFile.open(run)
+    if file.result() is not None:
+        return Run(file)
+    plan = file.plan(update)
+    problem = make_task(plan.task, plan.horizon, plan.discount, **plan.options)
+    work = _work(plan, problem)
+    with _shown(plan, progress) as show, jax.enable_x64(True):
+        state, history = _caught_up(work, file)
+        work = work._replace(began=work.began - history[-1].wall_s)
+        show(history[-1])
+        return _go_on(work, file, state, history, show)
+
+
+def evaluate(run: "str | Path | Run", *, episodes: int | None = None, seed: int = 0) -> Evaluated:
+    """Expected returns of a run's search distribution and of its mean policy, on fresh episodes.
+
+    As many `episodes` as the run was tested with, unless said; none of them is one that the run
+    has seen.
+    """
+    run = run if isinstance(run, Run) else load(run)
+    count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
+    seed = check_count("seed", seed, least=0)
+    with jax.enable_x64(True):
+        test = fresh_returns(run.task, run.plan.settings.space, count)
+        if run.task.traced:
+            test = jax.jit(test)
+        rho = Rho(jnp.asarray(run.mean), jnp.asarray(run.std))
+        at_mean = Rho(rho.eta, jnp.zeros_like(rho.tau))
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), FRESH))
+        return Evaluated(measured(test(keys[0], rho)), measured(test(keys[1], at_mean)))
 
 
 def _plan(
@@ -202,48 +193,177 @@ def _iterations(episodes: int | None, iterations: int | None, batch: int) -> int
     return whole
 
 
-def _run(
-    plan: Plan,
-    problem: Task,
-    method: Search,
-    directory: RunDirectory | None,
+class _Work(NamedTuple):
+    """What a run is made with: its stages, compiled as far as the task allows, and its keys."""
+
+    plan: Plan
+    problem: Task
+    method: Search
+    roll: Callable[[Array, Any], tuple[Any, ...]]
+    test: Callable[[Array, Rho], Array]
+    key_start: Array
+    key_run: Array
+    key_test: Array
+    began: float
+
+    def tested(self, i: int, rho: Rho) -> Measured:
+        """What fresh episodes say about the distribution after iteration `i`."""
+        return measured(self.test(jax.random.fold_in(self.key_test, i), rho))
+
+
+def _work(plan: Plan, problem: Task) -> _Work:
+    resolved = {name: getattr(plan.settings, name) for name in settings_of(plan.method)}
+    method = search_of(problem, plan.method, plan.batch, plan.iterations, resolved)
+    test = fresh_returns(problem, plan.settings.space, plan.test_episodes)
+    roll: Callable[[Array, Any], tuple[Any, ...]] = partial(roll_out, problem)
+    if problem.traced:
+        roll, test = jax.jit(roll), jax.jit(test)
+    start, run, tests = jax.random.split(jax.random.key(plan.seed), 3)
+    return _Work(plan, problem, method, roll, test, start, run, tests, time.perf_counter())
+
+
+@contextmanager
+def _shown(plan: Plan, progress: bool | Callable[[Step], None]) -> Iterator[Callable[[Step], None]]:
+    if progress is True:
+        from recoup.progress import live
+
+        with live(plan) as show:
+            yield show
+    else:
+        yield progress or (lambda step: None)
+
+
+def _go_on(
+    work: _Work,
+    file: RunFile,
+    state: SearchState,
+    history: list[Step],
     show: Callable[[Step], None],
 ) -> Run:
-    started = time.perf_counter()
-    with jax.enable_x64(True):
-        iterate = _iteration(problem, method)
-        test = fresh_returns(problem, plan.settings.space, plan.test_episodes)
-        if problem.traced:
-            iterate, test = jax.jit(iterate, donate_argnums=1), jax.jit(test)
-        key_start, key_run, key_test = jax.random.split(jax.random.key(plan.seed), 3)
-        state = method.init(key_start, plan.mean, np.asarray(plan.std))
-        history: list[Step] = []
-        for i in range(plan.iterations + 1):
-            info, returns = None, None
-            if i > 0:
-                state, info, returns = iterate(jax.random.fold_in(key_run, i), state)
-            tested = measured(test(jax.random.fold_in(key_test, i), state.rho))
-            history.append(_step(plan, i, state.rho, tested, info, returns))
-            show(history[-1])
-            if directory is not None:
-                directory.add(history[-1], _move(i, state.rho, info))
-        keys = jax.random.split(jax.random.fold_in(key_test, plan.iterations + 1))
-        at_mean = Rho(state.rho.eta, jnp.zeros_like(state.rho.tau))
-        run = Run(
-            plan=plan,
-            mean=np.asarray(state.mean),
-            std=np.asarray(state.std),
-            history=history,
-            return_search=measured(test(keys[0], state.rho)),
-            return_mean_policy=measured(test(keys[1], at_mean)),
-            wall_s=time.perf_counter() - started,
-            out=None if directory is None else directory.path,
-            task=problem,
-        )
-    if directory is not None:
-        directory.finish(run.summary())
-        run.plot(directory.path / CURVE)
+    """The rest of a run, from the state after `history`, and what it has learned."""
+    plan, began = work.plan, work.began
+    for i in range(len(history), plan.iterations + 1):
+        state, info, put = _iterate(work, file, i, state)
+        tested = work.tested(i, state.rho)
+        step = _step(plan, i, state.rho, tested, info, put.returns, began)
+        put.write(step, *_host(state.rho), ages(weight_by_age(i, np.asarray(info.weights))))
+        history.append(step)
+        show(step)
+    keys = jax.random.split(jax.random.fold_in(work.key_test, plan.iterations + 1))
+    at_mean = Rho(state.rho.eta, jnp.zeros_like(state.rho.tau))
+    file.finish(
+        {
+            "return_search": measured(work.test(keys[0], state.rho))._asdict(),
+            "return_mean_policy": measured(work.test(keys[1], at_mean))._asdict(),
+            "wall_s": time.perf_counter() - began,
+        }
+    )
+    run = Run(file)
+    if file.directory is not None:
+        run.plot(file.directory / CURVE)
     return run
+
+
+class _Put(NamedTuple):
+    """The returns of an iteration, and what writes the move that they make."""
+
+    returns: np.ndarray
+    write: Callable[..., None]
+
+
+def _iterate(
+    work: _Work, file: RunFile, i: int, state: SearchState
+) -> tuple[SearchState, SearchInfo, _Put]:
+    """One iteration: ask, roll out, tell.
+
+    Tasks in JAX roll out a batch at once, and are written with the move; others are written episode
+    by episode, and an episode that is there already is not rolled out again.
+    """
+    key_ask, key_roll, key_tell = jax.random.split(jax.random.fold_in(work.key_run, i), 3)
+    asked, state = work.method.ask(key_ask, state)
+    theta, seeds = _trials(key_roll, asked, work.plan.batch)
+    if work.problem.traced or file.directory is None:
+        told = work.roll(key_roll, asked)
+        results = _results(file, told)
+        write: Callable[..., None] = partial(file.add_iteration, theta, seeds, results)
+    else:
+        file.add_trials(i, theta, seeds)
+        told = _one_by_one(work, file, i, key_roll, asked)
+        write = file.add_move
+    returns = np.asarray(returns_of(work.problem, told))
+    state, info = work.method.tell(key_tell, state, *told)
+    return state, info, _Put(returns, write)
+
+
+def _one_by_one(work: _Work, file: RunFile, i: int, key: Array, asked: Any) -> tuple[Any, ...]:
+    """What `tell` takes, each episode on disk before the next begins."""
+    known = file.told(i)
+    for j, number in enumerate(file.ids(i)):
+        if number not in known:
+            file.add_result(number, _results(file, roll_one(work.problem, key, asked, j))[0])
+    return _as_told(file, i, asked)
+
+
+def _as_told(file: RunFile, i: int, asked: Any) -> tuple[Any, ...]:
+    """What `tell` takes, from the results of iteration `i` in the run's study."""
+    known = file.told(i)
+    if not isinstance(asked, Episodes):
+        return jnp.asarray(asked), jnp.asarray([known[number][0] for number in file.ids(i)])
+    samples = file.shape.arrays(file.batch)
+    samples[3][:] = 1
+    for j, number in enumerate(file.ids(i)):
+        trajectory = known[number][1]
+        if trajectory is None:
+            samples[2][j] = np.nan  # failed
+            continue
+        samples[3][j], parts = trajectory
+        for array, part in zip(samples[:3], parts, strict=True):
+            array[j, : len(part)] = part
+    return (Trajectory(*(jnp.asarray(x) for x in samples)),)
+
+
+def _results(file: RunFile, told: tuple[Any, ...]) -> list[Told]:
+    """Results as the study keeps them."""
+    if not isinstance(told[0], Trajectory):
+        return [file.as_told(value) for value in np.asarray(told[1])]
+    arrays = [np.asarray(x) for x in told[0]]
+    return [file.as_told(0.0, Trajectory(*(x[j] for x in arrays))) for j in range(len(arrays[0]))]
+
+
+def _trials(key: Array, asked: Any, n: int) -> tuple[np.ndarray, list[int]]:
+    """Thetas `[N, D]` and seeds of what was asked: the policy's, where it draws the actions."""
+    if isinstance(asked, Episodes):
+        return np.tile(np.asarray(asked.policy.eta), (n, 1)), np.asarray(asked.seeds).tolist()
+    words = np.asarray(jax.random.key_data(jax.random.split(key, n)))
+    return np.asarray(asked), np.ascontiguousarray(words).view(np.int64)[:, 0].tolist()
+
+
+def _caught_up(work: _Work, file: RunFile) -> tuple[SearchState, list[Step]]:
+    """The state after the moves that are stored, made again from their results."""
+    moves = file.moves()
+    start = file.settings
+    state = work.method.init(work.key_start, np.array(start["mean"]), np.array(start["std"]))
+    for i in range(1, len(moves.steps)):
+        key_ask, _, key_tell = jax.random.split(jax.random.fold_in(work.key_run, i), 3)
+        asked, state = work.method.ask(key_ask, state)
+        if not isinstance(asked, Episodes):
+            asked = file.theta(i)
+        state, _ = work.method.tell(key_tell, state, *_as_told(file, i, asked))
+        mean, std = _host(state.rho)
+        if not (_close(mean, moves.mean[i]) and _close(std, moves.std[i])):
+            raise InputError(
+                f"move {i} of {file.file.path} comes out differently here: resume the run with the "
+                "versions in its config.json."
+            )
+    return state, moves.steps
+
+
+def _close(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.allclose(a, b, rtol=1e-6, atol=1e-9))
+
+
+def _host(rho: Rho) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(rho.eta), np.asarray(rho.tau)
 
 
 def search_of(
@@ -267,32 +387,29 @@ def search_of(
     )
 
 
-def _iteration(
-    problem: Task, method: Search
-) -> Callable[[Array, SearchState], tuple[SearchState, SearchInfo, Array]]:
-    def iterate(key: Array, state: SearchState) -> tuple[SearchState, SearchInfo, Array]:
-        key_ask, key_roll, key_tell = jax.random.split(key, 3)
-        asked, state = method.ask(key_ask, state)
-        told = roll_out(problem, key_roll, asked)
-        state, info = method.tell(key_tell, state, *told)
-        return state, info, returns_of(problem, told)
-
-    return iterate
-
-
 def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
     """What `tell` takes, for what `ask` gave: theta and returns, or trajectories.
 
     Of one run, or of many side by side: then the keys are `[R]`, and so is the leading axis of all.
     """
     if isinstance(asked, Episodes):
-        return (_with_axes(asked.seeds.shape, problem.episodes(*_one_by_one(asked))),)
+        return (_with_axes(asked.seeds.shape, problem.episodes(*_policies(asked))),)
     keys = jax.vmap(lambda one: jax.random.split(one, asked.shape[-2]))(key.reshape(-1))
     returns = problem.rollouts(keys.ravel(), asked.reshape(-1, asked.shape[-1]))
     return asked, _with_axes(asked.shape[:-1], returns)
 
 
-def _one_by_one(asked: Episodes) -> tuple[Array, Rho]:
+def roll_one(problem: Task, key: Array, asked: Any, j: int) -> tuple[Any, ...]:
+    """Episode `j` of what `roll_out` rolls out, alone, with a leading axis of one."""
+    if isinstance(asked, Episodes):
+        keys, policies = _policies(asked)
+        one = jax.tree.map(lambda x: x[j : j + 1], policies)
+        return (problem.episodes(keys[j : j + 1], one),)
+    keys = jax.random.split(key, asked.shape[0])
+    return asked[j : j + 1], problem.rollouts(keys[j : j + 1], asked[j : j + 1])
+
+
+def _policies(asked: Episodes) -> tuple[Array, Rho]:
     """The key and the policy of every episode, in one row."""
     each = asked.seeds.shape[-1]
     policies = [jnp.repeat(x.reshape(-1, x.shape[-1]), each, axis=0) for x in asked.policy]
@@ -349,11 +466,6 @@ def measured(returns: Any) -> Measured:
     )
 
 
-def _move(i: int, rho: Rho, info: SearchInfo | None) -> Move:
-    shares: list[float] = [] if info is None else weight_by_age(i, np.asarray(info.weights))
-    return Move(i, np.asarray(rho.eta).tolist(), np.asarray(rho.tau).tolist(), shares)
-
-
 def weight_by_age(iteration: int, weights: np.ndarray) -> list[float]:
     """Shares of the total weight `[B, N]` by age: this iteration's batch first, then back."""
     by_block, newest = weights.sum(1), (iteration - 1) % len(weights)
@@ -362,8 +474,19 @@ def weight_by_age(iteration: int, weights: np.ndarray) -> list[float]:
     return (by_block[back] / total).tolist() if total > 0 else []
 
 
+def ages(shares: Sequence[float]) -> list[float]:
+    """Shares of the weight by `AGES`, from those of each batch, this iteration's first."""
+    return [float(sum(shares[low:high])) for low, high in AGES]
+
+
 def _step(
-    plan: Plan, i: int, rho: Rho, tested: Measured, info: SearchInfo | None, returns: Any
+    plan: Plan,
+    i: int,
+    rho: Rho,
+    tested: Measured,
+    info: SearchInfo | None,
+    returns: Any,
+    began: float,
 ) -> Step:
     step = Step(
         iteration=i,
@@ -372,6 +495,7 @@ def _step(
         return_search_stderr=tested.stderr,
         std_min=float(rho.tau.min()),
         std_max=float(rho.tau.max()),
+        wall_s=time.perf_counter() - began,
     )
     if info is None:
         return step

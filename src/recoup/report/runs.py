@@ -1,6 +1,5 @@
 """The page of a run: how it went, what reuse was worth, what it was made with."""
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +13,11 @@ from recoup.plots import ACCENT, SECOND, learning_curve
 from recoup.records import Curve, Measured
 from recoup.rendering import STEPS_PLOT, STRIP, VIDEO
 from recoup.report.html import drawn, embedded, page
-from recoup.rundir import CONFIG, HISTORY, MOVES, RESULT
+from recoup.rundir import CONFIG, Moves, RunFile
+from recoup.study.advice import health
 
 PAGE = "report.html"
 UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
-MOVED = ("mean", "std", "weight_by_age")
 SHOWN = 12  # parameters whose means are drawn one by one
 
 
@@ -39,8 +38,8 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
 
 def _run(path: Path) -> dict[str, Any]:
     config = {**UNKNOWN, **_json(path / CONFIG)}
-    result = _json(path / RESULT) if (path / RESULT).is_file() else None
-    history, moves = _history(path / HISTORY), _moves(path / MOVES)
+    moves, result = _study(path)
+    history = _history(moves)
     pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
     film = path / VIDEO
     return {
@@ -55,8 +54,8 @@ def _run(path: Path) -> dict[str, Any]:
         "failed": int(np.nansum(history["failed"])),
         "advice": _advice(history),
         "curve": drawn(_curve(path.name, history, result)),
-        "distribution": drawn(_distribution(moves)) if moves else None,
-        "age": drawn(_age(moves)) if len(moves) > 1 else None,
+        "distribution": drawn(_distribution(moves)),
+        "age": drawn(_age(moves.ages)) if len(moves.ages) else None,
         "pictures": {name: embedded(picture) for name, picture in pictures.items()},
         "film": embedded(film) if film.is_file() else None,
     }
@@ -77,53 +76,22 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _history(path: Path) -> dict[str, np.ndarray]:
-    """Columns of the history, not a number where a cell is empty."""
-    needed = (
-        "episodes",
-        "return_search",
-        "return_search_stderr",
-        "failed",
-        "ess",
-        "samples",
-        "max_weight",
-    )
+def _study(path: Path) -> tuple[Moves, dict[str, Any] | None]:
+    """The moves of a run, and its result if it is finished."""
+    run = RunFile.open(path)
     try:
-        rows = list(csv.DictReader(path.read_text().splitlines()))
-        columns = {key: np.array([_cell(row[key]) for row in rows]) for key in (rows or [{}])[0]}
-    except FileNotFoundError:
-        raise InputError(f"{path.parent} is not a run directory: it has no {path.name}.") from None
-    except (OSError, UnicodeDecodeError, ValueError, TypeError) as wrong:
-        raise InputError(f"{path} cannot be read: {wrong}.") from None
-    missing = [key for key in needed if key not in columns]
-    if missing:
-        raise InputError(f"{path} is not the history of a run: it has no {', '.join(missing)}.")
-    return columns
+        return run.moves(), run.result()
+    finally:
+        run.file.close()
 
 
-def _cell(text: str | None) -> float:
-    return float(text) if text else float("nan")
-
-
-def _moves(path: Path) -> list[dict[str, Any]]:
-    """The moves of a run, without a last line that was cut off; none for older runs."""
-    if not path.is_file():
-        return []
-    found: list[dict[str, Any]] = []
-    for line in path.read_text(errors="replace").splitlines():
-        try:
-            move = json.loads(line)
-            arrays = {key: np.asarray(move[key], float) for key in MOVED}
-        except (ValueError, KeyError, TypeError):
-            break
-        if any(x.ndim != 1 for x in arrays.values()) or (found and not _alike(found[0], arrays)):
-            break
-        found.append(arrays)
-    return found
-
-
-def _alike(first: dict[str, Any], move: dict[str, Any]) -> bool:
-    return all(first[key].shape == move[key].shape for key in ("mean", "std"))
+def _history(moves: Moves) -> dict[str, np.ndarray]:
+    """Columns of the history, not a number where there is nothing."""
+    rows = [vars(step) for step in moves.steps]
+    return {
+        key: np.array([np.nan if row[key] is None else row[key] for row in rows], float)
+        for key in rows[0]
+    }
 
 
 def _object(content: dict[str, Any], key: str) -> dict[str, Any]:
@@ -141,19 +109,8 @@ def _last(values: np.ndarray) -> float | None:
 
 def _advice(history: dict[str, np.ndarray]) -> str:
     """What the effective sample size and k-hat at the end mean, in plain words."""
-    ess, samples = history["ess"][-1], history["samples"][-1]
-    k = history.get("pareto_k", np.array([np.nan]))[-1]
-    if np.isnan(ess):
-        return "No iteration has been made yet."
-    words = f"The last move used {samples:.0f} samples that count for {ess:.1f}. "
-    if k > 0.7:
-        return words + (
-            f"Pareto k-hat is {k:.2f}, above 0.7: a few weights decide the estimate, and its error "
-            "cannot be trusted. Bounded weights (mis-pgpe-ob), a window or smaller steps help."
-        )
-    if ess < 0.1 * samples:
-        return words + "Most of what was kept no longer counts: a window would lose little."
-    return words + "The weights are healthy."
+    ess, samples, k = (history[key][-1] for key in ("ess", "samples", "pareto_k"))
+    return "No iteration has been made yet." if np.isnan(ess) else health(samples, ess, k)
 
 
 # -- pictures --
@@ -174,13 +131,15 @@ def _measured(result: dict[str, Any] | None) -> Measured | None:
         return None
 
 
-def _distribution(moves: list[dict[str, Any]]) -> Figure:
+def _distribution(moves: Moves) -> Figure:
     """Means and standard deviations of the search distribution over iterations."""
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    x = np.arange(len(moves))
-    for axes, key, label in ((above, "mean", "mean"), (below, "std", "standard deviation")):
-        values = np.stack([move[key] for move in moves])
+    x = np.arange(len(moves.steps))
+    for axes, values, label in (
+        (above, moves.mean, "mean"),
+        (below, moves.std, "standard deviation"),
+    ):
         if values.shape[1] <= SHOWN:
             axes.plot(x, values, color=ACCENT, linewidth=1.1, alpha=0.8)
         else:
@@ -196,16 +155,14 @@ def _distribution(moves: list[dict[str, Any]]) -> Figure:
     return figure
 
 
-def _age(moves: list[dict[str, Any]]) -> Figure:
+def _age(shares: np.ndarray) -> Figure:
     """Where the weight of each estimate came from: the shares of samples by their age."""
     figure = Figure(figsize=(7, 3), layout="constrained")
     axes = figure.subplots()
-    ages = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))
     names = ("this iteration", "1-2 back", "3-9 back", "10-29 back", "older")
-    shares = [[move["weight_by_age"][low:high].sum() for low, high in ages] for move in moves[1:]]
     hatches = (None, "//", "..", "xx", "--")
     colours = (ACCENT, "#5aa7c7", "#a9d3e3", "#e3b99a", SECOND)
-    stacked = axes.stackplot(np.arange(1, len(moves)), np.array(shares).T, colors=colours)
+    stacked = axes.stackplot(np.arange(1, len(shares) + 1), shares.T, colors=colours)
     for area, hatch, name in zip(stacked, hatches, names, strict=True):
         area.set(hatch=hatch, edgecolor="white", linewidth=0.3, label=name)
     axes.set(xlabel="iteration", ylabel="share of the weight", ylim=(0, 1))

@@ -15,9 +15,10 @@ def evaluation(
 ) -> Evaluation:
     """An evaluation in numbers and words; not a number where the weights carry nothing."""
     if ess < LEAST or coverage < COVERED:
+        covers = f" and cover {coverage:.0%} of this candidate" if coverage < COVERED else ""
         words = (
-            f"the {n} results count for {ess:.1f} and cover {coverage:.0%} of this candidate: they "
-            "say nothing about it."
+            f"the {n} results count for {ess:.1f}{covers}: they say nothing about it; a few "
+            "rollouts of its own would."
         )
         return Evaluation(float("nan"), float("nan"), ess, k, n, words)
     words = f"{n} results that count for {ess:.1f}; {_trust(k)}."
@@ -80,14 +81,16 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
             "No result of the last move came from the newest distribution, so that its weights "
             "have no bound: tell some of the newest trials before the next."
         )
-    if failed > 0.3:
+    if failed > 0.3 and found["failed"] >= 3:
         said.append(
             f"{failed:.0%} of the results are failures, from which nothing is learned: smaller "
             "standard deviations, or a return for what now counts as failed, would help."
         )
-    if found["pending"]:
+    waiting = found["waiting"]
+    if waiting:
+        several = "s wait for a result" if waiting > 1 else " waits for a result"
         said.append(
-            f"{found['pending']} trials wait for a result; however late, each will count with the "
-            "density that drew it."
+            f"{waiting} drawn trial{several}: however late, it will count with the density that "
+            "drew it."
         )
     return said

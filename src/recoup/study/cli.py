@@ -3,6 +3,9 @@
 import csv
 import json
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +15,17 @@ from rich.table import Table
 
 from recoup.checks import InputError, check_choice
 from recoup.options import pairs, vector, whole_option
+from recoup.study.parameters import parameter, parameters_of
 
 if TYPE_CHECKING:
-    from recoup.study.records import Trial
+    from recoup.study.records import Told, Trial
+    from recoup.study.replaying import Replayed
     from recoup.study.study import Study
 
 EXAMPLES = """
 [bold]Examples[/]
 
-  recoup study new robot.db --dim 12 --std 0.3
+  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1
 
   recoup study ask robot.db -n 4
 
@@ -30,86 +35,209 @@ EXAMPLES = """
 
   recoup study show robot.db
 """
+NEW_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study new robot.db --dim 12 --std 0.3
+
+  recoup study new robot.db --dim 2 --mean -1,0.5 --std 0.3,0.1 --method iw-pgpe-ob --batch 5
+
+  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset
+"""
+TELL_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study tell robot.db 3 -12.3
+
+  recoup study tell robot.db 3 -12.3 -11.8 -12.9   (three episodes of one theta, one result)
+
+  recoup study tell robot.db 4 --failed "gripper slipped"
+
+  recoup study tell robot.db --file results.csv    (columns id, return, failed)
+"""
+IMPORT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study import robot.db last-year.db
+
+  recoup study import robot.db samples.csv --mean 0,0 --std 0.5
+"""
+REPLAY_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study replay robot.db --method iw-pgpe-ob
+
+  recoup study replay robot.db --set epsilon=0.3 --plot replay.png
+"""
 FORMATS = ("table", "json", "csv")
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
+SHOWN = 12  # parameters that a table shows one by one
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
 def _open(file: Path, **settings: Any) -> "Study":
-    """The study in `file`; JAX is imported only here, so that help stays fast."""
     from recoup.study.study import Study
 
+    if not settings and not file.exists():
+        raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
     return Study.open(file, **settings)
 
 
 File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
+MethodOption = Annotated[str | None, typer.Option(help="See `recoup methods`.", metavar="NAME")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting of the method, repeatable.", metavar="KEY=VALUE"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
+MeanOption = Annotated[
+    str | None, typer.Option(help="Means: a number, or D separated by commas.", metavar="X,...")
+]
+StdOption = Annotated[
+    str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
+]
+BatchOption = Annotated[int | None, whole_option("Results of one move (10 unless said).")]
+SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
 
 
-@app.command()
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given, vectors as numbers."""
+    found = {key: value for key, value in options.items() if value is not None}
+    return {
+        key: vector(f"--{key}", value) if key in ("mean", "std") else value
+        for key, value in found.items()
+    }
+
+
+@app.command(epilog=NEW_EXAMPLES, context_settings=SIGNED)
 def new(
     file: File,
-    dim: Annotated[int, whole_option("Parameters.")],
-    method: Annotated[str | None, typer.Option(help="See `recoup methods`.")] = None,
-    batch: Annotated[int | None, whole_option("Results of one move (10 unless said).")] = None,
-    seed: Annotated[int | None, whole_option("Seed of all randomness.")] = None,
-    mean: Annotated[
-        str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
+    dim: Annotated[
+        int | None, whole_option("How many parameters, where they have no names.")
     ] = None,
-    std: Annotated[
-        str | None, typer.Option(help="Start of the standard deviations, likewise.")
-    ] = None,
-    set_: Annotated[
+    param: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the method.", metavar="KEY=VALUE"),
+        typer.Option(
+            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log.",
+            metavar="NAME=LOW:HIGH",
+        ),
     ] = None,
+    params: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file of them: a table each, with low, high, scale, start, std.",
+            metavar="TOML",
+        ),
+    ] = None,
+    method: MethodOption = None,
+    batch: BatchOption = None,
+    seed: SeedOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    horizon: Annotated[
+        int | None, whole_option("Steps of an episode, for methods that explore in actions.")
+    ] = None,
+    actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
+    discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    set_: SetOption = None,
 ) -> None:
     """Start a study in a new file."""
     if file.exists():
         raise InputError(f"{file} exists already: `recoup study show {file}` says what is in it.")
-    start = {"mean": mean, "std": std}
-    numbers = {key: vector(f"--{key}", text) for key, text in start.items() if text is not None}
-    settings = {"dim": dim, "method": method, "batch": batch, "seed": seed, **numbers}
-    _open(file, **settings, **pairs("--set", set_ or [])).close()
+    named = [parameter(text) for text in param or []]
+    named += [] if params is None else parameters_of(params)
+    if not named and dim is None:
+        raise InputError("give --dim, or the parameters' names with --param or --params.")
+    episode = {"horizon": horizon, "actions": actions, "discount": discount}
+    given = _given(dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode)
+    if named:
+        given["params"] = named
+    _open(file, **given, **pairs("--set", set_ or [])).close()
     print(file)
 
 
 @app.command()
 def ask(
     file: File,
-    n: Annotated[int, typer.Option("-n", help="How many trials.")] = 1,
+    n: Annotated[
+        int | None, typer.Option("-n", help="How many trials (1 unless said).", metavar="N")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="`mean`: the mean policy, which is no part of any estimate."),
+    ] = None,
     format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "table",
 ) -> None:
-    """Ask for trials to roll out."""
+    """Ask for trials to roll out; they are on disk when they are printed."""
     check_choice("format", format, FORMATS)
     with _open(file) as study:
-        trials = study.ask(n)
+        trials = study.ask(n, at=at)
     _print_trials(trials, format)
 
 
-def _print_trials(trials: "list[Trial]", form: str) -> None:
+@app.command(context_settings=SIGNED)
+def enqueue(
+    file: File,
+    theta: Annotated[
+        list[str],
+        typer.Argument(help="Values in order, or NAME=VALUE of each.", metavar="VALUE..."),
+    ],
+    note: Annotated[str | None, typer.Option(help="Why this one.")] = None,
+) -> None:
+    """Put a theta of your own choice in line for the next `ask`."""
+    with _open(file) as study:
+        named = [text for text in theta if "=" in text]
+        if named and len(named) < len(theta):
+            raise InputError("give all values in order, or all as NAME=VALUE.")
+        numbers = {name: _number(text) for name, _, text in (t.partition("=") for t in named)}
+        listed = [_number(part) for text in theta for part in text.split(",")] if not named else []
+        study.enqueue(numbers or listed, note)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"a value must be a number, got {text!r}.") from None
+
+
+def _print_trials(trials: "Sequence[Trial]", form: str) -> None:
+    names = trials[0].names or [f"theta_{i}" for i in range(len(trials[0].theta))]
     if form == "json":
-        rows = [{"id": t.id, "theta": t.theta.tolist(), "seed": t.seed} for t in trials]
-        print(json.dumps(rows))
+        print(json.dumps([trial.plain() for trial in trials]))
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(["id", "seed", *(f"theta_{i}" for i in range(len(trials[0].theta)))])
+        writer.writerow(["id", "seed", *names])
         writer.writerows([t.id, t.seed, *t.theta.tolist()] for t in trials)
     else:
+        wide = not trials[0].names and len(names) > SHOWN
         table = Table(show_edge=False)
-        for head in ("id", "seed", "theta"):
-            table.add_column(head, justify="left" if head == "theta" else "right")
+        for head in ("id", "seed", *(["theta"] if wide else names)):
+            table.add_column(head, justify="right")
         for t in trials:
-            table.add_row(str(t.id), str(t.seed), "  ".join(f"{x:.5g}" for x in t.theta))
+            shown = [f"{x:.5g}" for x in t.theta]
+            if wide:
+                shown = [" ".join([*shown[:SHOWN], f"... {len(names) - SHOWN} more"])]
+            table.add_row(str(t.id), str(t.seed), *shown)
         Console().print(table)
 
 
-@app.command(context_settings=SIGNED)
+@app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
 def tell(
     file: File,
     id: Annotated[int | None, typer.Argument(help="The trial.", metavar="[ID]")] = None,
-    value: Annotated[str | None, typer.Argument(help="Its return.", metavar="[RETURN]")] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
+    ] = None,
     failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    trajectory: Annotated[
+        Path | None,
+        typer.Option(
+            help="A .npz file with features, actions, rewards, for methods that explore in actions."
+        ),
+    ] = None,
     results: Annotated[
         Path | None, typer.Option("--file", help="A CSV file with columns id, return, failed.")
     ] = None,
@@ -117,20 +245,51 @@ def tell(
     """Tell what came of a trial, or of many from a file: all of them, or none."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
+    if results is not None and (value or failed or trajectory):
+        raise InputError("with --file every result stands in the file.")
     with _open(file) as study:
+        moved = len(study.history())
         if results is not None:
-            told = _read_results(results)
+            told = _read_results(study, results)
             study.tell_all(told)
             print(f"{len(told)} results told.")
         else:
             assert id is not None
-            study.tell(id, None if value is None else _return(value), failed=failed)
+            study.tell(id, **_told(value, failed, trajectory))
+        _say_next(study, len(study.history()) - moved)
 
 
-def _read_results(path: Path) -> list[tuple[int, Any]]:
+def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
+    returns = [_return(text) for text in value or []]
+    episode = None if trajectory is None else _read_trajectory(trajectory)
+    several = len(returns) > 1
+    return {
+        "value": returns[0] if len(returns) == 1 else None,
+        "values": returns if several else None,
+        "failed": failed,
+        "trajectory": episode,
+    }
+
+
+def _say_next(study: "Study", moves: int) -> None:
+    if moves:
+        print(f"The distribution moved{'' if moves == 1 else f' {moves} times'}.")
+    left = study.until_move()
+    print(f"{left} more result{'' if left == 1 else 's'} until the next move.")
+
+
+def _read_trajectory(path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            return {key: content[key] for key in content.files}
+    except (ValueError, OSError, EOFError) as wrong:
+        raise InputError(f"{path} cannot be read as NumPy arrays: {wrong}.") from None
+
+
+def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     """Results from a CSV file, every row checked before any is told."""
-    from recoup.study.records import told_of
-
     try:
         rows = list(csv.DictReader(path.read_text().splitlines()))
     except OSError as wrong:
@@ -142,7 +301,7 @@ def _read_results(path: Path) -> list[tuple[int, Any]]:
         try:
             value, failed = row.get("return") or None, row.get("failed") or None
             returned = None if value is None else _return(value)
-            found.append((int(row["id"]), told_of(returned, failed=failed)))
+            found.append((int(row["id"]), study.result(returned, failed=failed)))
         except (KeyError, TypeError, ValueError) as wrong:
             what = "it needs the columns id, return, failed" if "id" not in row else str(wrong)
             raise InputError(f"line {line} of {path}: {what}") from None
@@ -157,43 +316,273 @@ def _return(text: str) -> float:
 
 
 @app.command()
-def show(file: File) -> None:
-    """What is in a study, and how it fares."""
+def show(file: File, as_json: JsonOption = False) -> None:
+    """What is in a study, how it fares, and what that means for the next batch."""
     with _open(file) as study:
-        counts, history, best = study.counts(), study.history(), study.best
-        table = Table(show_edge=False, show_header=False)
-        rows = {
-            "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameters",
-            "trials": ", ".join(f"{count} {status}" for status, count in counts.items()),
-            "moves": f"{len(history)}; the next after {study.until_move()} more results",
-            "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
-        }
-        if history:
-            last = history[-1]
-            rows["estimate"] = f"{last['objective']:.4g} ± {last['objective_stderr']:.2g}"
-            rows["reuse"] = f"{last['samples']} results that count for {last['ess']:.1f}"
-        for key, text in rows.items():
-            table.add_row(key, text)
-        Console().print(table)
+        found, best = study.diagnostics(), study.best
+        if as_json:
+            print(
+                json.dumps(
+                    _plain({**found, "best": best and {**best[0].plain(), "return": best[1]}})
+                )
+            )
+            return
+        console, table = Console(), Table(show_edge=False, show_header=False)
+        for key, text in _summary(study, found, best).items():
+            table.add_row(f"[bold]{key}", text)
+        console.print(table)
+        console.print()
+        console.print(_distribution(study))
+        for sentence in found["advice"]:
+            console.print(f"\n{sentence}", highlight=False)
+
+
+def _summary(
+    study: "Study", found: dict[str, Any], best: "tuple[Trial, float] | None"
+) -> dict[str, str]:
+    trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
+    if found["imported"]:
+        trials += f" ({found['imported']} of them from elsewhere)"
+    rows = {
+        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameters",
+        "trials": trials,
+        "moves": f"{found['moves']}; the next after {found['until_move']} more results",
+        "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
+    }
+    if found["moves"]:
+        k = found["pareto_k"]
+        tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
+        rows["estimate"] = (
+            f"{found['objective']:.4g} ± {found['objective_stderr']:.2g}, of the distribution "
+            "that moved last"
+        )
+        rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
+    return rows
+
+
+def _distribution(study: "Study") -> Table:
+    """The newest distribution: its mean policy in the user's units, and its spread."""
+    table = Table(show_edge=False)
+    action = study.method.space == "actions"
+    heads = ("parameter", "mean policy") if action else ("parameter", "mean policy", "±1 std")
+    for head in heads:
+        table.add_column(head, justify="left" if head == "parameter" else "right")
+    names = study.names or [f"theta_{i}" for i in range(study.dim)]
+    mean, std = study.mean, study.std
+    centre = study.in_units(mean)
+    low, high = (
+        (centre, centre) if action else (study.in_units(mean - std), study.in_units(mean + std))
+    )
+    for name, x, a, b in list(zip(names, centre, low, high, strict=True))[:SHOWN]:
+        spread = () if action else (f"{a:.4g} to {b:.4g}",)
+        table.add_row(name, f"{x:.5g}", *spread)
+    if study.dim > SHOWN:
+        table.add_row(f"... {study.dim - SHOWN} more", "")
+    return table
+
+
+def _plain(found: Any) -> Any:
+    """What JSON can hold: null for what is not a number."""
+    if isinstance(found, dict):
+        return {key: _plain(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_plain(value) for value in found]
+    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 @app.command(context_settings=SIGNED)
 def evaluate(
     file: File,
-    mean: Annotated[str | None, typer.Option(help="Means of a candidate (the newest's).")] = None,
-    std: Annotated[str | None, typer.Option(help="Its standard deviations (the newest's).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Expected return of a candidate distribution, at no rollout."""
-    candidate = {
-        key: None if text is None else vector(f"--{key}", text)
-        for key, text in {"mean": mean, "std": std}.items()
-    }
+    """Expected return of a candidate distribution (the newest unless given), at no rollout."""
     with _open(file) as study:
-        found = study.evaluate(**candidate)
+        found = study.evaluate(**_given(mean=mean, std=std))
     if as_json:
-        plain = {k: None if v != v else v for k, v in found._asdict().items()}
-        print(json.dumps(plain))
+        print(json.dumps(_plain(found._asdict())))
+    elif isfinite(found.mean):
+        print(f"{found.mean:.4g} ± {found.stderr:.2g}: {found.words}")
     else:
-        known = found.mean == found.mean
-        print(f"{found.mean:.4g} ± {found.stderr:.2g}: {found.words}" if known else found.words)
+        print(found.words[:1].upper() + found.words[1:])
+
+
+@app.command()
+def check(
+    file: File,
+    recover: Annotated[
+        Path | None,
+        typer.Option(help="Write everything that can be read to this new file.", metavar="NEW"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Verify a study: its bytes, its rows, its counters, its draws and its moves."""
+    if recover is not None:
+        from recoup.study.recovery import recover as recover_file
+
+        print(recover_file(file, recover).words)
+        return
+    from recoup.study.checking import check as check_file
+
+    with _progress("making its moves again", quiet) as tick:
+        found = check_file(file, tick)
+    for finding in found:
+        print(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
+    if not all(finding.sound for finding in found):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True, quiet=quiet), transient=True) as bar:
+        row = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(row, completed=done, total=of)
+
+
+@app.command()
+def export(
+    file: File,
+    format: Annotated[
+        str | None, typer.Option(help="csv or parquet (by the name's ending unless said).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; CSV goes to standard output without one.")
+    ] = None,
+) -> None:
+    """Write all trials as a table, with the distributions that drew them."""
+    from recoup.study import exchange
+
+    form = format or ("parquet" if out and out.suffix in exchange.PARQUET else "csv")
+    check_choice("format", form, exchange.FORMATS)
+    if form == "parquet" and out is None:
+        raise InputError("a Parquet file needs a name: give --out trials.parquet.")
+    with _open(file) as study:
+        if out is None:
+            exchange.write_csv(study, sys.stdout)
+            return
+        exchange.refuse_existing(out)
+        if form == "parquet":
+            count = exchange.write_parquet(study, out)
+        else:
+            with out.open("w", newline="") as stream:
+                count = exchange.write_csv(study, stream)
+    print(f"{count} trials in {out}")
+
+
+@app.command(name="import", epilog=IMPORT_EXAMPLES, context_settings=SIGNED)
+def import_(
+    file: File,
+    samples: Annotated[
+        Path,
+        typer.Argument(help="A .csv, .parquet or .npz file, or another study.", metavar="SAMPLES"),
+    ],
+    mean: Annotated[
+        str | None, typer.Option(help="Mean of what drew them, where the file does not say.")
+    ] = None,
+    std: Annotated[str | None, typer.Option(help="Its standard deviations, likewise.")] = None,
+) -> None:
+    """Add samples from elsewhere, weighed by what drew them."""
+    from recoup.study.exchange import read_samples
+    from recoup.study.forking import import_samples
+
+    with _open(file) as study:
+        found = read_samples(study, samples)
+        given = _given(mean=mean, std=std)
+        if given:
+            import numpy as np
+
+            if found.mean is not None:
+                raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
+            drawn = {key: np.asarray(value, float) for key, value in given.items()}
+            found = found._replace(**drawn)
+        print(import_samples(study, found, str(samples)).words)
+
+
+@app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
+def replay(
+    file: File,
+    method: MethodOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    set_: SetOption = None,
+    plot: Annotated[Path | None, typer.Option(help="A picture of it.", metavar="PNG")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How another method would have moved on the same results, at no rollout."""
+    from recoup.study.replaying import replay as replay_study
+
+    with _open(file) as study:
+        given = {**_given(mean=mean, std=std), **pairs("--set", set_ or [])}
+        with _progress("replaying", as_json) as tick:
+            found = replay_study(study, method, tick=tick, **given)
+        if not found:
+            raise InputError(f"{file} has not moved yet: there is nothing to replay.")
+        own = study.history()
+        name = method or study.method.name
+        if plot is not None:
+            from recoup.plots import replayed
+
+            replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
+        if as_json:
+            print(json.dumps([_plain(_replayed(row)) for row in found]))
+        else:
+            _print_replay(study, own, name, found)
+
+
+def _replayed(row: "Replayed") -> dict[str, Any]:
+    distribution = {"mean": row.mean.tolist(), "std": row.std.tolist()}
+    return {"move": row.move, "results": row.results, **distribution, **row.info}
+
+
+def _print_replay(
+    study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
+) -> None:
+    table = Table(show_edge=False, title=f"{name} on the same results", title_justify="left")
+    table.add_column("move", justify="right")
+    table.add_column("results", justify="right")
+    for who in (study.method.name, f"replayed: {name}"):
+        table.add_column(f"estimate\n{who}", justify="right")
+        table.add_column("counts\nfor", justify="right")
+    table.add_column("distance of\nthe means", justify="right")
+    every = max(len(found) // 20, 1)
+    marks = study.distributions()
+    for mine, row in list(zip(own, found, strict=True))[::-every][::-1]:
+        mean, std = marks[row.move]
+        gap = (
+            float((((row.mean - mean) / std) ** 2).mean() ** 0.5) if len(mean) == len(std) else None
+        )
+        table.add_row(
+            str(row.move),
+            str(row.results),
+            _estimate(mine),
+            f"{mine['ess']:.1f}",
+            _estimate(row.info),
+            f"{row.info['ess']:.1f}",
+            "" if gap is None else f"{gap:.2f} std",
+        )
+    Console().print(table)
+
+
+def _estimate(info: dict[str, Any]) -> str:
+    return f"{info['objective']:.4g} ± {info['objective_stderr']:.2g}"
+
+
+@app.command(context_settings=SIGNED)
+def fork(
+    file: File,
+    new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
+    method: MethodOption = None,
+    batch: Annotated[int | None, whole_option("Results of one move.")] = None,
+    seed: Annotated[int | None, whole_option("Seed of all randomness.")] = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Start a new study from all results of an old one, under another method or start."""
+    given = _given(method=method, batch=batch, seed=seed, mean=mean, std=std)
+    with _open(file) as study, study.fork(new, **given, **pairs("--set", set_ or [])) as forked:
+        counts = forked.counts()
+        print(f"{new}: starts from {counts['ok']} results of {file}")

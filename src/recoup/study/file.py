@@ -23,7 +23,8 @@ from recoup.checks import InputError
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
 VERSION = 1
 BUSY = 10.0  # seconds to wait for another process
-LOG, SHARED, COUNT = "-wal", "-shm", "-count"  # what lies beside a file that is open
+LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
+CREATED = "created"  # the event that repeats the settings
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
     "settings": ("key TEXT", "value TEXT"),
@@ -88,7 +89,7 @@ class StudyFile:
     def create(cls, path: Path, settings: dict[str, Any], **start: Any) -> "StudyFile":
         """A new file with the settings and the first proposal in it; it is there whole, or not.
 
-        `start` is the first distribution, `mean` and `std`, and the update rule's `memory`.
+        `start` is the first distribution, `mean` and `std`, the update rule's `memory`, and `info`.
         """
         if not path.parent.is_dir():
             raise InputError(f"{path.parent} does not exist: make it, or name another place.")
@@ -101,6 +102,13 @@ class StudyFile:
             connection.close()
             _put(unfinished, path)
         return cls.open(path)
+
+    @classmethod
+    def in_memory(cls, settings: dict[str, Any], **start: Any) -> "StudyFile":
+        """The same without a file; it ends with the process."""
+        file = cls(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
+        _fill(file, settings, **start)
+        return file
 
     @classmethod
     def open(cls, path: Path) -> "StudyFile":
@@ -240,7 +248,12 @@ def checksum(table: str, row: Sequence[Any]) -> int:
 
 
 def _fill(
-    file: StudyFile, settings: dict[str, Any], mean: Any, std: Any, memory: list[Any]
+    file: StudyFile,
+    settings: dict[str, Any],
+    mean: Any,
+    std: Any,
+    memory: list[Any],
+    info: dict[str, Any] | None = None,
 ) -> None:
     connection = file.connection
     for table, columns in TABLES.items():
@@ -253,7 +266,9 @@ def _fill(
         rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
         insert(connection, "settings", rows)
         insert(connection, "proposals", [(0, "start", packed(mean), packed(std))])
-        insert(connection, "moves", [(0, 0, 0, json.dumps(memory), "{}", time.time())])
+        texts = (json.dumps(memory), json.dumps(info or {}))
+        insert(connection, "moves", [(0, 0, 0, *texts, time.time())])
+        note_event(connection, CREATED, settings)  # on another page, in case theirs is lost
 
 
 def _connect(address: str) -> sqlite3.Connection:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from recoup.checks import (
     check_finite,
     check_shape,
     check_stds,
+    check_vector,
 )
-from recoup.methods import Method
+from recoup.methods import Method, settings_of
 from recoup.study.advice import advice, evaluation
 from recoup.study.file import StudyFile, insert, packed, unpacked
 from recoup.study.ledger import Ledger, Shape
@@ -37,6 +38,10 @@ from recoup.study.records import (
 )
 from recoup.study.settings import RUN, method_of, resolved
 from recoup.study.writing import Asked, put_move, put_result, put_trials
+
+if TYPE_CHECKING:
+    from recoup.study.forking import Imported
+    from recoup.study.replaying import Replayed
 
 
 class Study:
@@ -134,7 +139,7 @@ class Study:
         n = check_count("n", (2 if pairs else 1) if n is None else n)
         if at is not None:
             check_choice("at", at, ("mean",))
-        self._refuse_run()
+        self.refuse_run()
         self._settle()
         with self.file.writing() as file:
             (proposal, mean, std), last = self._newest(), _last_id(file)
@@ -159,7 +164,7 @@ class Study:
 
         Its result is kept and reported, and is no part of any estimate: no distribution drew it.
         """
-        self._refuse_run()
+        self.refuse_run()
         if isinstance(theta, Mapping):
             theta = self._by_name(theta)
         check_shape("`enqueue(theta=...)`", theta, "[D]", (self.dim,))
@@ -236,7 +241,7 @@ class Study:
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> None:
         """Several results in one transaction: all of them, or none."""
-        self._refuse_run()
+        self.refuse_run()
         with self.file.writing() as file:
             for number, told in results:
                 put_result(file, self.file.path, number, told)
@@ -277,22 +282,35 @@ class Study:
     @property
     def mean_policy(self) -> np.ndarray:
         """The mean of the newest distribution in the user's units, the theta to deploy."""
-        return to_user(self.parameters, self.mean)
+        return self.in_units(self.mean)
 
     def history(self) -> list[dict[str, Any]]:
         """What every move was made of, in order."""
         rows = self.file.rows("SELECT id, counted, info FROM moves WHERE id > 0 ORDER BY id")
         return [{"move": i, "results": n, **json.loads(info)} for i, n, info in rows]
 
+    def distributions(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Latent means and standard deviations after every move; 0 is the start."""
+        rows = self.file.rows(
+            "SELECT moves.id, mean, std FROM moves "
+            "JOIN proposals ON proposals.id = moves.proposal ORDER BY moves.id"
+        )
+        return {number: (unpacked(mean), unpacked(std)) for number, mean, std in rows}
+
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
         counters = self.file.counters()
         last = self.file.rows("SELECT id, info FROM moves ORDER BY id DESC LIMIT 1")[0]
         ((foreign,),) = self.file.rows("SELECT COUNT(*) FROM asked WHERE kind = ?", (FOREIGN,))
+        ((waiting,),) = self.file.rows(
+            "SELECT COUNT(*) FROM asked WHERE kind IN (?, ?) AND id NOT IN (SELECT id FROM told)",
+            (DRAWN, MIRROR),
+        )
         unset = dict.fromkeys(("ess", "samples", "max_weight", "pareto_k", "objective"))
         found: dict[str, Any] = {
             **self.counts(),
             "imported": foreign,
+            "waiting": waiting,
             "moves": last[0],
             "until_move": max(self.batch - counters.fresh, 0),
             **unset,
@@ -324,7 +342,7 @@ class Study:
                 f"{self.file.path} has {counted} results of its own distributions: two are needed "
                 "to evaluate."
             )
-        target = (self._candidate_mean(mean), self._candidate_std(std))
+        target = (self.latent_mean(mean), self.latent_std(std))
         from recoup.diagnostics import pareto_k
         from recoup.study.moves import judge
 
@@ -338,6 +356,43 @@ class Study:
             found.samples,
             coverage,
         )
+
+    # -- other archives, other methods --
+
+    def import_samples(
+        self, theta: Any, returns: Any, mean: Any = None, std: Any = None
+    ) -> "Imported":
+        """Adds samples from elsewhere, `[n, D]` in the user's units, and their returns `[n]`.
+
+        `mean` and `std` are of what drew them: a number, `[D]`, or `[n, D]` for one each; without
+        them a Gaussian is fitted to the samples, and marked as such.
+        """
+        from recoup.study.forking import Samples, import_samples
+
+        optional = (None if x is None else np.asarray(x, float) for x in (mean, std))
+        return import_samples(self, Samples(np.asarray(theta), np.asarray(returns), *optional))
+
+    def fork(self, path: str | Path, **changes: Any) -> "Study":
+        """A new study that starts from all results of this one, with their densities.
+
+        `changes` are its settings where they differ: method, batch, seed, mean, std, or any of the
+        method. It starts where this one has come to, unless they say otherwise.
+        """
+        from recoup.study.forking import fork
+
+        return fork(self, path, **changes)
+
+    def replay(self, method: str | None = None, **settings: Any) -> "list[Replayed]":
+        """How another method would have moved on the same results, at no rollout."""
+        from recoup.study.replaying import replay
+
+        return replay(self, method, **settings)
+
+    def export(self, path: str | Path) -> int:
+        """All trials as a table, CSV or, by the name's ending, Parquet; how many there are."""
+        from recoup.study.exchange import export
+
+        return export(self, Path(path))
 
     # -- moves --
 
@@ -427,6 +482,14 @@ class Study:
 
     # -- small parts --
 
+    def in_units(self, latent: np.ndarray) -> np.ndarray:
+        """Latent values `[..., D]` in the user's units."""
+        return to_user(self.parameters, latent)
+
+    def method_settings(self) -> dict[str, Any]:
+        """The settings of the method that the study was made with."""
+        return {key: self.settings[key] for key in settings_of(self.method.name)}
+
     def _trial(
         self,
         number: int,
@@ -436,7 +499,7 @@ class Study:
         seed: int,
         std: np.ndarray | None = None,
     ) -> Trial:
-        user = to_user(self.parameters, unpacked(theta))
+        user = self.in_units(unpacked(theta))
         spread = None
         if self.method.space == "actions":
             rows = self.file.rows("SELECT std FROM proposals WHERE id = ?", (proposal,))
@@ -453,22 +516,25 @@ class Study:
             )
         return [theta[name] for name in self.names]
 
-    def _candidate_mean(self, mean: Any) -> np.ndarray:
+    def latent_mean(self, mean: Any = None) -> np.ndarray:
+        """A candidate's means, given in the user's units, as latent ones; the newest's if None."""
         if mean is None:
             return self.mean
         if isinstance(mean, Mapping):
             mean = self._by_name(mean)
-        check_finite("`evaluate(mean=...)`", mean)
-        values = np.broadcast_to(np.asarray(mean, float), (self.dim,))
-        return to_latent(self.parameters, values)
+        check_vector("mean", mean, self.dim)
+        check_finite("mean", mean)
+        return to_latent(self.parameters, np.broadcast_to(np.asarray(mean, float), (self.dim,)))
 
-    def _candidate_std(self, std: Any) -> np.ndarray:
+    def latent_std(self, std: Any = None) -> np.ndarray:
+        """A candidate's standard deviations, latent as they are; the newest's if None."""
         if std is None:
             return self.std
-        check_stds("`evaluate(std=...)`", std)
+        check_vector("std", std, self.shape.stds)
+        check_stds("std", std)
         return np.broadcast_to(np.asarray(std, float), (self.shape.stds,)).copy()
 
-    def _refuse_run(self) -> None:
+    def refuse_run(self) -> None:
         """Refuses to ask or tell by hand where `recoup train` does so."""
         if RUN in self.settings:
             raise InputError(

@@ -1,0 +1,149 @@
+"""A new study file of everything that can still be read of a damaged one."""
+
+import json
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recoup.checks import InputError
+from recoup.study.file import (
+    CREATED,
+    Counters,
+    StudyFile,
+    insert,
+    note_event,
+    results_told,
+    unpacked,
+)
+from recoup.study.records import DRAWN, FAILED, MIRROR, OK, OWN
+from recoup.study.salvage import Rows, salvage
+from recoup.study.settings import method_of
+
+
+class Recovered(NamedTuple):
+    """What was saved of a damaged study, and what was not."""
+
+    results: int
+    trials: int
+    missing: int  # results that were told and cannot be read
+    moves: int
+    words: str
+
+
+def recover(path: Path, new: Path) -> Recovered:
+    """Writes everything readable of `path` to a new study; `path` is left as it is."""
+    if new.exists():
+        raise InputError(f"{new} exists already: name another file to recover to.")
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    rows = salvage(path)
+    settings = _settings(rows)
+    if settings is None:
+        raise InputError(
+            f"{path} holds no settings of a study that can be read: it is none, or too much of it "
+            "is destroyed."
+        )
+    told_before = _told_before(path, rows)
+    _keep_whole(rows, settings)
+    start = {"mean": settings["mean"], "std": settings["std"]}
+    file = StudyFile.create(new, settings, **start, memory=[])
+    missing = max(told_before - len(rows["told"]), 0)
+    with file.writing() as connection:
+        _write(connection, rows)
+        found = {"of": str(path), "results": len(rows["told"]), "missing": missing}
+        note_event(connection, "recovered", found)
+    moves = len(rows["moves"])
+    file.close()
+    lost = f"{missing} are missing" if missing else "none that was told is missing"
+    words = (
+        f"{len(rows['told'])} results of {len(rows['asked'])} trials and "
+        f"{max(moves - 1, 0)} moves were saved in {new}; {lost}."
+    )
+    return Recovered(len(rows["told"]), len(rows["asked"]), missing, moves, words)
+
+
+def _settings(rows: Rows) -> dict[str, Any] | None:
+    """The settings, from their own table or from the event that repeats them."""
+    found = {key: json.loads(value) for _, key, value in rows["settings"].values()}
+    for _, kind, content, _ in rows["events"].values():
+        if kind == CREATED:
+            found = json.loads(content)
+    with suppress(KeyError, InputError):
+        method_of(found)
+        if {"dim", "mean", "std", "batch", "seed"} <= set(found):
+            return found
+    return None
+
+
+def _told_before(path: Path, rows: Rows) -> int:
+    """How many results were told, as far as anything that is left says so."""
+    known = [len(rows["told"])]
+    known += [row[2] for row in rows["told"].values() if row[2] is not None]
+    with suppress(InputError, sqlite3.Error, OSError):
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        with suppress(sqlite3.Error, TypeError):
+            counters = Counters(*connection.execute("SELECT * FROM counters").fetchone())
+            known.append(counters.ok + counters.failed)
+            known.append(results_told(StudyFile(path, connection))[1])
+        connection.close()
+    return max(known)
+
+
+def _keep_whole(rows: Rows, settings: dict[str, Any]) -> None:
+    """Leaves out what cannot be used without what was lost, and marks what can in part."""
+    dim = settings["dim"]
+    asked, told = rows["asked"], rows["told"]
+    for number, row in list(asked.items()):
+        if row[2] is not None and row[2] not in rows["proposals"]:  # its density is not known
+            asked[number] = (number, OWN, None, *row[3:])
+    for number, row in list(told.items()):
+        trial = asked.get(number)
+        needs = "horizon" in settings and row[1] == OK and number not in rows["trajectories"]
+        if trial is None or needs or len(unpacked(trial[3])) != dim:
+            del told[number]
+        elif trial[1] == OWN or not _pair_is_whole(number, trial[1], asked, told, settings):
+            told[number] = (number, row[1], None, *row[3:])
+    moves = {n: row for n, row in rows["moves"].items() if row[1] in rows["proposals"]}
+    rows["moves"] = moves
+    rows["trajectories"] = {n: row for n, row in rows["trajectories"].items() if n in told}
+
+
+def _pair_is_whole(
+    number: int, kind: str, asked: dict[int, Any], told: dict[int, Any], settings: dict[str, Any]
+) -> bool:
+    if not settings.get("mirrored"):
+        return True
+    partner = number - 1 if kind == MIRROR else number + 1
+    return partner in asked and partner in told
+
+
+def _ready(number: int, rows: Rows) -> int:
+    """How many results a place makes ready for a move: two for a mirrored pair."""
+    kind = rows["asked"][number][1]
+    partner = number - 1 if kind == MIRROR else number + 1
+    paired = kind == MIRROR or rows["asked"].get(partner, (0, ""))[1] == MIRROR
+    drew = [number, partner] if paired else [number] if kind == DRAWN else []
+    return sum(rows["told"][n][1] == OK for n in drew)
+
+
+def _write(connection: sqlite3.Connection, rows: Rows) -> None:
+    """Everything that was saved, and counters that fit it."""
+    for table in ("proposals", "moves", "asked", "told", "trajectories"):
+        insert(connection, table, rows[table].values(), verb="INSERT OR REPLACE")
+    own = {row[3] for row in rows["asked"].values() if row[1] == OWN}
+    queue = [row for row in rows["queue"].values() if row[1] not in own]
+    insert(connection, "queue", queue)
+    told = rows["told"].values()
+    mark = max((row[2] for row in rows["moves"].values()), default=0)
+    places = [row[2] for row in told if row[2] is not None]
+    fresh = [row for row in told if (row[2] or 0) > mark]
+    counters = Counters(
+        trials=len(rows["asked"]),
+        ok=sum(row[1] == OK for row in told),
+        failed=sum(row[1] == FAILED for row in told),
+        counted=max(places, default=0),
+        fresh=sum(_ready(row[0], rows) for row in fresh),
+    )
+    connection.execute("DELETE FROM counters")
+    connection.execute("INSERT INTO counters VALUES (?, ?, ?, ?, ?)", counters)
