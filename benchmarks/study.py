@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.study.file import packed
+from recoup.study.file import count, counters_of, packed
 from recoup.study.records import Told
 from recoup.study.study import Study
 from recoup.study.writing import Asked, put_move, put_result, put_trials
@@ -85,7 +85,7 @@ def write_large(path):
                 put_result(file, path, i, Told("ok", float(-np.sum(t**2)), None, 1))
             mean = mean + 0.01 * rng.standard_normal(DIM)
             put_move(file, move + 1, ids[-1], mean, std, [], {"ess": 50.0})
-        file.execute("UPDATE counters SET fresh = 0")
+        count(file, counters_of(file)._replace(fresh=0))
         log_mixture = np.log(TRIALS) + rng.standard_normal(TRIALS)
         file.execute("INSERT INTO mixture VALUES (?, ?)", (TRIALS, packed(log_mixture)))
         file.execute("COMMIT")

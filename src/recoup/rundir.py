@@ -20,7 +20,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.methods import Method
 from recoup.records import AGES, Plan, Step
-from recoup.study.file import StudyFile, note_event, packed, unpacked
+from recoup.study.file import StudyFile, count, counters_of, note_event, packed, unpacked
 from recoup.study.ledger import Shape
 from recoup.study.records import DRAWN, FAILED, OK, Told, told_of
 from recoup.study.settings import RUN, method_of, plain_method, update_of_python
@@ -172,10 +172,10 @@ class RunFile:
     def _put_move(
         self, connection: sqlite3.Connection, step: Step, mean: Any, std: Any, ages: list[float]
     ) -> None:
-        (counted,) = connection.execute("SELECT counted FROM counters").fetchone()
+        counters = counters_of(connection)
         info = {**_plain_step(step), "ages": ages}
-        put_move(connection, step.iteration, counted, mean, std, [], info)
-        connection.execute("UPDATE counters SET fresh = 0")
+        put_move(connection, step.iteration, counters.counted, mean, std, [], info)
+        count(connection, counters._replace(fresh=0))
 
     def _note_count(self) -> None:
         if self.directory is not None:

@@ -27,6 +27,13 @@ LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
 CREATED = "created"  # the event that repeats the settings
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
+    "counters": (  # one row, the only one that changes; first in the file
+        "trials INTEGER",
+        "ok INTEGER",
+        "failed INTEGER",
+        "counted INTEGER",
+        "fresh INTEGER",
+    ),
     "settings": ("key TEXT", "value TEXT"),
     "proposals": ("origin TEXT", "mean BLOB", "std BLOB"),
     "moves": (
@@ -58,8 +65,6 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
 }
 EXTRAS = """
 CREATE UNIQUE INDEX told_in_order ON told (counted);
-CREATE TABLE counters (trials INTEGER, ok INTEGER, failed INTEGER, counted INTEGER, fresh INTEGER);
-INSERT INTO counters VALUES (0, 0, 0, 0, 0);
 CREATE TABLE mixture (counted INTEGER, content BLOB);
 CREATE VIEW trials AS
     SELECT asked.id AS id, kind, proposal, theta, seed, COALESCE(status, 'pending') AS status,
@@ -190,7 +195,7 @@ class StudyFile:
 
     def counters(self) -> Counters:
         """How many trials and results there are."""
-        return Counters(*self.rows("SELECT * FROM counters")[0])
+        return Counters(*self.read("counters")[0][1:])
 
     def note_count(self, told: int) -> None:
         """Writes how many results were told to a count beside the file.
@@ -203,7 +208,8 @@ class StudyFile:
 
     def _check_count(self) -> None:
         """Raises where fewer results are there than were told."""
-        there, told = results_told(self)
+        counters = self.counters()
+        there, told = counters.ok + counters.failed, count_beside(self.path)
         if there < told:
             raise InputError(
                 f"{told - there} of the {told} results told to {self.path} are missing, because "
@@ -212,15 +218,13 @@ class StudyFile:
             )
 
 
-def results_told(file: StudyFile) -> tuple[int, int]:
-    """How many results the counter in the file has, and how many were told before a crash."""
-    counters = file.counters()
-    there = counters.ok + counters.failed
+def count_beside(path: Path) -> int:
+    """How many results were told before a crash, as far as the count beside the file says."""
     try:
-        content = _beside(file.path, COUNT).read_bytes()
+        content = _beside(path, COUNT).read_bytes()
     except OSError:
-        return there, there
-    return there, max(there, struct.unpack("<q", content[:8])[0] if len(content) >= 8 else 0)
+        return 0
+    return struct.unpack("<q", content[:8])[0] if len(content) >= 8 else 0
 
 
 def insert(
@@ -231,6 +235,16 @@ def insert(
     connection.executemany(
         f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
     )
+
+
+def counters_of(connection: sqlite3.Connection) -> Counters:
+    """The counters, inside a transaction."""
+    return Counters(*connection.execute("SELECT * FROM counters").fetchone()[1:-1])
+
+
+def count(connection: sqlite3.Connection, counters: Counters) -> None:
+    """Writes the counters, inside a transaction."""
+    insert(connection, "counters", [(0, *counters)], verb="INSERT OR REPLACE")
 
 
 def note_event(connection: sqlite3.Connection, kind: str, content: dict[str, Any]) -> None:
@@ -264,6 +278,7 @@ def _fill(
     connection.execute(f"PRAGMA user_version = {VERSION}")
     with file.writing():
         rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
+        count(connection, Counters(0, 0, 0, 0, 0))
         insert(connection, "settings", rows)
         insert(connection, "proposals", [(0, "start", packed(mean), packed(std))])
         texts = (json.dumps(memory), json.dumps(info or {}))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_shape, check_stds, check_vector
-from recoup.study.file import insert, note_event, packed
+from recoup.study.file import counters_of, insert, note_event, packed
 from recoup.study.parameters import to_latent
 from recoup.study.records import DRAWN, FOREIGN, MIRROR, OK, Told
 from recoup.study.settings import resolved
@@ -256,7 +256,8 @@ def _key(theta: np.ndarray, value: float) -> tuple[Any, ...]:
 
 
 def _told(file: sqlite3.Connection) -> int:
-    return sum(file.execute("SELECT ok, failed FROM counters").fetchone())
+    counters = counters_of(file)
+    return counters.ok + counters.failed
 
 
 def _worth(study: Study, theta: Any, returns: Any, means: Any, stds: Any, index: Any) -> float:

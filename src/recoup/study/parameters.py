@@ -18,7 +18,7 @@ import numpy as np
 from recoup.checks import InputError, check_choice, nearest
 
 SCALES = ("linear", "log")
-EDGE = 30.0  # latent distance at which a bound is reached as nearly as numbers allow
+EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from recoup.study.file import (
     CREATED,
     Counters,
     StudyFile,
+    count,
+    count_beside,
     insert,
     note_event,
-    results_told,
     unpacked,
 )
 from recoup.study.records import DRAWN, FAILED, MIRROR, OK, OWN
@@ -26,7 +27,7 @@ class Recovered(NamedTuple):
 
     results: int
     trials: int
-    missing: int  # results that were told and cannot be read
+    missing: int  # results that were told and cannot be read, at least
     moves: int
     words: str
 
@@ -44,7 +45,7 @@ def recover(path: Path, new: Path) -> Recovered:
             f"{path} holds no settings of a study that can be read: it is none, or too much of it "
             "is destroyed."
         )
-    told_before = _told_before(path, rows)
+    told_before, counted = _told_before(path, rows)
     _keep_whole(rows, settings)
     start = {"mean": settings["mean"], "std": settings["std"]}
     file = StudyFile.create(new, settings, **start, memory=[])
@@ -56,6 +57,8 @@ def recover(path: Path, new: Path) -> Recovered:
     moves = len(rows["moves"])
     file.close()
     lost = f"{missing} are missing" if missing else "none that was told is missing"
+    if not counted:
+        lost = f"at least {missing} are missing, for the count of them is destroyed too"
     words = (
         f"{len(rows['told'])} results of {len(rows['asked'])} trials and "
         f"{max(moves - 1, 0)} moves were saved in {new}; {lost}."
@@ -76,18 +79,13 @@ def _settings(rows: Rows) -> dict[str, Any] | None:
     return None
 
 
-def _told_before(path: Path, rows: Rows) -> int:
-    """How many results were told, as far as anything that is left says so."""
-    known = [len(rows["told"])]
+def _told_before(path: Path, rows: Rows) -> tuple[int, bool]:
+    """How many results were told, at least, and whether the counter that knows could be read."""
+    known = [len(rows["told"]), count_beside(path)]
     known += [row[2] for row in rows["told"].values() if row[2] is not None]
-    with suppress(InputError, sqlite3.Error, OSError):
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        with suppress(sqlite3.Error, TypeError):
-            counters = Counters(*connection.execute("SELECT * FROM counters").fetchone())
-            known.append(counters.ok + counters.failed)
-            known.append(results_told(StudyFile(path, connection))[1])
-        connection.close()
-    return max(known)
+    for _, *counters in rows["counters"].values():
+        known.append(counters[1] + counters[2])
+    return max(known), bool(rows["counters"])
 
 
 def _keep_whole(rows: Rows, settings: dict[str, Any]) -> None:
@@ -145,5 +143,4 @@ def _write(connection: sqlite3.Connection, rows: Rows) -> None:
         counted=max(places, default=0),
         fresh=sum(_ready(row[0], rows) for row in fresh),
     )
-    connection.execute("DELETE FROM counters")
-    connection.execute("INSERT INTO counters VALUES (?, ?, ?, ?, ?)", counters)
+    count(connection, counters)

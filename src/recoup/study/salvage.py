@@ -132,7 +132,9 @@ def _cells(page: bytes, size: int) -> list[int]:
 
 def _take(found: Rows, row: tuple[str, tuple[Any, ...]]) -> None:
     table, values = row
-    found[table].setdefault(values[0], values)
+    before = found[table].setdefault(values[0], values)
+    if table == "counters":  # the one row that changes, and it only grows
+        found[table][0] = max(before, values)
 
 
 def _known(number: int, values: list[Any] | None) -> tuple[str, tuple[Any, ...]] | None:

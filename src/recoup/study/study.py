@@ -19,7 +19,7 @@ from recoup.checks import (
 )
 from recoup.methods import Method, settings_of
 from recoup.study.advice import advice, evaluation
-from recoup.study.file import StudyFile, insert, packed, unpacked
+from recoup.study.file import StudyFile, count, counters_of, insert, packed, unpacked
 from recoup.study.ledger import Ledger, Shape
 from recoup.study.parameters import Parameter, to_latent, to_user
 from recoup.study.records import (
@@ -245,9 +245,9 @@ class Study:
         with self.file.writing() as file:
             for number, told in results:
                 put_result(file, self.file.path, number, told)
-            ok, failed, fresh = file.execute("SELECT ok, failed, fresh FROM counters").fetchone()
-        self.file.note_count(ok + failed)
-        if fresh >= self.batch:
+            counters = counters_of(file)
+        self.file.note_count(counters.ok + counters.failed)
+        if counters.fresh >= self.batch:
             self._settle()
 
     # -- what is known --
@@ -336,13 +336,13 @@ class Study:
         cover the candidate the answer is not a number, and `words` says so. With named parameters
         `mean` is in the user's units and `std` latent.
         """
+        target = (self.latent_mean(mean), self.latent_std(std))
         counted = self.file.counters().counted
         if counted < 2:
             raise InputError(
                 f"{self.file.path} has {counted} results of its own distributions: two are needed "
                 "to evaluate."
             )
-        target = (self.latent_mean(mean), self.latent_std(std))
         from recoup.diagnostics import pareto_k
         from recoup.study.moves import judge
 
@@ -424,7 +424,8 @@ class Study:
                 return
             info = {**moved.info, "late": late}
             put_move(file, number + 1, upto, moved.mean, moved.std, moved.memory, info)
-            file.execute("UPDATE counters SET fresh = fresh - ?", (new,))
+            counters = counters_of(file)
+            count(file, counters._replace(fresh=counters.fresh - new))
             if moved.mixture is not None:
                 file.execute("DELETE FROM mixture")
                 file.execute("INSERT INTO mixture VALUES (?, ?)", (upto, packed(moved.mixture)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError
-from recoup.study.file import insert, packed
+from recoup.study.file import count, counters_of, insert, packed
 from recoup.study.records import DRAWN, FAILED, FOREIGN, MIRROR, OK, Told
 
 
@@ -26,7 +26,8 @@ def put_trials(connection: sqlite3.Connection, trials: Sequence[Asked]) -> None:
     """New trials, without results."""
     now = time.time()
     insert(connection, "asked", [(*trial, now) for trial in trials])
-    connection.execute("UPDATE counters SET trials = trials + ?", (len(trials),))
+    counters = counters_of(connection)
+    count(connection, counters._replace(trials=counters.trials + len(trials)))
 
 
 def put_result(connection: sqlite3.Connection, path: Path, number: int, told: Told) -> None:
@@ -39,7 +40,8 @@ def put_result(connection: sqlite3.Connection, path: Path, number: int, told: To
     trial = connection.execute("SELECT kind FROM asked WHERE id = ?", (number,)).fetchone()
     if trial is None:
         raise InputError(f"there is no trial {number} in {path}.")
-    place, fresh = _place(connection, number, trial[0], told.status)
+    counters = counters_of(connection)
+    place, fresh = _place(connection, counters.counted, number, trial[0], told.status)
     insert(
         connection,
         "told",
@@ -47,9 +49,14 @@ def put_result(connection: sqlite3.Connection, path: Path, number: int, told: To
     )
     if told.trajectory is not None:
         insert(connection, "trajectories", [(number, *told.trajectory)])
-    connection.execute(
-        "UPDATE counters SET ok = ok + ?, failed = failed + ?, counted = ?, fresh = fresh + ?",
-        (told.status == OK, told.status == FAILED, _last(connection, place), fresh),
+    count(
+        connection,
+        counters._replace(
+            ok=counters.ok + (told.status == OK),
+            failed=counters.failed + (told.status == FAILED),
+            counted=counters.counted if place is None else place,
+            fresh=counters.fresh + fresh,
+        ),
     )
 
 
@@ -73,14 +80,13 @@ def put_move(
 
 
 def _place(
-    connection: sqlite3.Connection, number: int, kind: str, status: str
+    connection: sqlite3.Connection, last: int, number: int, kind: str, status: str
 ) -> tuple[int | None, int]:
     """A result's place among those that moves are made of, and how many it makes ready for one.
 
     A mirrored pair is ready when both were told: the place is written with the second, and the
     first has the place before it.
     """
-    (last,) = connection.execute("SELECT counted FROM counters").fetchone()
     mirrored = kind == MIRROR or _has_mirror(connection, number, kind)
     if not mirrored:
         counts = status == OK and kind in (DRAWN, FOREIGN)
@@ -98,12 +104,6 @@ def _has_mirror(connection: sqlite3.Connection, number: int, kind: str) -> bool:
         return False
     row = connection.execute("SELECT kind FROM asked WHERE id = ?", (number + 1,)).fetchone()
     return row is not None and row[0] == MIRROR
-
-
-def _last(connection: sqlite3.Connection, place: int | None) -> int:
-    if place is not None:
-        return place
-    return connection.execute("SELECT counted FROM counters").fetchone()[0]
 
 
 def _check_again(number: int, before: tuple[Any, ...], told: Told) -> None:

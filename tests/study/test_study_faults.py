@@ -1,0 +1,367 @@
+"""What can happen to a file, done to one: a sentence each, and nothing lost that can be read."""
+
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recoup.study.checking import check
+from recoup.study.file import StudyFile, checksum, insert
+from recoup.study.recovery import recover
+from recoup.study.salvage import salvage
+from recoup.study.study import Study
+
+PAGE = 4096
+COUNTERS = 1  # the page that holds the counters, from 0 on
+
+
+def value_of(trial):
+    return float(-np.sum((trial.theta - 0.5) ** 2))
+
+
+def made(path, dim=30, results=95, **settings):
+    """A study with some history: results, failures and trials that wait."""
+    with Study.open(path, dim=dim, batch=5, method="iw-pgpe-ob", seed=1, **settings) as study:
+        for _ in range(results // 5):
+            for trial in study.ask(5):
+                if trial.id % 7 == 0:
+                    study.tell(trial.id, failed=f"slipped at {trial.id}")
+                else:
+                    study.tell(trial.id, value_of(trial))
+        study.ask(3)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("studies") / "whole.db")
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    return Path(shutil.copy(whole, tmp_path / "robot.db"))
+
+
+def rows_of(path, table="told"):
+    file = StudyFile.open(path)
+    found = {row[0]: row for row in file.read(table)}
+    file.close()
+    return found
+
+
+def damaged(path, new):
+    """Either a sentence on opening, or one from `check`; then what can be recovered."""
+    found = check(path, lambda done, of: None)
+    assert not all(finding.sound for finding in found)
+    for finding in found:
+        assert "\n" not in finding.words
+    return recover(path, new)
+
+
+def use(path):
+    with Study.open(path) as study:
+        study.history()
+        study.pending()
+        study.evaluate()
+
+
+class TestDamage:
+    def test_a_sound_file_is_sound(self, copy):
+        found = check(copy)
+        assert all(finding.sound for finding in found)
+        words = " ".join(finding.words for finding in found)
+        assert "98 trials: 3 pending, 82 ok, 13 failed" in words
+        assert "moves follow from the results, to the last bit" in words
+        assert "drawn thetas are those of the seed" in words
+
+    def test_salvage_reads_what_sqlite_reads(self, copy):
+        found = salvage(copy)
+        for table in ("settings", "proposals", "moves", "asked", "told", "events"):
+            assert found[table] == rows_of(copy, table)
+
+    def test_salvage_reads_rows_that_overflow_their_page(self, tmp_path):
+        path = made(tmp_path / "wide.db", dim=3000, results=10)
+        assert salvage(path)["asked"] == rows_of(path, "asked")
+
+    def test_salvage_reads_the_log(self, tmp_path):
+        path = tmp_path / "robot.db"
+        study = Study.open(path, dim=4, batch=50)
+        for trial in study.ask(20):
+            study.tell(trial.id, value_of(trial))
+        assert (tmp_path / "robot.db-wal").stat().st_size > 0
+        assert len(salvage(path)["told"]) == 20
+        study.close()
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_noise_in_the_middle(self, copy, whole, tmp_path, seed):
+        """Every row that was not hit comes back as it was, and the missing are counted."""
+        rng = random.Random(seed)
+        content = bytearray(copy.read_bytes())
+        first = rng.randrange(2 * PAGE, len(content) - 3 * PAGE)
+        length = rng.randrange(200, 2 * PAGE)
+        content[first : first + length] = rng.randbytes(length)
+        copy.write_bytes(content)
+        found = damaged(copy, tmp_path / "new.db")
+        before, after = rows_of(whole), rows_of(tmp_path / "new.db")
+        for number, row in after.items():
+            assert row[1] == before[number][1]
+            assert row[3:7] == before[number][3:7]
+        assert found.results == len(after)
+        assert found.missing == len(before) - len(after)
+        assert f"{found.missing} are missing" in found.words or not found.missing
+        assert len(after) > len(before) - 3 * 60  # three pages hold no more results than that
+        with Study.open(tmp_path / "new.db") as study:  # and it goes on
+            (trial,) = study.ask()
+            assert trial.id > 98 or not found.missing
+            study.tell(trial.id, 1.0)
+
+    @pytest.mark.parametrize("page", range(1, 9))
+    def test_any_page_can_be_destroyed(self, copy, whole, tmp_path, page):
+        content = bytearray(copy.read_bytes())
+        content[page * PAGE : (page + 1) * PAGE] = random.Random(page).randbytes(PAGE)
+        copy.write_bytes(content)
+        found = recover(copy, tmp_path / "new.db")
+        assert ("the count of them is destroyed too" in found.words) == (page == COUNTERS)
+        assert found.results + found.missing == len(rows_of(whole)) or page == COUNTERS
+
+    def test_the_first_page_destroyed(self, copy, whole, tmp_path):
+        content = bytearray(copy.read_bytes())
+        content[:PAGE] = bytes(PAGE)
+        copy.write_bytes(content)
+        with pytest.raises(ValueError, match="is not a study file"):
+            Study.open(copy)
+        found = recover(copy, tmp_path / "new.db")
+        assert found.results == len(rows_of(whole))
+        assert "none that was told is missing" in found.words
+
+    @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+    def test_truncated(self, tmp_path, share):
+        whole = made(tmp_path / "whole.db", results=500)
+        content, copy = whole.read_bytes(), tmp_path / "robot.db"
+        copy.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(ValueError, match=r"is damaged.*--recover NEW` saves"):
+            use(copy)
+        found = damaged(copy, tmp_path / "new.db")
+        assert found.results >= (150 if share >= 0.5 else 0)
+        assert found.results < 500
+        assert found.results + found.missing == 500
+        after = rows_of(tmp_path / "new.db")
+        assert all(rows_of(whole)[number][3] == row[3] for number, row in after.items())
+
+    def test_a_changed_number_is_noticed_before_it_is_used(self, copy):
+        connection = sqlite3.connect(copy)
+        connection.execute('UPDATE told SET "return" = 99.0 WHERE id = 8')
+        connection.commit()
+        connection.close()
+        with Study.open(copy) as study, pytest.raises(ValueError, match="row 8 of told in"):
+            study.evaluate()
+        assert "the row told 8" in check(copy)[-1].words
+
+    def test_a_forged_number_is_noticed_by_replay(self, copy):
+        """With its checksum in order: but the moves do not follow from it."""
+        file = StudyFile.open(copy)
+        with file.writing() as connection:
+            (row,) = file.read("told", "WHERE id = 8")
+            forged = (*row[:3], 99.0, *row[4:])
+            assert checksum("told", forged) != checksum("told", row)
+            insert(connection, "told", [forged], verb="INSERT OR REPLACE")
+        file.close()
+        found = check(copy)
+        assert not found[-1].sound
+        assert "does not follow from the results" in found[-1].words
+
+    def test_a_forged_theta_is_noticed_by_the_seed(self, copy):
+        file = StudyFile.open(copy)
+        with file.writing() as connection:
+            (row,) = file.read("asked", "WHERE id = 8")
+            forged = (*row[:3], np.zeros(30).tobytes(), *row[4:])
+            insert(connection, "asked", [forged], verb="INSERT OR REPLACE")
+        file.close()
+        assert "theta of trial 8 is not the one that its seed draws" in check(copy)[-1].words
+
+    def test_results_without_rows_are_counted(self, copy, tmp_path):
+        connection = sqlite3.connect(copy)
+        connection.execute("DELETE FROM told WHERE id IN (8, 9)")
+        connection.commit()
+        connection.close()
+        assert "2 results and 0 trials" in check(copy)[-1].words
+        assert recover(copy, tmp_path / "new.db").missing == 2
+
+
+class TestTheLog:
+    def test_deleted_after_a_crash(self, tmp_path):
+        """The results in it are gone; how many is known, and the rest goes on."""
+        path = tmp_path / "robot.db"
+        with Study.open(path, dim=3, batch=50) as study:
+            for trial in study.ask(5):
+                study.tell(trial.id, value_of(trial))
+        code = (
+            "import os, sys; from recoup.study.study import Study\n"
+            "s = Study.open(sys.argv[1])\n"
+            "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
+            "os.kill(os.getpid(), 9)\n"
+        )
+        subprocess.run([sys.executable, "-c", code, str(path)])
+        (tmp_path / "robot.db-wal").unlink()
+        with pytest.raises(ValueError, match=r"4 of the 9 results told to .* are missing"):
+            Study.open(path)
+        found = recover(path, tmp_path / "new.db")
+        assert (found.results, found.missing) == (5, 4)
+        with Study.open(tmp_path / "new.db") as study:
+            assert study.counts() == {"pending": 0, "ok": 5, "failed": 0}
+            assert [trial.id for trial in study.ask(4)] == [6, 7, 8, 9]  # the same again
+            study.tell([6, 7, 8, 9], [1.0] * 4)
+
+    def test_kept_after_a_crash_loses_nothing(self, tmp_path):
+        path = tmp_path / "robot.db"
+        code = (
+            "import os, sys; from recoup.study.study import Study\n"
+            "s = Study.open(sys.argv[1], dim=3, batch=50)\n"
+            "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
+            "os.kill(os.getpid(), 9)\n"
+        )
+        subprocess.run([sys.executable, "-c", code, str(path)])
+        with Study.open(path) as study:
+            assert study.counts()["ok"] == 4
+        assert [p.name for p in tmp_path.iterdir()] == ["robot.db"]
+
+
+def ask_and_tell(study, n):
+    for _ in range(n):
+        (trial,) = study.ask()
+        study.tell(trial.id, value_of(trial))
+
+
+class TestPlaces:
+    def test_a_read_only_file_is_read_and_not_written(self, whole):
+        """As another user, for root writes anywhere; pytest's directories are closed to them."""
+        code = (
+            "import os, sys\n"
+            "from recoup.study.study import Study\n"
+            "if os.getuid() == 0: os.setuid(65534)\n"
+            "with Study.open(sys.argv[1]) as s:\n"
+            "    print(s.counts()['ok'], len(s.pending()), len(s.history()))\n"
+            "    for act in (lambda: s.ask(), lambda: s.tell(96, 1.0)):\n"
+            "        try: act()\n"
+            "        except ValueError as wrong: print(wrong)\n"
+        )
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(shutil.copy(whole, place))
+            path.chmod(0o444)
+            Path(place).chmod(0o555)
+            done = subprocess.run(
+                [sys.executable, "-c", code, str(path)], capture_output=True, text=True
+            )
+            Path(place).chmod(0o755)
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert lines[0].split() == ["82", "3", "16"]
+        assert lines[1] == lines[2]
+        assert "cannot be written to: it, or its directory, is read-only" in lines[1]
+
+    def test_a_full_disk(self, tmp_path):
+        """A small file system of its own where one can be mounted; SQLite's page limit besides."""
+        place = tmp_path / "small"
+        place.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)]
+        if subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("no file system can be mounted here")
+        try:
+            with Study.open(place / "robot.db", dim=1000, batch=100) as study:
+                with pytest.raises(ValueError, match="is full: nothing was changed"):
+                    ask_and_tell(study, 200)
+                counts = study.counts()
+                assert 0 < counts["ok"] < 200
+            for ending in ("", "-wal"):  # what could not be folded into the file lies in its log
+                shutil.copy(place / f"robot.db{ending}", tmp_path)
+            with Study.open(tmp_path / "robot.db") as study:
+                assert study.counts() == counts
+                study.ask()
+        finally:
+            subprocess.run(["umount", "-l", str(place)])
+
+    def test_a_stranger_s_file_runs_nothing(self, copy, tmp_path):
+        """No pickle, and a schema that calls functions is not trusted."""
+        home = Path(sys.modules["recoup.study.study"].__file__).parent
+        source = "".join(path.read_text() for path in home.glob("*.py"))
+        for word in ("pickle.load", "eval(", "exec(", "allow_pickle=True", "__import__"):
+            assert word not in source
+        connection = sqlite3.connect(copy)
+        connection.execute("DROP VIEW trials")
+        connection.execute("CREATE VIEW trials AS SELECT load_extension('evil')")
+        connection.commit()
+        connection.close()
+        with Study.open(copy) as study:
+            assert study.counts()["ok"] == 82
+
+    def test_two_processes_that_start_the_same_study(self, tmp_path):
+        """One makes it, the other is told so; neither overwrites."""
+        path = tmp_path / "robot.db"
+        code = (
+            "import sys; from recoup.study.study import Study\n"
+            "try:\n"
+            "    with Study.open(sys.argv[1], dim=2) as s: print(s.ask()[0].id)\n"
+            "except ValueError as wrong: print(wrong)\n"
+        )
+        workers = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(4)
+        ]
+        said = sorted(worker.communicate(timeout=120)[0].strip() for worker in workers)
+        ids = [line for line in said if line.isdigit()]
+        assert ids == [str(i + 1) for i in range(len(ids))]
+        assert all("another process has made it" in line for line in said if line not in ids)
+        with Study.open(path) as study:
+            assert study.counts()["pending"] == len(ids)
+
+
+class TestRecovery:
+    def test_nothing_is_overwritten_or_invented(self, copy, tmp_path):
+        (tmp_path / "new.db").write_text("mine")
+        with pytest.raises(ValueError, match="exists already"):
+            recover(copy, tmp_path / "new.db")
+        with pytest.raises(ValueError, match="there is no file"):
+            recover(tmp_path / "no.db", tmp_path / "other.db")
+        (tmp_path / "noise.db").write_bytes(random.Random(0).randbytes(50_000))
+        with pytest.raises(ValueError, match="holds no settings of a study that can be read"):
+            recover(tmp_path / "noise.db", tmp_path / "other.db")
+        assert not (tmp_path / "other.db").exists()
+
+    def test_a_sound_file_comes_back_the_same_and_goes_on_alike(self, copy, tmp_path):
+        found = recover(copy, tmp_path / "new.db")
+        assert found.missing == 0
+        assert "none that was told is missing" in found.words
+        ends = []
+        for path in (copy, tmp_path / "new.db"):
+            with Study.open(path) as study:
+                for trial in [*study.pending(), *study.ask(9)]:
+                    study.tell(trial.id, value_of(trial))
+                ends.append((study.mean.tolist(), study.std.tolist(), len(study.history())))
+        assert ends[0] == ends[1]
+
+    def test_pairs_and_trajectories_come_back(self, tmp_path):
+        with Study.open(tmp_path / "m.db", dim=3, batch=4, method="pgpe", mirrored=True) as study:
+            trials = study.ask(10)
+            for trial in trials[:9]:
+                study.tell(trial.id, value_of(trial))
+            ready = study.until_move()
+        recover(tmp_path / "m.db", tmp_path / "m2.db")
+        with Study.open(tmp_path / "m2.db") as study:
+            assert study.until_move() == ready
+            study.tell(10, value_of(trials[9]))
+        with Study.open(tmp_path / "a.db", dim=2, method="r3", horizon=3, batch=2) as study:
+            for trial in study.ask(3):
+                rows = {"features": np.ones((3, 2)), "actions": np.ones((3, 1))}
+                study.tell(trial.id, trajectory={**rows, "rewards": np.arange(3.0)})
+        recover(tmp_path / "a.db", tmp_path / "a2.db")
+        with Study.open(tmp_path / "a2.db") as study:
+            assert len(study.history()) == 1
+            assert all(finding.sound for finding in check(tmp_path / "a2.db"))

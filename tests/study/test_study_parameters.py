@@ -1,0 +1,157 @@
+"""Named parameters: the user's units outside, an unbounded Gaussian inside."""
+
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recoup
+from recoup.study.parameters import Parameter, parameter, parameters_of, to_latent, to_user
+
+FOUR = [
+    Parameter("stiffness", 10, 200, "log"),
+    Parameter("damping", -1, 3),
+    Parameter("offset"),
+    Parameter("gain", scale="log"),
+]
+
+
+@given(st.lists(st.floats(-20, 20), min_size=4, max_size=4))
+def test_units_and_latent_values_are_inverse(latent):
+    latent = np.array(latent)
+    user = to_user(FOUR, latent)
+    assert 10 <= user[0] <= 200
+    assert -1 <= user[1] <= 3
+    assert user[3] > 0
+    np.testing.assert_allclose(to_latent(FOUR, user), latent, rtol=1e-6, atol=1e-5)
+
+
+def test_the_middle_of_the_range_is_latent_zero():
+    middle = to_user(FOUR, np.zeros(4))
+    np.testing.assert_allclose(middle, [np.sqrt(10 * 200), 1, 0, 1])
+
+
+def test_a_bound_itself_can_be_reached():
+    ends = to_user(FOUR[:2], to_latent(FOUR[:2], np.array([10.0, 3.0])))
+    np.testing.assert_allclose(ends, [10, 3], rtol=1e-12)
+    np.testing.assert_allclose(to_user(FOUR[:2], np.array([1e9, -1e9])), [200, -1], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("stiffness=10:200:log", FOUR[0]),
+        ("damping=-1:3", FOUR[1]),
+        ("offset", FOUR[2]),
+        ("gain=::log", FOUR[3]),
+    ],
+)
+def test_parameters_as_they_are_typed(text, want):
+    assert parameter(text) == want
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a=1", "takes NAME, NAME=LOW:HIGH"),
+        ("=1:2", "takes NAME"),
+        ("a=1:2:3:4", "takes NAME"),
+        ("a=x:2", "must be numbers"),
+        ("a=2:1", "low must lie below high, got 2 and 1"),
+        ("a=1:", "has one bound"),
+        ("a=0:2:log", "a log scale needs positive bounds, got 0"),
+        ("a=1:2:logg", "Did you mean 'log'"),
+        ("a=1:inf", "high of a must be a finite number"),
+    ],
+)
+def test_wrong_parameters_get_one_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parameter(text)
+
+
+def test_a_file_of_parameters(tmp_path):
+    path = tmp_path / "robot.toml"
+    path.write_text(
+        '[stiffness]\nlow = 10\nhigh = 200\nscale = "log"\nstart = 50\nstd = 0.2\n[offset]\n'
+    )
+    stiffness, offset = parameters_of(path)
+    assert stiffness == Parameter("stiffness", 10, 200, "log", 50, 0.2)
+    assert offset == Parameter("offset")
+    with recoup.Study.open(tmp_path / "s.db", params=[stiffness, offset], std=0.7) as study:
+        np.testing.assert_allclose(study.mean_policy, [50, 0])
+        np.testing.assert_allclose(study.std, [0.2, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("stiffness = 3", r"must be a table, \[stiffness\]"),
+        ("[a]\nlo = 1", "Did you mean 'low'"),
+        ("[a]\nlow = 'x'\nhigh = 2", "low of a must be a finite number"),
+        ("[a]\nlow = 1\nhigh = 2\nstart = 7", r"a must lie in 1\.\.2, got 7"),
+        ("[a", "is not TOML"),
+        ("", "at least one parameter"),
+    ],
+)
+def test_a_wrong_file_gets_one_sentence(tmp_path, content, sentence):
+    (tmp_path / "robot.toml").write_text(content)
+    with pytest.raises(ValueError, match=sentence):
+        parameters_of(tmp_path / "robot.toml")
+
+
+class TestTheStudy:
+    params = MappingProxyType({"stiffness": (10, 200, "log"), "damping": (-1, 3)})
+
+    def value(self, theta):
+        return -((np.log(theta[0]) - 4) ** 2) - theta[1] ** 2
+
+    def test_it_is_the_unnamed_study_in_other_units(self, tmp_path):
+        """Same seed: thetas and moves are those of the latent study, densities and all."""
+        parameters = [Parameter("stiffness", 10, 200, "log"), Parameter("damping", -1, 3)]
+        with (
+            recoup.Study.open(tmp_path / "a.db", params=self.params, batch=4, seed=2) as named,
+            recoup.Study.open(tmp_path / "b.db", dim=2, batch=4, seed=2) as plain,
+        ):
+            for _ in range(5):
+                for mine, other in zip(named.ask(4), plain.ask(4), strict=True):
+                    np.testing.assert_array_equal(to_user(parameters, other.theta), mine.theta)
+                    assert mine.params == dict(
+                        zip(("stiffness", "damping"), mine.theta, strict=True)
+                    )
+                    for study in (named, plain):
+                        study.tell(mine.id, self.value(mine.theta))
+            np.testing.assert_array_equal(named.mean, plain.mean)
+            np.testing.assert_array_equal(named.std, plain.std)
+            np.testing.assert_array_equal(named.mean_policy, to_user(parameters, plain.mean))
+            centre = {"stiffness": 40.0, "damping": 0.5}
+            here = named.evaluate(centre, 0.8)
+            there = plain.evaluate(to_latent(parameters, np.array([40.0, 0.5])), 0.8)
+            np.testing.assert_equal(here._asdict(), there._asdict())
+
+    def test_the_start_is_in_the_users_units(self, tmp_path):
+        path = tmp_path / "s.db"
+        with recoup.Study.open(path, params=self.params, mean=[50, 0], std=0.1) as study:
+            np.testing.assert_allclose(study.mean_policy, [50, 0], atol=1e-12)
+        recoup.Study.open(path, params=self.params, mean=[50, 0], std=0.1).close()
+        with pytest.raises(ValueError, match="was made with mean="):
+            recoup.Study.open(path, mean=[60, 0])
+        with pytest.raises(ValueError, match="was made with params="):
+            recoup.Study.open(path, params={"stiffness": (10, 100), "damping": (-1, 3)})
+
+    def test_wrong_names_and_values_change_nothing(self, tmp_path):
+        with recoup.Study.open(tmp_path / "s.db", params=self.params) as study:
+            with pytest.raises(ValueError, match="the parameters are stiffness, damping"):
+                study.enqueue({"stiffness": 20})
+            with pytest.raises(ValueError, match=r"stiffness must lie in 10\.\.200, got 5"):
+                study.enqueue([5, 0])
+            with pytest.raises(ValueError, match=r"stiffness must lie in 10\.\.200, got 900"):
+                study.evaluate([900, 0])
+            study.enqueue({"damping": 0.5, "stiffness": 20})
+            (trial,) = study.ask()
+            np.testing.assert_allclose(trial.theta, [20, 0.5])
+        with pytest.raises(ValueError, match="dim is 3, but 2 parameters are named"):
+            recoup.Study.open(tmp_path / "t.db", dim=3, params=self.params)
+        with pytest.raises(ValueError, match=r"takes None, \(low, high\)"):
+            recoup.Study.open(tmp_path / "t.db", params={"a": 3})
