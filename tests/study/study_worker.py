@@ -4,6 +4,7 @@ Asks for two trials at a time and tells them in a fixed odd order; every fifth t
 """
 
 import sys
+import time
 
 import numpy as np
 
@@ -23,6 +24,7 @@ def main(path, method, results):
                     return
                 waiting = study.ask(2)
             trial = waiting[-1]
+            time.sleep(0.003)
             if trial.id % 5 == 0:
                 study.tell(trial.id, failed="slipped")
             else:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -57,8 +58,133 @@ def test_a_walk(tmp_path):
     assert [row.split(",")[0] for row in rows[1:]] == ["7", "8"]
 
 
+def test_a_longer_walk(tmp_path):
+    """Named parameters, a kill, then show, evaluate, check, replay, fork, export, import."""
+    (tmp_path / "robot.toml").write_text(
+        '[stiffness]\nlow = 10\nhigh = 200\nscale = "log"\nstart = 50\n'
+        "[damping]\nlow = 0\nhigh = 1\n"
+    )
+    words = "new robot.db --params robot.toml --std 0.5 --batch 6 --seed 2"
+    assert study(tmp_path, *words.split()) == "robot.db\n"
+    trials = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "20", "--format", "json"]))
+    assert set(trials[0]["params"]) == {"stiffness", "damping"}
+    assert all(10 < trial["params"]["stiffness"] < 200 for trial in trials)
+    results = tmp_path / "results.csv"
+    rows = [f"{t['id']},{score(t['params'])}," for t in reversed(trials[1:])]
+    results.write_text("id,return,failed\n" + "\n".join(rows) + "\n1,,gripper slipped\n")
+    killed(tmp_path, "tell", "robot.db", "--file", results)
+    told = study(tmp_path, "tell", "robot.db", "--file", results)  # the same again does no harm
+    assert told.startswith("20 results told.\n")
+    shown = study(tmp_path, "show", "robot.db")
+    assert "0 pending, 19 ok, 1 failed" in shown
+    assert "3; the next after 5 more results" in shown
+    assert "Reuse" in shown
+    assert "stiffness" in shown
+    found = json.loads(study(tmp_path, "show", "robot.db", "--json"))
+    assert (found["moves"], found["ok"], found["failed"]) == (3, 19, 1)
+    study(tmp_path, "enqueue", "robot.db", "stiffness=60", "damping=0.4", "--note", "last year's")
+    study(tmp_path, "enqueue", "robot.db", "60", "4", fails="damping must lie in 0..1, got 4")
+    mine, mean = (
+        json.loads(study(tmp_path, "ask", "robot.db", *more, "--format", "json"))[0]
+        for more in ([], ["--at", "mean"])
+    )
+    assert mine["params"]["stiffness"] == pytest.approx(60)
+    assert (mine["kind"], mean["kind"]) == ("own", "mean")
+    study(tmp_path, "tell", "robot.db", mine["id"], "-1.5", "-2.5", "-1.7")
+    judged = json.loads(
+        study(tmp_path, *["evaluate", "robot.db", "--mean", "50,0.5", "--std", "0.4", "--json"])
+    )
+    assert judged["mean"] is not None
+    assert judged["samples"] == 19
+    assert "say nothing about it" in study(
+        tmp_path, *["evaluate", "robot.db", "--mean", "199,0.01", "--std", "0.01"]
+    )
+    checked = study(tmp_path, "check", "robot.db")
+    assert checked.count("ok ") == 5
+    assert "to the last bit" in checked
+    study(tmp_path, *["replay", "robot.db", "--method", "iw-pgpe-ob", "--plot", "replay.png"])
+    assert (tmp_path / "replay.png").read_bytes().startswith(b"\x89PNG")
+    replayed = json.loads(
+        study(tmp_path, *["replay", "robot.db", "--set", "epsilon=0.3", "--json"])
+    )
+    assert [row["results"] for row in replayed] == [6, 12, 18]
+    forked = study(
+        tmp_path, *["fork", "robot.db", "fork.db", "--method", "iw-pgpe-ob", "--batch", "4"]
+    )
+    assert "starts from 20 results" in forked
+    table = study(tmp_path, "export", "robot.db").splitlines()
+    assert table[0].startswith("id,kind,status,return")
+    assert len(table) == 23
+    study(tmp_path, *["export", "robot.db", "--out", "table.parquet"])
+    study(tmp_path, *["export", "robot.db", "--format", "csv", "--out", "table.csv"])
+    study(tmp_path, *["new", "warm.db", "--params", "robot.toml", "--seed", "3"])
+    imported = study(tmp_path, *["import", "warm.db", "table.csv"])
+    assert "19 samples imported from" in imported
+    assert "fresh rollouts" in imported
+    study(tmp_path, *["import", "warm.db", "robot.db"], fails="are in the study already")
+    study(tmp_path, *["import", "warm.db", "results.csv"], fails="has no column 'stiffness'")
+
+
+def score(params):
+    return -(np.log(params["stiffness"] / 60) ** 2) - (params["damping"] - 0.4) ** 2
+
+
+def killed(cwd, *arguments):
+    """The same command, killed as soon as it has written anything, or a little later."""
+    command = [sys.executable, "-m", "recoup", "study", *map(str, arguments)]
+    log = cwd / "robot.db-wal"
+    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL)
+    while not (log.exists() and log.stat().st_size) and process.poll() is None:
+        time.sleep(0.002)
+    time.sleep(0.05)
+    process.kill()
+    process.wait()
+    counts = json.loads(study(cwd, "show", "robot.db", "--json"))
+    assert counts["ok"] + counts["failed"] in (0, 20)  # all, or none
+
+
+def test_trajectories_are_told_from_files(tmp_path):
+    words = "new robot.db --dim 2 --method r3 --horizon 4 --discount 0.9 --batch 2"
+    study(tmp_path, *words.split())
+    (trial,) = json.loads(study(tmp_path, *["ask", "robot.db", "--format", "json"]))
+    assert len(trial["std"]) == 1
+    rewards = np.array([1.0, 2.0, 4.0])
+    np.savez(tmp_path / "e.npz", features=np.ones((3, 2)), actions=np.ones((3, 1)), rewards=rewards)
+    study(tmp_path, *["tell", "robot.db", "1", "3.5"], fails="tell a `trajectory=...`")
+    study(tmp_path, *["tell", "robot.db", "1", "--trajectory", "e.npz"])
+    with Study.open(tmp_path / "robot.db") as same:
+        assert same.best[1] == pytest.approx(rewards @ 0.9 ** np.arange(3))
+
+
+def test_a_damaged_file_is_recovered(tmp_path):
+    study(tmp_path, *["new", "robot.db", "--dim", "40", "--batch", "50"])
+    with Study.open(tmp_path / "robot.db") as same:
+        for trial in same.ask(60):
+            same.tell(trial.id, float(trial.id))
+    content = bytearray((tmp_path / "robot.db").read_bytes())
+    content[-9000:-3000] = bytes(6000)
+    (tmp_path / "robot.db").write_bytes(content)
+    done = subprocess.run(
+        [sys.executable, "-m", "recoup", "study", "check", "robot.db"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "WRONG" in done.stdout
+    assert "--recover NEW" in done.stdout
+    assert "Traceback" not in done.stderr
+    said = study(tmp_path, *["check", "robot.db", "--recover", "new.db"])
+    assert "are missing" in said
+    study(tmp_path, *["ask", "new.db"])
+
+
 def test_wrong_use_gets_one_sentence(tmp_path):
-    study(tmp_path, "ask", "robot.db", fails="there is no study in robot.db")
+    study(tmp_path, "ask", "robot.db", fails="there is no study in robot.db: `recoup study new")
+    study(tmp_path, "new", "robot.db", fails="give --dim, or the parameters' names")
+    study(tmp_path, "new", "robot.db", "--param", "a=2:1", fails="low must lie below high")
+    study(tmp_path, "new", "robot.db", "--params", "no.toml", fails="no.toml cannot be read")
+    study(tmp_path, "check", "robot.db", fails="there is no study in robot.db")
     study(tmp_path, "new", "robot.db", "--dim", "2", "--std", "0", fails="std must be")
     study(tmp_path, "new", "robot.db", "--dim", "2", "--method", "cma", fails="method must be one")
     study(tmp_path, "new", "no/robot.db", "--dim", "2", fails="no does not exist")

@@ -437,7 +437,9 @@ def check(
 def _progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True, quiet=quiet), transient=True) as bar:
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    with Progress(console=console, transient=True, disable=hidden) as bar:
         row = bar.add_task(what, total=None)
         yield lambda done, of: bar.update(row, completed=done, total=of)
 

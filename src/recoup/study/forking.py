@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, check_shape, check_stds, check_vector
+from recoup.checks import InputError, check_choice, check_shape, check_stds, check_vector
+from recoup.methods import METHODS
 from recoup.study.file import counters_of, insert, note_event, packed
 from recoup.study.parameters import to_latent
 from recoup.study.records import DRAWN, FOREIGN, MIRROR, OK, Told
@@ -98,10 +99,10 @@ def fork(study: Study, path: str | Path, **changes: Any) -> Study:
     path = Path(path)
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
-    settings = _forked_settings(study, changes)
-    new = Study.create(path, settings)
+    _check_kind(study, changes.get("method", study.method.name))
+    new = Study.create(path, _forked_settings(study, changes))
     try:
-        _same_kind(study, new)
+        _refuse(new)
         with new.file.writing() as file:
             _copy(study, file)
             note_event(file, "forked", {"of": str(study.file.path)})
@@ -127,13 +128,13 @@ def _forked_settings(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
     return found | {key: value for key, value in here.items() if key not in changes}
 
 
-def _same_kind(study: Study, new: Study) -> None:
-    if new.method.space != study.method.space:
+def _check_kind(study: Study, method: str) -> None:
+    """Raises unless `method` can use the results of `study`."""
+    if METHODS[check_choice("method", method, METHODS)].space != study.method.space:
         raise InputError(
-            f"{new.method.name} cannot use the results of {study.method.name}: one explores in "
-            "parameters, the other in actions."
+            f"{method} cannot use the results of {study.method.name}: one explores in parameters, "
+            "the other in actions."
         )
-    _refuse(new)
 
 
 def _copy(study: Study, file: sqlite3.Connection) -> None:

@@ -1,0 +1,327 @@
+"""Samples in and out: export, import, fork, replay."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+import recoup
+from recoup.study.exchange import read_samples, write_csv
+from recoup.study.forking import import_samples
+from recoup.study.study import Study
+
+PARAMS = {"stiffness": (10, 200, "log"), "damping": (-1, 3)}
+
+
+def value_of(theta):
+    return float(-np.sum((theta - [0.5, -0.2]) ** 2))
+
+
+def fill(study, batches, batch=4):
+    for _ in range(batches):
+        for trial in study.ask(batch):
+            if trial.id % 9 == 0:
+                study.tell(trial.id, failed="slipped")
+            else:
+                study.tell(trial.id, value_of(trial.theta))
+    return study
+
+
+@pytest.fixture
+def old(tmp_path):
+    with Study.open(tmp_path / "old.db", dim=2, batch=4, std=0.6, seed=7) as study:
+        study.enqueue([3.0, 3.0])
+        yield fill(study, 12)
+
+
+def by_hand(study):
+    """All drawn results with their proposals, straight from the file."""
+    marks = study.file.rows(
+        'SELECT theta, "return", mean, std FROM told JOIN asked ON asked.id = told.id '
+        "JOIN proposals ON proposals.id = asked.proposal WHERE status = 'ok' ORDER BY told.id"
+    )
+    theta, means, stds = (np.stack([np.frombuffer(row[i]) for row in marks]) for i in (0, 2, 3))
+    returns = np.array([row[1] for row in marks])
+    both, index = np.unique(np.hstack([means, stds]), axis=0, return_inverse=True)
+    return theta, returns, (both[:, :2], both[:, 2:]), index
+
+
+class TestEvaluation:
+    def test_it_is_what_estimate_says(self, old):
+        theta, returns, proposals, index = by_hand(old)
+        for mean, std in (([0.2, 0.0], 0.5), ([0.4, -0.1], [0.3, 0.4])):
+            spread = np.broadcast_to(std, (2,)).astype(float)
+            found = old.evaluate(mean, std)
+            samples = {"proposals": proposals, "proposal": index, "baseline": "none"}
+            target = {"target": (np.array(mean), spread)}
+            want = recoup.estimate(theta, returns, **samples, **target, normalize=True)
+            assert found.mean == pytest.approx(float(want.objective), rel=1e-9)
+            assert found.stderr == pytest.approx(float(want.objective_stderr), rel=1e-9)
+            assert found.ess == pytest.approx(float(want.ess), rel=1e-9)
+            assert found.pareto_k == pytest.approx(want.pareto_k, abs=1e-6)
+            assert found.samples == len(returns)
+
+    def test_judging_changes_no_move(self, tmp_path):
+        """The archive's mixture is carried by moves alone: evaluations in between leave no bit."""
+        ends = []
+        for judged in (False, True):
+            with Study.open(tmp_path / f"{judged}.db", dim=2, batch=4, seed=3) as study:
+                for i in range(40):
+                    (trial,) = study.ask()
+                    study.tell(trial.id, value_of(trial.theta))
+                    if judged and i > 2:
+                        study.evaluate()
+                ends.append((study.mean.tobytes(), study.std.tobytes()))
+        assert ends[0] == ends[1]
+
+
+class TestExport:
+    def test_csv_holds_every_digit(self, old):
+        file = io.StringIO()
+        count = write_csv(old, file)
+        rows = list(csv.DictReader(file.getvalue().splitlines()))
+        assert count == len(rows) == sum(old.counts().values())
+        assert {row["status"] for row in rows} == {"ok", "failed"}
+        thetas = dict(old.file.rows("SELECT id, theta FROM asked"))
+        for row in rows:
+            want = np.frombuffer(thetas[int(row["id"])])
+            assert [float(row["theta_0"]), float(row["theta_1"])] == want.tolist()
+        assert rows[0]["kind"] == "own"
+        assert rows[0]["mean_0"] == ""
+        assert float(rows[-1]["std_1"]) > 0
+
+    def test_parquet_is_the_same_table(self, old, tmp_path):
+        parquet = pytest.importorskip("pyarrow.parquet")
+        old.export(tmp_path / "t.parquet")
+        old.export(tmp_path / "t.csv")
+        table = parquet.read_table(tmp_path / "t.parquet").to_pylist()
+        rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+        assert len(table) == len(rows)
+        for mine, other in zip(table, rows, strict=True):
+            for key, cell in other.items():
+                assert ("" if mine[key] is None else str(mine[key])) == cell
+        with pytest.raises(ValueError, match="exists already"):
+            old.export(tmp_path / "t.csv")
+        with pytest.raises(ValueError, match="does not exist"):
+            old.export(tmp_path / "no" / "t.csv")
+
+
+class TestImport:
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "db"])
+    def test_what_was_exported_comes_back_with_its_densities(self, old, tmp_path, ending):
+        """The fresh study then judges any candidate exactly as the old one does."""
+        path = tmp_path / f"samples.{ending}"
+        theta, returns, (means, stds), index = by_hand(old)
+        if ending == "npz":
+            np.savez(path, theta=theta, returns=returns, mean=means[index], std=stds[index])
+        elif ending == "db":
+            path = old.file.path
+        else:
+            old.export(path)
+        with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=9, std=0.5) as study:
+            found = import_samples(study, read_samples(study, path))
+            assert found.samples == len(returns)
+            assert found.proposals == len(means)
+            assert not found.fitted
+            want = recoup.estimate(
+                theta,
+                returns,
+                proposals=(means, stds),
+                proposal=index,
+                target=(np.zeros(2), np.full(2, 0.5)),
+            )
+            assert found.ess == pytest.approx(float(want.ess), rel=1e-9)
+            assert f"worth {found.ess:.1f} fresh rollouts" in found.words
+            here, there = study.evaluate([0.2, 0.0], 0.5), old.evaluate([0.2, 0.0], 0.5)
+            assert here.mean == pytest.approx(there.mean, rel=1e-9)
+            assert here.stderr == pytest.approx(there.stderr, rel=1e-9)
+            assert study.history() == []
+            assert study.until_move() == 4
+            fill(study, 2)
+            assert study.history()[0]["samples"] == len(returns) + 4
+            with pytest.raises(ValueError, match="all of these samples are in the study already"):
+                import_samples(study, read_samples(study, path))
+
+    def test_without_a_proposal_one_is_fitted_and_marked(self, tmp_path):
+        rng = np.random.default_rng(0)
+        theta = rng.normal([0.3, -0.2], [0.5, 0.8], (400, 2))
+        with Study.open(tmp_path / "new.db", dim=2, std=0.5) as study:
+            found = study.import_samples(theta, [value_of(t) for t in theta])
+            assert found.fitted
+            assert "a proposal fitted to them" in found.words
+            ((origin, mean, std),) = study.file.rows(
+                "SELECT origin, mean, std FROM proposals WHERE id > 0"
+            )
+            assert origin == "fitted"
+            np.testing.assert_allclose(np.frombuffer(mean), theta.mean(0))
+            np.testing.assert_allclose(np.frombuffer(std), theta.std(0, ddof=1))
+            judged = study.evaluate([0.1, 0.0], 0.4)
+            exact = value_of(np.array([0.1, 0.0])) - 2 * 0.4**2
+            assert abs(judged.mean - exact) < 4 * judged.stderr
+            with pytest.raises(ValueError, match="theta_1 is the same in all samples"):
+                study.import_samples([[1.0, 2.0], [2.0, 2.0]], [1.0, 2.0])
+            with pytest.raises(ValueError, match="one sample is too few"):
+                study.import_samples([[1.0, 2.0]], [1.0])
+
+    def test_named_parameters_come_back_in_their_units(self, tmp_path):
+        with (
+            Study.open(tmp_path / "a.db", params=PARAMS, batch=4, seed=1) as a,
+            Study.open(tmp_path / "b.db", params=PARAMS, batch=4, seed=2) as b,
+        ):
+            for trial in a.ask(20):
+                a.tell(trial.id, -((trial.theta[1] - 1) ** 2))
+            a.export(tmp_path / "a.csv")
+            found = import_samples(b, read_samples(b, tmp_path / "a.csv"))
+            assert found.samples == 20
+            centre = {"stiffness": 44.0, "damping": 1.0}
+            here, there = b.evaluate(centre, 0.9), a.evaluate(centre, 0.9)
+            assert here.mean == pytest.approx(there.mean, rel=1e-6)
+            with pytest.raises(ValueError, match="are in the study already"):
+                import_samples(b, read_samples(b, tmp_path / "a.csv"))
+
+    @pytest.mark.parametrize(
+        ("content", "sentence"),
+        [
+            ("theta_0,return\n1,2\n", "has no column 'theta_1'"),
+            ("theta_0,theta_1,retrun\n1,2,3\n", "Did you mean 'retrun'"),
+            ("theta_0,theta_1,return\n1,2\n", "line 2 of .* has 2 cells, the first 3"),
+            ("theta_0,theta_1,return\n1,x,3\n", "line 2 of .*theta_1 must be a number, got 'x'"),
+            ("theta_0,theta_1,return\n1,2,nan\n", "none of the samples has a finite return"),
+            ("theta_0,theta_1,return,mean_0,mean_1\n1,2,3,0,0\n", "but not both"),
+            ("", "has no column 'theta_0'"),
+        ],
+    )
+    def test_wrong_files_change_nothing(self, tmp_path, content, sentence):
+        (tmp_path / "s.csv").write_text(content)
+        with Study.open(tmp_path / "new.db", dim=2) as study:
+            with pytest.raises(ValueError, match=sentence):
+                import_samples(study, read_samples(study, tmp_path / "s.csv"))
+            assert study.counts() == {"pending": 0, "ok": 0, "failed": 0}
+            assert study.file.rows("SELECT COUNT(*) FROM proposals") == [(1,)]
+
+    def test_numpy_files_with_code_in_them_are_refused(self, tmp_path):
+        class Evil:
+            def __reduce__(self):
+                return (print, ("owned",))
+
+        np.savez(tmp_path / "s.npz", theta=np.array([Evil()], object), returns=np.ones(1))
+        with Study.open(tmp_path / "new.db", dim=1) as study:
+            with pytest.raises(ValueError, match="cannot be read as NumPy arrays"):
+                read_samples(study, tmp_path / "s.npz")
+            np.savez(tmp_path / "t.npz", x=np.ones(3))
+            with pytest.raises(ValueError, match="must hold theta and returns; it has x"):
+                read_samples(study, tmp_path / "t.npz")
+
+    def test_studies_that_do_not_match(self, old, tmp_path):
+        wide = Study.open(tmp_path / "new.db", dim=3)
+        with wide, pytest.raises(ValueError, match=r"has 2 parameters, this study 3 parameters"):
+            read_samples(wide, old.file.path)
+        mirrored = Study.open(tmp_path / "mirror.db", dim=2, mirrored=True)
+        with mirrored, pytest.raises(ValueError, match="takes no samples from elsewhere"):
+            mirrored.import_samples([[1.0, 2.0], [2.0, 3.0]], [1.0, 2.0])
+
+
+class TestFork:
+    def test_it_starts_from_all_results_with_their_densities(self, old, tmp_path):
+        with old.fork(tmp_path / "new.db", method="iw-pgpe-ob", batch=3, epsilon=0.2) as new:
+            np.testing.assert_array_equal(new.mean, old.mean)
+            np.testing.assert_array_equal(new.std, old.std)
+            assert new.method.name == "iw-pgpe-ob"
+            assert (new.batch, new.method.epsilon) == (3, 0.2)
+            assert new.counts()["ok"] == old.counts()["ok"]
+            assert new.counts()["failed"] == old.counts()["failed"]
+            here, there = new.evaluate([0.2, 0.0], 0.5), old.evaluate([0.2, 0.0], 0.5)
+            assert here.mean == pytest.approx(there.mean, rel=1e-9)
+            last = old.file.rows("SELECT MAX(id) FROM asked")[0][0]
+            trials = new.ask(3)
+            assert [trial.id for trial in trials] == [last + 1, last + 2, last + 3]
+            for trial in trials:
+                new.tell(trial.id, value_of(trial.theta))
+            (row,) = new.history()
+            theta, returns, (means, stds), index = by_hand(old)
+            n = len(means)
+            want = recoup.estimate(
+                np.vstack([theta, [t.theta for t in trials]]),
+                np.append(returns, [value_of(t.theta) for t in trials]),
+                proposals=(np.vstack([means, old.mean]), np.vstack([stds, old.std])),
+                proposal=np.append(index, [n, n, n]),
+                target=(old.mean, old.std),
+                weighting="own",
+            )
+            assert row["samples"] == len(returns) + 3
+            assert row["ess"] == pytest.approx(float(want.ess), rel=1e-8)
+
+    def test_another_start(self, old, tmp_path):
+        with old.fork(tmp_path / "new.db", mean=[0.1, 0.2], std=0.3, seed=5) as new:
+            np.testing.assert_allclose(new.mean, [0.1, 0.2])
+            np.testing.assert_allclose(new.std, [0.3, 0.3])
+            assert new.method == old.method
+            assert new.settings["seed"] == 5
+
+    def test_a_run_can_be_forked_and_goes_on_by_hand(self, tmp_path):
+        run = recoup.train("toy", "mis-pgpe-ob", iterations=3, out=tmp_path / "run")
+        with run.study as study, study.fork(tmp_path / "new.db") as new:
+            np.testing.assert_array_equal(new.mean, run.mean)
+            assert new.ask()[0].id == 31
+            assert new.counts()["ok"] == 30
+
+    def test_trajectories_are_forked_too(self, tmp_path):
+        episode = {"horizon": 3, "actions": 1, "discount": 0.9}
+        with Study.open(tmp_path / "a.db", dim=2, method="r3", batch=4, **episode) as study:
+            rng = np.random.default_rng(0)
+            for trial in study.ask(8):
+                features = rng.standard_normal((3, 2))
+                actions = features @ trial.theta[:, None] + rng.standard_normal((3, 1))
+                whole = {"features": features, "actions": actions, "rewards": -(actions[:, 0] ** 2)}
+                study.tell(trial.id, trajectory=whole)
+            with study.fork(tmp_path / "b.db", method="iw-reinforce-ob") as new:
+                here, there = new.evaluate(0.1, 0.9), study.evaluate(0.1, 0.9)
+                assert here.mean == pytest.approx(there.mean, rel=1e-9)
+            with pytest.raises(ValueError, match="one explores in parameters"):
+                study.fork(tmp_path / "c.db", method="pgpe")
+            assert not (tmp_path / "c.db").exists()
+
+    def test_an_existing_file_is_left_alone(self, old, tmp_path):
+        (tmp_path / "new.db").write_text("mine")
+        with pytest.raises(ValueError, match="exists already"):
+            old.fork(tmp_path / "new.db")
+        assert (tmp_path / "new.db").read_text() == "mine"
+
+
+class TestReplay:
+    @pytest.mark.parametrize("settings", [{}, {"window": 3, "weighting": "own"}])
+    def test_its_own_method_goes_where_it_went(self, tmp_path, settings):
+        with Study.open(tmp_path / "s.db", dim=2, batch=4, seed=7, **settings) as study:
+            fill(study, 9)
+            marks = study.distributions()
+            for row in study.replay():
+                np.testing.assert_array_equal(row.mean, marks[row.move][0])
+                np.testing.assert_array_equal(row.std, marks[row.move][1])
+
+    def test_another_method_moves_from_its_own_place(self, old):
+        """Its second move against `estimate` at the distribution that it had come to itself."""
+        first, second, *_ = old.replay("niw-pgpe-ob", epsilon=0.3)
+        theta, returns, proposals, index = by_hand(old)
+        n = second.results
+        want = recoup.estimate(
+            theta[:n],
+            returns[:n],
+            proposals=proposals,
+            proposal=index[:n],
+            target=(first.mean, first.std),
+            weighting="none",
+        )
+        assert second.info["objective"] == pytest.approx(float(want.objective), rel=1e-9)
+        gradient = np.concatenate([want.mean_gradient, want.std_gradient])
+        step = np.concatenate([second.mean - first.mean, second.std - first.std])
+        np.testing.assert_allclose(step, 0.3 * gradient / np.linalg.norm(gradient), rtol=1e-7)
+
+    def test_what_cannot_be_replayed(self, old, tmp_path):
+        with pytest.raises(ValueError, match="explored in parameters: r3 cannot use its results"):
+            old.replay("r3")
+        with pytest.raises(ValueError, match="Did you mean 'epsilon'"):
+            old.replay("pgpe", epsilonn=2)
+        before = old.file.rows("SELECT COUNT(*) FROM moves")
+        old.replay("pgpe")
+        assert old.file.rows("SELECT COUNT(*) FROM moves") == before
