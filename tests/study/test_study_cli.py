@@ -175,7 +175,8 @@ def test_a_damaged_file_is_recovered(tmp_path):
     assert "--recover NEW" in done.stdout
     assert "Traceback" not in done.stderr
     said = study(tmp_path, *["check", "robot.db", "--recover", "new.db"])
-    assert "are missing" in said
+    assert "missing" in said
+    assert "none that was told" not in said
     study(tmp_path, *["ask", "new.db"])
 
 

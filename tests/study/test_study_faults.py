@@ -114,7 +114,7 @@ class TestDamage:
             assert row[3:7] == before[number][3:7]
         assert found.results == len(after)
         assert found.missing == len(before) - len(after)
-        assert f"{found.missing} are missing" in found.words or not found.missing
+        assert f"{found.missing} result" in found.words or not found.missing
         assert len(after) > len(before) - 3 * 60  # three pages hold no more results than that
         with Study.open(tmp_path / "new.db") as study:  # and it goes on
             (trial,) = study.ask()

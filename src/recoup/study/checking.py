@@ -133,4 +133,5 @@ def _moves(study: Study, tick: Callable[[int, int], None]) -> Finding:
         )
     hint = "" if RUN in study.settings else " (another machine or version?)"
     exactly = "to the last bit" if worst == 0 else f"to {worst:.0e}{hint}"
-    return Finding(True, f"All {len(found):,} moves follow from the results, {exactly}.")
+    moves = "The one move follows" if len(found) == 1 else f"All {len(found):,} moves follow"
+    return Finding(True, f"{moves} from the results, {exactly}.")

@@ -274,8 +274,11 @@ def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) 
 def _say_next(study: "Study", moves: int) -> None:
     if moves:
         print(f"The distribution moved{'' if moves == 1 else f' {moves} times'}.")
-    left = study.until_move()
-    print(f"{left} more result{'' if left == 1 else 's'} until the next move.")
+    print(f"{_results(study.until_move())} until the next move.")
+
+
+def _results(left: int) -> str:
+    return f"{left} more result{'' if left == 1 else 's'}"
 
 
 def _read_trajectory(path: Path) -> dict[str, Any]:
@@ -346,7 +349,7 @@ def _summary(
     rows = {
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameters",
         "trials": trials,
-        "moves": f"{found['moves']}; the next after {found['until_move']} more results",
+        "moves": f"{found['moves']}; the next after {_results(found['until_move'])}",
         "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
     }
     if found["moves"]:

@@ -282,7 +282,8 @@ def _words(n: int, skipped: int, again: int, proposals: int, fitted: bool, ess: 
         if fitted
         else f"from {proposals} proposal{'s' if proposals > 1 else ''}"
     )
-    left = f"; {skipped} without a finite return were left out" if skipped else ""
+    left = f"; {skipped} without a return, or without what drew them, were left out"
+    left = left if skipped else ""
     left += f"; {again} were in the study already" if again else ""
     return (
         f"{n} samples imported {how}{left}. At the newest distribution they are worth {ess:.1f} "

@@ -106,7 +106,8 @@ def _number(value: Any) -> float:
         raise InputError(f"a return must be a number, got {value!r}.")
     if not isfinite(value):
         raise InputError(
-            f"a return must be finite, got {value}: report a failure with failed='what happened'."
+            f"a return must be finite, got {value}: report a failure as failed='what happened' "
+            "(on the command line --failed)."
         )
     return float(value)
 

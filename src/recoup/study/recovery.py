@@ -56,14 +56,19 @@ def recover(path: Path, new: Path) -> Recovered:
         note_event(connection, "recovered", found)
     moves = len(rows["moves"])
     file.close()
-    lost = f"{missing} are missing" if missing else "none that was told is missing"
+    lost = _counted(missing, "result") + f" {'is' if missing == 1 else 'are'} missing"
+    lost = lost if missing else "none that was told is missing"
     if not counted:
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
     words = (
-        f"{len(rows['told'])} results of {len(rows['asked'])} trials and "
-        f"{max(moves - 1, 0)} moves were saved in {new}; {lost}."
+        f"{_counted(len(rows['told']), 'result')} of {_counted(len(rows['asked']), 'trial')} and "
+        f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
     )
     return Recovered(len(rows["told"]), len(rows["asked"]), missing, moves, words)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _settings(rows: Rows) -> dict[str, Any] | None:

@@ -1,0 +1,81 @@
+"""Console blocks of the docs: run them, and see that they print what is written.
+
+A block is fenced as `console`; a line that begins with `$ ` is a command, what follows its output.
+A `python` block whose first line is `# NAME.py` is a script that lies there.
+`python tests/console.py FILE...` writes the output anew.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BLOCK = re.compile(r"```console\n(.*?)```", re.S)
+SCRIPT = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.S)
+NUMBER = re.compile(r"-?\d+\.\d+")
+COLUMNS = "96"
+
+
+def steps(text):
+    """Commands and their outputs, in the order of the blocks."""
+    found = []
+    for block in BLOCK.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def run(command, cwd):
+    """What a command prints, on either stream, without spaces at the ends of lines."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "COLUMNS": COLUMNS, "RECOUP_TRACEBACK": ""}
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    return tidy(done.stdout)
+
+
+def write_scripts(text, cwd):
+    for name, content in SCRIPT.findall(text):
+        (Path(cwd) / name).write_text(content)
+
+
+def alike(printed, written):
+    """Whether two outputs are the same, but for the last digits of numbers."""
+    numbers = [[float(x) for x in NUMBER.findall(text)] for text in (printed, written)]
+    rest = [NUMBER.sub("#", re.sub(r" +", " ", text)) for text in (printed, written)]
+    close = all(abs(a - b) <= 2e-3 * abs(b) + 1e-4 for a, b in zip(*numbers, strict=False))
+    return rest[0] == rest[1] and close
+
+
+def tidy(output):
+    return "".join(f"{line.rstrip()}\n" for line in output.rstrip().splitlines())
+
+
+def rewritten(text):
+    """`text` with what its commands print now."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_scripts(text, folder)
+
+        def block(match):
+            lines = []
+            for part in re.split(r"^\$ ", match.group(1), flags=re.M)[1:]:
+                command = part.partition("\n")[0]
+                lines.append(f"$ {command}\n{run(command, folder)}")
+            return "```console\n" + "\n".join(lines) + "```"
+
+        return BLOCK.sub(block, text)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(rewritten(Path(name).read_text()))
