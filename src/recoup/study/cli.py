@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -16,10 +16,17 @@ from rich.table import Table
 from recoup.checks import InputError, check_choice
 from recoup.options import pairs, vector, whole_option
 from recoup.study.parameters import parameter, parameters_of
+from recoup.study.printing import (
+    distribution_table,
+    more_results,
+    plain,
+    print_replay,
+    print_trials,
+    summary_rows,
+)
 
 if TYPE_CHECKING:
-    from recoup.study.records import Told, Trial
-    from recoup.study.replaying import Replayed
+    from recoup.study.records import Told
     from recoup.study.study import Study
 
 EXAMPLES = """
@@ -71,7 +78,6 @@ REPLAY_EXAMPLES = """
 """
 FORMATS = ("table", "json", "csv")
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
-SHOWN = 12  # parameters that a table shows one by one
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
@@ -173,7 +179,7 @@ def ask(
     check_choice("format", format, FORMATS)
     with _open(file) as study:
         trials = study.ask(n, at=at)
-    _print_trials(trials, format)
+    print_trials(trials, format)
 
 
 @app.command(context_settings=SIGNED)
@@ -200,27 +206,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(f"a value must be a number, got {text!r}.") from None
-
-
-def _print_trials(trials: "Sequence[Trial]", form: str) -> None:
-    names = trials[0].names or [f"theta_{i}" for i in range(len(trials[0].theta))]
-    if form == "json":
-        print(json.dumps([trial.plain() for trial in trials]))
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(["id", "seed", *names])
-        writer.writerows([t.id, t.seed, *t.theta.tolist()] for t in trials)
-    else:
-        wide = not trials[0].names and len(names) > SHOWN
-        table = Table(show_edge=False)
-        for head in ("id", "seed", *(["theta"] if wide else names)):
-            table.add_column(head, justify="right")
-        for t in trials:
-            shown = [f"{x:.5g}" for x in t.theta]
-            if wide:
-                shown = [" ".join([*shown[:SHOWN], f"... {len(names) - SHOWN} more"])]
-            table.add_row(str(t.id), str(t.seed), *shown)
-        Console().print(table)
 
 
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
@@ -274,11 +259,7 @@ def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) 
 def _say_next(study: "Study", moves: int) -> None:
     if moves:
         print(f"The distribution moved{'' if moves == 1 else f' {moves} times'}.")
-    print(f"{_results(study.until_move())} until the next move.")
-
-
-def _results(left: int) -> str:
-    return f"{left} more result{'' if left == 1 else 's'}"
+    print(f"{more_results(study.until_move())} until the next move.")
 
 
 def _read_trajectory(path: Path) -> dict[str, Any]:
@@ -326,71 +307,18 @@ def show(file: File, as_json: JsonOption = False) -> None:
         if as_json:
             print(
                 json.dumps(
-                    _plain({**found, "best": best and {**best[0].plain(), "return": best[1]}})
+                    plain({**found, "best": best and {**best[0].plain(), "return": best[1]}})
                 )
             )
             return
         console, table = Console(), Table(show_edge=False, show_header=False)
-        for key, text in _summary(study, found, best).items():
+        for key, text in summary_rows(study, found, best).items():
             table.add_row(f"[bold]{key}", text)
         console.print(table)
         console.print()
-        console.print(_distribution(study))
+        console.print(distribution_table(study))
         for sentence in found["advice"]:
             console.print(f"\n{sentence}", highlight=False)
-
-
-def _summary(
-    study: "Study", found: dict[str, Any], best: "tuple[Trial, float] | None"
-) -> dict[str, str]:
-    trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
-    if found["imported"]:
-        trials += f" ({found['imported']} of them from elsewhere)"
-    rows = {
-        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameters",
-        "trials": trials,
-        "moves": f"{found['moves']}; the next after {_results(found['until_move'])}",
-        "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
-    }
-    if found["moves"]:
-        k = found["pareto_k"]
-        tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        rows["estimate"] = (
-            f"{found['objective']:.4g} ± {found['objective_stderr']:.2g}, of the distribution "
-            "that moved last"
-        )
-        rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
-    return rows
-
-
-def _distribution(study: "Study") -> Table:
-    """The newest distribution: its mean policy in the user's units, and its spread."""
-    table = Table(show_edge=False)
-    action = study.method.space == "actions"
-    heads = ("parameter", "mean policy") if action else ("parameter", "mean policy", "±1 std")
-    for head in heads:
-        table.add_column(head, justify="left" if head == "parameter" else "right")
-    names = study.names or [f"theta_{i}" for i in range(study.dim)]
-    mean, std = study.mean, study.std
-    centre = study.in_units(mean)
-    low, high = (
-        (centre, centre) if action else (study.in_units(mean - std), study.in_units(mean + std))
-    )
-    for name, x, a, b in list(zip(names, centre, low, high, strict=True))[:SHOWN]:
-        spread = () if action else (f"{a:.4g} to {b:.4g}",)
-        table.add_row(name, f"{x:.5g}", *spread)
-    if study.dim > SHOWN:
-        table.add_row(f"... {study.dim - SHOWN} more", "")
-    return table
-
-
-def _plain(found: Any) -> Any:
-    """What JSON can hold: null for what is not a number."""
-    if isinstance(found, dict):
-        return {key: _plain(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [_plain(value) for value in found]
-    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 @app.command(context_settings=SIGNED)
@@ -404,7 +332,7 @@ def evaluate(
     with _open(file) as study:
         found = study.evaluate(**_given(mean=mean, std=std))
     if as_json:
-        print(json.dumps(_plain(found._asdict())))
+        print(json.dumps(plain(found._asdict())))
     elif isfinite(found.mean):
         print(f"{found.mean:.4g} ± {found.stderr:.2g}: {found.words}")
     else:
@@ -532,47 +460,9 @@ def replay(
 
             replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
         if as_json:
-            print(json.dumps([_plain(_replayed(row)) for row in found]))
+            print(json.dumps([plain(row.plain()) for row in found]))
         else:
-            _print_replay(study, own, name, found)
-
-
-def _replayed(row: "Replayed") -> dict[str, Any]:
-    distribution = {"mean": row.mean.tolist(), "std": row.std.tolist()}
-    return {"move": row.move, "results": row.results, **distribution, **row.info}
-
-
-def _print_replay(
-    study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
-) -> None:
-    table = Table(show_edge=False, title=f"{name} on the same results", title_justify="left")
-    table.add_column("move", justify="right")
-    table.add_column("results", justify="right")
-    for who in (study.method.name, f"replayed: {name}"):
-        table.add_column(f"estimate\n{who}", justify="right")
-        table.add_column("counts\nfor", justify="right")
-    table.add_column("distance of\nthe means", justify="right")
-    every = max(len(found) // 20, 1)
-    marks = study.distributions()
-    for mine, row in list(zip(own, found, strict=True))[::-every][::-1]:
-        mean, std = marks[row.move]
-        gap = (
-            float((((row.mean - mean) / std) ** 2).mean() ** 0.5) if len(mean) == len(std) else None
-        )
-        table.add_row(
-            str(row.move),
-            str(row.results),
-            _estimate(mine),
-            f"{mine['ess']:.1f}",
-            _estimate(row.info),
-            f"{row.info['ess']:.1f}",
-            "" if gap is None else f"{gap:.2f} std",
-        )
-    Console().print(table)
-
-
-def _estimate(info: dict[str, Any]) -> str:
-    return f"{info['objective']:.4g} ± {info['objective_stderr']:.2g}"
+            print_replay(study, own, name, found)
 
 
 @app.command(context_settings=SIGNED)

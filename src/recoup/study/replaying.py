@@ -27,6 +27,11 @@ class Replayed(NamedTuple):
     std: np.ndarray
     info: dict[str, Any]
 
+    def plain(self) -> dict[str, Any]:
+        """The move as JSON can hold it."""
+        distribution = {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        return {"move": self.move, "results": self.results, **distribution, **self.info}
+
 
 class _Mark(NamedTuple):
     """A move as it is stored, and the distribution that it made."""
