@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from recoup.study.advice import LEAST
+
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
     from recoup.study.records import Trial
     from recoup.study.replaying import Replayed
@@ -113,31 +115,38 @@ def print_replay(
     study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
 ) -> None:
     """A study's moves beside those of another method, at most twenty of them."""
-    table = Table(show_edge=False, title=f"{name} on the same results", title_justify="left")
-    table.add_column("move", justify="right")
-    table.add_column("results", justify="right")
-    for who in (study.method.name, f"replayed: {name}"):
-        table.add_column(f"estimate\n{who}", justify="right")
-        table.add_column("counts\nfor", justify="right")
-    table.add_column("distance of\nthe means", justify="right")
+    title = f"{study.method.name}, and {name} replayed on the same results"
+    table = Table(show_edge=False, title=title, title_justify="left")
+    heads = ("move", "results", "estimate", "worth", "replayed", "worth", "apart")
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
     marks, every = study.distributions(), max(len(found) // 20, 1)
     for mine, row in list(zip(own, found, strict=True))[::-every][::-1]:
-        cells = [
-            _estimate(mine),
-            f"{mine['ess']:.1f}",
-            _estimate(row.info),
-            f"{row.info['ess']:.1f}",
-        ]
-        table.add_row(str(row.move), str(row.results), *cells, _gap(row, *marks[row.move]))
-    Console().print(table)
+        both = [cell for info in (mine, row.info) for cell in (_estimate(info), _ess(info))]
+        table.add_row(str(row.move), str(row.results), *both, _gap(row, *marks[row.move]))
+    console = Console()
+    console.print(table)
+    console.print(
+        "\nworth: effective sample size; apart: distance of the means, in standard deviations.",
+        highlight=False,
+    )
+    if any(row.info["ess"] < LEAST for row in found):
+        console.print(
+            f"Where that is under {LEAST:.0f}, the replayed distribution has left the results "
+            "behind, and its estimates say nothing."
+        )
 
 
 def _gap(row: "Replayed", mean: Any, std: Any) -> str:
     """Root mean square of the differences of the means, in standard deviations."""
     if len(mean) != len(std):  # in action space
         return ""
-    return f"{(((row.mean - mean) / std) ** 2).mean() ** 0.5:.2f} std"
+    return f"{(((row.mean - mean) / std) ** 2).mean() ** 0.5:.2f}"
 
 
 def _estimate(info: dict[str, Any]) -> str:
-    return f"{info['objective']:.4g} ± {info['objective_stderr']:.2g}"
+    return f"{info['objective']:.3g} ± {info['objective_stderr']:.1g}"
+
+
+def _ess(info: dict[str, Any]) -> str:
+    return f"{info['ess']:.1f}"
