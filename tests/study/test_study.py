@@ -153,6 +153,21 @@ class TestAskAndTell:
             study.tell(7, 1.0)
 
 
+def test_ten_thousand_parameters(tmp_path):
+    """Asked, told and moved, and what moves are made of read again by another process's study."""
+    with new(tmp_path, dim=10_000, batch=3, std=0.1) as study:
+        for _ in range(3):
+            for trial in study.ask(3):
+                study.tell(trial.id, value_of(trial))
+        assert len(study.history()) == 3
+        mean = study.mean
+    with Study.open(tmp_path / "robot.db") as study:
+        np.testing.assert_array_equal(study.mean, mean)
+        trials = study.ask(3)
+        study.tell([t.id for t in trials], [value_of(t) for t in trials])
+        assert study.history()[-1]["samples"] == 12
+
+
 class TestOpening:
     def test_goes_on_where_it_was(self, tmp_path):
         with new(tmp_path) as study:

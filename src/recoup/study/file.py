@@ -12,9 +12,9 @@ import struct
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class StudyFile:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool = False) -> None:
         self.path, self.connection, self.read_only = path, connection, read_only
-        self._count: int | None = None  # descriptor of the count beside the file
+        self._count: IO[bytes] | None = None  # beside the file
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any], **start: Any) -> "StudyFile":
@@ -150,7 +150,7 @@ class StudyFile:
         """Closes the connection; the last one to do so leaves one file."""
         self.connection.close()
         if self._count is not None:
-            os.close(self._count)
+            self._count.close()
             self._count = None
         if not self.read_only and not _beside(self.path, LOG).exists():
             _beside(self.path, COUNT).unlink(missing_ok=True)
@@ -203,8 +203,10 @@ class StudyFile:
         It is what a deleted log is noticed by. Not synchronised: it never runs ahead of the file.
         """
         if self._count is None:
-            self._count = os.open(_beside(self.path, COUNT), os.O_RDWR | os.O_CREAT, 0o644)
-        os.pwrite(self._count, struct.pack("<q", told), 0)
+            path = _beside(self.path, COUNT)
+            self._count = path.open("r+b" if path.exists() else "w+b", buffering=0)
+        self._count.seek(0)
+        self._count.write(struct.pack("<q", told))
 
     def _check_count(self) -> None:
         """Raises where fewer results are there than were told."""
@@ -325,11 +327,12 @@ def _put(unfinished: Path, path: Path) -> None:
     except OSError:  # a file system without links
         unfinished.replace(path)
     unfinished.unlink(missing_ok=True)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):  # not every system can synchronise a directory
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager
