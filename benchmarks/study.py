@@ -15,7 +15,7 @@ import numpy as np
 from recoup.study.file import count, counters_of, packed
 from recoup.study.records import Told
 from recoup.study.study import Study
-from recoup.study.writing import Asked, put_move, put_result, put_trials
+from recoup.study.writing import Asked, put_densities, put_move, put_result, put_trials
 
 TRIALS, DIM, BATCH = 100_000, 100, 10
 TELLS = 400
@@ -87,7 +87,7 @@ def write_large(path):
             put_move(file, move + 1, ids[-1], mean, std, [], {"ess": 50.0})
         count(file, counters_of(file)._replace(fresh=0))
         log_mixture = np.log(TRIALS) + rng.standard_normal(TRIALS)
-        file.execute("INSERT INTO mixture VALUES (?, ?)", (TRIALS, packed(log_mixture)))
+        put_densities(file, TRIALS // BATCH, np.zeros(0), log_mixture)
         file.execute("COMMIT")
 
 

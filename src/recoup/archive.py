@@ -148,51 +148,70 @@ def from_samples(
     reference: Any,
     *,
     keep: str,
+    own: Array | None = None,
     mixture: Array | None = None,
 ) -> Archive:
     """An archive of one block, made at once, of samples `[N']` that `proposals[drawn_by]` drew.
 
-    `reference` is the rho relative to which densities are kept; it drew none of the samples. A
-    `mixture [N']` that is known already is taken as `mixture_over_own` gives it.
+    `reference` is the rho relative to which densities are kept; it drew none of the samples. Those
+    of the own proposals, and of the mixture of all of them, are computed unless given `[N']`.
     """
     slots = jax.tree.leaves(proposals)[0].shape[0]
-    sample = _rows(samples, 0)
-    archive = empty(reference, sample, blocks=1, batch=returns.size, proposals=slots + 1, keep=keep)
     stacked = jax.tree.map(lambda p, r: jnp.concatenate([p, r[None]]), proposals, reference)
-    archive = archive._replace(proposals=stacked)
-    block, newest = jnp.int32(0), jnp.int32(slots)
-    archive = add_batch(family, archive, block, newest, samples, returns, valid, drawn_by)
-    if mixture is None:
-        return archive
-    assert archive.batches is not None
-    return archive._replace(mixture=archive.batches.own + mixture)
-
-
-def mixture_over_own(
-    family: Family, proposals: Any, counts: Array, samples: Any, drawn_by: Array
-) -> Array:
-    """log sum_p counts_p p(sample | p) / p(sample | own) `[n]`, one proposal at a time.
-
-    Relative to the proposal that drew the sample, so that no later move changes what it is
-    relative to: it can be kept, and `mixture_gained` adds to it.
-    """
-    density = _density_over_own(family, proposals, samples, drawn_by)
-    return _mixture_of(
-        counts, density, jnp.zeros(drawn_by.shape, jax.tree.leaves(proposals)[0].dtype)
+    if own is None:
+        own = own_density(family, proposals, drawn_by, reference, samples)
+    counts = _counts_with(jnp.zeros(slots + 1, jnp.int32), jnp.int32(slots), valid, drawn_by)
+    if keep == "running" and mixture is None:
+        mixture = mixture_density(family, proposals, counts[:slots], reference, samples)
+    batch = Batches(
+        samples=samples,
+        returns=jnp.where(valid, returns, 0),
+        valid=valid,
+        proposal=drawn_by,
+        own=own,
+        reference=jnp.int32(slots),
+    )
+    return Archive(
+        proposals=stacked,
+        counts=counts,
+        batches=_put_batch(None, jnp.int32(0), batch),
+        table=None,
+        mixture=None if mixture is None else mixture[None],
     )
 
 
-def mixture_gained(
+def own_density(
+    family: Family, proposals: Any, drawn_by: Array, reference: Any, samples: Any
+) -> Array:
+    """log p(sample | own proposal) - log p(sample | reference) `[n]`."""
+
+    def own(row: tuple[Any, Array]) -> Array:
+        sample, slot = row
+        return family.log_ratio(_rows(proposals, slot), reference, sample)
+
+    return map_samples(own, (samples, drawn_by))
+
+
+def mixture_density(
+    family: Family, proposals: Any, counts: Array, reference: Any, samples: Any
+) -> Array:
+    """log sum_p counts_p p(sample | proposal p) - log p(sample | reference) `[n]`."""
+    density = _density(family, proposals, reference, samples)
+    n = jax.tree.leaves(samples)[0].shape[0]
+    return _mixture_of(counts, density, jnp.zeros(n, jax.tree.leaves(proposals)[0].dtype))
+
+
+def gained_mixture(
     family: Family,
     proposals: Any,
     gained: Array,
     drew: Array,
+    reference: Any,
     samples: Any,
-    drawn_by: Array,
     mixture: Array,
 ) -> Array:
-    """`mixture_over_own [n]` once the proposals `drew` (-1: none) have `gained [P]` samples."""
-    density = _density_over_own(family, proposals, samples, drawn_by)
+    """`mixture_density [n]` once the proposals `drew` (-1: none) have `gained [P]` more samples."""
+    density = _density(family, proposals, reference, samples)
 
     def add(i: Any, total: Array) -> Array:
         return _add_row(gained, total, drew[i], density(drew[i]))
@@ -211,13 +230,7 @@ def _own_density(
     """log p(sample | own proposal) `[N]` relative to the newest: zero for what the newest drew."""
     if drawn_by is None:
         return jnp.zeros(returns.shape, jax.tree.leaves(proposals)[0].dtype)
-    reference = _rows(proposals, newest)
-
-    def own(row: tuple[Any, Array]) -> Array:
-        sample, slot = row
-        return family.log_ratio(_rows(proposals, slot), reference, sample)
-
-    return map_samples(own, (samples, drawn_by))
+    return own_density(family, proposals, drawn_by, _rows(proposals, newest), samples)
 
 
 def _counts_without(archive: Archive, block: Array) -> Array:
@@ -246,7 +259,8 @@ def _keep_up(
     family: Family, archive: Archive, block: Array, batch: Batches, before: Array, drew: Array
 ) -> Archive:
     """The archive with the densities that a batch from the proposals `drew` has made new."""
-    density = _density_of_batch(family, archive.proposals, batch)
+    reference = _rows(archive.proposals, batch.reference)
+    density = _density(family, archive.proposals, reference, batch.samples)
     if archive.table is not None:
         table = archive.table.at[:, block].set(_columns(archive.counts, density, batch.own))
         return archive._replace(table=_fold(family, archive, drew, table, _set_row))
@@ -260,30 +274,14 @@ def _rows(tree: Any, index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
 
 
-def _density_of_batch(family: Family, proposals: Any, batch: Batches) -> Callable[[Array], Array]:
-    """`density(slot)`: log-densities `[N]` of one batch under one proposal, relative."""
-    reference = _rows(proposals, batch.reference)
-
-    def density(slot: Array) -> Array:
-        rho = _rows(proposals, slot)
-        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), batch.samples)
-
-    return density
-
-
-def _density_over_own(
-    family: Family, proposals: Any, samples: Any, drawn_by: Array
+def _density(
+    family: Family, proposals: Any, reference: Any, samples: Any
 ) -> Callable[[Array], Array]:
-    """`density(slot)`: log p(sample | proposal) - log p(sample | own) `[n]`."""
+    """`density(slot)`: log-densities `[n]` of samples under one proposal, relative."""
 
     def density(slot: Array) -> Array:
         rho = _rows(proposals, slot)
-
-        def of_sample(row: tuple[Any, Array]) -> Array:
-            sample, own = row
-            return family.log_ratio(rho, _rows(proposals, own), sample)
-
-        return map_samples(of_sample, (samples, drawn_by))
+        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
 
     return density
 

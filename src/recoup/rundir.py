@@ -179,8 +179,7 @@ class RunFile:
 
     def _note_count(self) -> None:
         if self.directory is not None:
-            counters = self.file.counters()
-            self.file.note_count(counters.ok + counters.failed)
+            self.file.note_count(self.file.counters())
 
     # -- reading --
 

@@ -84,8 +84,9 @@ def train(
         state = work.method.init(work.key_start, plan.mean, np.asarray(plan.std))
         first = _step(plan, 0, state.rho, work.tested(0, state.rho), None, None, work.began)
         file = RunFile.create(directory, plan, problem.actions, *_host(state.rho), first)
-        show(first)
-        return _go_on(work, file, state, [first], show)
+        with _closed_if_stopped(file):
+            show(first)
+            return _go_on(work, file, state, [first], show)
 
 
 def resume(
@@ -100,16 +101,17 @@ def resume(
     given as it is. `update` is the update rule again, where it was given in Python.
     """
     file = RunFile.open(run)
-    if file.result() is not None:
-        return Run(file)
-    plan = file.plan(update)
-    problem = make_task(plan.task, plan.horizon, plan.discount, **plan.options)
-    work = _work(plan, problem)
-    with _shown(plan, progress) as show, jax.enable_x64(True):
-        state, history = _caught_up(work, file)
-        work = work._replace(began=work.began - history[-1].wall_s)
-        show(history[-1])
-        return _go_on(work, file, state, history, show)
+    with _closed_if_stopped(file):
+        if file.result() is not None:
+            return Run(file)
+        plan = file.plan(update)
+        problem = make_task(plan.task, plan.horizon, plan.discount, **plan.options)
+        work = _work(plan, problem)
+        with _shown(plan, progress) as show, jax.enable_x64(True):
+            state, history = _caught_up(work, file)
+            work = work._replace(began=work.began - history[-1].wall_s)
+            show(history[-1])
+            return _go_on(work, file, state, history, show)
 
 
 def evaluate(run: "str | Path | Run", *, episodes: int | None = None, seed: int = 0) -> Evaluated:
@@ -220,6 +222,16 @@ def _work(plan: Plan, problem: Task) -> _Work:
         roll, test = jax.jit(roll), jax.jit(test)
     start, run, tests = jax.random.split(jax.random.key(plan.seed), 3)
     return _Work(plan, problem, method, roll, test, start, run, tests, time.perf_counter())
+
+
+@contextmanager
+def _closed_if_stopped(file: RunFile) -> Iterator[None]:
+    """Leaves one whole file behind, whatever stops a run."""
+    try:
+        yield
+    except BaseException:
+        file.file.close()
+        raise
 
 
 @contextmanager

@@ -118,7 +118,7 @@ class TestDamage:
         assert len(after) > len(before) - 3 * 60  # three pages hold no more results than that
         with Study.open(tmp_path / "new.db") as study:  # and it goes on
             (trial,) = study.ask()
-            assert trial.id > 98 or not found.missing
+            assert trial.id == 99  # no number is given out again
             study.tell(trial.id, 1.0)
 
     @pytest.mark.parametrize("page", range(1, 9))
@@ -215,8 +215,9 @@ class TestTheLog:
         assert (found.results, found.missing) == (5, 4)
         with Study.open(tmp_path / "new.db") as study:
             assert study.counts() == {"pending": 0, "ok": 5, "failed": 0}
-            assert [trial.id for trial in study.ask(4)] == [6, 7, 8, 9]  # the same again
-            study.tell([6, 7, 8, 9], [1.0] * 4)
+            (trial,) = study.ask()
+            assert trial.id == 10  # no number is given out again
+            study.tell(trial.id, 1.0)
 
     def test_kept_after_a_crash_loses_nothing(self, tmp_path):
         path = tmp_path / "robot.db"

@@ -33,6 +33,7 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
         "failed INTEGER",
         "counted INTEGER",
         "fresh INTEGER",
+        "last INTEGER",
     ),
     "settings": ("key TEXT", "value TEXT"),
     "proposals": ("origin TEXT", "mean BLOB", "std BLOB"),
@@ -62,10 +63,11 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
     "trajectories": ("steps INTEGER", "content BLOB"),
     "queue": ("theta BLOB", "note TEXT"),
     "events": ("kind TEXT", "content TEXT", "at REAL"),
+    "own": ("content BLOB",),  # by move: densities of its new results under what drew them
+    "mixture": ("content BLOB",),  # of the newest move alone: of all results, under all proposals
 }
 EXTRAS = """
 CREATE UNIQUE INDEX told_in_order ON told (counted);
-CREATE TABLE mixture (counted INTEGER, content BLOB);
 CREATE VIEW trials AS
     SELECT asked.id AS id, kind, proposal, theta, seed, COALESCE(status, 'pending') AS status,
            "return", stderr, episodes, note, asked_at, told_at
@@ -81,6 +83,7 @@ class Counters(NamedTuple):
     failed: int
     counted: int  # results that moves are made of, in the order of telling
     fresh: int  # of them, those drawn by this study that no move was made of yet
+    last: int  # the number of the last trial
 
 
 class StudyFile:
@@ -197,8 +200,8 @@ class StudyFile:
         """How many trials and results there are."""
         return Counters(*self.read("counters")[0][1:])
 
-    def note_count(self, told: int) -> None:
-        """Writes how many results were told to a count beside the file.
+    def note_count(self, counters: Counters) -> None:
+        """Writes how many results were told, and the last trial, to a count beside the file.
 
         It is what a deleted log is noticed by. Not synchronised: it never runs ahead of the file.
         """
@@ -206,12 +209,12 @@ class StudyFile:
             path = _beside(self.path, COUNT)
             self._count = path.open("r+b" if path.exists() else "w+b", buffering=0)
         self._count.seek(0)
-        self._count.write(struct.pack("<q", told))
+        self._count.write(struct.pack("<qq", counters.ok + counters.failed, counters.last))
 
     def _check_count(self) -> None:
         """Raises where fewer results are there than were told."""
         counters = self.counters()
-        there, told = counters.ok + counters.failed, count_beside(self.path)
+        there, (told, _) = counters.ok + counters.failed, count_beside(self.path)
         if there < told:
             raise InputError(
                 f"{told - there} of the {told} results told to {self.path} are missing, because "
@@ -220,13 +223,16 @@ class StudyFile:
             )
 
 
-def count_beside(path: Path) -> int:
-    """How many results were told before a crash, as far as the count beside the file says."""
+def count_beside(path: Path) -> tuple[int, int]:
+    """How many results were told before a crash, and the last trial, as the count beside it says.
+
+    Zeros where there is none.
+    """
     try:
         content = _beside(path, COUNT).read_bytes()
     except OSError:
-        return 0
-    return struct.unpack("<q", content[:8])[0] if len(content) >= 8 else 0
+        return 0, 0
+    return struct.unpack("<qq", content) if len(content) == 16 else (0, 0)
 
 
 def insert(
@@ -280,7 +286,7 @@ def _fill(
     connection.execute(f"PRAGMA user_version = {VERSION}")
     with file.writing():
         rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
-        count(connection, Counters(0, 0, 0, 0, 0))
+        count(connection, Counters(0, 0, 0, 0, 0, 0))
         insert(connection, "settings", rows)
         insert(connection, "proposals", [(0, "start", packed(mean), packed(std))])
         texts = (json.dumps(memory), json.dumps(info or {}))

@@ -61,8 +61,8 @@ def import_samples(study: Study, samples: Samples, origin: str = "") -> Imported
         _add_results(file, study.file.path, kept, returns, first + index)
         found = {"of": origin, "samples": len(kept), "fitted": fitted}
         note_event(file, "imported", found)
-        told = _told(file)
-    study.file.note_count(told)
+        counters = counters_of(file)
+    study.file.note_count(counters)
     ess = _worth(study, kept, returns, means, stds, index)
     again = int(np.sum(twice))
     skipped = int(np.sum(~finite)) - again
@@ -106,8 +106,8 @@ def fork(study: Study, path: str | Path, **changes: Any) -> Study:
         with new.file.writing() as file:
             _copy(study, file)
             note_event(file, "forked", {"of": str(study.file.path)})
-            told = _told(file)
-        new.file.note_count(told)
+            counters = counters_of(file)
+        new.file.note_count(counters)
     except BaseException:
         new.close()
         path.unlink()
@@ -226,7 +226,7 @@ def _add_proposals(file: sqlite3.Connection, origin: str, means: Any, stds: Any)
 def _add_results(
     file: sqlite3.Connection, path: Path, theta: Any, returns: Any, proposals: Any
 ) -> None:
-    (last,) = file.execute("SELECT COALESCE(MAX(id), 0) FROM asked").fetchone()
+    last = counters_of(file).last
     trials = [
         Asked(last + i, FOREIGN, int(proposal), packed(row), 0)
         for i, (row, proposal) in enumerate(zip(theta, proposals, strict=True), 1)
@@ -254,11 +254,6 @@ def _known(study: Study) -> set[tuple[Any, ...]]:
 def _key(theta: np.ndarray, value: float) -> tuple[Any, ...]:
     """A sample, but for the last digits, which the user's units may change."""
     return float(f"{value:.9g}"), np.round(theta, 9).tobytes()
-
-
-def _told(file: sqlite3.Connection) -> int:
-    counters = counters_of(file)
-    return counters.ok + counters.failed
 
 
 def _worth(study: Study, theta: Any, returns: Any, means: Any, stds: Any, index: Any) -> float:

@@ -46,6 +46,7 @@ class Results(NamedTuple):
     proposal: np.ndarray  # [n] rows of means and stds
     means: np.ndarray  # [P, D]
     stds: np.ndarray  # [P, S]
+    reference: tuple[np.ndarray, np.ndarray]  # mean and std that densities are relative to
     n: int  # results; what lies behind is room
 
 
@@ -64,7 +65,10 @@ class Ledger:
         self._returns = np.full(SMALL[0], np.nan)
         self._proposal = np.zeros(SMALL[0], np.int32)
         self._means, self._stds = np.zeros((0, shape.dim)), np.ones((0, shape.stds))
-        self.mixture: tuple[int, np.ndarray] | None = None  # of so many results, `[n]`
+        _, _, mean, std = file.read("proposals", "WHERE id = 0")[0]
+        self.reference = unpacked(mean), unpacked(std)  # the start, whatever else is there
+        self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
+        self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
 
     def results(self, upto: int) -> Results:
         """The results up to the place `upto`, in room that depends on their number alone."""
@@ -83,6 +87,7 @@ class Ledger:
             proposal=self._proposal[:space],
             means=self._means[:spare],
             stds=self._stds[:spare],
+            reference=self.reference,
             n=n,
         )
 
@@ -116,7 +121,8 @@ class Ledger:
         told = {r[0]: r for r in self._file.read("told", inside)}
         asked = {r[0]: r for r in self._file.read("asked", inside)}
         trajectories = {r[0]: r[1:] for r in self._file.read("trajectories", inside)}
-        self._read_proposals(sorted({r[2] for r in asked.values()} - set(self._slots)))
+        drew = dict.fromkeys(asked[number][2] for number in ids)  # in the order of telling
+        self._read_proposals([proposal for proposal in drew if proposal not in self._slots])
         for i, number in enumerate(ids, row):
             self._proposal[i] = self._slots[asked[number][2]]
             value = told[number][3]
@@ -132,14 +138,15 @@ class Ledger:
                 self._samples[3][i] = steps
 
     def _read_proposals(self, ids: list[int]) -> None:
-        for first in range(0, len(ids), CHUNK):
-            inside = f"WHERE id IN ({','.join(map(str, ids[first : first + CHUNK]))}) ORDER BY id"
-            for number, _, mean, std in self._file.read("proposals", inside):
-                slot = len(self._slots)
-                self._means = _grown(self._means, room(slot + 1), 0.0)
-                self._stds = _grown(self._stds, room(slot + 1), 1.0)
-                self._means[slot], self._stds[slot] = unpacked(mean), unpacked(std)
-                self._slots[number] = slot
+        inside = f"WHERE id IN ({','.join(map(str, ids))})"
+        rows = {row[0]: row[2:] for row in self._file.read("proposals", inside)}
+        space = room(len(self._slots) + len(ids))
+        self._means = _grown(self._means, space, 0.0)
+        self._stds = _grown(self._stds, space, 1.0)
+        for number in ids:
+            mean, std = rows[number]
+            slot = self._slots.setdefault(number, len(self._slots))
+            self._means[slot], self._stds[slot] = unpacked(mean), unpacked(std)
 
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)

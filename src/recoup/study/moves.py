@@ -1,7 +1,7 @@
 """One move of a study's distribution, and the judgement of a candidate, from its results alone.
 
-A move is a pure function of the method's settings, the results so far and, for weights against the
-mixture of all proposals, the mixture as the move before left it.
+A move is a pure function of the method's settings, the results so far and their densities as the
+move before left them, relative to the study's first proposal: only what is new is computed.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.archive import from_samples, mixture_gained, mixture_over_own
+from recoup.archive import Archive, from_samples, gained_mixture, mixture_density, own_density
 from recoup.composition import estimator_of, update_of
 from recoup.diagnostics import pareto_k
 from recoup.families import Family, Rho, diagonal_gaussian
@@ -31,7 +31,8 @@ class Moved(NamedTuple):
     std: np.ndarray
     memory: list[Any]  # leaves of the update rule's state, as plain numbers
     info: dict[str, Any]
-    mixture: np.ndarray | None  # [n], for methods that keep it
+    own: np.ndarray  # [n] densities that the next move needs, empty for methods without
+    mixture: np.ndarray  # [n] likewise
 
 
 class Judged(NamedTuple):
@@ -44,9 +45,13 @@ class Judged(NamedTuple):
     samples: int
 
 
-def keeps_mixture(method: Method) -> bool:
-    """Whether the mixture of all proposals is carried from move to move."""
-    return method.weighting == "balance" and method.window is None
+def keeps(method: Method) -> tuple[bool, bool]:
+    """Whether a move needs densities under the own proposals, and under their mixture."""
+    in_parameters = method.space == "parameters"  # trajectories need their proposals anyway
+    return in_parameters and method.weighting in (
+        "own",
+        "power-mean",
+    ), method.weighting == "balance"
 
 
 def move(
@@ -64,15 +69,13 @@ def move(
     `batch` is how many of them are new.
     """
     results = ledger.results(upto)
-    mixture = None
-    if method.weighting == "balance":
-        mixture = extended(method, results, ledger.mixture)
+    own, mixture = _densities(method, ledger, results)
     with jax.enable_x64(True):
         rho = Rho(jnp.asarray(mean), jnp.asarray(std))
         structure = jax.tree.structure(update_of(method).init(rho))
         state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in memory])
         new = np.arange(len(results.returns)) >= results.n - batch
-        arrays = (*_arrays(results), mixture)
+        arrays = (*_arrays(results), own, mixture)
         after, state, found, kl = jax.device_get(
             _stepper(method, discount)(rho, state, new, *arrays)
         )
@@ -86,18 +89,19 @@ def move(
         "kl": float(kl),
         "flatten": None if found.flatten is None else float(found.flatten),
     }
-    kept = mixture[: results.n] if mixture is not None and keeps_mixture(method) else None
-    return Moved(np.asarray(after.eta), np.asarray(after.tau), _plain(state), info, kept)
+    own, mixture = (np.zeros(0) if x is None else x[: results.n] for x in (own, mixture))
+    return Moved(np.asarray(after.eta), np.asarray(after.tau), _plain(state), info, own, mixture)
 
 
 def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.ndarray) -> Judged:
     """What the results up to the place `upto` say about the distribution (mean, std)."""
     results = ledger.results(upto)
-    mixture = extended(method, results, ledger.mixture)
+    mixture = extended_mixture(method, results, ledger.mixture)
+    unused = np.zeros(len(results.returns))  # the own proposals' densities
     with jax.enable_x64(True):
         rho = Rho(jnp.asarray(mean), jnp.asarray(std))
         judged = _judge(method.space, method.mirrored)
-        plain, normalised = jax.device_get(judged(rho, *_arrays(results), mixture))
+        plain, normalised = jax.device_get(judged(rho, *_arrays(results), unused, mixture))
     return Judged(
         objective=float(normalised.objective),
         stderr=float(normalised.objective_stderr),
@@ -107,33 +111,60 @@ def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.n
     )
 
 
-def extended(method: Method, results: Results, before: tuple[int, np.ndarray] | None) -> np.ndarray:
-    """The mixture over the own proposals `[n]`, from that of the first results, if it is known.
+def _densities(
+    method: Method, ledger: Ledger, results: Results
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """What the estimator needs beside the samples; None is computed there, from the proposals."""
+    needs_own, needs_mixture = keeps(method)
+    own: np.ndarray | None = np.zeros(len(results.returns))
+    if needs_own:
+        own = extended_own(results, ledger.own)
+    elif method.space == "actions":
+        own = None
+    return own, extended_mixture(method, results, ledger.mixture) if needs_mixture else None
+
+
+def extended_own(results: Results, before: np.ndarray) -> np.ndarray:
+    """Densities under the own proposals `[n]`; those `before` are known."""
+    padded, rows = _padded(results, before)
+    with jax.enable_x64(True):
+        proposals, reference = _proposals(results)
+        found = _own("parameters")(
+            proposals, results.proposal[rows], reference, results.samples[0][rows]
+        )
+    padded[len(before) : results.n] = np.asarray(found)[: results.n - len(before)]
+    return padded
+
+
+def extended_mixture(method: Method, results: Results, before: np.ndarray) -> np.ndarray:
+    """Densities under the mixture `[n]`; those `before` are known, but for what it has gained.
 
     Only what is new is computed: each new proposal on the old results, every proposal on the new.
     """
-    old, mixture = before or (0, np.zeros(0))
-    slots, space = len(results.means), len(results.returns)
-    valid = np.isfinite(results.returns)
-    counts = np.bincount(results.proposal[: results.n][valid[: results.n]], minlength=slots)
-    late = slice(old, results.n)
-    gained = np.bincount(results.proposal[late][valid[late]], minlength=slots)
+    old, slots = len(before), len(results.means)
+    valid = np.isfinite(results.returns[: results.n])
+    drawn_by = results.proposal[: results.n]
+    counts = np.bincount(drawn_by[valid], minlength=slots)
+    gained = np.bincount(drawn_by[old:][valid[old:]], minlength=slots)
     drew = np.flatnonzero(gained).astype(np.int32)
     drew = np.concatenate([drew, np.full(_power(len(drew)) - len(drew), -1, np.int32)])
-    fresh = room(results.n - old) if old else space
-    rows = np.minimum(np.arange(old, old + fresh), max(results.n - 1, 0))
-    padded = np.concatenate([mixture, np.zeros(space - old)])
+    padded, rows = _padded(results, before)
     with jax.enable_x64(True):
         gain, whole = _mixtures(method.space)
-        samples: Any = _samples(results)
-        rho = Rho(*jax.device_put((results.means, results.stds)))
+        (proposals, reference), samples = _proposals(results), _samples(results)
         if old:
-            padded = np.array(gain(rho, gained, drew, samples, results.proposal, padded))
+            padded = np.array(gain(proposals, gained, drew, reference, samples, padded))
         new = jax.tree.map(lambda x: x[rows], samples) if old else samples
-        padded[late] = np.asarray(whole(rho, counts, new, results.proposal[rows]))[
-            : results.n - old
-        ]
+        found = np.asarray(whole(proposals, counts, reference, new))
+    padded[old : results.n] = found[: results.n - old]
     return padded
+
+
+def _padded(results: Results, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is known in the room of all results, and the rows that are new, with rows to spare."""
+    old, space = len(before), len(results.returns)
+    rows = np.arange(old, old + (room(results.n - old) if old else space))
+    return np.concatenate([before, np.zeros(space - old)]), np.minimum(rows, space - 1)
 
 
 def _family(space: str, mirrored: bool = False) -> Family:
@@ -145,15 +176,26 @@ def _samples(results: Results) -> Any:
     return parts[0] if len(parts) == 1 else Trajectory(*parts)
 
 
+def _proposals(results: Results) -> tuple[Rho, Rho]:
+    """The proposals `[P]`, and the one that densities are relative to."""
+    return Rho(*jax.device_put((results.means, results.stds))), Rho(
+        *jax.device_put(results.reference)
+    )
+
+
 def _arrays(results: Results) -> tuple[Any, ...]:
-    proposals = jax.device_put((results.means, results.stds))
-    return _samples(results), results.returns, results.proposal, *proposals
+    return _samples(results), results.returns, results.proposal, *_proposals(results)
 
 
 @lru_cache(maxsize=8)
 def _mixtures(space: str) -> tuple[Any, Any]:
     family = _family(space)
-    return jax.jit(partial(mixture_gained, family)), jax.jit(partial(mixture_over_own, family))
+    return jax.jit(partial(gained_mixture, family)), jax.jit(partial(mixture_density, family))
+
+
+@lru_cache(maxsize=8)
+def _own(space: str) -> Any:
+    return jax.jit(partial(own_density, _family(space)))
 
 
 @lru_cache(maxsize=64)
@@ -163,7 +205,7 @@ def _stepper(method: Method, discount: float) -> Any:
 
     @jax.jit
     def step(rho: Rho, memory: Any, new: Array, *arrays: Any) -> Any:
-        archive = _archive(family, rho, *arrays)
+        archive = _archive(family, *arrays)
         samples, valid = arrays[0], jnp.isfinite(arrays[1])
         after, memory, found = update.step(lambda r: estimator(r, archive), rho, memory)
         return after, memory, found, family.divergence(after, rho, samples, valid & new)
@@ -178,7 +220,7 @@ def _judge(space: str, mirrored: bool) -> Any:
 
     @jax.jit
     def judged(rho: Rho, *arrays: Any) -> Any:
-        archive = _archive(family, rho, *arrays)
+        archive = _archive(family, *arrays)
         return tuple(estimator(rho, archive) for estimator in estimators)
 
     return judged
@@ -186,18 +228,25 @@ def _judge(space: str, mirrored: bool) -> Any:
 
 def _archive(
     family: Family,
-    rho: Rho,
     samples: Any,
     returns: Array,
     drawn_by: Array,
-    means: Array,
-    stds: Array,
+    proposals: Rho,
+    reference: Rho,
+    own: Array | None,
     mixture: Array | None,
-) -> Any:
-    valid = jnp.isfinite(returns)
-    proposals = Rho(means, stds)
+) -> Archive:
     return from_samples(
-        family, samples, returns, valid, proposals, drawn_by, rho, keep="own", mixture=mixture
+        family,
+        samples,
+        returns,
+        jnp.isfinite(returns),
+        proposals,
+        drawn_by,
+        reference,
+        keep="own",
+        own=own,
+        mixture=mixture,
     )
 
 

@@ -45,13 +45,13 @@ def recover(path: Path, new: Path) -> Recovered:
             f"{path} holds no settings of a study that can be read: it is none, or too much of it "
             "is destroyed."
         )
-    told_before, counted = _told_before(path, rows)
+    told_before, last, counted = _before(path, rows)
     _keep_whole(rows, settings)
     start = {"mean": settings["mean"], "std": settings["std"]}
     file = StudyFile.create(new, settings, **start, memory=[])
     missing = max(told_before - len(rows["told"]), 0)
     with file.writing() as connection:
-        _write(connection, rows)
+        _write(connection, rows, last, missing == 0)
         found = {"of": str(path), "results": len(rows["told"]), "missing": missing}
         note_event(connection, "recovered", found)
     moves = len(rows["moves"])
@@ -84,13 +84,18 @@ def _settings(rows: Rows) -> dict[str, Any] | None:
     return None
 
 
-def _told_before(path: Path, rows: Rows) -> tuple[int, bool]:
-    """How many results were told, at least, and whether the counter that knows could be read."""
-    known = [len(rows["told"]), count_beside(path)]
-    known += [row[2] for row in rows["told"].values() if row[2] is not None]
-    for _, *counters in rows["counters"].values():
-        known.append(counters[1] + counters[2])
-    return max(known), bool(rows["counters"])
+def _before(path: Path, rows: Rows) -> tuple[int, int, bool]:
+    """How many results were told and the last trial, at least; and whether the counters are there.
+
+    A trial whose row is lost may still be on a robot: its number is not given out again.
+    """
+    told, last = count_beside(path)
+    told = max(told, len(rows["told"]), *(row[2] or 0 for row in rows["told"].values()), 0)
+    last = max(last, *rows["asked"], *rows["told"], 0)
+    for _, *row in rows["counters"].values():
+        counters = Counters(*row)
+        told, last = max(told, counters.ok + counters.failed), max(last, counters.last)
+    return told, last, bool(rows["counters"])
 
 
 def _keep_whole(rows: Rows, settings: dict[str, Any]) -> None:
@@ -130,9 +135,13 @@ def _ready(number: int, rows: Rows) -> int:
     return sum(rows["told"][n][1] == OK for n in drew)
 
 
-def _write(connection: sqlite3.Connection, rows: Rows) -> None:
-    """Everything that was saved, and counters that fit it."""
-    for table in ("proposals", "moves", "asked", "told", "trajectories"):
+def _write(connection: sqlite3.Connection, rows: Rows, last: int, whole: bool) -> None:
+    """Everything that was saved, and counters that fit it.
+
+    Densities are made again unless the results are there as a `whole`.
+    """
+    derived = ("own", "mixture") if whole else ()
+    for table in ("proposals", "moves", "asked", "told", "trajectories", *derived):
         insert(connection, table, rows[table].values(), verb="INSERT OR REPLACE")
     own = {row[3] for row in rows["asked"].values() if row[1] == OWN}
     queue = [row for row in rows["queue"].values() if row[1] not in own]
@@ -147,5 +156,6 @@ def _write(connection: sqlite3.Connection, rows: Rows) -> None:
         failed=sum(row[1] == FAILED for row in told),
         counted=max(places, default=0),
         fresh=sum(_ready(row[0], rows) for row in fresh),
+        last=last,
     )
     count(connection, counters)

@@ -11,7 +11,7 @@ from recoup.checks import InputError
 from recoup.methods import Method, method_row
 from recoup.study.file import unpacked
 from recoup.study.ledger import Ledger
-from recoup.study.moves import Moved, keeps_mixture, move
+from recoup.study.moves import Moved, move
 from recoup.study.settings import update_of_python
 from recoup.study.study import Study
 
@@ -113,9 +113,7 @@ def _moves(
             ledger = _ledger(study, marks[max(i + 1 - method.window, 0)].counted)
         new = mark.counted - marks[i].counted
         moved = move(method, study.discount, ledger, mark.counted, new, *before(i))
-        if keeps_mixture(method):
-            assert moved.mixture is not None
-            ledger.mixture = (len(moved.mixture), moved.mixture)
+        ledger.own, ledger.mixture = moved.own, moved.mixture
         yield mark, moved
         tick(i + 1, len(marks) - 1)
 

@@ -131,10 +131,14 @@ def _cells(page: bytes, size: int) -> list[int]:
 
 
 def _take(found: Rows, row: tuple[str, tuple[Any, ...]]) -> None:
+    """Keeps a row; of the few that are replaced, the newest."""
     table, values = row
-    before = found[table].setdefault(values[0], values)
-    if table == "counters":  # the one row that changes, and it only grows
-        found[table][0] = max(before, values)
+    kept = found[table]
+    before = kept.setdefault(values[0], values)
+    if table == "counters":
+        kept[0] = max(before, values, key=lambda row: (row[2] + row[3], row[6]))
+    elif table == "mixture":
+        found[table] = {max(kept): kept[max(kept)]}
 
 
 def _known(number: int, values: list[Any] | None) -> tuple[str, tuple[Any, ...]] | None:

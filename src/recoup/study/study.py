@@ -37,7 +37,7 @@ from recoup.study.records import (
     told_of,
 )
 from recoup.study.settings import RUN, method_of, resolved
-from recoup.study.writing import Asked, put_move, put_result, put_trials
+from recoup.study.writing import Asked, put_densities, put_move, put_result, put_trials
 
 if TYPE_CHECKING:
     from recoup.study.forking import Imported
@@ -68,6 +68,7 @@ class Study:
             self.settings.get("actions", 1),
         )
         self._ledger: Ledger | None = None
+        self._densities = 0  # the move whose densities the ledger has
 
     @classmethod
     def open(
@@ -142,7 +143,7 @@ class Study:
         self.refuse_run()
         self._settle()
         with self.file.writing() as file:
-            (proposal, mean, std), last = self._newest(), _last_id(file)
+            (proposal, mean, std), last = self._newest(), counters_of(file).last
             waiting = [] if at else _waiting(file, n)
             new = [
                 Asked(last + i, OWN, None, theta, self._seed(last + i))
@@ -157,6 +158,8 @@ class Study:
             ]
             put_trials(file, new)
             file.executemany("DELETE FROM queue WHERE id = ?", [(place,) for place, _ in waiting])
+            counters = counters_of(file)
+        self.file.note_count(counters)
         return [self._trial(*trial, std=unpacked(std)) for trial in new]
 
     def enqueue(self, theta: Any, note: str | None = None) -> None:
@@ -246,7 +249,7 @@ class Study:
             for number, told in results:
                 put_result(file, self.file.path, number, told)
             counters = counters_of(file)
-        self.file.note_count(counters.ok + counters.failed)
+        self.file.note_count(counters)
         if counters.fresh >= self.batch:
             self._settle()
 
@@ -408,10 +411,11 @@ class Study:
         number, _, before, memory, *_ = self.file.read("moves", "ORDER BY id DESC LIMIT 1")[0]
         newest, mean, std = self._newest()
         upto, new, late = self._next_mark(before, newest)
+        ledger = self._results_of_move(number)
         moved = move(
             self.method,
             self.discount,
-            self._results_of_move(number, before),
+            ledger,
             upto,
             new,
             unpacked(mean),
@@ -426,11 +430,10 @@ class Study:
             put_move(file, number + 1, upto, moved.mean, moved.std, moved.memory, info)
             counters = counters_of(file)
             count(file, counters._replace(fresh=counters.fresh - new))
-            if moved.mixture is not None:
-                file.execute("DELETE FROM mixture")
-                file.execute("INSERT INTO mixture VALUES (?, ?)", (upto, packed(moved.mixture)))
-        if moved.mixture is not None and self._ledger is not None:
-            self._ledger.mixture = (len(moved.mixture), moved.mixture)
+            if ledger is self._ledger:
+                put_densities(file, number + 1, moved.own[len(ledger.own) :], moved.mixture)
+        if ledger is self._ledger:
+            ledger.own, ledger.mixture, self._densities = moved.own, moved.mixture, number + 1
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
@@ -454,7 +457,7 @@ class Study:
                 return place, new, late
         raise AssertionError("no move is due")
 
-    def _results_of_move(self, number: int, before: int) -> Ledger:
+    def _results_of_move(self, number: int) -> Ledger:
         """What the next move is made of: all results, or those of the last `window` batches."""
         window = self.method.window
         if window is None:
@@ -464,14 +467,16 @@ class Study:
         return Ledger(self.file, self.shape, self.batch, self.method.mirrored, rows[0][0])
 
     def _all_results(self) -> Ledger:
-        """All results, and their mixture as the last move left it."""
+        """All results, and their densities as the last move left them."""
         if self._ledger is None:
             self._ledger = Ledger(self.file, self.shape, self.batch, self.method.mirrored)
-        kept = self.file.rows("SELECT counted, content FROM mixture")
-        have = self._ledger.mixture
-        if kept and (have is None or have[0] != len(kept[0][1]) // 8):
-            mixture = unpacked(kept[0][1])
-            self._ledger.mixture = (len(mixture), mixture)
+        ((last,),) = self.file.rows("SELECT MAX(id) FROM moves")
+        if last != self._densities:
+            for table in ("own", "mixture"):
+                rows = self.file.read(table, "WHERE id <= ? ORDER BY id", (last,))
+                known = np.concatenate([np.zeros(0), *(unpacked(row[1]) for row in rows)])
+                setattr(self._ledger, table, known)
+            self._densities = last
         return self._ledger
 
     def _newest(self) -> tuple[int, bytes, bytes]:
@@ -566,10 +571,6 @@ class Study:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) < 80 else text[:77] + "..."
-
-
-def _last_id(connection: sqlite3.Connection) -> int:
-    return connection.execute("SELECT COALESCE(MAX(id), 0) FROM asked").fetchone()[0]
 
 
 def _waiting(connection: sqlite3.Connection, n: int) -> list[tuple[int, bytes]]:

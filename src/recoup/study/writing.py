@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from recoup.checks import InputError
 from recoup.study.file import count, counters_of, insert, packed
 from recoup.study.records import DRAWN, FAILED, FOREIGN, MIRROR, OK, Told
@@ -27,7 +29,8 @@ def put_trials(connection: sqlite3.Connection, trials: Sequence[Asked]) -> None:
     now = time.time()
     insert(connection, "asked", [(*trial, now) for trial in trials])
     counters = counters_of(connection)
-    count(connection, counters._replace(trials=counters.trials + len(trials)))
+    last = max(counters.last, *(trial.id for trial in trials))
+    count(connection, counters._replace(trials=counters.trials + len(trials), last=last))
 
 
 def put_result(connection: sqlite3.Connection, path: Path, number: int, told: Told) -> None:
@@ -77,6 +80,17 @@ def put_move(
         "moves",
         [(number, last + 1, counted, json.dumps(memory), json.dumps(info), time.time())],
     )
+
+
+def put_densities(
+    connection: sqlite3.Connection, move: int, new_own: np.ndarray, mixture: np.ndarray
+) -> None:
+    """The densities that the next move starts from."""
+    if new_own.size:
+        insert(connection, "own", [(move, packed(new_own))])
+    if mixture.size:
+        connection.execute("DELETE FROM mixture")
+        insert(connection, "mixture", [(move, packed(mixture))])
 
 
 def _place(
