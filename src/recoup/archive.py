@@ -22,6 +22,8 @@ from jax.scipy.special import logsumexp
 from recoup.chunks import map_samples
 from recoup.families import Family, LogDensities
 
+FEW = 64  # proposals whose densities are computed at once
+
 
 class Batches(NamedTuple):
     """Batches as they were told: every array has leading axes `[B, N]`, but for `reference [B]`."""
@@ -296,15 +298,19 @@ def _columns(counts: Array, density: Callable[[Array], Array], like: Array) -> A
 
 
 def _mixture_of(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
-    """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, one proposal at a time."""
+    """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, a few proposals at a time."""
+    few = max(m for m in range(1, FEW + 1) if counts.size % m == 0)
 
-    def add(slot: Array, total: Array) -> Array:
-        return jnp.logaddexp(total, _log(counts[slot], total.dtype) + density(slot))
+    def add(slots: Array, total: Array) -> Array:
+        rows = jax.vmap(density)(slots)
+        return jnp.logaddexp(total, logsumexp(rows, axis=0, b=counts[slots][:, None]))
 
-    def if_drawn(slot: Array, total: Array) -> Array:
-        return jax.lax.cond(counts[slot] > 0, add, lambda _, kept: kept, slot, total)
+    def if_drawn(i: Array, total: Array) -> Array:
+        slots = i * few + jnp.arange(few)
+        drawn = jnp.any(counts[slots] > 0)
+        return jax.lax.cond(drawn, add, lambda _, kept: kept, slots, total)
 
-    return jax.lax.fori_loop(0, counts.size, if_drawn, jnp.full_like(like, -jnp.inf))
+    return jax.lax.fori_loop(0, counts.size // few, if_drawn, jnp.full_like(like, -jnp.inf))
 
 
 def _fold(
