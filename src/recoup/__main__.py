@@ -1,5 +1,22 @@
-"""`python -m recoup`."""
+"""The program: `recoup`, or `python -m recoup`."""
 
-from recoup.cli import main
+import os
+import signal
+from typing import Any
 
-main()
+
+def main() -> None:
+    """Runs the program; Ctrl-C ends it at once, but where a command has something to finish."""
+    signal.signal(signal.SIGINT, _quit)  # before anything slow is imported
+    from recoup.cli import main as run
+
+    run()
+
+
+def _quit(*_: Any) -> None:
+    os.write(2, b"recoup: stopped.\n")
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
 """What every door says to bad input: one sentence that names argument, want and got."""
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -13,6 +14,8 @@ class InputError(ValueError):
 
 def is_traced(*arrays: Any) -> bool:
     """Whether any of `arrays` is being traced by JAX, so that its values cannot be looked at."""
+    if "jax" not in sys.modules:  # which is slow to import
+        return False
     import jax
 
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arrays))

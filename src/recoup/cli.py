@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -15,7 +18,7 @@ from rich.table import Table
 from recoup import __version__
 from recoup.checks import InputError, check_count
 from recoup.methods import DEFAULT_METHOD, METHODS, SETTINGS
-from recoup.options import number, pairs, vector, whole, whole_option
+from recoup.options import method_settings, number, pairs, vector, whole, whole_option
 from recoup.reproduce import ORDER
 from recoup.study.cli import app as study_app
 from recoup.tasks import TASKS
@@ -106,7 +109,7 @@ def main() -> None:
     except typer.Exit as stop:
         status = stop.exit_code
     except KeyboardInterrupt:
-        _fail("stopped.", 130)
+        _stop("stopped.")
     except typer.TyperException as wrong:
         if not wrong.format_message():  # no command was given, and the help has been shown
             raise SystemExit(wrong.exit_code) from None
@@ -124,6 +127,22 @@ def main() -> None:
 def _fail(sentence: str, status: int) -> NoReturn:
     print(f"recoup: {sentence}", file=sys.stderr)
     raise SystemExit(status)
+
+
+def _stop(sentence: str) -> NoReturn:
+    """Ends at once after Ctrl-C: threads of others may not survive an orderly end."""
+    print(f"recoup: {sentence}", file=sys.stderr, flush=True)
+    os._exit(130)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C is an exception inside, so that what was begun can be left in order."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _print_version(asked: bool) -> None:
@@ -197,29 +216,30 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
     """Learn a task; write a run directory."""
-    settings, options = pairs("--set", set_ or []), pairs("--option", option or [])
+    settings, options = method_settings(set_), pairs("--option", option or [])
     from recoup.training import train as train_task
 
     out = out or Path("runs") / f"{task}-{method}-{seed}"
     try:
-        run = train_task(
-            task,
-            method,
-            episodes=episodes,
-            iterations=iterations,
-            batch=batch,
-            seed=seed,
-            mean=None if mean is None else vector("--mean", mean),
-            std=vector("--std", std),
-            horizon=horizon,
-            discount=discount,
-            options=options,
-            out=out,
-            progress=not quiet,
-            **settings,
-        )
+        with _interruptible():
+            run = train_task(
+                task,
+                method,
+                episodes=episodes,
+                iterations=iterations,
+                batch=batch,
+                seed=seed,
+                mean=None if mean is None else vector("--mean", mean),
+                std=vector("--std", std),
+                horizon=horizon,
+                discount=discount,
+                options=options,
+                out=out,
+                progress=not quiet,
+                **settings,
+            )
     except KeyboardInterrupt:
-        _fail(_stopped(out), 130)
+        _stop(_stopped(out))
     _say(run, as_json, quiet)
 
 
@@ -233,9 +253,10 @@ def resume(
     from recoup.training import resume as resume_run
 
     try:
-        resumed = resume_run(run, progress=not quiet)
+        with _interruptible():
+            resumed = resume_run(run, progress=not quiet)
     except KeyboardInterrupt:
-        _fail(_stopped(run), 130)
+        _stop(_stopped(run))
     _say(resumed, as_json, quiet)
 
 
@@ -354,10 +375,10 @@ def reproduce(
     processes = default_workers() if workers is None else check_count("workers", workers)
     out = directory_of(size, out)
     try:
-        with reproducing(work_left(figures, size, out), quiet) as show:
+        with _interruptible(), reproducing(work_left(figures, size, out), quiet) as show:
             findings = run(figures, size, out, show, processes)
     except KeyboardInterrupt:
-        _fail(f"stopped; the same command goes on from what lies in {out}.", 130)
+        _stop(f"stopped; the same command goes on from what lies in {out}.")
     if not quiet:
         _show_claims(findings)
     for finding in findings:

@@ -4,7 +4,8 @@ from typing import Any
 
 import typer
 
-from recoup.checks import InputError
+from recoup.checks import InputError, nearest
+from recoup.methods import SETTINGS
 
 
 def whole(text: str) -> int:
@@ -37,6 +38,18 @@ def pairs(option: str, texts: list[str]) -> dict[str, Any]:
             raise InputError(f"{option} takes KEY=VALUE, got {pair!r}.")
         values[key.strip().replace("-", "_")] = _value(key.strip(), text.strip())
     return values
+
+
+def method_settings(texts: list[str] | None) -> dict[str, Any]:
+    """Settings of a method, written KEY=VALUE after --set."""
+    found = pairs("--set", texts or [])
+    for key in found:
+        if key not in SETTINGS:
+            raise InputError(
+                f"--set takes settings of a method: {', '.join(SETTINGS)}; got {key!r}."
+                f"{nearest(key, SETTINGS)}"
+            )
+    return found
 
 
 def _value(key: str, text: str) -> Any:

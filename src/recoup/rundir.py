@@ -20,10 +20,25 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.methods import Method
 from recoup.records import AGES, Plan, Step
-from recoup.study.file import StudyFile, count, counters_of, note_event, packed, unpacked
-from recoup.study.ledger import Shape
+from recoup.study.file import (
+    Conflict,
+    StudyFile,
+    count,
+    counters_of,
+    note_event,
+    packed,
+    understood,
+    unpacked,
+)
 from recoup.study.records import DRAWN, FAILED, OK, Told, told_of
-from recoup.study.settings import RUN, method_of, plain_method, update_of_python
+from recoup.study.settings import (
+    RUN,
+    check_settings,
+    method_of,
+    plain_method,
+    shape_of,
+    update_of_python,
+)
 from recoup.study.writing import Asked, put_move, put_result, put_trials
 
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
@@ -45,14 +60,14 @@ class RunFile:
 
     def __init__(self, file: StudyFile, directory: Path | None) -> None:
         self.file, self.directory = file, directory
-        self.settings = file.settings()
-        if RUN not in self.settings:
-            raise InputError(f"{file.path} is a study of its own, not that of a run.")
-        self.method: Method = method_of(self.settings)
+        with understood(file.path):
+            self.settings = file.settings()
+            if RUN not in self.settings:
+                raise InputError(f"{file.path} is a study of its own, not that of a run.")
+            check_settings(self.settings)
+            self.method: Method = method_of(self.settings)
+            self.shape = shape_of(self.settings)
         self.batch: int = self.settings["batch"]
-        horizon = self.settings["horizon"] if self.method.space == "actions" else None
-        stds = len(self.settings["std"])
-        self.shape = Shape(self.settings["dim"], stds, horizon, self.settings.get("actions", 1))
 
     @classmethod
     def create(
@@ -76,9 +91,25 @@ class RunFile:
         if directory is None:
             return cls(StudyFile.in_memory(settings, **start), None)
         config = json.dumps(_config(plan), indent=2)  # first: nothing is made if it fails
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         (directory / CONFIG).write_text(config + "\n")
         return cls(StudyFile.create(directory / STUDY, settings, **start), directory)
+
+    @staticmethod
+    def refuse_existing(directory: Path) -> None:
+        """Raises unless a new run can be written there; one killed before it began is none."""
+        if not directory.exists():
+            return
+        if not directory.is_dir():
+            raise InputError(f"{directory} is a file: name a directory for the run.")
+        if (directory / STUDY).exists():
+            raise InputError(
+                f"the run directory {directory} exists already: `recoup resume {directory}` goes "
+                "on with it; or name another, or remove it."
+            )
+        begun = {path.name for path in directory.iterdir()} - {CONFIG}
+        if any(not name.startswith(STUDY) for name in begun):
+            raise InputError(f"{directory} exists already and holds other things: name another.")
 
     @classmethod
     def open(cls, directory: str | Path) -> "RunFile":
@@ -96,6 +127,10 @@ class RunFile:
 
     def plan(self, update: Any = None) -> Plan:
         """What the run is determined by; `update` is its rule, where only Python can make it."""
+        with understood(self.file.path):
+            return self._plan(update)
+
+    def _plan(self, update: Any) -> Plan:
         text, row = update_of_python(self.settings), self.method
         if update is not None:
             row = Method(**{**vars(row), "update": update})
@@ -118,7 +153,7 @@ class RunFile:
         try:
             with self.file.writing() as connection:
                 yield connection
-        except sqlite3.IntegrityError:
+        except Conflict:
             raise InputError(f"another process is working on {self.file.path}.") from None
 
     def add_trials(self, iteration: int, theta: Any, seeds: Sequence[int]) -> None:
@@ -205,17 +240,13 @@ class RunFile:
 
     def moves(self) -> Moves:
         """All moves so far, the start first."""
-        try:
+        with understood(self.file.path):
             return self._moves()
-        except (KeyError, TypeError, ValueError) as wrong:
-            if isinstance(wrong, InputError):
-                raise
-            raise InputError(f"{self.file.path} is not of a run that this recoup knows.") from None
 
     def _moves(self) -> Moves:
         steps, ages, means, stds = [], [], [], []
         for number, proposal, _, _, text, _ in self.file.read("moves", "ORDER BY id"):
-            _, _, mean, std = self.file.read("proposals", "WHERE id = ?", (proposal,))[0]
+            _, _, mean, std = self.file.one("proposals", "WHERE id = ?", (proposal,))
             info = json.loads(text)
             steps.append(_step(info))
             if number:

@@ -74,11 +74,8 @@ def train(
         settings,
     )
     directory = None if out is None else Path(out)
-    if directory is not None and directory.exists():
-        raise InputError(
-            f"the run directory {directory} exists already: `recoup resume {directory}` goes on "
-            "with it; or name another, or remove it."
-        )
+    if directory is not None:
+        RunFile.refuse_existing(directory)
     work = _work(plan, problem)
     with _shown(plan, progress) as show, jax.enable_x64(True):
         state = work.method.init(work.key_start, plan.mean, np.asarray(plan.std))

@@ -159,7 +159,7 @@ class TestDamage:
         connection.execute('UPDATE told SET "return" = 99.0 WHERE id = 8')
         connection.commit()
         connection.close()
-        with Study.open(copy) as study, pytest.raises(ValueError, match="row 8 of told in"):
+        with Study.open(copy) as study, pytest.raises(ValueError, match="row 8 of told is not"):
             study.evaluate()
         assert "the row told 8" in check(copy)[-1].words
 

@@ -70,6 +70,11 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     else:
         said.append(health(found["samples"], found["ess"], found["pareto_k"]))
         said.append(next_batch(found["ess"], batch))
+    if found["imported"] and method.weighting == "none":
+        said.append(
+            f"{method.name} has no weights, so that its moves leave out the {found['imported']} "
+            "results from elsewhere; `evaluate` uses them."
+        )
     late = found.get("late") or 0
     if late and method.weighting == "none":
         said.append(

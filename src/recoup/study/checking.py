@@ -1,15 +1,18 @@
 """Whether a study is what it should be: its bytes, its rows, its counters, its moves."""
 
+import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.study.file import TABLES, StudyFile, checksum, unpacked
+from recoup.study.file import TABLES, checksum, understood, unpacked
 from recoup.study.ledger import CHUNK
 from recoup.study.records import DRAWN, FAILED, MIRROR, OK
+from recoup.study.recovery import RECOVERED
 from recoup.study.settings import RUN, update_of_python
 from recoup.study.study import Study
 
@@ -34,25 +37,27 @@ def check(
     if not path.exists():
         raise InputError(f"there is no study in {path}.")
     try:
-        study = Study(StudyFile.open(path))
+        study = Study.open(path)
     except InputError as wrong:
         return [Finding(False, str(wrong))]
+    found: list[Finding] = []
+    steps = (_pages, _rows, _counters, _draws, partial(_moves, tick=tick))
     with study:
-        found = [_pages(study.file)]
-        steps = (_rows, _counters, _draws)
         for step in steps:
-            if all(finding.sound for finding in found):
-                found.append(step(study))
-        if all(finding.sound for finding in found):
-            found.append(_moves(study, tick))
+            try:
+                with understood(path):
+                    found.append(step(study))
+            except InputError as wrong:
+                found.append(Finding(False, str(wrong)))
+            if not found[-1].sound:
+                break
     return found
 
 
-def _pages(file: StudyFile) -> Finding:
-    try:
-        ((answer,), *more) = file.rows("PRAGMA integrity_check")
-    except InputError as wrong:
-        return Finding(False, str(wrong))
+def _pages(study: Study) -> Finding:
+    """What SQLite says."""
+    file = study.file
+    ((answer,), *more) = file.rows("PRAGMA integrity_check")
     if answer == "ok":
         return Finding(True, "SQLite finds its pages in order.")
     first = str(answer).splitlines()[-1]
@@ -118,11 +123,22 @@ def _draws(study: Study) -> Finding:
     return Finding(True, f"All {count:,} drawn thetas are those of the seed.")
 
 
+def _lost(study: Study) -> int:
+    """How many results were missing when the study was recovered from a damaged file."""
+    events = study.file.read("events", "WHERE kind = ?", (RECOVERED,))
+    return sum(json.loads(content)["missing"] for _, _, content, _ in events)
+
+
 def _moves(study: Study, tick: Callable[[int, int], None]) -> Finding:
     from recoup.study.replaying import differences
 
     if update_of_python(study.settings) is not None:
         return Finding(True, "Its update rule was given in Python: no move was made again.")
+    lost = _lost(study)
+    if lost:
+        return Finding(
+            True, f"No move was made again: {lost} results are missing since its recovery."
+        )
     found = differences(study, tick)
     if not found:
         return Finding(True, "It has not moved yet.")

@@ -1,6 +1,7 @@
 """`recoup study`: a search by hand, one episode at a time, days apart."""
 
 import csv
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError, check_choice
-from recoup.options import pairs, vector, whole_option
+from recoup.options import method_settings, vector, whole_option
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.printing import (
     distribution_table,
@@ -82,12 +83,16 @@ SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no op
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
-def _open(file: Path, **settings: Any) -> "Study":
+@contextmanager
+def _open(file: Path) -> "Iterator[Study]":
+    """The study in `file`; what stands there but makes no sense gets one sentence."""
+    from recoup.study.file import understood
     from recoup.study.study import Study
 
-    if not settings and not file.exists():
+    if not file.exists():
         raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
-    return Study.open(file, **settings)
+    with understood(file), Study.open(file) as study:
+        yield study
 
 
 File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
@@ -159,7 +164,9 @@ def new(
     given = _given(dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode)
     if named:
         given["params"] = named
-    _open(file, **given, **pairs("--set", set_ or [])).close()
+    from recoup.study.study import Study
+
+    Study.open(file, **given, **method_settings(set_)).close()
     print(file)
 
 
@@ -275,21 +282,35 @@ def _read_trajectory(path: Path) -> dict[str, Any]:
 def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     """Results from a CSV file, every row checked before any is told."""
     try:
-        rows = list(csv.DictReader(path.read_text().splitlines()))
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as wrong:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file.") from None
-    found = []
-    for line, row in enumerate(rows, 2):
-        try:
-            value, failed = row.get("return") or None, row.get("failed") or None
-            returned = None if value is None else _return(value)
-            found.append((int(row["id"]), study.result(returned, failed=failed)))
-        except (KeyError, TypeError, ValueError) as wrong:
-            what = "it needs the columns id, return, failed" if "id" not in row else str(wrong)
-            raise InputError(f"line {line} of {path}: {what}") from None
-    return found
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    columns = [name.strip() for name in reader.fieldnames or []]
+    if "id" not in columns or not {"return", "failed"} & set(columns):
+        found = ", ".join(columns) or "none"
+        raise InputError(f"{path} needs the columns id, return, failed; it has {found}.")
+    reader.fieldnames = columns
+    results = [_result(study, f"line {line} of {path}", row) for line, row in enumerate(reader, 2)]
+    if not results:
+        raise InputError(f"{path} holds no results.")
+    return results
+
+
+def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told]":
+    """One line of a file of results."""
+    number, value, failed = ((row.get(key) or "").strip() for key in ("id", "return", "failed"))
+    if not number.isdecimal():
+        raise InputError(f"{where}: the id of a trial must be a whole number, got {number!r}.")
+    if bool(value) == bool(failed):
+        raise InputError(f"{where}: give a return, or why it failed, not both.")
+    try:
+        told = study.result(_return(value) if value else None, failed=failed or None)
+    except InputError as wrong:
+        raise InputError(f"{where}: {wrong}") from None
+    return int(number), told
 
 
 def _return(text: str) -> float:
@@ -448,7 +469,7 @@ def replay(
     from recoup.study.replaying import replay as replay_study
 
     with _open(file) as study:
-        given = {**_given(mean=mean, std=std), **pairs("--set", set_ or [])}
+        given = {**_given(mean=mean, std=std), **method_settings(set_)}
         with _progress("replaying", as_json) as tick:
             found = replay_study(study, method, tick=tick, **given)
         if not found:
@@ -458,7 +479,10 @@ def replay(
         if plot is not None:
             from recoup.plots import replayed
 
-            replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
+            try:
+                replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
+            except (OSError, ValueError) as wrong:
+                raise InputError(f"{plot} cannot be written: {wrong}.") from None
         if as_json:
             print(json.dumps([plain(row.plain()) for row in found]))
         else:
@@ -478,6 +502,6 @@ def fork(
 ) -> None:
     """Start a new study from all results of an old one, under another method or start."""
     given = _given(method=method, batch=batch, seed=seed, mean=mean, std=std)
-    with _open(file) as study, study.fork(new, **given, **pairs("--set", set_ or [])) as forked:
+    with _open(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
         counts = forked.counts()
         print(f"{new}: starts from {counts['ok']} results of {file}")

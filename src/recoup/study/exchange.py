@@ -1,6 +1,7 @@
 """Tables in and out: a study's trials as CSV or Parquet, samples from CSV, Parquet or NumPy."""
 
 import csv
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +16,7 @@ from recoup.study.study import Study
 FORMATS = ("csv", "parquet")
 PLAIN = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
 TIMES = ("asked_at", "told_at")
-PARQUET, NUMPY, STUDY = (".parquet", ".pq"), (".npz",), (".db", ".sqlite", ".sqlite3")
+PARQUET, NUMPY = (".parquet", ".pq"), (".npz",)
 
 
 def columns_of(study: Study) -> list[str]:
@@ -82,7 +83,7 @@ def read_samples(study: Study, path: Path) -> Samples:
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
-    if path.suffix in STUDY:
+    if _is_sqlite(path):
         return _of_study(study, path)
     if path.suffix in NUMPY:
         return _of_numpy(path)
@@ -122,6 +123,11 @@ def _spoken(study: Study) -> str:
     return f"the parameters {', '.join(study.names)}" if study.names else f"{study.dim} parameters"
 
 
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
 def _of_numpy(path: Path) -> Samples:
     try:
         with np.load(path, allow_pickle=False) as content:
@@ -136,7 +142,7 @@ def _of_numpy(path: Path) -> Samples:
 
 def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
     try:
-        lines = path.read_text().splitlines()
+        lines = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
     except OSError as wrong:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except UnicodeDecodeError:

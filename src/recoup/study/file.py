@@ -5,13 +5,14 @@ file can still be read is known to be what was written. Opening a stranger's fil
 there are numbers, JSON and text in it, nothing else.
 """
 
+import glob
 import json
 import os
 import sqlite3
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -25,6 +26,8 @@ VERSION = 1
 BUSY = 10.0  # seconds to wait for another process
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
 CREATED = "created"  # the event that repeats the settings
+UNFINISHED = ".new"
+DAMAGE = ("malformed", "disk image", "no such", "disk I/O", "decode")  # in what SQLite says
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
     "counters": (  # one row, the only one that changes; first in the file
@@ -75,6 +78,10 @@ CREATE VIEW trials AS
 """
 
 
+class Conflict(InputError):
+    """Two rows claim the same place."""
+
+
 class Counters(NamedTuple):
     """How many there are, kept beside the rows so that missing ones are noticed."""
 
@@ -94,21 +101,34 @@ class StudyFile:
         self._count: IO[bytes] | None = None  # beside the file
 
     @classmethod
-    def create(cls, path: Path, settings: dict[str, Any], **start: Any) -> "StudyFile":
+    def create(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        then: Callable[[sqlite3.Connection], None] = lambda connection: None,
+        **start: Any,
+    ) -> "StudyFile":
         """A new file with the settings and the first proposal in it; it is there whole, or not.
 
-        `start` is the first distribution, `mean` and `std`, the update rule's `memory`, and `info`.
+        `start` is the first distribution, `mean` and `std`, the update rule's `memory`, and `info`;
+        `then` writes what else is to be there from the beginning.
         """
-        if not path.parent.is_dir():
-            raise InputError(f"{path.parent} does not exist: make it, or name another place.")
-        unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
+        _check_place(path)
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
         unfinished.unlink(missing_ok=True)
-        with telling(path):
-            connection = _connect(f"file:{_quoted(unfinished)}")
-            file = cls(unfinished, connection)
-            _fill(file, settings, **start)
-            connection.close()
-            _put(unfinished, path)
+        try:
+            with telling(path):
+                connection = _connect(f"file:{_quoted(unfinished)}")
+                file = cls(unfinished, connection)
+                try:
+                    _fill(file, settings, **start)
+                    with file.writing():
+                        then(connection)
+                finally:
+                    connection.close()
+                _put(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
         return cls.open(path)
 
     @classmethod
@@ -173,6 +193,17 @@ class StudyFile:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All reads inside see the same state of the file, whatever others write meanwhile."""
+        with telling(self.path):
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+
     def rows(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         with telling(self.path):
@@ -186,10 +217,7 @@ class StudyFile:
     def sound(self, table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """`row` without its checksum, once that is known to hold."""
         if checksum(table, row[:-1]) != row[-1]:
-            raise InputError(
-                f"row {row[0]} of {table} in {self.path} is damaged: `recoup study check "
-                f"{self.path} --recover NEW` saves what can be read."
-            )
+            raise InputError(damage(self.path, f"row {row[0]} of {table} is not as written"))
         return row[:-1]
 
     def settings(self) -> dict[str, Any]:
@@ -198,7 +226,14 @@ class StudyFile:
 
     def counters(self) -> Counters:
         """How many trials and results there are."""
-        return Counters(*self.read("counters")[0][1:])
+        return Counters(*self.one("counters")[1:])
+
+    def one(self, table: str, where: str = "", values: Any = ()) -> tuple[Any, ...]:
+        """One row of a table, which must be there."""
+        found = self.read(table, where, values)
+        if not found:
+            raise InputError(damage(self.path, f"a row of {table} is not there"))
+        return found[0]
 
     def note_count(self, counters: Counters) -> None:
         """Writes how many results were told, and the last trial, to a count beside the file.
@@ -217,9 +252,10 @@ class StudyFile:
         there, (told, _) = counters.ok + counters.failed, count_beside(self.path)
         if there < told:
             raise InputError(
-                f"{told - there} of the {told} results told to {self.path} are missing, because "
-                f"its write-ahead log {self.path.name}{LOG} is: put that back, or go on without "
-                f"them in a new file by `recoup study check {self.path} --recover NEW`."
+                f"{told - there} of the {told} results told to {self.path} are missing: its log "
+                f"{self.path.name}{LOG} was removed, or an older copy was put in its place. Put "
+                f"the newer one back, or go on without them by `recoup study check {self.path} "
+                "--recover NEW`."
             )
 
 
@@ -279,7 +315,7 @@ def _fill(
 ) -> None:
     connection = file.connection
     for table, columns in TABLES.items():
-        body = ", ".join(f'"{name}" {kind}' for name, kind in (c.split() for c in columns))
+        body = ", ".join(f'"{name}" {kind}' for name, kind in map(str.split, columns))
         connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)")
     connection.executescript(EXTRAS)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -317,11 +353,38 @@ def _writable(path: Path) -> bool:
 def _quoted(path: Path) -> str:
     from urllib.parse import quote
 
-    return quote(os.fspath(path))
+    whole = os.fsencode(path.absolute())
+    return quote(b"/" + whole.lstrip(b"/")) if os.sep == "/" else quote(whole)
 
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
+
+
+def _check_place(path: Path) -> None:
+    """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
+    if _beside(path, LOG).exists():
+        raise InputError(
+            f"{path}{LOG} lies there, the log of a study whose file {path} is gone: put the file "
+            "back, or remove the log to start anew."
+        )
+    _beside(path, COUNT).unlink(missing_ok=True)
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{UNFINISHED}*"):
+        if not _alive(leftover.name.removeprefix(f"{path.name}.").partition(".")[0]):
+            leftover.unlink(missing_ok=True)
+
+
+def _alive(process: str) -> bool:
+    """Whether a process with this number is running, as far as can be told."""
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _put(unfinished: Path, path: Path) -> None:
@@ -346,10 +409,36 @@ def telling(path: Path) -> Iterator[None]:
     """What SQLite has against a file, as a sentence that says what to do."""
     try:
         yield
-    except sqlite3.IntegrityError:
-        raise
+    except sqlite3.IntegrityError as wrong:
+        raise Conflict(damage(path, str(wrong))) from None
     except sqlite3.DatabaseError as wrong:
         raise InputError(_sentence(path, str(wrong))) from None
+
+
+@contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """What stands in a file but makes no sense, as a sentence; RECOUP_TRACEBACK=1 shows where."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:
+        if os.environ.get("RECOUP_TRACEBACK"):
+            raise
+        reason = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
+        raise InputError(damage(path, reason)) from None
+    except (AssertionError, MemoryError, RecursionError) as wrong:
+        if os.environ.get("RECOUP_TRACEBACK"):
+            raise
+        raise InputError(damage(path, type(wrong).__name__)) from None
+
+
+def damage(path: Path, reason: str) -> str:
+    """A sentence about a file that is not as it was written, and what to do."""
+    return (
+        f"{path} is damaged ({reason}): `recoup study check {path} --recover NEW` saves what can "
+        "be read."
+    )
 
 
 def _sentence(path: Path, reason: str) -> str:
@@ -361,11 +450,10 @@ def _sentence(path: Path, reason: str) -> str:
         return f"{path} cannot be written to: it, or its directory, is read-only."
     if "full" in reason:
         return f"the disk of {path} is full: nothing was changed; free some space and try again."
-    if any(word in reason for word in ("malformed", "disk image", "no such", "disk I/O")):
-        return (
-            f"{path} is damaged ({reason}): `recoup study check {path} --recover NEW` saves what "
-            "can be read."
-        )
+    if "closed database" in reason:
+        return f"the study in {path} was closed: open it again."
+    if any(word in reason for word in DAMAGE):
+        return damage(path, reason)
     return f"{path}: {reason}."
 
 

@@ -6,9 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice, check_shape, check_stds, check_vector
+from recoup.checks import (
+    InputError,
+    check_choice,
+    check_numbers,
+    check_shape,
+    check_stds,
+    check_vector,
+)
 from recoup.methods import METHODS
-from recoup.study.file import counters_of, insert, note_event, packed
+from recoup.study.file import count, counters_of, insert, note_event, packed
 from recoup.study.parameters import to_latent
 from recoup.study.records import DRAWN, FOREIGN, MIRROR, OK, Told
 from recoup.study.settings import resolved
@@ -16,6 +23,7 @@ from recoup.study.study import Study
 from recoup.study.writing import Asked, put_result, put_trials
 
 IMPORTED, FITTED = "imported", "fitted"
+KEPT = ("dim", "params", "horizon", "actions", "discount")  # by every fork
 
 
 class Imported(NamedTuple):
@@ -47,26 +55,25 @@ def import_samples(study: Study, samples: Samples, origin: str = "") -> Imported
     """
     _refuse(study)
     theta, finite = _checked(study, samples)
-    twice = finite & _already(study, theta, samples.returns)
-    finite &= ~twice
-    if not finite.any():
-        raise InputError("all of these samples are in the study already: nothing was imported.")
-    mean, std = _proposals(study, samples, theta, finite)
-    fitted = samples.mean is None
-    rows, index = np.unique(np.hstack([mean, std])[finite], axis=0, return_inverse=True)
-    means, stds = rows[:, : study.dim], rows[:, study.dim :]
-    kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
     with study.file.writing() as file:
+        twice = finite & _already(study, theta, samples.returns)
+        finite &= ~twice
+        if not finite.any():
+            raise InputError("all of these samples are in the study already: nothing was imported.")
+        mean, std = _proposals(study, samples, theta, finite)
+        fitted = samples.mean is None
+        rows, index = np.unique(np.hstack([mean, std])[finite], axis=0, return_inverse=True)
+        means, stds = rows[:, : study.dim], rows[:, study.dim :]
+        kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
         first = _add_proposals(file, FITTED if fitted else IMPORTED, means, stds)
         _add_results(file, study.file.path, kept, returns, first + index)
-        found = {"of": origin, "samples": len(kept), "fitted": fitted}
-        note_event(file, "imported", found)
+        note_event(file, "imported", {"of": origin, "samples": len(kept), "fitted": fitted})
         counters = counters_of(file)
     study.file.note_count(counters)
     ess = _worth(study, kept, returns, means, stds, index)
     again = int(np.sum(twice))
     skipped = int(np.sum(~finite)) - again
-    words = _words(len(kept), skipped, again, len(rows), fitted, ess)
+    words = _words(study, len(kept), skipped, again, len(rows), fitted, ess)
     return Imported(len(kept), skipped, again, len(rows), fitted, ess, words)
 
 
@@ -94,25 +101,27 @@ def fork(study: Study, path: str | Path, **changes: Any) -> Study:
 
     `changes` are settings of the new one: method, batch, seed, mean (in the user's units), std, or
     any of the method. Unless they say otherwise it starts where `study` has come to. Trials are
-    numbered on from there, so that no draw is repeated.
+    numbered on from there, so that no draw is repeated; those that wait for a result stay behind.
     """
     path = Path(path)
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
     _check_kind(study, changes.get("method", study.method.name))
-    new = Study.create(path, _forked_settings(study, changes))
-    try:
-        _refuse(new)
-        with new.file.writing() as file:
+    for key in changes:
+        if key in KEPT:
+            raise InputError(f"a fork keeps the parameters of its study: leave out {key}.")
+    settings = _forked_settings(study, changes)
+    if settings.get("mirrored"):
+        raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
+
+    def copy(file: sqlite3.Connection) -> None:
+        with study.file.reading():
             _copy(study, file)
-            note_event(file, "forked", {"of": str(study.file.path)})
-            counters = counters_of(file)
-        new.file.note_count(counters)
-    except BaseException:
-        new.close()
-        path.unlink()
-        raise
-    return new
+            last = study.file.counters().last
+        count(file, counters_of(file)._replace(last=last))
+        note_event(file, "forked", {"of": str(study.file.path)})
+
+    return Study.create(path, settings, copy)
 
 
 def _forked_settings(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +174,9 @@ def _checked(study: Study, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Latent thetas `[n, D]`, and which have a finite return."""
     if study.method.space == "actions":
         raise InputError("samples of parameters cannot be imported where trajectories are told.")
+    check_numbers("the returns to import", samples.returns)
+    if np.ndim(samples.returns) != 1 or not np.size(samples.returns):
+        raise InputError("the returns to import must be a list of numbers, one for each theta.")
     n = len(samples.returns)
     check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
     returns = np.asarray(samples.returns, float)
@@ -271,7 +283,9 @@ def _worth(study: Study, theta: Any, returns: Any, means: Any, stds: Any, index:
     return float(found.ess)
 
 
-def _words(n: int, skipped: int, again: int, proposals: int, fitted: bool, ess: float) -> str:
+def _words(
+    study: Study, n: int, skipped: int, again: int, proposals: int, fitted: bool, ess: float
+) -> str:
     how = (
         "from a proposal fitted to them, so that their weights are a guess"
         if fitted
@@ -280,7 +294,12 @@ def _words(n: int, skipped: int, again: int, proposals: int, fitted: bool, ess: 
     left = f"; {skipped} without a return, or without what drew them, were left out"
     left = left if skipped else ""
     left += f"; {again} were in the study already" if again else ""
+    unused = ""
+    if study.method.weighting == "none":
+        unused = (
+            f" {study.method.name} has no weights: its moves leave them out, `evaluate` does not."
+        )
     return (
         f"{n} samples imported {how}{left}. At the newest distribution they are worth {ess:.1f} "
-        "fresh rollouts."
+        f"fresh rollouts.{unused}"
     )

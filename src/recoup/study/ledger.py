@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.study.file import StudyFile, unpacked
+from recoup.checks import InputError
+from recoup.study.file import StudyFile, damage, unpacked
 
 SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
 CHUNK = 1000  # rows read at once
@@ -54,10 +55,17 @@ class Ledger:
     """Results of a study, read from its file as far as they are needed."""
 
     def __init__(
-        self, file: StudyFile, shape: Shape, batch: int, mirrored: bool = False, after: int = 0
+        self,
+        file: StudyFile,
+        shape: Shape,
+        batch: int,
+        mirrored: bool = False,
+        after: int = 0,
+        foreign: bool = True,
     ) -> None:
+        """Those behind the place `after`; with or without `foreign` ones, from elsewhere."""
         self._file, self._shape, self._batch = file, shape, batch
-        self._mirrored = mirrored
+        self._mirrored, self._foreign = mirrored, foreign
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
@@ -65,7 +73,7 @@ class Ledger:
         self._returns = np.full(SMALL[0], np.nan)
         self._proposal = np.zeros(SMALL[0], np.int32)
         self._means, self._stds = np.zeros((0, shape.dim)), np.ones((0, shape.stds))
-        _, _, mean, std = file.read("proposals", "WHERE id = 0")[0]
+        _, _, mean, std = file.one("proposals", "WHERE id = 0")
         self.reference = unpacked(mean), unpacked(std)  # the start, whatever else is there
         self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
         self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
@@ -95,9 +103,10 @@ class Ledger:
         """Reads the results up to the place `upto` that have not been read yet."""
         if upto <= self._last:
             return
+        own = "" if self._foreign else "AND id IN (SELECT id FROM asked WHERE kind != 'imported')"
         places = self._file.rows(
-            "SELECT id, counted FROM told WHERE counted > ? AND counted <= ? ORDER BY counted",
-            (self._last, upto),
+            f"SELECT id, counted FROM told WHERE counted BETWEEN ? AND ? {own} ORDER BY counted",
+            (self._last + 1, upto),
         )
         if self._mirrored:
             places = [row for place in places for row in self._pair(*place)]
@@ -120,6 +129,8 @@ class Ledger:
         inside = f"WHERE id IN ({','.join(map(str, ids))})"
         told = {r[0]: r for r in self._file.read("told", inside)}
         asked = {r[0]: r for r in self._file.read("asked", inside)}
+        if len(told) < len(ids) or len(asked) < len(ids):
+            raise InputError(damage(self._file.path, "rows of trials are not there"))
         trajectories = {r[0]: r[1:] for r in self._file.read("trajectories", inside)}
         drew = dict.fromkeys(asked[number][2] for number in ids)  # in the order of telling
         self._read_proposals([proposal for proposal in drew if proposal not in self._slots])
@@ -140,6 +151,8 @@ class Ledger:
     def _read_proposals(self, ids: list[int]) -> None:
         inside = f"WHERE id IN ({','.join(map(str, ids))})"
         rows = {row[0]: row[2:] for row in self._file.read("proposals", inside)}
+        if len(rows) < len(ids):
+            raise InputError(damage(self._file.path, "rows of proposals are not there"))
         space = room(len(self._slots) + len(ids))
         self._means = _grown(self._means, space, 0.0)
         self._stds = _grown(self._stds, space, 1.0)

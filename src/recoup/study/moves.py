@@ -83,7 +83,7 @@ def move(
         "objective": float(found.objective),
         "objective_stderr": float(found.objective_stderr),
         "samples": int(found.samples),
-        "ess": float(found.ess),
+        "ess": _in_results(method, found.ess),
         "max_weight": float(found.max_weight),
         "pareto_k": pareto_k(found.weights),
         "kl": float(kl),
@@ -106,7 +106,7 @@ def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.n
         objective=float(normalised.objective),
         stderr=float(normalised.objective_stderr),
         weights=plain.weights.ravel()[: results.n],
-        ess=float(plain.ess),
+        ess=_in_results(method, plain.ess),
         samples=int(plain.samples),
     )
 
@@ -165,6 +165,11 @@ def _padded(results: Results, before: np.ndarray) -> tuple[np.ndarray, np.ndarra
     old, space = len(before), len(results.returns)
     rows = np.arange(old, old + (room(results.n - old) if old else space))
     return np.concatenate([before, np.zeros(space - old)]), np.minimum(rows, space - 1)
+
+
+def _in_results(method: Method, ess: Any) -> float:
+    """The effective sample size in results, where the estimator counts mirrored pairs."""
+    return float(ess) * (2 if method.mirrored else 1)
 
 
 def _family(space: str, mirrored: bool = False) -> Family:

@@ -7,7 +7,7 @@ or exp(z).
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -18,6 +18,8 @@ import numpy as np
 from recoup.checks import InputError, check_choice, nearest
 
 SCALES = ("linear", "log")
+KEYS = ("low", "high", "scale", "start", "std")
+RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
 
@@ -76,18 +78,20 @@ def parameters_of(path: Path) -> list[Parameter]:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
         raise InputError(f"{path} is not TOML: {wrong}.") from None
-    known = ("low", "high", "scale", "start", "std")
     found = []
     for name, row in content.items():
         if not isinstance(row, dict):
-            raise InputError(f"{path}: {name} must be a table, [{name}], with {', '.join(known)}.")
-        for key in row:
-            if key not in known:
-                raise InputError(
-                    f"{path}: {key!r} of {name} is none of {', '.join(known)}.{nearest(key, known)}"
-                )
-        found.append(Parameter(name, **row))
+            raise InputError(f"{path}: {name} must be a table, [{name}], with {', '.join(KEYS)}.")
+        found.append(of_table(name, row))
     return checked(found)
+
+
+def of_table(name: str, row: Mapping[str, Any]) -> Parameter:
+    """A parameter from what is said about it by name."""
+    for key in row:
+        if key not in KEYS:
+            raise InputError(f"{key!r} of {name} is none of {', '.join(KEYS)}.{nearest(key, KEYS)}")
+    return Parameter(name, **row)
 
 
 def checked(parameters: Sequence[Parameter]) -> list[Parameter]:
@@ -113,7 +117,16 @@ def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[flo
     return means, stds
 
 
+def _check_name(name: Any) -> None:
+    """Raises unless a name can stand beside the other columns of a table."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InputError(f"a parameter needs a name, got {name!r}.")
+    if name in (*RESERVED, "asked_at", "told_at", "failed") or name.startswith(("mean_", "std_")):
+        raise InputError(f"{name!r} cannot name a parameter: tables have such a column already.")
+
+
 def _check(p: Parameter) -> None:
+    _check_name(p.name)
     check_choice(f"the scale of {p.name}", p.scale, SCALES)
     for key in ("low", "high", "start", "std"):
         value = getattr(p, key)
@@ -124,6 +137,8 @@ def _check(p: Parameter) -> None:
         raise InputError(f"{p.name} has one bound: give both low and high, or neither.")
     if p.low is not None and p.high is not None and not p.low < p.high:
         raise InputError(f"low must lie below high, got {p.low:g} and {p.high:g} for {p.name}.")
+    if p.low is not None and p.high is not None and not isfinite(p.high - p.low):
+        raise InputError(f"the range of {p.name} is too wide for numbers: leave its bounds out.")
     if p.scale == "log" and p.low is not None and p.low <= 0:
         raise InputError(f"a log scale needs positive bounds, got {p.low:g} for {p.name}.")
     if p.std is not None and p.std <= 0:

@@ -88,8 +88,17 @@ def told_of(
     returns = np.array([_number(x) for x in _listed(values if values is not None else [value])])
     if not returns.size:
         raise InputError("`values` must hold at least one return.")
-    error = float(returns.std(ddof=1) / np.sqrt(returns.size)) if returns.size > 1 else None
-    return Told(OK, float(returns.mean()) + 0.0, error, returns.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(returns.std(ddof=1) / np.sqrt(returns.size)) if returns.size > 1 else None
+        mean = _number(float(returns.mean()))
+    return Told(OK, mean + 0.0, error, returns.size)
+
+
+def trial_number(value: Any) -> int:
+    """The id of a trial, once it is a whole number."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise InputError(f"the id of a trial must be a whole number, got {value!r}.")
+    return int(value)
 
 
 def _listed(values: Any) -> list[Any]:
@@ -102,8 +111,13 @@ def _listed(values: Any) -> list[Any]:
 def _number(value: Any) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    if not real or isinstance(value, (bool, np.bool_)):
         raise InputError(f"a return must be a number, got {value!r}.")
+    try:
+        value = float(value)
+    except OverflowError:
+        value = float("inf")
     if not isfinite(value):
         raise InputError(
             f"a return must be finite, got {value}: report a failure as failed='what happened' "
@@ -148,5 +162,6 @@ def _trajectory_told(trajectory: Any, shape: Shape, discount: float) -> Told:
                 f"{key} of a trajectory must be finite: report a failure with failed='...'."
             )
     rows = np.column_stack([features[:steps], actions[:steps], rewards[:steps]])
-    value = float(np.sum(discount ** np.arange(steps) * rewards[:steps])) + 0.0
-    return Told(OK, value, None, 1, None, (steps, packed(rows)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = _number(float(np.sum(discount ** np.arange(steps) * rewards[:steps])))
+    return Told(OK, value + 0.0, None, 1, None, (steps, packed(rows)))

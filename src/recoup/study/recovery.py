@@ -15,11 +15,12 @@ from recoup.study.file import (
     count_beside,
     insert,
     note_event,
-    unpacked,
 )
 from recoup.study.records import DRAWN, FAILED, MIRROR, OK, OWN
 from recoup.study.salvage import Rows, salvage
-from recoup.study.settings import method_of
+from recoup.study.settings import check_settings
+
+RECOVERED = "recovered"
 
 
 class Recovered(NamedTuple):
@@ -47,15 +48,16 @@ def recover(path: Path, new: Path) -> Recovered:
         )
     told_before, last, counted = _before(path, rows)
     _keep_whole(rows, settings)
-    start = {"mean": settings["mean"], "std": settings["std"]}
-    file = StudyFile.create(new, settings, **start, memory=[])
     missing = max(told_before - len(rows["told"]), 0)
-    with file.writing() as connection:
+
+    def write(connection: sqlite3.Connection) -> None:
         _write(connection, rows, last, missing == 0)
         found = {"of": str(path), "results": len(rows["told"]), "missing": missing}
-        note_event(connection, "recovered", found)
+        note_event(connection, RECOVERED, found)
+
+    start = {"mean": settings["mean"], "std": settings["std"]}
+    StudyFile.create(new, settings, write, **start, memory=[]).close()
     moves = len(rows["moves"])
-    file.close()
     lost = _counted(missing, "result") + f" {'is' if missing == 1 else 'are'} missing"
     lost = lost if missing else "none that was told is missing"
     if not counted:
@@ -73,14 +75,13 @@ def _counted(n: int, what: str) -> str:
 
 def _settings(rows: Rows) -> dict[str, Any] | None:
     """The settings, from their own table or from the event that repeats them."""
-    found = {key: json.loads(value) for _, key, value in rows["settings"].values()}
-    for _, kind, content, _ in rows["events"].values():
-        if kind == CREATED:
-            found = json.loads(content)
-    with suppress(KeyError, InputError):
-        method_of(found)
-        if {"dim", "mean", "std", "batch", "seed"} <= set(found):
-            return found
+    with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        found = {key: json.loads(value) for _, key, value in rows["settings"].values()}
+        for _, kind, content, _ in rows["events"].values():
+            if kind == CREATED:
+                found = json.loads(content)
+        check_settings(found)
+        return found
     return None
 
 
@@ -108,13 +109,17 @@ def _keep_whole(rows: Rows, settings: dict[str, Any]) -> None:
     for number, row in list(told.items()):
         trial = asked.get(number)
         needs = "horizon" in settings and row[1] == OK and number not in rows["trajectories"]
-        if trial is None or needs or len(unpacked(trial[3])) != dim:
+        if trial is None or needs or not _fits(trial[3], dim):
             del told[number]
         elif trial[1] == OWN or not _pair_is_whole(number, trial[1], asked, told, settings):
             told[number] = (number, row[1], None, *row[3:])
     moves = {n: row for n, row in rows["moves"].items() if row[1] in rows["proposals"]}
     rows["moves"] = moves
     rows["trajectories"] = {n: row for n, row in rows["trajectories"].items() if n in told}
+
+
+def _fits(theta: Any, dim: int) -> bool:
+    return isinstance(theta, bytes) and len(theta) == 8 * dim
 
 
 def _pair_is_whole(

@@ -106,11 +106,12 @@ def _moves(
     tick: Tick,
 ) -> Iterator[tuple[_Mark, Moved]]:
     """The moves of `method` at the places where the study has moved."""
-    whole = _ledger(study)
+    weighted = method.weighting != "none"
+    whole = _ledger(study, 0, weighted)
     for i, mark in enumerate(marks[1:]):
         ledger = whole
         if method.window is not None:
-            ledger = _ledger(study, marks[max(i + 1 - method.window, 0)].counted)
+            ledger = _ledger(study, marks[max(i + 1 - method.window, 0)].counted, weighted)
         new = mark.counted - marks[i].counted
         moved = move(method, study.discount, ledger, mark.counted, new, *before(i))
         ledger.own, ledger.mixture = moved.own, moved.mixture
@@ -118,21 +119,23 @@ def _moves(
         tick(i + 1, len(marks) - 1)
 
 
-def _ledger(study: Study, after: int = 0) -> Ledger:
-    return Ledger(study.file, study.shape, study.batch, study.method.mirrored, after)
+def _ledger(study: Study, after: int, foreign: bool) -> Ledger:
+    return Ledger(study.file, study.shape, study.batch, study.method.mirrored, after, foreign)
 
 
 def _marks(study: Study) -> list[_Mark]:
     found = []
     for number, proposal, counted, memory, *_ in study.file.read("moves", "ORDER BY id"):
-        _, _, mean, std = study.file.read("proposals", "WHERE id = ?", (proposal,))[0]
+        _, _, mean, std = study.file.one("proposals", "WHERE id = ?", (proposal,))
         found.append(_Mark(number, counted, json.loads(memory), unpacked(mean), unpacked(std)))
     return found
 
 
 def _row(study: Study, method: str | None, settings: dict[str, Any]) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
-    row = replace(study.method, **settings) if method is None else method_row(method, **settings)
+    name = study.method.name if method is None else method
+    own = study.method_settings() if method in (None, study.method.name) else {}
+    row = method_row(name, **{**own, **settings})
     if row.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"
         raise InputError(f"this study explored in {where}: {row.name} cannot use its results.")

@@ -9,13 +9,13 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recoup.study.file import LOG, TABLES, checksum
 
 LEAF = 13  # the type of a page that holds rows
-KNOWN = (2, 5, 10, LEAF)
 DEFAULT_PAGE = 4096
+SPARE = 60  # bytes that may lie between the rows of a page
 MAGIC = b"SQLite format 3\0"
 COLUMNS = {
     table: tuple(column.split()[1] == "REAL" for column in columns)
@@ -33,21 +33,24 @@ def salvage(path: Path) -> Rows:
     found: Rows = {table: {} for table in TABLES}
     strange = []
     for page in pages.images:
-        whole = False
-        for offset in _cells(page, pages.size):
-            row = pages.row(page, offset)
-            whole = row is not None
-            if row is not None:
-                _take(found, row)
-        if not whole:
+        rows = [pages.row(page, offset) for offset in _cells(page, pages.size)]
+        for row in rows:
+            _take(found, row)
+        if not rows or None in rows or not _covered(page, pages.size, rows):
             strange.append(page)
     for page in strange:  # nothing says where its rows begin: try every place
         if id(page) not in pages.overflowing:
-            for offset in range(pages.size - 8):
-                row = pages.row(page, offset)
-                if row is not None:
-                    _take(found, row)
+            for offset in range(min(pages.size, len(page)) - 8):
+                _take(found, pages.row(page, offset))
     return found
+
+
+class Cell(NamedTuple):
+    """A row found in a page."""
+
+    table: str
+    values: tuple[Any, ...]
+    size: int  # bytes of it in the page
 
 
 class Pages:
@@ -62,10 +65,10 @@ class Pages:
         self.images = [image for images in self._numbered.values() for image in images]
         self.overflowing: set[int] = set()  # ids of the images that rows overflow into
 
-    def row(self, page: bytes, offset: int) -> tuple[str, tuple[Any, ...]] | None:
-        """The table and the row in the cell at `offset`, if there is one and its checksum holds."""
+    def row(self, page: bytes, start: int) -> Cell | None:
+        """The row in the cell that begins at `start`, if there is one and its checksum holds."""
         with suppress(IndexError, struct.error, UnicodeDecodeError, ValueError):
-            length, offset = _varint(page, offset)
+            length, offset = _varint(page, start)
             number, offset = _varint(page, offset)
             if not 4 <= length <= 2**31:
                 return None
@@ -73,7 +76,8 @@ class Pages:
                 row = _known(number, _record(payload))
                 if row is not None:
                     self.overflowing.update(through)
-                    return row
+                    local = _local(length, self.size)
+                    return Cell(*row, offset - start + local + 4 * (local < length))
         return None
 
     def _payloads(self, page: bytes, offset: int, length: int) -> Iterator[tuple[bytes, list[int]]]:
@@ -130,9 +134,18 @@ def _cells(page: bytes, size: int) -> list[int]:
     return list(struct.unpack_from(f">{count}H", page, start + 8))
 
 
-def _take(found: Rows, row: tuple[str, tuple[Any, ...]]) -> None:
+def _covered(page: bytes, size: int, rows: list[Cell | None]) -> bool:
+    """Whether the rows fill the part of the page that holds rows, so that none was overlooked."""
+    start = 100 if page[:16] == MAGIC else 0
+    (content,) = struct.unpack_from(">H", page, start + 5)
+    return size - content - sum(row.size for row in rows if row) < SPARE
+
+
+def _take(found: Rows, row: Cell | None) -> None:
     """Keeps a row; of the few that are replaced, the newest."""
-    table, values = row
+    if row is None:
+        return
+    table, values, _ = row
     kept = found[table]
     before = kept.setdefault(values[0], values)
     if table == "counters":

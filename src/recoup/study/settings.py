@@ -10,11 +10,21 @@ from recoup.checks import (
     check_between,
     check_count,
     check_finite,
+    check_shape,
     check_stds,
     check_vector,
 )
 from recoup.methods import DEFAULT_METHOD, Method, method_row, settings_of
-from recoup.study.parameters import Parameter, checked, parameter, plain, starts, to_latent
+from recoup.study.ledger import Shape
+from recoup.study.parameters import (
+    Parameter,
+    checked,
+    of_table,
+    parameter,
+    plain,
+    starts,
+    to_latent,
+)
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
 LARGEST_SEED = 2**63 - 1
@@ -26,6 +36,29 @@ def method_of(settings: Mapping[str, Any]) -> Method:
     if isinstance(own.get("update"), dict):  # given in Python: see `update_of_python`
         own["update"] = "normalised"
     return method_row(settings["method"], **own)
+
+
+def shape_of(settings: Mapping[str, Any]) -> Shape:
+    """What a sample of the study is made of."""
+    horizon = settings["horizon"] if method_of(settings).space == "actions" else None
+    actions = settings.get("actions", 1)
+    return Shape(settings["dim"], len(settings["std"]), horizon, actions)
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raises unless settings from a file are such as a study can have been made with."""
+    dim = check_count("dim", settings["dim"])
+    check_count("batch", settings["batch"])
+    check_count("seed", settings["seed"], least=0)
+    row = method_of(settings)
+    stds = check_count("actions", settings["actions"]) if row.space == "actions" else dim
+    for key, length in (("mean", dim), ("std", stds)):
+        check_shape(key, settings[key], "[D]", (length,))
+        check_finite(key, settings[key])
+    check_stds("std", settings["std"])
+    if row.space == "actions":
+        check_count("horizon", settings["horizon"])
+        check_between("discount", settings["discount"], 0.0, 1.0)
 
 
 def update_of_python(settings: Mapping[str, Any]) -> str | None:
@@ -89,14 +122,18 @@ def _parameters(given: Any) -> list[Parameter]:
 def _listed(row: Any) -> Parameter:
     if isinstance(row, Parameter):
         return row
-    return parameter(row) if isinstance(row, str) else Parameter(**row)
+    if isinstance(row, str):
+        return parameter(row)
+    if not isinstance(row, Mapping) or "name" not in row:
+        raise InputError(f"a parameter is a name, or a mapping with one, got {row!r}.")
+    return of_table(row["name"], {key: value for key, value in row.items() if key != "name"})
 
 
 def _one(name: str, how: Any) -> Parameter:
     if how is None:
         return Parameter(name)
     if isinstance(how, Mapping):
-        return Parameter(name, **how)
+        return of_table(name, how)
     if not isinstance(how, (tuple, list)) or len(how) not in (2, 3):
         raise InputError(
             f"the parameter {name!r} takes None, (low, high) or (low, high, scale), got {how!r}."

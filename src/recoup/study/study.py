@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,17 @@ from recoup.checks import (
 )
 from recoup.methods import Method, settings_of
 from recoup.study.advice import advice, evaluation
-from recoup.study.file import StudyFile, count, counters_of, insert, packed, unpacked
-from recoup.study.ledger import Ledger, Shape
+from recoup.study.file import (
+    StudyFile,
+    count,
+    counters_of,
+    damage,
+    insert,
+    packed,
+    understood,
+    unpacked,
+)
+from recoup.study.ledger import Ledger
 from recoup.study.parameters import Parameter, to_latent, to_user
 from recoup.study.records import (
     DRAWN,
@@ -35,8 +44,9 @@ from recoup.study.records import (
     Told,
     Trial,
     told_of,
+    trial_number,
 )
-from recoup.study.settings import RUN, method_of, resolved
+from recoup.study.settings import RUN, check_settings, method_of, resolved, shape_of
 from recoup.study.writing import Asked, put_densities, put_move, put_result, put_trials
 
 if TYPE_CHECKING:
@@ -55,18 +65,15 @@ class Study:
 
     def __init__(self, file: StudyFile) -> None:
         self.file = file
-        self.settings = file.settings()
-        self.method: Method = method_of(self.settings)
+        with understood(file.path):
+            self.settings = file.settings()
+            check_settings(self.settings)
+            self.method: Method = method_of(self.settings)
+            self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
+            self.shape = shape_of(self.settings)
         self.dim, self.batch = self.settings["dim"], self.settings["batch"]
         self.discount: float = self.settings.get("discount", 1.0)
-        self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
         self.names = tuple(p.name for p in self.parameters)
-        self.shape = Shape(
-            self.dim,
-            len(self.settings["std"]),
-            self.settings.get("horizon") if self.method.space == "actions" else None,
-            self.settings.get("actions", 1),
-        )
         self._ledger: Ledger | None = None
         self._densities = 0  # the move whose densities the ledger has
 
@@ -100,22 +107,32 @@ class Study:
         named |= {"horizon": horizon, "actions": actions, "discount": discount}
         given = {key: value for key, value in named.items() if value is not None} | settings
         if path.exists():
-            study = cls(StudyFile.open(path))
-            try:
-                study._check_same(given)
-            except InputError:
-                study.close()
-                raise
-            return study
+            return cls._opened(path, given)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         return cls.create(path, resolved(given))
 
     @classmethod
-    def create(cls, path: Path, settings: dict[str, Any]) -> "Study":
-        """A new study of resolved settings."""
-        start = {key: np.asarray(settings[key], float) for key in ("mean", "std")}
-        return cls(StudyFile.create(path, settings, **start, memory=[]))
+    def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
+        file = StudyFile.open(path)
+        try:
+            study = cls(file)
+            study._check_same(given)
+        except BaseException:
+            file.close()
+            raise
+        return study
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        then: Callable[[sqlite3.Connection], None] = lambda connection: None,
+    ) -> "Study":
+        """A new study of resolved settings, with what `then` writes in it from the beginning."""
+        mean, std = (np.asarray(settings[key], float) for key in ("mean", "std"))
+        return cls(StudyFile.create(path, settings, then, mean=mean, std=std, memory=[]))
 
     def __enter__(self) -> "Study":
         return self
@@ -133,8 +150,9 @@ class Study:
         """`n` trials (1 unless said), on disk before they are returned.
 
         First what `enqueue` has put in line, then draws from the newest distribution; under
-        mirrored sampling pairs, 2 unless said. `at="mean"` gives the mean policy instead: a trial
-        that is kept and reported, but no part of any estimate.
+        mirrored sampling whole pairs, 2 unless said, and one more than `n` where a pair would be
+        split. `at="mean"` gives the mean policy instead: a trial that is kept and reported, but no
+        part of any estimate.
         """
         pairs = self.method.mirrored and at is None
         n = check_count("n", (2 if pairs else 1) if n is None else n)
@@ -150,8 +168,7 @@ class Study:
                 for i, (_, theta) in enumerate(waiting, 1)
             ]
             last, more = last + len(new), n - len(new)
-            if pairs and more % 2:
-                raise InputError(f"mirrored trials come in pairs: ask for an even number, not {n}.")
+            more += pairs and more % 2
             where = (proposal, unpacked(mean), unpacked(std))
             new += [
                 self._drawn(last + i, at, pairs and i % 2 == 0, *where) for i in range(1, more + 1)
@@ -160,7 +177,7 @@ class Study:
             file.executemany("DELETE FROM queue WHERE id = ?", [(place,) for place, _ in waiting])
             counters = counters_of(file)
         self.file.note_count(counters)
-        return [self._trial(*trial, std=unpacked(std)) for trial in new]
+        return [self._trial(*trial) for trial in new]
 
     def enqueue(self, theta: Any, note: str | None = None) -> None:
         """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
@@ -226,17 +243,21 @@ class Study:
         lists of ids and returns, all of them or, if one is refused, none. A method that explores in
         action space is told a `trajectory`, a `recoup.Trajectory` of one episode.
         """
-        if isinstance(id, (int, np.integer)):
+        self.refuse_run()
+        if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
             told = self.result(value, values=values, failed=failed, trajectory=trajectory)
             self.tell_all([(int(id), told)])
             return
-        if values is not None or failed is not None or np.ndim(id) != 1:
+        if not isinstance(id, (list, tuple, np.ndarray)):
+            raise InputError(f"the id of a trial must be a whole number, got {id!r}.")
+        if values is not None or failed is not None:
             raise InputError("several trials are told with a list of ids and one of returns.")
         several = value if trajectory is None else trajectory
         if not isinstance(several, (list, tuple, np.ndarray)) or len(id) != len(several):
             raise InputError("several trials are told with a list of ids and one of returns.")
         key = "value" if trajectory is None else "trajectory"
-        self.tell_all([(int(i), self.result(**{key: v})) for i, v in zip(id, several, strict=True)])
+        results = [self.result(**{key: v}) for v in several]
+        self.tell_all([(trial_number(i), r) for i, r in zip(id, results, strict=True)])
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
@@ -303,7 +324,7 @@ class Study:
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
         counters = self.file.counters()
-        last = self.file.rows("SELECT id, info FROM moves ORDER BY id DESC LIMIT 1")[0]
+        number, *_, text, _ = self.file.one("moves", "ORDER BY id DESC LIMIT 1")
         ((foreign,),) = self.file.rows("SELECT COUNT(*) FROM asked WHERE kind = ?", (FOREIGN,))
         ((waiting,),) = self.file.rows(
             "SELECT COUNT(*) FROM asked WHERE kind IN (?, ?) AND id NOT IN (SELECT id FROM told)",
@@ -314,10 +335,10 @@ class Study:
             **self.counts(),
             "imported": foreign,
             "waiting": waiting,
-            "moves": last[0],
+            "moves": number,
             "until_move": max(self.batch - counters.fresh, 0),
             **unset,
-            **json.loads(last[1]),
+            **json.loads(text),
         }
         return {**found, "advice": advice(self.method, self.batch, found)}
 
@@ -339,26 +360,21 @@ class Study:
         cover the candidate the answer is not a number, and `words` says so. With named parameters
         `mean` is in the user's units and `std` latent.
         """
-        target = (self.latent_mean(mean), self.latent_std(std))
-        counted = self.file.counters().counted
-        if counted < 2:
-            raise InputError(
-                f"{self.file.path} has {counted} results of its own distributions: two are needed "
-                "to evaluate."
-            )
         from recoup.diagnostics import pareto_k
         from recoup.study.moves import judge
 
-        found = judge(self.method, self._all_results(), counted, *target)
+        with self.file.reading():
+            target = (self.latent_mean(mean), self.latent_std(std))
+            counted = self.file.counters().counted
+            if counted < 2:
+                raise InputError(
+                    f"{self.file.path} has {counted} results of its own distributions: two are "
+                    "needed to evaluate."
+                )
+            found = judge(self.method, self._all_results(), counted, *target)
         coverage = float(np.sum(found.weights)) / max(found.samples, 1)
-        return evaluation(
-            found.objective,
-            found.stderr,
-            found.ess,
-            pareto_k(found.weights),
-            found.samples,
-            coverage,
-        )
+        k = pareto_k(found.weights)
+        return evaluation(found.objective, found.stderr, found.ess, k, found.samples, coverage)
 
     # -- other archives, other methods --
 
@@ -401,39 +417,37 @@ class Study:
 
     def _settle(self) -> None:
         """Makes the moves that the results told so far allow, each from a fixed set of them."""
-        while self.file.counters().fresh >= self.batch and not self.file.read_only:
-            self._move()
+        while not self.file.read_only and self._move():
+            pass
 
-    def _move(self) -> None:
-        """The next move, unless another process has made it meanwhile: it would be the same."""
+    def _move(self) -> bool:
+        """Makes the next move, if one is due; another process may make it too: it is the same."""
+        with self.file.reading():
+            if self.file.counters().fresh < self.batch:
+                return False
+            number, _, before, memory, *_ = self.file.one("moves", "ORDER BY id DESC LIMIT 1")
+            newest, mean, std = self._newest()
+            upto, new, late = self._next_mark(before, newest)
+            ledger = self._results_of_move(number)
         from recoup.study.moves import move
 
-        number, _, before, memory, *_ = self.file.read("moves", "ORDER BY id DESC LIMIT 1")[0]
-        newest, mean, std = self._newest()
-        upto, new, late = self._next_mark(before, newest)
-        ledger = self._results_of_move(number)
-        moved = move(
-            self.method,
-            self.discount,
-            ledger,
-            upto,
-            new,
-            unpacked(mean),
-            unpacked(std),
-            json.loads(memory),
-        )
+        rho = unpacked(mean), unpacked(std)
+        how = (self.method, self.discount, ledger, upto, new)
+        moved = move(*how, *rho, json.loads(memory))
+        kept = ledger is self._ledger  # and its densities with it
         with self.file.writing() as file:
             (last,) = file.execute("SELECT MAX(id) FROM moves").fetchone()
             if last != number:
-                return
+                return True
             info = {**moved.info, "late": late}
             put_move(file, number + 1, upto, moved.mean, moved.std, moved.memory, info)
             counters = counters_of(file)
             count(file, counters._replace(fresh=counters.fresh - new))
-            if ledger is self._ledger:
+            if kept:
                 put_densities(file, number + 1, moved.own[len(ledger.own) :], moved.mixture)
-        if ledger is self._ledger:
+        if kept:
             ledger.own, ledger.mixture, self._densities = moved.own, moved.mixture, number + 1
+        return True
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
@@ -449,22 +463,25 @@ class Study:
             ready = int(status == OK)
             if self.method.mirrored:
                 partner = number - 1 if kind == MIRROR else number + 1
-                query = "SELECT status FROM told WHERE id = ?"
-                ready += self.file.rows(query, (partner,))[0][0] == OK
+                ready += self.file.one("told", "WHERE id = ?", (partner,))[1] == OK
             new += ready
             late += ready if proposal != newest else 0
             if new >= self.batch:
                 return place, new, late
-        raise AssertionError("no move is due")
+        raise InputError(damage(self.file.path, "its counters are higher than its rows"))
 
     def _results_of_move(self, number: int) -> Ledger:
-        """What the next move is made of: all results, or those of the last `window` batches."""
-        window = self.method.window
-        if window is None:
+        """What the next move is made of: all results, or those of the last `window` batches.
+
+        A method without weights leaves out those from elsewhere.
+        """
+        window, weighted = self.method.window, self.method.weighting != "none"
+        if window is None and weighted:
             return self._all_results()
-        first = max(number + 1 - window, 0)
-        rows = self.file.rows("SELECT counted FROM moves WHERE id = ?", (first,))
-        return Ledger(self.file, self.shape, self.batch, self.method.mirrored, rows[0][0])
+        first = 0 if window is None else max(number + 1 - window, 0)
+        where = "WHERE id <= ? ORDER BY id DESC LIMIT 1"
+        after = self.file.one("moves", where, (first,))[2] if first else 0
+        return Ledger(self.file, self.shape, self.batch, self.method.mirrored, after, weighted)
 
     def _all_results(self) -> Ledger:
         """All results, and their densities as the last move left them."""
@@ -481,9 +498,9 @@ class Study:
 
     def _newest(self) -> tuple[int, bytes, bytes]:
         """Id, means and standard deviations of the newest distribution."""
-        number, _, mean, std = self.file.read(
+        number, _, mean, std = self.file.one(
             "proposals", "WHERE id = (SELECT proposal FROM moves ORDER BY id DESC LIMIT 1)"
-        )[0]
+        )
         return number, mean, std
 
     # -- small parts --
@@ -503,13 +520,12 @@ class Study:
         proposal: int | None,
         theta: bytes,
         seed: int,
-        std: np.ndarray | None = None,
     ) -> Trial:
         user = self.in_units(unpacked(theta))
         spread = None
         if self.method.space == "actions":
             rows = self.file.rows("SELECT std FROM proposals WHERE id = ?", (proposal,))
-            spread = unpacked(rows[0][0]) if rows else std
+            spread = unpacked(rows[0][0]) if rows else self.std
         return Trial(number, user, seed, kind, spread, self.names)
 
     def _by_name(self, theta: Mapping[str, Any]) -> list[Any]:

@@ -35,10 +35,14 @@ def put_trials(connection: sqlite3.Connection, trials: Sequence[Asked]) -> None:
 
 def put_result(connection: sqlite3.Connection, path: Path, number: int, told: Told) -> None:
     """What came of a trial; the same again changes nothing, something else is refused."""
-    query = 'SELECT status, "return", note FROM told WHERE id = ?'
+    if not 0 < number < 2**63:
+        raise InputError(f"there is no trial {number} in {path}.")
+    query = 'SELECT status, "return", stderr, episodes, note FROM told WHERE id = ?'
     before = connection.execute(query, (number,)).fetchone()
     if before is not None:
-        _check_again(number, before, told)
+        status, value, stderr, episodes, note = before
+        trajectory = _trajectory(connection, number)
+        _check_again(number, Told(status, value, stderr, episodes, note, trajectory), told)
         return
     trial = connection.execute("SELECT kind FROM asked WHERE id = ?", (number,)).fetchone()
     if trial is None:
@@ -120,11 +124,24 @@ def _has_mirror(connection: sqlite3.Connection, number: int, kind: str) -> bool:
     return row is not None and row[0] == MIRROR
 
 
-def _check_again(number: int, before: tuple[Any, ...], told: Told) -> None:
+def _trajectory(connection: sqlite3.Connection, number: int) -> tuple[int, bytes] | None:
+    query = "SELECT steps, content FROM trajectories WHERE id = ?"
+    return connection.execute(query, (number,)).fetchone()
+
+
+def _check_again(number: int, before: Told, told: Told) -> None:
     """Accepts what is told again, refuses what differs from it."""
-    status, value, note = before
-    if (told.status, told.value, told.note) == (status, value, note):
+    if before == told:
         return
-    was = f"failed ({note})" if status == FAILED else value
-    now = f"failed ({told.note})" if told.status == FAILED else told.value
-    raise InputError(f"trial {number} was told {was} before, and now {now}: it stays as it was.")
+    raise InputError(
+        f"trial {number} was told {_spoken(before)} before, and now {_spoken(told, before)}: it "
+        "stays as it was."
+    )
+
+
+def _spoken(told: Told, other: Told | None = None) -> str:
+    if told.status == FAILED:
+        return f"failed ({told.note})"
+    if other is None or other.value != told.value:
+        return f"{told.value}"
+    return "another trajectory" if told.trajectory else f"{told.value} of other episodes"
