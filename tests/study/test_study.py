@@ -148,9 +148,37 @@ class TestAskAndTell:
                 study.tell(trial.id, value)
             assert study.counts()["pending"] == 1
 
+    def test_returns_that_overflow_are_refused(self, tmp_path):
+        with new(tmp_path) as study:
+            (trial,) = study.ask()
+            for wrong in ({"values": [1e308, 1e308]}, {"value": 10**400}):
+                with pytest.raises(ValueError, match="a return must be finite, got inf"):
+                    study.tell(trial.id, **wrong)
+            with pytest.raises(ValueError, match="must be a number"):
+                study.tell(trial.id, 1 + 2j)
+
+    def test_other_episodes_with_the_same_mean_are_something_else(self, tmp_path):
+        with new(tmp_path) as study:
+            (trial,) = study.ask()
+            study.tell(trial.id, values=[1.0, 3.0])
+            study.tell(trial.id, values=[1.0, 3.0])
+            with pytest.raises(ValueError, match="of other episodes"):
+                study.tell(trial.id, values=[0.0, 4.0])
+
+    @pytest.mark.parametrize("wrong", ["1", 1.0, None, True, [1.7], [True]])
+    def test_ids_are_whole_numbers(self, tmp_path, wrong):
+        with new(tmp_path) as study:
+            study.ask()
+            value = [1.0] if isinstance(wrong, list) else 1.0
+            with pytest.raises(ValueError, match="the id of a trial must be a whole number"):
+                study.tell(wrong, value)
+            assert study.counts()["pending"] == 1
+
     def test_unknown_trials_are_refused(self, tmp_path):
-        with new(tmp_path) as study, pytest.raises(ValueError, match="there is no trial 7 in"):
-            study.tell(7, 1.0)
+        with new(tmp_path) as study:
+            for number in (7, 0, -1, 10**30):
+                with pytest.raises(ValueError, match=f"there is no trial {number} in"):
+                    study.tell(number, 1.0)
 
 
 def test_ten_thousand_parameters(tmp_path):
@@ -283,6 +311,27 @@ def wait_for(path, process, seconds):
             break
         time.sleep(0.002)
     time.sleep(seconds)
+
+
+def test_judging_while_others_tell(tmp_path):
+    """A study held open sees one state of the file at a time, whatever is told meanwhile."""
+    path = tmp_path / "robot.db"
+    Study.open(path, dim=2, batch=1, seed=3).close()
+    code = (
+        "import sys; from recoup.study.study import Study\n"
+        "with Study.open(sys.argv[1]) as s:\n"
+        "    for _ in range(60):\n"
+        "        (t,) = s.ask(); s.tell(t.id, float(-(t.theta**2).sum()))\n"
+    )
+    workers = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(2)]
+    judged = 0
+    with Study.open(path) as study:
+        while any(worker.poll() is None for worker in workers):
+            if study.counts()["ok"] > 2:
+                judged += np.isfinite(study.evaluate().ess)
+        assert [worker.returncode for worker in workers] == [0, 0]
+        assert judged > 3
+        assert len(study.history()) == 120
 
 
 class TestTrouble:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -180,6 +182,37 @@ class TestImport:
             with pytest.raises(ValueError, match="are in the study already"):
                 import_samples(b, read_samples(b, tmp_path / "a.csv"))
 
+    def test_methods_without_weights_leave_them_out_of_their_moves(self, tmp_path):
+        with Study.open(tmp_path / "s.db", dim=2, batch=4, method="niw-pgpe", seed=1) as study:
+            far = np.random.default_rng(0).normal(50, 1, (20, 2))
+            found = study.import_samples(far, [1000.0] * 20, mean=50.0, std=1.0)
+            assert "has no weights" in found.words
+            fill(study, 2)
+            assert study.history()[0]["samples"] == 4
+            assert abs(study.history()[0]["objective"]) < 100
+            assert any("leave out the 20" in words for words in study.diagnostics()["advice"])
+            assert study.evaluate(50.0, 1.0).mean == pytest.approx(1000)
+
+    def test_two_processes_that_import_the_same(self, tmp_path):
+        np.savez(
+            tmp_path / "s.npz",
+            theta=np.random.default_rng(0).normal(0, 1, (300, 2)),
+            returns=np.arange(300.0),
+            mean=np.zeros(2),
+            std=np.ones(2),
+        )
+        Study.open(tmp_path / "s.db", dim=2).close()
+        command = [sys.executable, "-m", "recoup", "study", "import", "s.db", "s.npz"]
+        workers = [
+            subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        said = [worker.communicate(timeout=120) for worker in workers]
+        assert sorted(worker.returncode for worker in workers) == [0, 2]
+        assert any(b"in the study already" in errors for _, errors in said)
+        with Study.open(tmp_path / "s.db") as study:
+            assert study.counts()["ok"] == 300
+
     @pytest.mark.parametrize(
         ("content", "sentence"),
         [
@@ -282,6 +315,14 @@ class TestFork:
                 study.fork(tmp_path / "c.db", method="pgpe")
             assert not (tmp_path / "c.db").exists()
 
+    def test_the_parameters_stay_and_so_do_trials_that_wait(self, old, tmp_path):
+        with pytest.raises(ValueError, match="keeps the parameters of its study: leave out dim"):
+            old.fork(tmp_path / "new.db", dim=3)
+        waiting = old.ask(3)
+        with old.fork(tmp_path / "new.db") as new:
+            assert new.pending() == []
+            assert new.ask()[0].id == waiting[-1].id + 1
+
     def test_an_existing_file_is_left_alone(self, old, tmp_path):
         (tmp_path / "new.db").write_text("mine")
         with pytest.raises(ValueError, match="exists already"):
@@ -322,6 +363,8 @@ class TestReplay:
             old.replay("r3")
         with pytest.raises(ValueError, match="Did you mean 'epsilon'"):
             old.replay("pgpe", epsilonn=2)
+        with pytest.raises(ValueError, match="epsilon must be a number, got 'abc'"):
+            old.replay(epsilon="abc")
         before = old.file.rows("SELECT COUNT(*) FROM moves")
         old.replay("pgpe")
         assert old.file.rows("SELECT COUNT(*) FROM moves") == before

@@ -193,6 +193,42 @@ def test_wrong_use_gets_one_sentence(tmp_path):
     study(tmp_path, "show", "robot.db", fails="is not a study file (not SQLite)")
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("id;return\n1;2\n", "needs the columns id, return, failed; it has id;return"),
+        ("", "needs the columns id, return, failed; it has none"),
+        ("id,return,failed\n", "holds no results"),
+        ("id,return,failed\nabc,1,\n", "line 2 of r.csv: the id of a trial must be a whole number"),
+        ("id,return,failed\n1,1,fell\n", "line 2 of r.csv: give a return, or why it failed"),
+        ("id,return,failed\n1,,\n", "line 2 of r.csv: give a return, or why it failed"),
+        ("id,return,failed\n1,inf,\n", "line 2 of r.csv: a return must be finite"),
+    ],
+)
+def test_wrong_results_change_nothing(tmp_path, content, sentence):
+    with Study.open(tmp_path / "s.db", dim=1) as s:
+        s.ask()
+    (tmp_path / "r.csv").write_text(content)
+    study(tmp_path, "tell", "s.db", "--file", "r.csv", fails=sentence)
+
+
+def test_results_as_spreadsheets_write_them(tmp_path):
+    """A mark at the beginning, Windows line ends, columns in another order, spaces."""
+    with Study.open(tmp_path / "s.db", dim=1) as s:
+        s.ask(2)
+    (tmp_path / "r.csv").write_bytes(b"\xef\xbb\xbffailed, id ,return\r\n,1,-2.5\r\nfell,2,\r\n")
+    assert study(tmp_path, "tell", "s.db", "--file", "r.csv").startswith("2 results told.")
+
+
+def test_odd_names_and_places(tmp_path):
+    """Names that look like markup, and paths that look like addresses."""
+    folder = tmp_path / "a b?c#d%20"
+    folder.mkdir()
+    study(folder, "new", "x y.db", "--param", "[/red]=0:1", "--param", "größe")
+    assert "[/red]" in study(folder, "ask", "x y.db")
+    assert "größe" in study(folder, "show", f"/{folder}/x y.db")
+
+
 def test_an_evaluation_is_the_expected_return(tmp_path):
     """Against the exact value, within four standard errors, and the error is not empty."""
     with Study.open(tmp_path / "s.db", dim=2, batch=400, std=0.5, method="iw-pgpe-ob") as s:

@@ -1,16 +1,21 @@
 """What can happen to a file, done to one: a sentence each, and nothing lost that can be read."""
 
+import contextlib
+import io
 import random
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from recoup import cli
 from recoup.study.checking import check
 from recoup.study.file import StudyFile, checksum, insert
 from recoup.study.recovery import recover
@@ -27,7 +32,8 @@ def value_of(trial):
 
 def made(path, dim=30, results=95, **settings):
     """A study with some history: results, failures and trials that wait."""
-    with Study.open(path, dim=dim, batch=5, method="iw-pgpe-ob", seed=1, **settings) as study:
+    how = {"dim": dim, "batch": 5, "method": "iw-pgpe-ob", "seed": 1, **settings}
+    with Study.open(path, **how) as study:
         for _ in range(results // 5):
             for trial in study.ask(5):
                 if trial.id % 7 == 0:
@@ -193,6 +199,86 @@ class TestDamage:
         assert "2 results and 0 trials" in check(copy)[-1].words
         assert recover(copy, tmp_path / "new.db").missing == 2
 
+    def test_rows_are_found_where_their_page_does_not_say(self, copy, tmp_path):
+        """Pointers to the cells of a page overwritten, or their number: the rows are all there."""
+        content = copy.read_bytes()
+        for page in range(1, len(content) // PAGE):
+            start = page * PAGE
+            (cells,) = struct.unpack_from(">H", content, start + 3)
+            if content[start] != 13 or cells < 20:
+                continue
+            for place, noise in ((start + 12, b"\xff" * 30), (start + 3, b"\0\5")):
+                damaged = bytearray(content)
+                damaged[place : place + len(noise)] = noise
+                copy.write_bytes(damaged)
+                assert recover(copy, tmp_path / "new.db").missing == 0
+                (tmp_path / "new.db").unlink()
+            return
+        raise AssertionError("no page with many rows")
+
+    def test_derived_densities_are_checked_too(self, tmp_path):
+        made(tmp_path / "s.db", results=30, weighting="balance")
+        connection = sqlite3.connect(tmp_path / "s.db")
+        ((number, content),) = connection.execute("SELECT id, content FROM mixture")
+        changed = bytes([content[0] ^ 2]) + content[1:]
+        connection.execute("UPDATE mixture SET content = ? WHERE id = ?", (changed, number))
+        connection.commit()
+        connection.close()
+        study = Study.open(tmp_path / "s.db")
+        with study, pytest.raises(ValueError, match="of mixture is not as written"):
+            study.evaluate()
+
+    @pytest.mark.parametrize(
+        ("table", "where", "column", "value"),
+        [
+            ("settings", "key = 'dim'", "value", "7"),
+            ("settings", "key = 'batch'", "value", "0"),
+            ("settings", "key = 'method'", "value", '"nope"'),
+            ("settings", "key = 'std'", "value", "[" * 10_000),
+            ("settings", "key = 'mean'", "value", '"x"'),
+            ("counters", "1", "fresh", 1000),
+            ("counters", "1", "fresh", "x"),
+            ("counters", "1", "counted", -4),
+            ("moves", "id = 16", "proposal", 99),
+            ("moves", "id = 16", "info", "[1]"),
+            ("moves", "id = 16", "info", '{"objective": "x", "ess": [1]}'),
+            ("proposals", "id = 16", "mean", b"abc"),
+            ("asked", "id = 90", "theta", b"abcdefgh"),
+            ("asked", "id = 90", "theta", None),
+            ("asked", "id = 90", "proposal", 77),
+            ("told", "id = 90", "return", "much"),
+        ],
+    )
+    def test_a_hostile_file_with_its_checksums_in_order(self, copy, table, where, column, value):
+        """Whatever it says, the program answers with results or with one sentence."""
+        connection = sqlite3.connect(copy)
+        connection.row_factory = sqlite3.Row
+        for row in connection.execute(f"SELECT * FROM {table} WHERE {where}").fetchall():
+            forged = {**dict(row), column: value}
+            del forged["crc"]
+            insert(connection, table, [tuple(forged.values())], verb="INSERT OR REPLACE")
+        connection.commit()
+        connection.close()
+        for command in ("show", "evaluate", "export", "check", "ask"):
+            status, said = program("study", command, copy)
+            assert status in (0, 1, 2)
+            assert "Traceback" not in said
+            assert "RECOUP_TRACEBACK" not in said
+            assert said.count("\n") <= 1
+
+
+def program(*arguments):
+    """Exit status of the program and what it says on standard error, without a process."""
+    errors = io.StringIO()
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(errors),
+        unittest.mock.patch.object(sys, "argv", ["recoup", *map(str, arguments)]),
+        pytest.raises(SystemExit) as ended,
+    ):
+        cli.main()
+    return ended.value.code, errors.getvalue()
+
 
 class TestTheLog:
     def test_deleted_after_a_crash(self, tmp_path):
@@ -237,6 +323,22 @@ def ask_and_tell(study, n):
     for _ in range(n):
         (trial,) = study.ask()
         study.tell(trial.id, value_of(trial))
+
+    def test_a_new_study_does_not_take_the_log_of_an_old_one(self, tmp_path):
+        path = tmp_path / "robot.db"
+        code = (
+            "import os, sys; from recoup.study.study import Study\n"
+            "s = Study.open(sys.argv[1], dim=3, batch=50)\n"
+            "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
+            "os.kill(os.getpid(), 9)\n"
+        )
+        subprocess.run([sys.executable, "-c", code, str(path)])
+        path.unlink()
+        with pytest.raises(ValueError, match=r"the log of a study whose file .* is gone"):
+            Study.open(path, dim=2)
+        (tmp_path / "robot.db-wal").unlink()
+        with Study.open(path, dim=2) as study:  # nor its count
+            assert study.counts()["ok"] == 0
 
 
 class TestPlaces:
@@ -324,7 +426,47 @@ class TestPlaces:
             assert study.counts()["pending"] == len(ids)
 
 
+class TestWholeOrNot:
+    """Forks and recoveries that are stopped before their last step are not there at all."""
+
+    @pytest.mark.parametrize("how", ["fork", "recover"])
+    def test_stopped(self, copy, tmp_path, monkeypatch, how):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("os.link", stop)
+            with pytest.raises(KeyboardInterrupt):
+                self.made(copy, tmp_path / "new.db", how)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["robot.db"]
+        self.made(copy, tmp_path / "new.db", how)
+        with Study.open(tmp_path / "new.db") as study:
+            assert study.counts()["ok"] == 82
+
+    @staticmethod
+    def made(path, new, how):
+        if how == "recover":
+            recover(path, new)
+        else:
+            with Study.open(path) as study:
+                study.fork(new).close()
+
+
 class TestRecovery:
+    def test_a_windowed_study_goes_on_after_its_moves_were_lost(self, tmp_path):
+        made(tmp_path / "s.db", window=3)
+        connection = sqlite3.connect(tmp_path / "s.db")
+        connection.execute("DELETE FROM moves WHERE id IN (13, 14)")
+        connection.commit()
+        connection.close()
+        recover(tmp_path / "s.db", tmp_path / "new.db")
+        with Study.open(tmp_path / "new.db") as study:
+            for trial in [*study.pending(), *study.ask(9)]:
+                study.tell(trial.id, value_of(trial))
+            assert study.history()[-1]["move"] == 18
+        words = check(tmp_path / "new.db")[-1].words
+        assert words == "No move was made again: what it was recovered from was not whole."
+
     def test_nothing_is_overwritten_or_invented(self, copy, tmp_path):
         (tmp_path / "new.db").write_text("mine")
         with pytest.raises(ValueError, match="exists already"):

@@ -64,6 +64,9 @@ def test_parameters_as_they_are_typed(text, want):
         ("a=0:2:log", "a log scale needs positive bounds, got 0"),
         ("a=1:2:logg", "Did you mean 'log'"),
         ("a=1:inf", "high of a must be a finite number"),
+        ("a=-1e308:1e308", "too wide for numbers"),
+        ("return=0:1", "'return' cannot name a parameter"),
+        ("mean_x", "'mean_x' cannot name a parameter"),
     ],
 )
 def test_wrong_parameters_get_one_sentence(text, sentence):

@@ -123,10 +123,10 @@ def _draws(study: Study) -> Finding:
     return Finding(True, f"All {count:,} drawn thetas are those of the seed.")
 
 
-def _lost(study: Study) -> int:
-    """How many results were missing when the study was recovered from a damaged file."""
+def _is_whole(study: Study) -> bool:
+    """Whether no row was lost in a recovery from a damaged file, if there was any."""
     events = study.file.read("events", "WHERE kind = ?", (RECOVERED,))
-    return sum(json.loads(content)["missing"] for _, _, content, _ in events)
+    return all(json.loads(content)["whole"] for _, _, content, _ in events)
 
 
 def _moves(study: Study, tick: Callable[[int, int], None]) -> Finding:
@@ -134,11 +134,8 @@ def _moves(study: Study, tick: Callable[[int, int], None]) -> Finding:
 
     if update_of_python(study.settings) is not None:
         return Finding(True, "Its update rule was given in Python: no move was made again.")
-    lost = _lost(study)
-    if lost:
-        return Finding(
-            True, f"No move was made again: {lost} results are missing since its recovery."
-        )
+    if not _is_whole(study):
+        return Finding(True, "No move was made again: what it was recovered from was not whole.")
     found = differences(study, tick)
     if not found:
         return Finding(True, "It has not moved yet.")

@@ -50,9 +50,11 @@ def recover(path: Path, new: Path) -> Recovered:
     _keep_whole(rows, settings)
     missing = max(told_before - len(rows["told"]), 0)
 
+    whole = missing == 0 and sorted(rows["moves"]) == list(range(len(rows["moves"])))
+
     def write(connection: sqlite3.Connection) -> None:
-        _write(connection, rows, last, missing == 0)
-        found = {"of": str(path), "results": len(rows["told"]), "missing": missing}
+        _write(connection, rows, last, whole)
+        found = {"of": str(path), "missing": missing, "whole": whole}
         note_event(connection, RECOVERED, found)
 
     start = {"mean": settings["mean"], "std": settings["std"]}
@@ -75,7 +77,8 @@ def _counted(n: int, what: str) -> str:
 
 def _settings(rows: Rows) -> dict[str, Any] | None:
     """The settings, from their own table or from the event that repeats them."""
-    with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+    wrong = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+    with suppress(*wrong):
         found = {key: json.loads(value) for _, key, value in rows["settings"].values()}
         for _, kind, content, _ in rows["events"].values():
             if kind == CREATED:
@@ -143,7 +146,7 @@ def _ready(number: int, rows: Rows) -> int:
 def _write(connection: sqlite3.Connection, rows: Rows, last: int, whole: bool) -> None:
     """Everything that was saved, and counters that fit it.
 
-    Densities are made again unless the results are there as a `whole`.
+    Densities are made again unless results and moves are there as a `whole`.
     """
     derived = ("own", "mixture") if whole else ()
     for table in ("proposals", "moves", "asked", "told", "trajectories", *derived):
