@@ -47,11 +47,9 @@ class Judged(NamedTuple):
 
 def keeps(method: Method) -> tuple[bool, bool]:
     """Whether a move needs densities under the own proposals, and under their mixture."""
+    against_own = method.weighting in ("own", "power-mean")
     in_parameters = method.space == "parameters"  # trajectories need their proposals anyway
-    return in_parameters and method.weighting in (
-        "own",
-        "power-mean",
-    ), method.weighting == "balance"
+    return against_own and in_parameters, method.weighting == "balance"
 
 
 def move(
@@ -183,9 +181,8 @@ def _samples(results: Results) -> Any:
 
 def _proposals(results: Results) -> tuple[Rho, Rho]:
     """The proposals `[P]`, and the one that densities are relative to."""
-    return Rho(*jax.device_put((results.means, results.stds))), Rho(
-        *jax.device_put(results.reference)
-    )
+    proposals, reference = jax.device_put(((results.means, results.stds), results.reference))
+    return Rho(*proposals), Rho(*reference)
 
 
 def _arrays(results: Results) -> tuple[Any, ...]:

@@ -49,7 +49,6 @@ def recover(path: Path, new: Path) -> Recovered:
     told_before, last, counted = _before(path, rows)
     _keep_whole(rows, settings)
     missing = max(told_before - len(rows["told"]), 0)
-
     whole = missing == 0 and sorted(rows["moves"]) == list(range(len(rows["moves"])))
 
     def write(connection: sqlite3.Connection) -> None:
@@ -59,16 +58,19 @@ def recover(path: Path, new: Path) -> Recovered:
 
     start = {"mean": settings["mean"], "std": settings["std"]}
     StudyFile.create(new, settings, write, **start, memory=[]).close()
-    moves = len(rows["moves"])
-    lost = _counted(missing, "result") + f" {'is' if missing == 1 else 'are'} missing"
+    return _recovered(rows, new, missing, counted)
+
+
+def _recovered(rows: Rows, new: Path, missing: int, counted: bool) -> Recovered:
+    """What was saved, in numbers and words; `counted` says that the number missing is known."""
+    told, asked, moves = (len(rows[table]) for table in ("told", "asked", "moves"))
+    lost = f"{_counted(missing, 'result')} {'is' if missing == 1 else 'are'} missing"
     lost = lost if missing else "none that was told is missing"
     if not counted:
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
-    words = (
-        f"{_counted(len(rows['told']), 'result')} of {_counted(len(rows['asked']), 'trial')} and "
-        f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
-    )
-    return Recovered(len(rows["told"]), len(rows["asked"]), missing, moves, words)
+    saved = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
+    saved += _counted(max(moves - 1, 0), "move")
+    return Recovered(told, asked, missing, moves, f"{saved} were saved in {new}; {lost}.")
 
 
 def _counted(n: int, what: str) -> str:
