@@ -47,6 +47,8 @@ def test_a_walk(tmp_path):
     assert study(tmp_path, "tell", "robot.db", "--file", results).startswith("3 results told.\n")
     shown = study(tmp_path, "show", "robot.db")
     assert "1 pending, 3 ok, 2 failed" in shown
+    assert "waiting" in shown
+    assert json.loads(study(tmp_path, *["pending", "robot.db", "--format", "json"])) == [trials[3]]
     assert "trial 5: -1" in shown
     with Study.open(tmp_path / "robot.db") as same:
         assert [trial.id for trial in same.pending()] == [4]

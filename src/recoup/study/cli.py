@@ -189,6 +189,21 @@ def ask(
     print_trials(trials, format)
 
 
+@app.command()
+def pending(
+    file: File,
+    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "table",
+) -> None:
+    """Show again the trials that wait for a result."""
+    check_choice("format", format, FORMATS)
+    with _open(file) as study:
+        trials = study.pending()
+    if trials or format == "json":
+        print_trials(trials, format)
+    else:
+        print("No trial waits for a result.")
+
+
 @app.command(context_settings=SIGNED)
 def enqueue(
     file: File,
@@ -333,7 +348,8 @@ def show(file: File, as_json: JsonOption = False) -> None:
             )
             return
         console, table = Console(), Table(show_edge=False, show_header=False)
-        for key, text in summary_rows(study, found, best).items():
+        waiting = [trial.id for trial in study.pending()]
+        for key, text in summary_rows(study, found, best, waiting).items():
             table.add_row(f"[bold]{key}", text)
         console.print(table)
         console.print()

@@ -28,10 +28,11 @@ def more_results(left: int) -> str:
 
 def print_trials(trials: "Sequence[Trial]", form: str) -> None:
     """Trials as a table, as JSON or as CSV."""
-    names = list(trials[0].names) or _numbered(len(trials[0].theta))
     if form == "json":
         print(json.dumps([trial.plain() for trial in trials]))
-    elif form == "csv":
+        return
+    names = list(trials[0].names) or _numbered(len(trials[0].theta))
+    if form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(["id", "seed", *names])
         writer.writerows([t.id, t.seed, *t.theta.tolist()] for t in trials)
@@ -53,7 +54,10 @@ def _trials_table(trials: "Sequence[Trial]", names: Sequence[str]) -> Table:
 
 
 def summary_rows(
-    study: "Study", found: dict[str, Any], best: "tuple[Trial, float] | None"
+    study: "Study",
+    found: dict[str, Any],
+    best: "tuple[Trial, float] | None",
+    waiting: Sequence[int],
 ) -> dict[str, str]:
     """The state of a study, a row each."""
     trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
@@ -65,6 +69,10 @@ def summary_rows(
         "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
         "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
     }
+    if waiting:
+        more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
+        word = "trials" if len(waiting) > 1 else "trial"
+        rows["waiting"] = f"{word} {', '.join(map(str, waiting[:SHOWN]))}{more}"
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
