@@ -14,6 +14,8 @@ def main() -> None:
 
 
 def _quit(*_: Any) -> None:
+    if os.isatty(2):
+        os.write(2, b"\x1b[?25h\n")  # a progress bar hides the cursor
     os.write(2, b"recoup: stopped.\n")
     os._exit(130)
 

@@ -124,7 +124,7 @@ def _first(array: Any, wrong: Any) -> str:
 
 
 def _shortly(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

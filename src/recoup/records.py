@@ -48,7 +48,7 @@ class Step:
     objective: float | None = None  # the archive's own estimate, before the move
     objective_stderr: float | None = None
     samples: int | None = None
-    ess: float | None = None
+    ess: float | None = None  # in samples, under mirrored sampling too
     max_weight: float | None = None
     pareto_k: float | None = None
     kl: float | None = None

@@ -30,7 +30,7 @@ from recoup.study.file import (
     understood,
     unpacked,
 )
-from recoup.study.records import DRAWN, FAILED, OK, Told, told_of
+from recoup.study.records import DRAWN, FAILED, MIRROR, OK, Told, told_of
 from recoup.study.settings import (
     RUN,
     check_settings,
@@ -199,10 +199,14 @@ class RunFile:
         put_trials(
             connection,
             [
-                Asked(number, DRAWN, iteration - 1, packed(row), int(seed))
+                Asked(number, self._kind(number), iteration - 1, packed(row), int(seed))
                 for number, row, seed in zip(ids, theta, seeds, strict=True)
             ],
         )
+
+    def _kind(self, number: int) -> str:
+        """Of a trial: under mirrored sampling every second one is the other of a pair."""
+        return MIRROR if self.method.mirrored and number % 2 == 0 else DRAWN
 
     def _put_move(
         self, connection: sqlite3.Connection, step: Step, mean: Any, std: Any, ages: list[float]

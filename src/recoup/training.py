@@ -516,7 +516,7 @@ def _step(
         objective=float(info.objective),
         objective_stderr=float(info.objective_stderr),
         samples=int(info.samples),
-        ess=float(info.ess),
+        ess=float(info.ess) * (2 if plan.settings.mirrored else 1),  # which counts pairs
         max_weight=float(info.max_weight),
         pareto_k=pareto_k(info.weights),
         kl=float(info.kl),

@@ -242,6 +242,18 @@ class TestImport:
         with Study.open(tmp_path / "new.db", dim=1) as study:
             with pytest.raises(ValueError, match="cannot be read as NumPy arrays"):
                 read_samples(study, tmp_path / "s.npz")
+            np.save(tmp_path / "array.npy", np.ones(3))
+            (tmp_path / "array.npy").rename(tmp_path / "array.npz")
+            (tmp_path / "broken.npz").write_bytes(b"PK\3\4 and then nothing")
+            for name in ("array.npz", "broken.npz"):
+                with pytest.raises(ValueError, match=rf"{name} cannot be read as NumPy arrays"):
+                    read_samples(study, tmp_path / name)
+            words = np.array(["a", "b"] * 40)
+            with pytest.raises(ValueError, match="must be an array of real numbers") as caught:
+                study.import_samples(words[:, None], np.ones(80))
+            assert "\n" not in str(caught.value)
+            with pytest.raises(ValueError, match="the mean of the samples must be an array"):
+                study.import_samples(np.ones((2, 1)), np.ones(2), mean=["x"], std=["y"])
             np.savez(tmp_path / "t.npz", x=np.ones(3))
             with pytest.raises(ValueError, match="must hold theta and returns; it has x"):
                 read_samples(study, tmp_path / "t.npz")

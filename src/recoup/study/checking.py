@@ -45,7 +45,7 @@ def check(
     with study:
         for step in steps:
             try:
-                with understood(path):
+                with understood(path), study.file.reading():
                     found.append(step(study))
             except InputError as wrong:
                 found.append(Finding(False, str(wrong)))

@@ -268,7 +268,11 @@ def tell(
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
     returns = [_return(text) for text in value or []]
-    episode = None if trajectory is None else _read_trajectory(trajectory)
+    episode = None
+    if trajectory is not None:
+        from recoup.study.exchange import arrays_of
+
+        episode = arrays_of(trajectory)
     several = len(returns) > 1
     return {
         "value": returns[0] if len(returns) == 1 else None,
@@ -282,16 +286,6 @@ def _say_next(study: "Study", moves: int) -> None:
     if moves:
         print(f"The distribution moved{'' if moves == 1 else f' {moves} times'}.")
     print(f"{more_results(study.until_move())} until the next move.")
-
-
-def _read_trajectory(path: Path) -> dict[str, Any]:
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            return {key: content[key] for key in content.files}
-    except (ValueError, OSError, EOFError) as wrong:
-        raise InputError(f"{path} cannot be read as NumPy arrays: {wrong}.") from None
 
 
 def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
@@ -338,7 +332,7 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with _open(file) as study:
+    with _open(file) as study, study.file.reading():
         found, best = study.diagnostics(), study.best
         if as_json:
             print(

@@ -5,16 +5,18 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from recoup.checks import InputError, nearest
 from recoup.study.file import unpacked
 from recoup.study.forking import Samples, samples_of
+from recoup.study.parameters import RESERVED
 from recoup.study.study import Study
 
 FORMATS = ("csv", "parquet")
-PLAIN = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
+PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
 PARQUET, NUMPY = (".parquet", ".pq"), (".npz",)
 
@@ -128,12 +130,26 @@ def _is_sqlite(path: Path) -> bool:
         return file.read(16) == b"SQLite format 3\0"
 
 
-def _of_numpy(path: Path) -> Samples:
+def arrays_of(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file; nothing in it is executed."""
     try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {key: content[key] for key in content.files}
-    except (ValueError, OSError, EOFError, KeyError) as wrong:
-        raise InputError(f"{path} cannot be read as NumPy arrays: {wrong}.") from None
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+            return {key: content[key] for key in content.files}
+    except (
+        AttributeError,
+        EOFError,
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+        BadZipFile,
+    ) as wrong:
+        reason = str(wrong).partition("\n")[0]
+        raise InputError(f"{path} cannot be read as NumPy arrays (.npz): {reason}.") from None
+
+
+def _of_numpy(path: Path) -> Samples:
+    arrays = arrays_of(path)
     for key in ("theta", "returns"):
         if key not in arrays:
             raise InputError(f"{path} must hold theta and returns; it has {', '.join(arrays)}.")
@@ -161,8 +177,9 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     pyarrow, parquet = _pyarrow()
     try:
         table = parquet.read_table(path)
-    except (pyarrow.ArrowInvalid, OSError) as wrong:
-        raise InputError(f"{path} cannot be read as Parquet: {wrong}.") from None
+    except (pyarrow.ArrowException, OSError) as wrong:
+        reason = str(wrong).partition("\n")[0]
+        raise InputError(f"{path} cannot be read as Parquet: {reason}.") from None
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 

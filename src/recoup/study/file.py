@@ -5,9 +5,9 @@ file can still be read is known to be what was written. Opening a stranger's fil
 there are numbers, JSON and text in it, nothing else.
 """
 
-import glob
 import json
 import os
+import re
 import sqlite3
 import struct
 import time
@@ -80,6 +80,10 @@ CREATE VIEW trials AS
 
 class Conflict(InputError):
     """Two rows claim the same place."""
+
+
+class Exists(InputError):
+    """There is a file where a new one was to be made."""
 
 
 class Counters(NamedTuple):
@@ -196,6 +200,9 @@ class StudyFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All reads inside see the same state of the file, whatever others write meanwhile."""
+        if self.connection.in_transaction:
+            yield
+            return
         with telling(self.path):
             self.connection.execute("BEGIN")
             try:
@@ -363,6 +370,8 @@ def _beside(path: Path, ending: str) -> Path:
 
 def _check_place(path: Path) -> None:
     """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
+    if path.exists():
+        raise Exists(f"{path} exists already.")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")
     if _beside(path, LOG).exists():
@@ -371,8 +380,10 @@ def _check_place(path: Path) -> None:
             "back, or remove the log to start anew."
         )
     _beside(path, COUNT).unlink(missing_ok=True)
-    for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{UNFINISHED}*"):
-        if not _alive(leftover.name.removeprefix(f"{path.name}.").partition(".")[0]):
+    unfinished = re.compile(rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?")
+    for leftover in path.parent.iterdir():
+        match = unfinished.fullmatch(leftover.name)
+        if match and not _alive(match[1]):
             leftover.unlink(missing_ok=True)
 
 
@@ -380,7 +391,7 @@ def _alive(process: str) -> bool:
     """Whether a process with this number is running, as far as can be told."""
     try:
         os.kill(int(process), 0)
-    except (ValueError, ProcessLookupError):
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True
@@ -392,7 +403,7 @@ def _put(unfinished: Path, path: Path) -> None:
     try:
         os.link(unfinished, path)  # fails, where a rename would overwrite
     except FileExistsError:
-        raise InputError(f"{path} exists already: another process has made it.") from None
+        raise Exists(f"{path} exists already: another process has made it.") from None
     except OSError:  # a file system without links
         unfinished.replace(path)
     unfinished.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from recoup.methods import METHODS
 from recoup.study.file import count, counters_of, insert, note_event, packed
 from recoup.study.parameters import to_latent
 from recoup.study.records import DRAWN, FOREIGN, MIRROR, OK, Told
-from recoup.study.settings import resolved
+from recoup.study.settings import resolved, update_of_python
 from recoup.study.study import Study
 from recoup.study.writing import Asked, put_result, put_trials
 
@@ -110,7 +110,8 @@ def fork(study: Study, path: str | Path, **changes: Any) -> Study:
     for key in changes:
         if key in KEPT:
             raise InputError(f"a fork keeps the parameters of its study: leave out {key}.")
-    settings = _forked_settings(study, changes)
+    with study.file.reading():
+        settings = _forked_settings(study, changes)
     if settings.get("mirrored"):
         raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
 
@@ -131,7 +132,13 @@ def _forked_settings(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
     if same:
-        given |= study.method_settings()
+        own = study.method_settings()
+        if update_of_python(study.settings) and "update" not in changes:
+            raise InputError(
+                "the update rule of this study was given in Python: name another, "
+                "update='normalised' or update='natural'."
+            )
+        given |= own
     found = resolved({**given, **changes})
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
     return found | {key: value for key, value in here.items() if key not in changes}
@@ -200,6 +207,8 @@ def _proposals(
     n = len(theta)
     if samples.mean is None or samples.std is None:
         return _fitted(study, theta, finite)
+    check_numbers("the mean of the samples", samples.mean)
+    check_numbers("the std of the samples", samples.std)
     mean, std = np.asarray(samples.mean, float), np.asarray(samples.std, float)
     for what, x in (("mean", mean), ("std", std)):
         if x.shape != (n, study.dim):

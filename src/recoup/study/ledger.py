@@ -10,33 +10,12 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.study.file import StudyFile, damage, unpacked
+from recoup.study.records import FOREIGN, MIRROR
+from recoup.study.shape import Shape
 
 SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
 CHUNK = 1000  # rows read at once
 ALIGNMENT = 64  # bytes
-
-
-class Shape(NamedTuple):
-    """What a sample is made of."""
-
-    dim: int
-    stds: int  # of the distribution: D, or A in action space
-    horizon: int | None = None  # T, in action space
-    actions: int = 1
-
-    def arrays(self, n: int) -> tuple[np.ndarray, ...]:
-        """Room for `n` samples: theta, or features, actions, rewards and steps."""
-        if self.horizon is None:
-            return (np.zeros((n, self.dim)),)
-        features = self.dim // self.actions
-        widths = ((self.horizon, features), (self.horizon, self.actions), (self.horizon,))
-        return (*(np.zeros((n, *width)) for width in widths), np.zeros(n, np.int32))
-
-    def trajectory(self, steps: int, content: bytes) -> tuple[np.ndarray, ...]:
-        """Features `[t, F]`, actions `[t, A]` and rewards `[t]` as they were packed."""
-        features = self.dim // self.actions
-        rows = unpacked(content).reshape(steps, features + self.actions + 1)
-        return rows[:, :features], rows[:, features:-1], rows[:, -1]
 
 
 class Results(NamedTuple):
@@ -103,9 +82,10 @@ class Ledger:
         """Reads the results up to the place `upto` that have not been read yet."""
         if upto <= self._last:
             return
-        own = "" if self._foreign else "AND id IN (SELECT id FROM asked WHERE kind != 'imported')"
+        own = f"AND id IN (SELECT id FROM asked WHERE kind != '{FOREIGN}')"
         places = self._file.rows(
-            f"SELECT id, counted FROM told WHERE counted BETWEEN ? AND ? {own} ORDER BY counted",
+            f"SELECT id, counted FROM told WHERE counted BETWEEN ? AND ? "
+            f"{'' if self._foreign else own} ORDER BY counted",
             (self._last + 1, upto),
         )
         if self._mirrored:
@@ -121,7 +101,7 @@ class Ledger:
     def _pair(self, number: int, place: int) -> list[tuple[int, int]]:
         """Both trials of a mirrored pair side by side; the place is that of the one told last."""
         ((kind,),) = self._file.rows("SELECT kind FROM asked WHERE id = ?", (number,))
-        first = number - 1 if kind == "mirror" else number
+        first = number - 1 if kind == MIRROR else number
         return [(first, place - 1), (first + 1, place)]
 
     def _read(self, ids: list[int], row: int) -> None:

@@ -87,8 +87,11 @@ def move(
         "kl": float(kl),
         "flatten": None if found.flatten is None else float(found.flatten),
     }
-    own, mixture = (np.zeros(0) if x is None else x[: results.n] for x in (own, mixture))
-    return Moved(np.asarray(after.eta), np.asarray(after.tau), _plain(state), info, own, mixture)
+    kept = (
+        x[: results.n] if needed and x is not None else np.zeros(0)
+        for needed, x in zip(keeps(method), (own, mixture), strict=True)
+    )
+    return Moved(np.asarray(after.eta), np.asarray(after.tau), _plain(state), info, *kept)
 
 
 def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.ndarray) -> Judged:

@@ -8,7 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.study.file import packed
-from recoup.study.ledger import Shape
+from recoup.study.shape import Shape
 
 PENDING, OK, FAILED = "pending", "ok", "failed"
 DRAWN, MIRROR, MEAN, OWN, FOREIGN = "drawn", "mirror", "mean", "own", "imported"  # kinds of trials

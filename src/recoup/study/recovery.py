@@ -145,12 +145,27 @@ def _ready(number: int, rows: Rows) -> int:
     return sum(rows["told"][n][1] == OK for n in drew)
 
 
+def _densities_fit(rows: Rows) -> bool:
+    """Whether the densities are those of the last move, none missing and none too many."""
+    last = max(rows["moves"], default=0)
+    mark = rows["moves"][last][2] if last else 0
+    results = sum((row[2] or 0) <= mark and bool(row[2]) for row in rows["told"].values())
+    paired = any(row[1] == MIRROR for row in rows["asked"].values())
+    size = 8 * results * (2 if paired else 1)
+    own, mixture = rows["own"], rows["mixture"]
+    own_fits = not own or (
+        sorted(own) == list(range(1, last + 1)) and sum(len(row[1]) for row in own.values()) == size
+    )
+    mixture_fits = not mixture or (list(mixture) == [last] and len(mixture[last][1]) == size)
+    return own_fits and mixture_fits
+
+
 def _write(connection: sqlite3.Connection, rows: Rows, last: int, whole: bool) -> None:
     """Everything that was saved, and counters that fit it.
 
-    Densities are made again unless results and moves are there as a `whole`.
+    Densities are made again unless results and moves are there as a `whole`, and they fit them.
     """
-    derived = ("own", "mixture") if whole else ()
+    derived = ("own", "mixture") if whole and _densities_fit(rows) else ()
     for table in ("proposals", "moves", "asked", "told", "trajectories", *derived):
         insert(connection, table, rows[table].values(), verb="INSERT OR REPLACE")
     own = {row[3] for row in rows["asked"].values() if row[1] == OWN}

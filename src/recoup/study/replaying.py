@@ -135,6 +135,11 @@ def _row(study: Study, method: str | None, settings: dict[str, Any]) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
     name = study.method.name if method is None else method
     own = study.method_settings() if method in (None, study.method.name) else {}
+    if update_of_python(study.settings) and own and "update" not in settings:
+        raise InputError(
+            "the update rule of this study was given in Python: name another, "
+            "update='normalised' or update='natural'."
+        )
     row = method_row(name, **{**own, **settings})
     if row.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"

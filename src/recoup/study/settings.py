@@ -15,7 +15,6 @@ from recoup.checks import (
     check_vector,
 )
 from recoup.methods import DEFAULT_METHOD, Method, method_row, settings_of
-from recoup.study.ledger import Shape
 from recoup.study.parameters import (
     Parameter,
     checked,
@@ -25,6 +24,7 @@ from recoup.study.parameters import (
     starts,
     to_latent,
 )
+from recoup.study.shape import Shape
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
 LARGEST_SEED = 2**63 - 1

@@ -20,6 +20,7 @@ from recoup.checks import (
 from recoup.methods import Method, settings_of
 from recoup.study.advice import advice, evaluation
 from recoup.study.file import (
+    Exists,
     StudyFile,
     count,
     counters_of,
@@ -110,7 +111,11 @@ class Study:
             return cls._opened(path, given)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
-        return cls.create(path, resolved(given))
+        settings = resolved(given)
+        try:
+            return cls.create(path, settings)
+        except Exists:  # made by another process meanwhile
+            return cls._opened(path, given)
 
     @classmethod
     def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
@@ -323,6 +328,10 @@ class Study:
 
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
+        with self.file.reading():
+            return self._diagnostics()
+
+    def _diagnostics(self) -> dict[str, Any]:
         counters = self.file.counters()
         number, *_, text, _ = self.file.one("moves", "ORDER BY id DESC LIMIT 1")
         ((foreign,),) = self.file.rows("SELECT COUNT(*) FROM asked WHERE kind = ?", (FOREIGN,))
@@ -388,7 +397,7 @@ class Study:
         """
         from recoup.study.forking import Samples, import_samples
 
-        optional = (None if x is None else np.asarray(x, float) for x in (mean, std))
+        optional = (None if x is None else np.asarray(x) for x in (mean, std))
         return import_samples(self, Samples(np.asarray(theta), np.asarray(returns), *optional))
 
     def fork(self, path: str | Path, **changes: Any) -> "Study":
