@@ -184,6 +184,13 @@ def test_an_update_given_in_python_is_needed_again(tmp_path):
         recoup.resume(tmp_path / "run")
     run = recoup.resume(tmp_path / "run", update=optax.adam(0.1))
     np.testing.assert_array_equal(run.mean, calm.mean)
+    with run.study as study:
+        with pytest.raises(ValueError, match="was given in Python: name another"):
+            study.fork(tmp_path / "new.db")
+        with pytest.raises(ValueError, match="was given in Python: name another"):
+            study.replay()
+        study.fork(tmp_path / "new.db", update="natural").close()
+        assert len(study.replay("pgpe")) == 4
 
 
 def test_an_evaluation_agrees_with_the_runs_own_tests(run):

@@ -18,7 +18,7 @@ from recoup.methods import METHODS
 from recoup.study.file import count, counters_of, insert, note_event, packed
 from recoup.study.parameters import to_latent
 from recoup.study.records import DRAWN, FOREIGN, MIRROR, OK, Told
-from recoup.study.settings import resolved, update_of_python
+from recoup.study.settings import check_named_update, resolved
 from recoup.study.study import Study
 from recoup.study.writing import Asked, put_result, put_trials
 
@@ -132,13 +132,8 @@ def _forked_settings(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
     if same:
-        own = study.method_settings()
-        if update_of_python(study.settings) and "update" not in changes:
-            raise InputError(
-                "the update rule of this study was given in Python: name another, "
-                "update='normalised' or update='natural'."
-            )
-        given |= own
+        check_named_update(study.settings, changes)
+        given |= study.method_settings()
     found = resolved({**given, **changes})
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
     return found | {key: value for key, value in here.items() if key not in changes}

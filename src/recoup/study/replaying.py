@@ -12,7 +12,7 @@ from recoup.methods import Method, method_row
 from recoup.study.file import unpacked
 from recoup.study.ledger import Ledger
 from recoup.study.moves import Moved, move
-from recoup.study.settings import update_of_python
+from recoup.study.settings import check_named_update, update_of_python
 from recoup.study.study import Study
 
 Tick = Callable[[int, int], None]  # moves done, moves in all
@@ -134,12 +134,10 @@ def _marks(study: Study) -> list[_Mark]:
 def _row(study: Study, method: str | None, settings: dict[str, Any]) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
     name = study.method.name if method is None else method
-    own = study.method_settings() if method in (None, study.method.name) else {}
-    if update_of_python(study.settings) and own and "update" not in settings:
-        raise InputError(
-            "the update rule of this study was given in Python: name another, "
-            "update='normalised' or update='natural'."
-        )
+    own: dict[str, Any] = {}
+    if name == study.method.name:
+        check_named_update(study.settings, settings)
+        own = study.method_settings()
     row = method_row(name, **{**own, **settings})
     if row.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"

@@ -67,6 +67,15 @@ def update_of_python(settings: Mapping[str, Any]) -> str | None:
     return update["python"] if isinstance(update, dict) else None
 
 
+def check_named_update(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
+    """Raises where an update rule that only Python can make would be needed again."""
+    if update_of_python(settings) is not None and "update" not in changes:
+        raise InputError(
+            "the update rule of this study was given in Python: name another, update='normalised' "
+            "or update='natural'."
+        )
+
+
 def plain_method(row: Method) -> dict[str, Any]:
     """The settings of a method's row, as JSON can hold them."""
     own = {key: getattr(row, key) for key in settings_of(row.name)}
