@@ -67,13 +67,14 @@ def move(
     `batch` is how many of them are new.
     """
     results = ledger.results(upto)
-    own, mixture = _densities(method, ledger, results)
     with jax.enable_x64(True):
+        placed = _placed(results)
+        own, mixture = _densities(method, ledger, results, placed)
         rho = Rho(jnp.asarray(mean), jnp.asarray(std))
         structure = jax.tree.structure(update_of(method).init(rho))
         state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in memory])
         new = np.arange(len(results.returns)) >= results.n - batch
-        arrays = (*_arrays(results), own, mixture)
+        arrays = (*placed, own, mixture)
         after, state, found, kl = jax.device_get(
             _stepper(method, discount)(rho, state, new, *arrays)
         )
@@ -97,12 +98,13 @@ def move(
 def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.ndarray) -> Judged:
     """What the results up to the place `upto` say about the distribution (mean, std)."""
     results = ledger.results(upto)
-    mixture = extended_mixture(method, results, ledger.mixture)
     unused = np.zeros(len(results.returns))  # the own proposals' densities
     with jax.enable_x64(True):
+        placed = _placed(results)
+        mixture = _extended_mixture(method, results, placed, ledger.mixture)
         rho = Rho(jnp.asarray(mean), jnp.asarray(std))
         judged = _judge(method.space, method.mirrored)
-        plain, normalised = jax.device_get(judged(rho, *_arrays(results), unused, mixture))
+        plain, normalised = jax.device_get(judged(rho, *placed, unused, mixture))
     return Judged(
         objective=float(normalised.objective),
         stderr=float(normalised.objective_stderr),
@@ -113,31 +115,35 @@ def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.n
 
 
 def _densities(
-    method: Method, ledger: Ledger, results: Results
+    method: Method, ledger: Ledger, results: Results, placed: "_Placed"
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """What the estimator needs beside the samples; None is computed there, from the proposals."""
     needs_own, needs_mixture = keeps(method)
     own: np.ndarray | None = np.zeros(len(results.returns))
     if needs_own:
-        own = extended_own(results, ledger.own)
+        own = _extended_own(method, results, placed, ledger.own)
     elif method.space == "actions":
         own = None
-    return own, extended_mixture(method, results, ledger.mixture) if needs_mixture else None
+    if not needs_mixture:
+        return own, None
+    return own, _extended_mixture(method, results, placed, ledger.mixture)
 
 
-def extended_own(results: Results, before: np.ndarray) -> np.ndarray:
+def _extended_own(
+    method: Method, results: Results, placed: "_Placed", before: np.ndarray
+) -> np.ndarray:
     """Densities under the own proposals `[n]`; those `before` are known."""
     padded, rows = _padded(results, before)
-    with jax.enable_x64(True):
-        proposals, reference = _proposals(results)
-        found = _own("parameters")(
-            proposals, results.proposal[rows], reference, results.samples[0][rows]
-        )
+    new = _pytree(tuple(x[rows] for x in results.samples))
+    density = _functions(method.space).own
+    found = density(placed.proposals, results.proposal[rows], placed.reference, new)
     padded[len(before) : results.n] = np.asarray(found)[: results.n - len(before)]
     return padded
 
 
-def extended_mixture(method: Method, results: Results, before: np.ndarray) -> np.ndarray:
+def _extended_mixture(
+    method: Method, results: Results, placed: "_Placed", before: np.ndarray
+) -> np.ndarray:
     """Densities under the mixture `[n]`; those `before` are known, but for what it has gained.
 
     Only what is new is computed: each new proposal on the old results, every proposal on the new.
@@ -150,13 +156,12 @@ def extended_mixture(method: Method, results: Results, before: np.ndarray) -> np
     drew = np.flatnonzero(gained).astype(np.int32)
     drew = np.concatenate([drew, np.full(_power(len(drew)) - len(drew), -1, np.int32)])
     padded, rows = _padded(results, before)
-    with jax.enable_x64(True):
-        gain, whole = _mixtures(method.space)
-        (proposals, reference), samples = _proposals(results), _samples(results)
-        if old:
-            padded = np.array(gain(proposals, gained, drew, reference, samples, padded))
-        new = jax.tree.map(lambda x: x[rows], samples) if old else samples
-        found = np.asarray(whole(proposals, counts, reference, new))
+    _, gain, whole = _functions(method.space)
+    proposals, reference, new = placed.proposals, placed.reference, placed.samples
+    if old:
+        padded = np.array(gain(proposals, gained, drew, reference, placed.samples, padded))
+        new = _pytree(tuple(x[rows] for x in results.samples))
+    found = np.asarray(whole(proposals, counts, reference, new))
     padded[old : results.n] = found[: results.n - old]
     return padded
 
@@ -177,30 +182,41 @@ def _family(space: str, mirrored: bool = False) -> Family:
     return gaussian_policy() if space == "actions" else diagonal_gaussian(mirrored)
 
 
-def _samples(results: Results) -> Any:
-    parts: Any = jax.device_put(results.samples)
-    return parts[0] if len(parts) == 1 else Trajectory(*parts)
+class _Placed(NamedTuple):
+    """Results where JAX can use them, without a copy where they lie well."""
+
+    samples: Any
+    returns: np.ndarray
+    drawn_by: np.ndarray
+    proposals: Rho  # [P]
+    reference: Rho  # that densities are relative to
 
 
-def _proposals(results: Results) -> tuple[Rho, Rho]:
-    """The proposals `[P]`, and the one that densities are relative to."""
-    proposals, reference = jax.device_put(((results.means, results.stds), results.reference))
-    return Rho(*proposals), Rho(*reference)
+def _placed(results: Results) -> _Placed:
+    samples, proposals, reference = jax.device_put(
+        (results.samples, (results.means, results.stds), results.reference)
+    )
+    rhos = Rho(*proposals), Rho(*reference)
+    return _Placed(_pytree(samples), results.returns, results.proposal, *rhos)
 
 
-def _arrays(results: Results) -> tuple[Any, ...]:
-    return _samples(results), results.returns, results.proposal, *_proposals(results)
+def _pytree(samples: tuple[Any, ...]) -> Any:
+    return samples[0] if len(samples) == 1 else Trajectory(*samples)
+
+
+class _Functions(NamedTuple):
+    """Densities, compiled."""
+
+    own: Any
+    gained: Any
+    mixture: Any
 
 
 @lru_cache(maxsize=8)
-def _mixtures(space: str) -> tuple[Any, Any]:
+def _functions(space: str) -> _Functions:
     family = _family(space)
-    return jax.jit(partial(gained_mixture, family)), jax.jit(partial(mixture_density, family))
-
-
-@lru_cache(maxsize=8)
-def _own(space: str) -> Any:
-    return jax.jit(partial(own_density, _family(space)))
+    each = (own_density, gained_mixture, mixture_density)
+    return _Functions(*(jax.jit(partial(function, family)) for function in each))
 
 
 @lru_cache(maxsize=64)
