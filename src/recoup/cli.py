@@ -35,6 +35,8 @@ EXAMPLES = """
 
   recoup train mountain-car --method iw-pgpe-ob --iterations 30 --json
 
+  recoup study new robot.db --dim 12 --std 0.3
+
   recoup methods
 """
 TRAIN_EXAMPLES = """

@@ -77,6 +77,50 @@ REPLAY_EXAMPLES = """
 
   recoup study replay robot.db --set epsilon=0.3 --plot replay.png
 """
+ASK_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study ask robot.db
+
+  recoup study ask robot.db -n 4 --format json
+
+  recoup study ask robot.db --at mean
+"""
+EVALUATE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study evaluate robot.db
+
+  recoup study evaluate robot.db --mean 400,0.6 --std 0.5 --json
+"""
+CHECK_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study check robot.db
+
+  recoup study check robot.db --recover saved.db
+"""
+EXPORT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study export robot.db > trials.csv
+
+  recoup study export robot.db --out trials.parquet
+"""
+FORK_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
+
+  recoup study fork runs/reach-2-mis-pgpe-ob-0/study.db by-hand.db --std 0.3
+"""
+ENQUEUE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study enqueue robot.db 0.3 -1.2
+
+  recoup study enqueue robot.db stiffness=400 damping=0.7 --note "last year's gains"
+"""
 FORMATS = ("table", "json", "csv")
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
 
@@ -170,7 +214,7 @@ def new(
     print(file)
 
 
-@app.command()
+@app.command(epilog=ASK_EXAMPLES)
 def ask(
     file: File,
     n: Annotated[
@@ -204,7 +248,7 @@ def pending(
         print("No trial waits for a result.")
 
 
-@app.command(context_settings=SIGNED)
+@app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
 def enqueue(
     file: File,
     theta: Annotated[
@@ -352,7 +396,7 @@ def show(file: File, as_json: JsonOption = False) -> None:
             console.print(f"\n{sentence}", highlight=False)
 
 
-@app.command(context_settings=SIGNED)
+@app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
 def evaluate(
     file: File,
     mean: MeanOption = None,
@@ -370,7 +414,7 @@ def evaluate(
         print(found.words[:1].upper() + found.words[1:])
 
 
-@app.command()
+@app.command(epilog=CHECK_EXAMPLES)
 def check(
     file: File,
     recover: Annotated[
@@ -406,7 +450,7 @@ def _progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: bar.update(row, completed=done, total=of)
 
 
-@app.command()
+@app.command(epilog=EXPORT_EXAMPLES)
 def export(
     file: File,
     format: Annotated[
@@ -499,7 +543,7 @@ def replay(
             print_replay(study, own, name, found)
 
 
-@app.command(context_settings=SIGNED)
+@app.command(epilog=FORK_EXAMPLES, context_settings=SIGNED)
 def fork(
     file: File,
     new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
