@@ -258,6 +258,21 @@ class TestImport:
             with pytest.raises(ValueError, match="must hold theta and returns; it has x"):
                 read_samples(study, tmp_path / "t.npz")
 
+    def test_other_ranges_are_another_space(self, tmp_path):
+        narrow = {**PARAMS, "damping": (0, 3)}
+        with (
+            Study.open(tmp_path / "a.db", params=PARAMS, batch=4, std=30.0) as a,
+            Study.open(tmp_path / "b.db", params=narrow) as b,
+            Study.open(tmp_path / "c.db", params=PARAMS, std=30.0) as c,
+        ):
+            for trial in a.ask(9):
+                a.tell(trial.id, float(trial.id))
+            with pytest.raises(ValueError, match=r"damping \(0 to 3, linear\): they do not match"):
+                read_samples(b, a.file.path)
+            import_samples(c, read_samples(c, a.file.path))  # to the last bit, even at the bounds
+            thetas = [s.file.rows("SELECT theta FROM asked ORDER BY id") for s in (a, c)]
+            assert thetas[0] == thetas[1]
+
     def test_studies_that_do_not_match(self, old, tmp_path):
         wide = Study.open(tmp_path / "new.db", dim=3)
         with wide, pytest.raises(ValueError, match=r"has 2 parameters, this study 3 parameters"):

@@ -505,7 +505,7 @@ def import_(
             if found.mean is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
             drawn = {key: np.asarray(value, float) for key, value in given.items()}
-            found = found._replace(**drawn)
+            found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
         print(import_samples(study, found, str(samples)).words)
 
 

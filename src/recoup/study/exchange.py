@@ -114,15 +114,26 @@ def _rows(study: Study) -> Iterator[list[Any]]:
 
 def _of_study(study: Study, path: Path) -> Samples:
     with Study.open(path) as other:
-        if other.dim != study.dim or other.names != study.names:
+        if other.dim != study.dim or _ranges(other) != _ranges(study):
             raise InputError(
                 f"{path} has {_spoken(other)}, this study {_spoken(study)}: they do not match."
             )
         return samples_of(other)
 
 
+def _ranges(study: Study) -> list[tuple[Any, ...]]:
+    """Names, bounds and scales: what makes two latent spaces the same."""
+    return [(p.name, p.low, p.high, p.scale) for p in study.parameters]
+
+
 def _spoken(study: Study) -> str:
-    return f"the parameters {', '.join(study.names)}" if study.names else f"{study.dim} parameters"
+    if not study.names:
+        return f"{study.dim} parameters"
+    ranges = (
+        name if low is None else f"{name} ({low:g} to {high:g}, {scale})"
+        for name, low, high, scale in _ranges(study)
+    )
+    return f"the parameters {', '.join(ranges)}"
 
 
 def _is_sqlite(path: Path) -> bool:

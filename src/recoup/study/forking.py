@@ -39,12 +39,17 @@ class Imported(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples of somebody else's, in the user's units, and what drew them if that is known."""
+    """Samples of somebody else's, and what drew them if that is known."""
 
     theta: np.ndarray  # [n, D]
     returns: np.ndarray  # [n]
     mean: np.ndarray | None = None  # [D], or [n, D]: a proposal each
     std: np.ndarray | None = None  # likewise, latent
+    latent: bool = False  # whether theta and mean are, too; otherwise in the user's units
+
+    def to_latent(self, study: Study, values: np.ndarray) -> np.ndarray:
+        """`values [..., D]` of theta or mean in the latent space of `study`."""
+        return values if self.latent else to_latent(study.parameters, values)
 
 
 def import_samples(study: Study, samples: Samples, origin: str = "") -> Imported:
@@ -92,8 +97,8 @@ def samples_of(other: Study) -> Samples:
         np.frombuffer(b"".join(row[i] for row in rows), "<f8").reshape(len(rows), -1)
         for i in (0, 2, 3)
     ]
-    theta, mean = (other.in_units(x) for x in arrays[:2])
-    return Samples(theta, np.array([row[1] for row in rows]), mean, arrays[2])
+    theta, mean, std = arrays
+    return Samples(theta, np.array([row[1] for row in rows]), mean, std, latent=True)
 
 
 def fork(study: Study, path: str | Path, **changes: Any) -> Study:
@@ -189,7 +194,7 @@ def _checked(study: Study, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     if not finite.any():
         raise InputError("none of the samples has a finite return: nothing was imported.")
     theta = np.zeros((n, study.dim))
-    theta[finite] = to_latent(study.parameters, np.asarray(samples.theta, float)[finite])
+    theta[finite] = samples.to_latent(study, np.asarray(samples.theta, float)[finite])
     return theta, finite
 
 
@@ -211,7 +216,7 @@ def _proposals(
     mean, std = (np.broadcast_to(x, (n, study.dim)) for x in (mean, std))
     check_stds("the std of the samples", std[finite])
     latent = np.zeros((n, study.dim))
-    latent[finite] = to_latent(study.parameters, mean[finite])
+    latent[finite] = samples.to_latent(study, mean[finite])
     return latent, std
 
 

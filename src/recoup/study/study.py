@@ -397,8 +397,9 @@ class Study:
         """
         from recoup.study.forking import Samples, import_samples
 
-        optional = (None if x is None else np.asarray(x) for x in (mean, std))
-        return import_samples(self, Samples(np.asarray(theta), np.asarray(returns), *optional))
+        mean, std = (None if x is None else np.asarray(x) for x in (mean, std))
+        samples = Samples(np.asarray(theta), np.asarray(returns), mean, std)
+        return import_samples(self, samples)
 
     def fork(self, path: str | Path, **changes: Any) -> "Study":
         """A new study that starts from all results of this one, with their densities.
