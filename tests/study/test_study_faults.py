@@ -280,6 +280,17 @@ def program(*arguments):
     return ended.value.code, errors.getvalue()
 
 
+def tell_four_and_die(path):
+    """Another process, killed before it has closed the study."""
+    code = (
+        "import os, sys; from recoup.study.study import Study\n"
+        "s = Study.open(sys.argv[1], dim=3, batch=50)\n"
+        "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)])
+
+
 class TestTheLog:
     def test_deleted_after_a_crash(self, tmp_path):
         """The results in it are gone; how many is known, and the rest goes on."""
@@ -287,13 +298,7 @@ class TestTheLog:
         with Study.open(path, dim=3, batch=50) as study:
             for trial in study.ask(5):
                 study.tell(trial.id, value_of(trial))
-        code = (
-            "import os, sys; from recoup.study.study import Study\n"
-            "s = Study.open(sys.argv[1])\n"
-            "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
-            "os.kill(os.getpid(), 9)\n"
-        )
-        subprocess.run([sys.executable, "-c", code, str(path)])
+        tell_four_and_die(path)
         (tmp_path / "robot.db-wal").unlink()
         with pytest.raises(ValueError, match=r"4 of the 9 results told to .* are missing"):
             Study.open(path)
@@ -307,13 +312,7 @@ class TestTheLog:
 
     def test_kept_after_a_crash_loses_nothing(self, tmp_path):
         path = tmp_path / "robot.db"
-        code = (
-            "import os, sys; from recoup.study.study import Study\n"
-            "s = Study.open(sys.argv[1], dim=3, batch=50)\n"
-            "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
-            "os.kill(os.getpid(), 9)\n"
-        )
-        subprocess.run([sys.executable, "-c", code, str(path)])
+        tell_four_and_die(path)
         with Study.open(path) as study:
             assert study.counts()["ok"] == 4
         assert [p.name for p in tmp_path.iterdir()] == ["robot.db"]
@@ -326,13 +325,7 @@ def ask_and_tell(study, n):
 
     def test_a_new_study_does_not_take_the_log_of_an_old_one(self, tmp_path):
         path = tmp_path / "robot.db"
-        code = (
-            "import os, sys; from recoup.study.study import Study\n"
-            "s = Study.open(sys.argv[1], dim=3, batch=50)\n"
-            "for trial in s.ask(4): s.tell(trial.id, 1.0)\n"
-            "os.kill(os.getpid(), 9)\n"
-        )
-        subprocess.run([sys.executable, "-c", code, str(path)])
+        tell_four_and_die(path)
         path.unlink()
         with pytest.raises(ValueError, match=r"the log of a study whose file .* is gone"):
             Study.open(path, dim=2)
