@@ -270,7 +270,7 @@ def work(path, results, **popen):
 def test_thirty_kills_at_random_moments_change_nothing(tmp_path):
     """The undisturbed study, and one whose worker is killed thirty times on its way.
 
-    Between two kills it may have written anything or nothing; some kills must hit a move.
+    Between two kills it may have written anything or nothing.
     """
     path, rng, left = tmp_path / "rough.db", random.Random(0), []
     for _ in range(30):
@@ -316,7 +316,10 @@ def wait_for(path, process, seconds):
 def test_judging_while_others_tell(tmp_path):
     """A study held open sees one state of the file at a time, whatever is told meanwhile."""
     path = tmp_path / "robot.db"
-    Study.open(path, dim=2, batch=1, seed=3).close()
+    with Study.open(path, dim=2, batch=1, seed=3) as study:
+        trials = study.ask(3)
+        study.tell([t.id for t in trials], [float(-(t.theta**2).sum()) for t in trials])
+        study.evaluate()  # compiled before the others begin
     code = (
         "import sys; from recoup.study.study import Study\n"
         "with Study.open(sys.argv[1]) as s:\n"
@@ -327,11 +330,10 @@ def test_judging_while_others_tell(tmp_path):
     judged = 0
     with Study.open(path) as study:
         while any(worker.poll() is None for worker in workers):
-            if study.counts()["ok"] > 2:
-                judged += np.isfinite(study.evaluate().ess)
+            judged += np.isfinite(study.evaluate().ess)
         assert [worker.returncode for worker in workers] == [0, 0]
-        assert judged >= 1
-        assert len(study.history()) == 120
+        assert judged > 3
+        assert len(study.history()) == 123
 
 
 class TestTrouble:
