@@ -95,7 +95,7 @@ def add_batch(
     `newest` is the slot of the newest proposal, the batch's reference; `drawn_by [N]` the slots of
     the proposals that drew the samples, all `newest` if None. Only the densities that are new are
     computed: O((N' + N L) D) for a batch of one proposal, O((K N' + N L) D) for one that holds late
-    results of K. A running mixture takes its proposals up to `FEW` at a time, so that its L is rounded
+    results of K; a running mixture takes its proposals up to `FEW` at a time, which rounds its L
     up. Samples that are not `valid` are masked and take part in nothing.
     """
     batch = Batches(
