@@ -205,3 +205,5 @@ def test_a_mean_has_the_digits_that_its_error_allows():
     assert measured(-0.4601, 0.0123) == "-0.460 ± 0.012"
     assert measured(1234.4, 31.0) == "1234 ± 31"
     assert measured(0.5, 0.0) == "0.50 ± 0.00"
+    assert measured(6.833432, 3e-16) == "6.83 ± 0.00"
+    assert measured(0.0, 0.0) == "0.00 ± 0.00"

@@ -62,7 +62,8 @@ def measured(mean: float | None, stderr: float | None) -> str:
     """A mean and its standard error, with as many digits as the error allows."""
     if mean is None or stderr is None or not isfinite(mean) or not isfinite(stderr):
         return "–"
-    digits = 2 if stderr == 0 else 0
-    while 0 < stderr < 2 * 10.0**-digits and digits < 6:
+    none = stderr < 1e-9 * abs(mean) or stderr == 0  # rounding, of episodes that are all the same
+    digits = 2 if none else 0
+    while not none and stderr < 2 * 10.0**-digits and digits < 6:
         digits += 1
     return f"{mean:.{digits}f} ± {stderr:.{digits}f}"
