@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.methods import METHODS
-from recoup.tasks import make_task, task_row
-from recoup.training import fresh_returns, roll_out, search_of, task_settings
+from recoup.engine.methods import METHODS
+from recoup.runs.train import fresh_returns, roll_out, search_of, task_settings
+from recoup.tasks.registry import make_task, task_row
 
 RUNS, ITERATIONS, TESTS = 100, 30, 100
 REFERENCE = "iw-pgpe-ob"

@@ -5,8 +5,8 @@ import time
 import jax
 
 import recoup
-from recoup.methods import METHODS
-from recoup.tasks import make_task
+from recoup.engine.methods import METHODS
+from recoup.tasks.registry import make_task
 
 RUNS, ITERATIONS, BATCH = 10_000, 20, 10
 

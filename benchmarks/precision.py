@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.families import Rho, draw, kl_divergence, log_density, log_ratio
+from recoup.core.families.gaussian import Rho, draw, kl_divergence, log_density, log_ratio
 
 DIM, SAMPLES = 100_000, 100
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.study.file import count, counters_of, packed
-from recoup.study.records import Told
+from recoup.store.file import count, counters_of, packed
+from recoup.store.rows import Told
+from recoup.store.transactions import Asked, put_densities, put_move, put_result, put_trials
 from recoup.study.study import Study
-from recoup.study.writing import Asked, put_densities, put_move, put_result, put_trials
 
 TRIALS, DIM, BATCH = 100_000, 100, 10
 TELLS = 400

@@ -4,7 +4,7 @@ import time
 
 import jax
 
-from recoup.reproduce.gradients import ESTIMATORS, variance_jobs
+from recoup.reproduce.figures.gradients import ESTIMATORS, variance_jobs
 
 TRIALS = 10_000
 

@@ -4,34 +4,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recoup.diagnostics import pareto_k as pareto_k
-    from recoup.estimation import estimate as estimate
-    from recoup.evosax import EvosaxStrategy as EvosaxStrategy
-    from recoup.runs import Run as Run
-    from recoup.runs import load as load
-    from recoup.searches import search as search
+    from recoup.core.families.trajectory import Trajectory as Trajectory
+    from recoup.core.pareto import pareto_k as pareto_k
+    from recoup.engine.estimate import estimate as estimate
+    from recoup.engine.evosax import EvosaxStrategy as EvosaxStrategy
+    from recoup.engine.search import search as search
+    from recoup.runs.run import Run as Run
+    from recoup.runs.run import load as load
+    from recoup.runs.train import evaluate as evaluate
+    from recoup.runs.train import resume as resume
+    from recoup.runs.train import train as train
     from recoup.study.study import Study as Study
-    from recoup.training import evaluate as evaluate
-    from recoup.training import resume as resume
-    from recoup.training import train as train
-    from recoup.trajectories import Trajectory as Trajectory
 
-from recoup.tasks import register_envs
+from recoup.tasks.registry import register_envs
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "EvosaxStrategy": "recoup.evosax",
-    "Run": "recoup.runs",
+    "EvosaxStrategy": "recoup.engine.evosax",
+    "Run": "recoup.runs.run",
     "Study": "recoup.study.study",
-    "Trajectory": "recoup.trajectories",
-    "estimate": "recoup.estimation",
-    "evaluate": "recoup.training",
-    "load": "recoup.runs",
-    "pareto_k": "recoup.diagnostics",
-    "resume": "recoup.training",
-    "search": "recoup.searches",
-    "train": "recoup.training",
+    "Trajectory": "recoup.core.families.trajectory",
+    "estimate": "recoup.engine.estimate",
+    "evaluate": "recoup.runs.train",
+    "load": "recoup.runs.run",
+    "pareto_k": "recoup.core.pareto",
+    "resume": "recoup.runs.train",
+    "search": "recoup.engine.search",
+    "train": "recoup.runs.train",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

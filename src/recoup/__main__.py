@@ -8,7 +8,7 @@ from typing import Any
 def main() -> None:
     """Runs the program; Ctrl-C ends it at once, but where a command has something to finish."""
     signal.signal(signal.SIGINT, _quit)  # before anything slow is imported
-    from recoup.cli import main as run
+    from recoup.cli.main import main as run
 
     run()
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.families import Rho
-from recoup.methods import METHODS
+from recoup.core.families.gaussian import Rho
+from recoup.core.families.trajectory import log_ratio
+from recoup.engine.methods import METHODS
 from recoup.tasks.models import Model, episode
-from recoup.trajectories import log_ratio
 
 NAMES = [row.name for row in METHODS.values() if row.space == "actions"]
 CORE = [*((name, {}) for name in NAMES), ("iw-reinforce-ob", {"per_decision": True})]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.methods import METHODS
+from recoup.engine.methods import METHODS
 
 DIM, BATCH = 2, 4
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.methods import METHODS
-from recoup.tasks import REACH, TASKS
+from recoup.engine.methods import METHODS
+from recoup.tasks.registry import REACH, TASKS
 
 VARIATIONS = ("mountain-car-weak", "reach-4", "reach-9")  # of tasks that every method is tried on
 PAIRS = [(task, method) for task in TASKS if task not in VARIATIONS for method in METHODS]

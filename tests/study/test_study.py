@@ -17,7 +17,7 @@ import pytest
 import recoup
 from recoup.study.study import Study
 
-WORKER = Path(__file__).parent / "study_worker.py"
+WORKER = Path(__file__).parents[1] / "helpers" / "study_worker.py"
 
 
 def new(tmp_path, **settings):
@@ -350,7 +350,7 @@ class TestTrouble:
             assert [trial.id for trial in study.ask(2)] == [4, 5]
 
     def test_a_busy_file_is_waited_for_and_then_named(self, tmp_path, monkeypatch):
-        from recoup.study import file
+        from recoup.store import file
 
         monkeypatch.setattr(file, "BUSY", 0.3)
         with new(tmp_path) as study:

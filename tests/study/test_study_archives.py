@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.study.exchange import read_samples, write_csv
-from recoup.study.forking import import_samples
+from recoup.study.fork import import_samples
 from recoup.study.study import Study
+from recoup.study.tables import read_samples, write_csv
 
 PARAMS = {"stiffness": (10, 200, "log"), "damping": (-1, 3)}
 

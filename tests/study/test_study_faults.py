@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recoup import cli
-from recoup.study.checking import check
-from recoup.study.file import StudyFile, checksum, insert
-from recoup.study.recovery import recover
-from recoup.study.salvage import Pages, _cells, salvage
+from recoup.cli import main as cli
+from recoup.store.file import StudyFile, checksum, insert
+from recoup.store.salvage import Pages, _cells, salvage
+from recoup.study.recover import recover
 from recoup.study.study import Study
+from recoup.study.verify import check
 
 PAGE = 4096
 COUNTERS = 1  # the page that holds the counters, from 0 on
@@ -397,8 +397,8 @@ class TestPlaces:
 
     def test_a_stranger_s_file_runs_nothing(self, copy, tmp_path):
         """No pickle, and a schema that calls functions is not trusted."""
-        home = Path(sys.modules["recoup.study.study"].__file__).parent
-        source = "".join(path.read_text() for path in home.glob("*.py"))
+        home = Path(sys.modules["recoup"].__file__).parent
+        source = "".join(path.read_text() for path in home.rglob("*.py"))
         for word in ("pickle.load", "eval(", "exec(", "allow_pickle=True", "__import__"):
             assert word not in source
         connection = sqlite3.connect(copy)

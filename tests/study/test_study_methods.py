@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.methods import METHODS
+from recoup.engine.methods import METHODS
 from recoup.study.study import Study
 
 ACTION = [name for name, row in METHODS.items() if row.space == "actions"]

@@ -5,7 +5,7 @@ import pytest
 from quadrature import Case, wavy
 from scipy import optimize, stats
 
-from recoup import theory
+from recoup.core import theory
 
 NARROW, WIDE = ([0.4, -0.3], [0.5, 0.8]), ([0.1, -0.1], [0.9, 1.0])
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from quadrature import Case, wavy
 
-from recoup import theory
-from recoup.baselines import coordinate, optimal
-from recoup.directions import Told, scores_of
-from recoup.families import Rho, score
+from recoup.core import theory
+from recoup.core.baselines import coordinate, optimal
+from recoup.core.directions import Told, scores_of
+from recoup.core.families.gaussian import Rho, score
 
 pytestmark = pytest.mark.usefixtures("x64")
 CASE = Case(

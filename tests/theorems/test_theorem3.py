@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from quadrature import Case, wavy
 
-from recoup import theory
+from recoup.core import theory
 
 TARGET, PROPOSAL = ([0.2, -0.3], [0.7, 0.8]), ([0.1, -0.1], [0.8, 0.7])
 LOW, HIGH = 0.4, 2.1

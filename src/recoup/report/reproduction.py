@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.methods import METHODS, Method
+from recoup.engine.methods import METHODS, Method
 from recoup.report.html import embedded, measured, page
 from recoup.reproduce import ORDER
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN, RULE
-from recoup.reproduce.running import ABOUT, CLAIMS, DATA, FILM, PICTURE
+from recoup.reproduce.reproduce import ABOUT, CLAIMS, DATA, FILM, PICTURE
 
 PAGE = "report.html"
 PAPER_NAMES = {

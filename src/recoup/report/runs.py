@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.checks import InputError
-from recoup.plots import ACCENT, SECOND, learning_curve
-from recoup.records import Curve, Measured
-from recoup.rendering import STEPS_PLOT, STRIP, VIDEO
+from recoup.pictures.curves import ACCENT, SECOND, learning_curve
 from recoup.report.html import drawn, embedded, page
-from recoup.rundir import CONFIG, Moves, RunFile
+from recoup.runs.directory import CONFIG, Moves, RunFile
+from recoup.runs.history import Curve, Measured
+from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
 from recoup.study.advice import health
 
 PAGE = "report.html"

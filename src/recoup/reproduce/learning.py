@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from recoup.lockstep import Runs, learn
 from recoup.reproduce.jobs import Arrays, Job, Tick
-from recoup.tasks import Task, make_task, task_row
-from recoup.training import search_of, task_settings
+from recoup.runs.lockstep import Runs, learn
+from recoup.runs.train import search_of, task_settings
+from recoup.tasks.registry import Task, make_task, task_row
 
 STEPS_PER_SECOND = {
     "toy": 2e6,

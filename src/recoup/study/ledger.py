@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.study.file import StudyFile, damage, unpacked
-from recoup.study.records import FOREIGN, MIRROR
-from recoup.study.shape import Shape
+from recoup.store.file import StudyFile, damage, unpacked
+from recoup.store.layout import Shape
+from recoup.store.rows import FOREIGN, MIRROR
 
 SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
 CHUNK = 1000  # rows read at once

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.archive import Archive, from_samples, gained_mixture, mixture_density, own_density
-from recoup.composition import estimator_of, update_of
-from recoup.diagnostics import pareto_k
-from recoup.families import Family, Rho, diagonal_gaussian
-from recoup.methods import Method
+from recoup.core.archive import Archive, from_samples, gained_mixture, mixture_density, own_density
+from recoup.core.families.gaussian import Family, Rho, diagonal_gaussian
+from recoup.core.families.trajectory import Trajectory, gaussian_policy
+from recoup.core.pareto import pareto_k
+from recoup.engine.composition import estimator_of, update_of
+from recoup.engine.methods import Method
 from recoup.study.ledger import Ledger, Results, room
-from recoup.trajectories import Trajectory, gaussian_policy
 
 JUDGE = Method("judge", "", weighting="balance")
 

@@ -14,7 +14,8 @@ from recoup.checks import (
     check_stds,
     check_vector,
 )
-from recoup.methods import DEFAULT_METHOD, Method, method_row, settings_of
+from recoup.engine.methods import DEFAULT_METHOD, Method, method_row, settings_of
+from recoup.store.layout import Shape
 from recoup.study.parameters import (
     Parameter,
     checked,
@@ -24,7 +25,6 @@ from recoup.study.parameters import (
     starts,
     to_latent,
 )
-from recoup.study.shape import Shape
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
 LARGEST_SEED = 2**63 - 1

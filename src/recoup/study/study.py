@@ -17,9 +17,8 @@ from recoup.checks import (
     check_stds,
     check_vector,
 )
-from recoup.methods import Method, settings_of
-from recoup.study.advice import advice, evaluation
-from recoup.study.file import (
+from recoup.engine.methods import Method, settings_of
+from recoup.store.file import (
     Exists,
     StudyFile,
     count,
@@ -30,9 +29,7 @@ from recoup.study.file import (
     understood,
     unpacked,
 )
-from recoup.study.ledger import Ledger
-from recoup.study.parameters import Parameter, to_latent, to_user
-from recoup.study.records import (
+from recoup.store.rows import (
     DRAWN,
     FAILED,
     FOREIGN,
@@ -47,12 +44,15 @@ from recoup.study.records import (
     told_of,
     trial_number,
 )
+from recoup.store.transactions import Asked, put_densities, put_move, put_result, put_trials
+from recoup.study.advice import advice, evaluation
+from recoup.study.ledger import Ledger
+from recoup.study.parameters import Parameter, to_latent, to_user
 from recoup.study.settings import RUN, check_settings, method_of, resolved, shape_of
-from recoup.study.writing import Asked, put_densities, put_move, put_result, put_trials
 
 if TYPE_CHECKING:
-    from recoup.study.forking import Imported
-    from recoup.study.replaying import Replayed
+    from recoup.study.fork import Imported
+    from recoup.study.replay import Replayed
 
 
 class Study:
@@ -369,7 +369,7 @@ class Study:
         cover the candidate the answer is not a number, and `words` says so. With named parameters
         `mean` is in the user's units and `std` latent.
         """
-        from recoup.diagnostics import pareto_k
+        from recoup.core.pareto import pareto_k
         from recoup.study.moves import judge
 
         with self.file.reading():
@@ -395,7 +395,7 @@ class Study:
         `mean` and `std` are of what drew them: a number, `[D]`, or `[n, D]` for one each; without
         them a Gaussian is fitted to the samples, and marked as such.
         """
-        from recoup.study.forking import Samples, import_samples
+        from recoup.study.fork import Samples, import_samples
 
         mean, std = (None if x is None else np.asarray(x) for x in (mean, std))
         samples = Samples(np.asarray(theta), np.asarray(returns), mean, std)
@@ -407,19 +407,19 @@ class Study:
         `changes` are its settings where they differ: method, batch, seed, mean, std, or any of the
         method. It starts where this one has come to, unless they say otherwise.
         """
-        from recoup.study.forking import fork
+        from recoup.study.fork import fork
 
         return fork(self, path, **changes)
 
     def replay(self, method: str | None = None, **settings: Any) -> "list[Replayed]":
         """How another method would have moved on the same results, at no rollout."""
-        from recoup.study.replaying import replay
+        from recoup.study.replay import replay
 
         return replay(self, method, **settings)
 
     def export(self, path: str | Path) -> int:
         """All trials as a table, CSV or, by the name's ending, Parquet; how many there are."""
-        from recoup.study.exchange import export
+        from recoup.study.tables import export
 
         return export(self, Path(path))
 

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.families import Rho
-from recoup.policies import linear
-from recoup.tasks import Task
-from recoup.trajectories import Trajectory, discounted_rewards
+from recoup.core.families.gaussian import Rho
+from recoup.core.families.policy import linear
+from recoup.core.families.trajectory import Trajectory, discounted_rewards
+from recoup.tasks.registry import Task
 
 
 class Model(NamedTuple):

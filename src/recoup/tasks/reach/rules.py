@@ -16,9 +16,9 @@ from recoup.checks import (
     check_flag,
     check_shape,
 )
-from recoup.policies import linear
-from recoup.tasks import Task
+from recoup.core.families.policy import linear
 from recoup.tasks.reach.body import JOINTS, Servos
+from recoup.tasks.registry import Task
 
 NEAR, FAR = (0.603, -0.203, 1.237), (0.637, 0.015, 1.237)
 TARGETS = {2: NEAR, 4: FAR, 9: FAR}

@@ -9,11 +9,11 @@ import numpy as np
 from jax import Array
 
 from recoup.checks import check_shape
-from recoup.families import Rho
-from recoup.policies import linear
+from recoup.core.families.gaussian import Rho
+from recoup.core.families.policy import linear
+from recoup.core.families.trajectory import Trajectory
 from recoup.tasks.reach.engine import Episodes, engine_of
 from recoup.tasks.reach.rules import Reach
-from recoup.trajectories import Trajectory
 
 
 def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any) -> np.ndarray:

@@ -1,0 +1,79 @@
+"""What commands share: numbers, vectors and settings as people type them."""
+
+from typing import Any
+
+import typer
+
+from recoup.checks import InputError, nearest
+from recoup.engine.methods import SETTINGS
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a whole number, got {text!r}") from None
+
+
+def number(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a number, got {text!r}") from None
+
+
+def whole_option(text: str) -> Any:
+    """An option that takes a whole number."""
+    return typer.Option(help=text, parser=whole, metavar="N")
+
+
+def pairs(option: str, texts: list[str]) -> dict[str, Any]:
+    """Settings written KEY=VALUE, each value as a person means it."""
+    values: dict[str, Any] = {}
+    for pair in texts:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"{option} takes KEY=VALUE, got {pair!r}.")
+        values[key.strip().replace("-", "_")] = _value(key.strip(), text.strip())
+    return values
+
+
+def method_settings(texts: list[str] | None) -> dict[str, Any]:
+    """Settings of a method, written KEY=VALUE after --set."""
+    found = pairs("--set", texts or [])
+    for key in found:
+        if key not in SETTINGS:
+            raise InputError(
+                f"--set takes settings of a method: {', '.join(SETTINGS)}; got {key!r}."
+                f"{nearest(key, SETTINGS)}"
+            )
+    return found
+
+
+def _value(key: str, text: str) -> Any:
+    """A number, numbers separated by commas, true, false or a word; `none` leaves one unset."""
+    if text.lower() in ("none", "null") and key in ("window", "flatten", "truncate", "target"):
+        return None
+    if "," in text:
+        return [_value(key, part.strip()) for part in text.split(",")]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def vector(option: str, text: str) -> float | list[float]:
+    """A number, or several separated by commas."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} must be a number, or numbers separated by commas, got {text!r}."
+        ) from None
+    return numbers[0] if len(numbers) == 1 else numbers

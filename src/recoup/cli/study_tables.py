@@ -1,0 +1,160 @@
+"""What `recoup study` prints: trials, the state of a study, a replay."""
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from recoup.study.advice import LEAST
+
+if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
+    from recoup.store.rows import Trial
+    from recoup.study.replay import Replayed
+    from recoup.study.study import Study
+
+SHOWN = 12  # parameters that a table shows one by one
+
+
+def more_results(left: int) -> str:
+    """So many more results, in words."""
+    return f"{left} more result{'' if left == 1 else 's'}"
+
+
+def print_trials(trials: "Sequence[Trial]", form: str) -> None:
+    """Trials as a table, as JSON or as CSV."""
+    if form == "json":
+        print(json.dumps([trial.plain() for trial in trials]))
+        return
+    names = list(trials[0].names) or _numbered(len(trials[0].theta))
+    if form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["id", "seed", *names])
+        writer.writerows([t.id, t.seed, *t.theta.tolist()] for t in trials)
+    else:
+        Console().print(_trials_table(trials, names))
+
+
+def _trials_table(trials: "Sequence[Trial]", names: Sequence[str]) -> Table:
+    wide = len(names) > SHOWN
+    table = Table(show_edge=False)
+    for head in ("id", "seed", *(["theta"] if wide else names)):
+        table.add_column(escape(head), justify="right")
+    for trial in trials:
+        shown = [f"{x:.5g}" for x in trial.theta]
+        if wide:
+            shown = [" ".join([*shown[:SHOWN], f"... {len(names) - SHOWN} more"])]
+        table.add_row(str(trial.id), str(trial.seed), *shown)
+    return table
+
+
+def summary_rows(
+    study: "Study",
+    found: dict[str, Any],
+    best: "tuple[Trial, float] | None",
+    waiting: Sequence[int],
+) -> dict[str, str]:
+    """The state of a study, a row each."""
+    trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
+    if found["imported"]:
+        trials += f" ({found['imported']} of them from elsewhere)"
+    rows = {
+        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameters",
+        "trials": trials,
+        "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
+        "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
+    }
+    if waiting:
+        more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
+        word = "trials" if len(waiting) > 1 else "trial"
+        rows["waiting"] = f"{word} {', '.join(map(str, waiting[:SHOWN]))}{more}"
+    if found["moves"]:
+        k = found["pareto_k"]
+        tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
+        rows["estimate"] = (
+            f"{found['objective']:.4g} ± {found['objective_stderr']:.2g}, of the distribution "
+            "that moved last"
+        )
+        rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
+    return rows
+
+
+def distribution_table(study: "Study") -> Table:
+    """The newest distribution: its mean policy in the user's units, and its spread."""
+    table = Table(show_edge=False)
+    in_actions = study.method.space == "actions"
+    for head in ("parameter", "mean policy", *([] if in_actions else ["±1 std"])):
+        table.add_column(head, justify="left" if head == "parameter" else "right")
+    names, mean, std = study.names or _numbered(study.dim), study.mean, study.std
+    for i, (name, x) in enumerate(zip(names[:SHOWN], study.in_units(mean), strict=False)):
+        spread = [] if in_actions else [_spread(study, mean, std, i)]
+        table.add_row(escape(name), f"{x:.5g}", *spread)
+    if study.dim > SHOWN:
+        table.add_row(f"... {study.dim - SHOWN} more", "")
+    for i, sigma in enumerate(std if in_actions else ()):
+        table.add_row(f"std of action {i}", f"{sigma:.4g}")
+    return table
+
+
+def _spread(study: "Study", mean: Any, std: Any, i: int) -> str:
+    low, high = (study.in_units(mean + sign * std)[i] for sign in (-1, 1))
+    return f"{low:.4g} to {high:.4g}"
+
+
+def _numbered(n: int) -> list[str]:
+    return [f"theta_{i}" for i in range(n)]
+
+
+def plain(found: Any) -> Any:
+    """What JSON can hold: null for what is not a number."""
+    if isinstance(found, dict):
+        return {key: plain(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [plain(value) for value in found]
+    return None if isinstance(found, float) and not isfinite(found) else found
+
+
+def print_replay(
+    study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
+) -> None:
+    """A study's moves beside those of another method, at most twenty of them."""
+    title = f"{study.method.name}, and {name} replayed on the same results"
+    table = Table(show_edge=False, title=title, title_justify="left")
+    heads = ("move", "results", "estimate", "worth", "replayed", "worth", "apart")
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    marks, every = study.distributions(), max(len(found) // 20, 1)
+    for mine, row in list(zip(own, found, strict=True))[::-every][::-1]:
+        both = [cell for info in (mine, row.info) for cell in (_estimate(info), _ess(info))]
+        table.add_row(str(row.move), str(row.results), *both, _gap(row, *marks[row.move]))
+    console = Console()
+    console.print(table)
+    console.print(
+        "\nworth: effective sample size; apart: distance of the means, in standard deviations.",
+        highlight=False,
+    )
+    if any(row.info["ess"] < LEAST for row in found):
+        console.print(
+            f"Where that is under {LEAST:.0f}, the replayed distribution has left the results "
+            "behind, and its estimates say nothing."
+        )
+
+
+def _gap(row: "Replayed", mean: Any, std: Any) -> str:
+    """Root mean square of the differences of the means, in standard deviations."""
+    if len(mean) != len(std):  # in action space
+        return ""
+    return f"{(((row.mean - mean) / std) ** 2).mean() ** 0.5:.2f}"
+
+
+def _estimate(info: dict[str, Any]) -> str:
+    return f"{info['objective']:.3g} ± {info['objective_stderr']:.1g}"
+
+
+def _ess(info: dict[str, Any]) -> str:
+    return f"{info['ess']:.1f}"

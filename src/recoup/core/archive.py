@@ -1,0 +1,354 @@
+"""The archive: which samples were told, which proposals drew them, and their log-densities.
+
+Shapes are fixed and padded, so that growth never recompiles. Samples lie in `B` blocks of `N`, one
+block a batch, in a ring: a full archive overwrites its oldest block. Proposals lie in a ring of
+`P` slots. Log-densities of a block are kept relative to that block's *reference*, the newest
+proposal when it was told: a difference summed per coordinate stays exact in float32 where two large
+log-densities would not.
+
+"This iteration only" is B = 1, "the last W iterations" is B = W, "everything" is a B that the run
+never fills.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+
+from recoup.core.families.gaussian import Family, LogDensities
+from recoup.core.sweeps import map_samples
+
+FEW = 64  # proposals whose densities are computed at once
+
+
+class Batches(NamedTuple):
+    """Batches as they were told: every array has leading axes `[B, N]`, but for `reference [B]`."""
+
+    samples: Any  # pytree of samples
+    returns: Array  # zero where not valid
+    valid: Array
+    proposal: Array  # slot of the proposal that drew each sample
+    own: Array  # log p(sample | own proposal), relative
+    reference: Array  # slot of the block's reference proposal
+
+
+class Archive(NamedTuple):
+    """Batches, the proposals `[P]` that drew them, and log-densities relative to references."""
+
+    proposals: Any  # pytree of rho, leading axis [P]
+    counts: Array  # [P] valid samples that each proposal drew
+    batches: Batches | None  # None between the moves of a method that keeps nothing
+    table: Array | None  # [P, B, N] log p(sample | proposal), relative
+    mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
+
+
+def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
+    """An archive without samples, whose proposal slot 0 holds `rho`.
+
+    `keep` says which densities are kept up beside the own-proposal ones: `own` none; `table` each
+    proposal's, which is what makes dropping a block exact; `running` only their mixture, O(N')
+    memory, right as long as no block is ever dropped.
+    """
+    dtype = jax.tree.leaves(rho)[0].dtype
+    shape = (blocks, batch)
+    batches = Batches(
+        samples=jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), sample),
+        returns=jnp.zeros(shape, dtype),
+        valid=jnp.zeros(shape, bool),
+        proposal=jnp.zeros(shape, jnp.int32),
+        own=jnp.zeros(shape, dtype),
+        reference=jnp.zeros(blocks, jnp.int32),
+    )
+    return Archive(
+        proposals=jax.tree.map(lambda x: jnp.broadcast_to(x, (proposals, *x.shape)), rho),
+        counts=jnp.zeros(proposals, jnp.int32),
+        batches=batches if blocks > 1 else None,
+        table=jnp.zeros((proposals, *shape), dtype) if keep == "table" else None,
+        mixture=jnp.zeros(shape, dtype) if keep == "running" else None,
+    )
+
+
+def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
+    """The archive with `rho` in proposal slot `slot`, from which no result has come yet."""
+    if archive.counts.size == 1:
+        return archive._replace(proposals=jax.tree.map(lambda x: x[None], rho))
+    proposals = jax.tree.map(lambda kept, x: kept.at[slot].set(x), archive.proposals, rho)
+    return archive._replace(proposals=proposals, counts=archive.counts.at[slot].set(0))
+
+
+def add_batch(
+    family: Family,
+    archive: Archive,
+    block: Array,
+    newest: Array,
+    samples: Any,
+    returns: Array,
+    valid: Array,
+    drawn_by: Array | None = None,
+) -> Archive:
+    """The archive with one batch in block `block`, in place of what was there.
+
+    `newest` is the slot of the newest proposal, the batch's reference; `drawn_by [N]` the slots of
+    the proposals that drew the samples, all `newest` if None. Only the densities that are new are
+    computed: O((N' + N L) D) for a batch of one proposal, O((K N' + N L) D) for one that holds late
+    results of K; a running mixture takes its proposals up to `FEW` at a time, which rounds its L
+    up. Samples that are not `valid` are masked and take part in nothing.
+    """
+    batch = Batches(
+        samples=samples,
+        returns=jnp.where(valid, returns, 0),
+        valid=valid,
+        proposal=jnp.full(returns.shape, newest) if drawn_by is None else drawn_by,
+        own=_own_density(family, archive.proposals, newest, samples, returns, drawn_by),
+        reference=newest,
+    )
+    before = _counts_without(archive, block)
+    archive = archive._replace(
+        counts=_counts_with(before, newest, valid, drawn_by),
+        batches=_put_batch(archive.batches, block, batch),
+    )
+    if archive.table is None and archive.mixture is None:
+        return archive
+    drew = newest[None] if drawn_by is None else _distinct(drawn_by, valid, before.size)
+    return _keep_up(family, archive, block, batch, before, drew)
+
+
+def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
+    """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference."""
+    assert archive.batches is not None
+
+    def of_block(block: tuple[Any, Any]) -> Array:
+        reference, samples = block
+        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
+
+    references = _rows(archive.proposals, archive.batches.reference)
+    return jax.lax.map(of_block, (references, archive.batches.samples))
+
+
+def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
+    """The densities that the weights of `rho` need, on the samples of `archive`."""
+    assert archive.batches is not None
+    mixture = archive.mixture
+    if archive.table is not None:
+        mixture = logsumexp(archive.table, axis=0, b=archive.counts[:, None, None])
+    if mixture is not None:
+        mixture = mixture - _log(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
+    target = relative_log_density(family, rho, archive)
+    return LogDensities(target, archive.batches.own, mixture)
+
+
+def from_samples(
+    family: Family,
+    samples: Any,
+    returns: Array,
+    valid: Array,
+    proposals: Any,
+    drawn_by: Array,
+    reference: Any,
+    *,
+    keep: str,
+    own: Array | None = None,
+    mixture: Array | None = None,
+) -> Archive:
+    """An archive of one block, made at once, of samples `[N']` that `proposals[drawn_by]` drew.
+
+    `reference` is the rho relative to which densities are kept; it drew none of the samples. Those
+    of the own proposals, and of the mixture of all of them, are computed unless given `[N']`.
+    """
+    slots = jax.tree.leaves(proposals)[0].shape[0]
+    stacked = jax.tree.map(lambda p, r: jnp.concatenate([p, r[None]]), proposals, reference)
+    if own is None:
+        own = own_density(family, proposals, drawn_by, reference, samples)
+    counts = _counts_with(jnp.zeros(slots + 1, jnp.int32), jnp.int32(slots), valid, drawn_by)
+    if keep == "running" and mixture is None:
+        mixture = mixture_density(family, proposals, counts[:slots], reference, samples)
+    batch = Batches(
+        samples=samples,
+        returns=jnp.where(valid, returns, 0),
+        valid=valid,
+        proposal=drawn_by,
+        own=own,
+        reference=jnp.int32(slots),
+    )
+    return Archive(
+        proposals=stacked,
+        counts=counts,
+        batches=_put_batch(None, jnp.int32(0), batch),
+        table=None,
+        mixture=None if mixture is None else mixture[None],
+    )
+
+
+def own_density(
+    family: Family, proposals: Any, drawn_by: Array, reference: Any, samples: Any
+) -> Array:
+    """log p(sample | own proposal) - log p(sample | reference) `[n]`."""
+
+    def own(row: tuple[Any, Array]) -> Array:
+        sample, slot = row
+        return family.log_ratio(_rows(proposals, slot), reference, sample)
+
+    return map_samples(own, (samples, drawn_by))
+
+
+def mixture_density(
+    family: Family, proposals: Any, counts: Array, reference: Any, samples: Any
+) -> Array:
+    """log sum_p counts_p p(sample | proposal p) - log p(sample | reference) `[n]`."""
+    density = _density(family, proposals, reference, samples)
+    n = jax.tree.leaves(samples)[0].shape[0]
+    return _mixture_of(counts, density, jnp.zeros(n, jax.tree.leaves(proposals)[0].dtype))
+
+
+def gained_mixture(
+    family: Family,
+    proposals: Any,
+    gained: Array,
+    drew: Array,
+    reference: Any,
+    samples: Any,
+    mixture: Array,
+) -> Array:
+    """`mixture_density [n]` once the proposals `drew` (-1: none) have `gained [P]` more samples."""
+    density = _density(family, proposals, reference, samples)
+
+    def add(i: Any, total: Array) -> Array:
+        return _add_row(gained, total, drew[i], density(drew[i]))
+
+    return jax.lax.fori_loop(0, jnp.sum(drew >= 0), add, mixture)
+
+
+def _own_density(
+    family: Family,
+    proposals: Any,
+    newest: Array,
+    samples: Any,
+    returns: Array,
+    drawn_by: Array | None,
+) -> Array:
+    """log p(sample | own proposal) `[N]` relative to the newest: zero for what the newest drew."""
+    if drawn_by is None:
+        return jnp.zeros(returns.shape, jax.tree.leaves(proposals)[0].dtype)
+    return own_density(family, proposals, drawn_by, _rows(proposals, newest), samples)
+
+
+def _counts_without(archive: Archive, block: Array) -> Array:
+    """The counts once the samples of `block` have left."""
+    if archive.batches is None:
+        return jnp.zeros_like(archive.counts)
+    leaving = archive.batches.valid[block].astype(jnp.int32)
+    return archive.counts.at[archive.batches.proposal[block]].add(-leaving)
+
+
+def _counts_with(counts: Array, newest: Array, valid: Array, drawn_by: Array | None) -> Array:
+    """The counts once the `valid` samples of a batch have come."""
+    if drawn_by is None:
+        return counts.at[newest].add(jnp.sum(valid, dtype=jnp.int32))
+    return counts.at[drawn_by].add(valid.astype(jnp.int32))
+
+
+def _put_batch(batches: Batches | None, block: Array, batch: Batches) -> Batches:
+    """`batches` with `batch` in one block; where none are kept, `batch` alone."""
+    if batches is None:
+        return jax.tree.map(lambda x: x[None], batch)
+    return jax.tree.map(lambda kept, x: kept.at[block].set(x.astype(kept.dtype)), batches, batch)
+
+
+def _keep_up(
+    family: Family, archive: Archive, block: Array, batch: Batches, before: Array, drew: Array
+) -> Archive:
+    """The archive with the densities that a batch from the proposals `drew` has made new."""
+    reference = _rows(archive.proposals, batch.reference)
+    density = _density(family, archive.proposals, reference, batch.samples)
+    if archive.table is not None:
+        table = archive.table.at[:, block].set(_columns(archive.counts, density, batch.own))
+        return archive._replace(table=_fold(family, archive, drew, table, _set_row))
+    add_row = partial(_add_row, archive.counts - before)
+    mixture = _fold(family, archive, drew, archive.mixture, add_row)
+    fresh = _mixture_of(archive.counts, density, batch.own)
+    return archive._replace(mixture=mixture.at[block].set(fresh))
+
+
+def _rows(tree: Any, index: Any) -> Any:
+    return jax.tree.map(lambda x: x[index], tree)
+
+
+def _density(
+    family: Family, proposals: Any, reference: Any, samples: Any
+) -> Callable[[Array], Array]:
+    """`density(slot)`: log-densities `[n]` of samples under one proposal, relative."""
+
+    def density(slot: Array) -> Array:
+        rho = _rows(proposals, slot)
+        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
+
+    return density
+
+
+def _columns(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
+    """Log-densities `[P, N]` of one batch under every proposal that has drawn any sample."""
+
+    def column(slot: Array) -> Array:
+        return jax.lax.cond(counts[slot] > 0, density, lambda _: jnp.zeros_like(like), slot)
+
+    return jax.lax.map(column, jnp.arange(counts.size))
+
+
+def _mixture_of(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
+    """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, a few proposals at a time."""
+    few = max(m for m in range(1, FEW + 1) if counts.size % m == 0)
+
+    def add(slots: Array, total: Array) -> Array:
+        rows = jax.vmap(density)(slots)
+        return jnp.logaddexp(total, logsumexp(rows, axis=0, b=counts[slots][:, None]))
+
+    def if_drawn(i: Array, total: Array) -> Array:
+        slots = i * few + jnp.arange(few)
+        drawn = jnp.any(counts[slots] > 0)
+        return jax.lax.cond(drawn, add, lambda _, kept: kept, slots, total)
+
+    return jax.lax.fori_loop(0, counts.size // few, if_drawn, jnp.full_like(like, -jnp.inf))
+
+
+def _fold(
+    family: Family,
+    archive: Archive,
+    drew: Array,
+    densities: Any,
+    put: Callable[[Any, Array, Array], Array],
+) -> Array:
+    """`densities` once `put` has taken in the row `[B, N]` of every proposal `drew` (-1: none)."""
+
+    def fold(i: Any, densities: Any) -> Array:
+        row = relative_log_density(family, _rows(archive.proposals, drew[i]), archive)
+        return put(densities, drew[i], row)
+
+    if densities.shape[-2] == 1:  # the batch is all there is: its own columns say everything
+        return densities
+    if drew.size == 1:
+        return fold(0, densities)
+    return jax.lax.fori_loop(0, jnp.sum(drew >= 0), fold, densities)
+
+
+def _set_row(table: Array, slot: Array, row: Array) -> Array:
+    return table.at[slot].set(row)
+
+
+def _add_row(gained: Array, mixture: Array, slot: Array, row: Array) -> Array:
+    return jnp.logaddexp(mixture, _log(gained[slot], row.dtype) + row)
+
+
+def _log(count: Array, dtype: Any) -> Array:
+    return jnp.log(
+        count.astype(dtype)
+    )  # the log of an int32 would be float32 whatever is around it
+
+
+def _distinct(slots: Array, valid: Array, sentinel: int) -> Array:
+    """The distinct slots among the valid ones, first, then -1: `[N]`."""
+    found = jnp.unique(jnp.where(valid, slots, sentinel), size=slots.size, fill_value=sentinel)
+    return jnp.where(found == sentinel, -1, found).astype(jnp.int32)

@@ -1,0 +1,105 @@
+"""Baselines: what is subtracted from the returns before they meet the scores.
+
+Each takes returns, weights (zero where a sample is not valid) and the mask of valid samples, all
+`[B, N]`, and the scores; it gives a scalar, one number a sample `[B, N]`, or a pytree of rho (one
+number a coordinate). Returns are relative to `origin`, one that occurred, and so is the baseline:
+where all returns are equal, all are exactly zero, and so is the gradient.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from recoup.core.directions import Scores, Told
+
+Baseline = Callable[[Told, Scores], Any]
+
+
+def none(told: Told, scores: Scores) -> Array:
+    """No baseline, b = 0."""
+    return -told.origin
+
+
+def mean(told: Told, scores: Scores) -> Array:
+    """The weighted mean return, sum w R / sum w, a scalar."""
+    return scores.centre
+
+
+def optimal(told: Told, scores: Scores) -> Array:
+    """The scalar baseline of least variance, joint over all of rho.
+
+    Implements: zhao2013 Thm. 2 b* = sum R w^2 ||s||^2 / sum w^2 ||s||^2.
+    """
+    curvature = _relative(told.weights) ** 2 * scores.norms
+    return _ratio(jnp.sum(curvature * told.returns), jnp.sum(curvature))
+
+
+def coordinate(told: Told, scores: Scores) -> Any:
+    """The baseline of least variance of each coordinate of rho by itself, a pytree of rho.
+
+    Implements: peters2006 per-coordinate b_i = sum R w^2 s_i^2 / sum w^2 s_i^2.
+    """
+    squared = _relative(told.weights) ** 2
+    return jax.tree.map(_ratio, scores.squares(squared * told.returns), scores.squares(squared))
+
+
+def leave_one_out(size: int) -> Baseline:
+    """The optimal scalar computed without the draw it is subtracted from, `[B, N]`.
+
+    Implements: zhao2013 Thm. 2, leave-one-out. A draw is `size` adjacent samples: a mirrored pair
+    leaves together. Sums leave a draw out by adding what lies before and behind it, so that one
+    that outweighs all others costs no digits. With no other draw there is no baseline, b = 0.
+    """
+
+    def baseline(told: Told, scores: Scores) -> Array:
+        curvature = _relative(told.weights) ** 2 * scores.norms
+        tops, bottoms = (_by_draw(x, size) for x in (curvature * told.returns, curvature))
+        others = _ratio(_others(tops), _others(bottoms), otherwise=-told.origin)
+        return jnp.repeat(others, size).reshape(told.returns.shape)
+
+    return baseline
+
+
+def split(size: int) -> Baseline:
+    """The optimal scalar of every second draw for the other draws and vice versa, `[B, N]`.
+
+    Implements: zhao2013 S4 split-sample baseline, which the paper tried and dropped. A draw is
+    `size` adjacent samples; those without a valid one are passed over.
+    """
+
+    def baseline(told: Told, scores: Scores) -> Array:
+        curvature = _relative(told.weights) ** 2 * scores.norms
+        tops, bottoms = (_by_draw(x, size) for x in (curvature * told.returns, curvature))
+        even = jnp.cumsum(_by_draw(told.valid, size) > 0) % 2 == 1
+        halves = jnp.stack([even, ~even])
+        b_even, b_odd = _ratio(
+            jnp.sum(jnp.where(halves, tops, 0.0), 1),
+            jnp.sum(jnp.where(halves, bottoms, 0.0), 1),
+            otherwise=-told.origin,
+        )
+        return jnp.repeat(jnp.where(even, b_odd, b_even), size).reshape(told.returns.shape)
+
+    return baseline
+
+
+def _ratio(top: Array, bottom: Array, otherwise: Any = 0.0) -> Array:
+    return jnp.where(bottom > 0, top / jnp.where(bottom > 0, bottom, 1.0), otherwise)
+
+
+def _relative(weights: Array) -> Array:
+    largest = jnp.max(weights)
+    return weights / jnp.where(largest > 0, largest, 1.0)
+
+
+def _by_draw(x: Array, size: int) -> Array:
+    return jnp.sum(x.reshape(-1, size), axis=1)
+
+
+def _others(x: Array) -> Array:
+    zero = jnp.zeros(1, x.dtype)
+    before = jnp.concatenate([zero, jnp.cumsum(x[:-1])])
+    behind = jnp.concatenate([jnp.cumsum(x[:0:-1])[::-1], zero])
+    return before + behind

@@ -1,0 +1,115 @@
+"""Directions: where rho should go, given weighed samples. Here, the likelihood-ratio gradient.
+
+Scores are `[B, N, D]` arrays that nobody wants in memory: every sum runs chunk by chunk, and a
+chunk's scores live only as long as its share of the sum.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from recoup.core.sweeps import scan_samples
+
+
+class Told(NamedTuple):
+    """What the samples earned and weigh, all `[B, N]`, and the return theirs are relative to."""
+
+    returns: Array
+    weights: Array  # zero where not valid
+    valid: Array
+    origin: Array
+
+
+Direction = Callable[[Any, Any, Told], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
+
+
+class Scores(NamedTuple):
+    """What baselines and gradients need of the scores s_n, from one pass over the samples."""
+
+    norms: Array  # [B, N] ||s_n||^2 over all of rho
+    centre: Array  # m = sum w R / sum w, about which sums are taken: no large ones cancel
+    centred: Any  # pytree of rho: sum_n w_n (R_n - m) s_n
+    weighted: Any  # pytree of rho: sum_n w_n s_n
+    total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n, a pass of its own
+    squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2, likewise
+
+
+def likelihood_ratio(
+    score: Callable[[Any, Any], Any], baseline: Callable[[Told, Scores], Any]
+) -> Direction:
+    """The gradient of the expected return, from a family's `score` and a baseline."""
+
+    def direction(rho: Any, samples: Any, told: Told) -> tuple[Any, Any]:
+        n = jnp.sum(told.valid, dtype=told.returns.dtype)
+        scores = scores_of(partial(score, rho), samples, told.returns, told.weights)
+        b = baseline(told, scores)
+        return mean_gradient(told.returns, told.weights, scores, b, n), b
+
+    return direction
+
+
+def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights: Array) -> Scores:
+    """The sums over `samples [B, N]` of a family's `score` at one rho."""
+    mass = jnp.sum(weights)
+    centre = jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0)
+    (centred, weighted), norms = _sweep(score, samples, (weights * (returns - centre), weights))
+
+    def squared(sample: Any) -> Any:
+        return jax.tree.map(jnp.square, score(sample))
+
+    return Scores(
+        norms=norms,
+        centre=centre,
+        centred=centred,
+        weighted=weighted,
+        total=lambda c: _sweep(score, samples, (c,))[0][0],
+        squares=lambda c: _sweep(squared, samples, (c,))[0][0],
+    )
+
+
+def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Array) -> Any:
+    """The gradient of the expected return, (1/n) sum_n w_n (R_n - b) s_n, a pytree of rho.
+
+    Implements: zhao2013 S3.2 gradient estimator with baseline; eq. 3 with b = 0, w = 1; S3.1 with
+    b = 0. `b` is a scalar, one number a sample `[B, N]`, or a pytree of rho: one a coordinate.
+    """
+    n = jnp.maximum(n, 1)
+    if isinstance(b, Array) and b.ndim:
+        return jax.tree.map(lambda g: g / n, scores.total(weights * (returns - b)))
+    each = jax.tree.map(lambda _: b, scores.weighted) if isinstance(b, Array) else b
+    return jax.tree.map(
+        lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n,
+        scores.centred,
+        scores.weighted,
+        each,
+    )
+
+
+def _sweep(
+    function: Callable[[Any], Any], samples: Any, coefficients: tuple[Array, ...]
+) -> tuple[tuple[Any, ...], Array]:
+    """sum_n c_n f_n for each c, and ||f_n||^2, in one pass; samples, c and norms `[B, N]`."""
+    like = jax.eval_shape(function, jax.tree.map(lambda x: x[0, 0], samples))
+    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
+
+    def chunk(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
+        values = jax.vmap(function)(part[1])
+        totals = tuple(_add(total, c, values) for total, c in zip(totals, part[0], strict=True))
+        return totals, jax.tree.reduce(jnp.add, jax.tree.map(_sum_squares, values))
+
+    def block(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
+        return scan_samples(chunk, totals, part)
+
+    return jax.lax.scan(block, (zero,) * len(coefficients), (coefficients, samples))
+
+
+def _add(total: Any, c: Array, values: Any) -> Any:
+    return jax.tree.map(lambda t, v: t + jnp.tensordot(c, v, 1), total, values)
+
+
+def _sum_squares(values: Array) -> Array:
+    return jnp.sum(values**2, axis=tuple(range(1, values.ndim)))

@@ -1,0 +1,43 @@
+"""Policies: the linear one, and the Gaussian one around it that explores in action space.
+
+Features `[F]` and actions `[A]` are of one step; theta and mu are `[F A]`, row by row.
+"""
+
+from typing import Any
+
+from jax import Array
+
+from recoup.core.families.gaussian import Rho, log_ratio, score
+
+
+def linear(theta: Any, features: Any) -> Any:
+    """The action `[A]` of the linear policy, in JAX or NumPy.
+
+    Implements: zhao2013 eq. 1 a = theta^T phi(s), one column of theta an action.
+    """
+    return features @ theta.reshape(features.shape[-1], -1)
+
+
+def action_distribution(policy: Rho, features: Array) -> Rho:
+    """Means `mu^T phi(s)` and standard deviations `sigma` of the actions, each `[A]`.
+
+    Implements: zhao2013 S4.2 p(a | s, theta) = N(a | mu^T phi(s), sigma^2), one sigma an action.
+    """
+    return Rho(linear(policy.eta, features), policy.tau)
+
+
+def step_log_ratio(policy: Rho, reference: Rho, features: Array, action: Array) -> Array:
+    """log p(a | s, policy) - log p(a | s, reference) of one step, a scalar."""
+    return log_ratio(
+        action_distribution(policy, features), action_distribution(reference, features), action
+    )
+
+
+def step_score(policy: Rho, features: Array, action: Array) -> Rho:
+    """Gradient of log p(a | s, policy) with respect to mu `[F A]` and sigma `[A]`.
+
+    Implements: williams1992 score of a Gaussian policy, (a - mu^T phi) phi / sigma^2 and
+    ((a - mu^T phi)^2 - sigma^2) / sigma^3.
+    """
+    by_action = score(action_distribution(policy, features), action)
+    return Rho((features[:, None] * by_action.eta).ravel(), by_action.tau)

@@ -1,0 +1,116 @@
+"""Importance weights: ratios and shapers, all in logs; and what a set of weights is worth.
+
+A *ratio* maps log-densities to log-weights `[..., N]`; a *shaper* maps log-weights to log-weights,
+given the mask of valid samples. `exp` happens once, in `weigh`.
+"""
+
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+
+from recoup.core.families.gaussian import LogDensities
+
+Ratio = Callable[[LogDensities], Array]
+Shaper = Callable[[Array, Array], Array]
+
+
+def unit_ratio(d: LogDensities) -> Array:
+    """Log-weights of zero: reuse without importance weights.
+
+    Implements: zhao2013 S3.1 NIW-PGPE, w = 1.
+    """
+    return jnp.zeros_like(d.own)
+
+
+def own_ratio(d: LogDensities) -> Array:
+    """Log-weights against the proposal that drew each sample.
+
+    Implements: zhao2013 S3.1 IW-PGPE, w_n = p(theta_n | rho) / p(theta_n | rho_n).
+    """
+    return d.target - d.own
+
+
+def mixture_ratio(d: LogDensities) -> Array:
+    """Log-weights against the mixture of all proposals by their counts.
+
+    Implements: veach1995 balance heuristic, w_n = p(theta_n | rho) / sum_l (n_l / n) q_l(theta_n).
+
+    With rho among the proposals, w <= n / n_rho: no sample can take over.
+    """
+    assert d.mixture is not None, "the archive keeps no mixture"
+    return d.target - d.mixture
+
+
+def power_mean_ratio(power: float) -> Ratio:
+    """Log-weights against the own proposal, bounded by 1 / power.
+
+    Implements: metelli2021 power-mean correction, w / ((1 - power) + power w).
+    """
+
+    def ratio(d: LogDensities) -> Array:
+        log_w = own_ratio(d)
+        log_power = jnp.log(jnp.asarray(power, log_w.dtype))
+        log_rest = jnp.log1p(-jnp.asarray(power, log_w.dtype))
+        return log_w - jnp.logaddexp(log_rest, log_power + log_w)
+
+    return ratio
+
+
+def flatten(nu: float) -> Shaper:
+    """Shaper w^nu: nu = 0 forgets the weights, nu = 1 leaves them.
+
+    Implements: hachiya2009 flattening.
+    """
+    return lambda log_w, valid: nu * log_w
+
+
+def truncate(w_max: float) -> Shaper:
+    """Shaper min(w, w_max).
+
+    Implements: zhao2013 S4.3 truncation, w = min(w, 2).
+    """
+    return lambda log_w, valid: jnp.minimum(log_w, jnp.log(jnp.asarray(w_max, log_w.dtype)))
+
+
+def self_normalise() -> Shaper:
+    """Shaper w / mean(w), the mean over valid samples.
+
+    Implements: shelton2001 normalised importance weights.
+    """
+
+    def shape(log_w: Array, valid: Array) -> Array:
+        total = logsumexp(log_w, b=valid)
+        return log_w - jnp.where(
+            jnp.isfinite(total), total - jnp.log(jnp.sum(valid, dtype=log_w.dtype)), 0.0
+        )
+
+    return shape
+
+
+def weigh(ratio: Ratio, shapers: Sequence[Shaper], d: LogDensities, valid: Array) -> Array:
+    """Weights `[..., N]` after shaping, zero where not valid.
+
+    Differs: a log-weight is held below a quarter of the largest exponent of its type (w about 4e9
+    in float32, 1e77 in float64), so that no later sum or square overflows.
+    """
+    log_w = ratio(d)
+    for shaper in shapers:
+        log_w = shaper(log_w, valid)
+    return jnp.where(valid, bounded_exp(log_w), 0.0)
+
+
+def bounded_exp(log_w: Array) -> Array:
+    """exp(log_w), held so far below overflow that no later sum or square of weights can."""
+    return jnp.exp(jnp.minimum(log_w, 0.25 * jnp.log(jnp.finfo(log_w.dtype).max)))
+
+
+def effective_sample_size(weights: Array) -> Array:
+    """(sum w)^2 / sum w^2, a scalar; 0 where all weights are zero.
+
+    Implements: kong1992 effective sample size.
+    """
+    largest = jnp.max(weights)
+    scaled = weights / jnp.where(largest > 0, largest, 1.0)
+    return jnp.sum(scaled) ** 2 / jnp.maximum(jnp.sum(scaled**2), jnp.finfo(weights.dtype).tiny)

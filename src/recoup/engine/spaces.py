@@ -1,0 +1,119 @@
+"""What a search is over: policy parameters, or the actions of one stochastic policy."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from recoup.checks import InputError, check_shape, is_traced
+from recoup.core.families.gaussian import Family, diagonal_gaussian
+from recoup.core.families.trajectory import Trajectory, discounted_rewards, ended, gaussian_policy
+
+
+class Space(NamedTuple):
+    """How a search draws, what it is told, and how that becomes samples and returns."""
+
+    family: Family
+    means: int  # entries of rho.eta
+    stds: int  # entries of rho.tau
+    empty: Callable[[Any], Any]  # dtype -> a sample of zeros
+    check: Callable[[int, Any, Any], None]  # N, what was told, returns: raises on wrong shapes
+    receive: Callable[[Any, Any, Any], tuple[Any, Array, Array]]
+    # what was told, returns, dtype -> samples [N], returns [N], which of them have failed [N]
+    as_arrays: Callable[[Any], Any]  # what was told, of whatever lists it is made
+
+
+def parameter_space(dim: int, mirrored: bool) -> Space:
+    """The sample is theta `[D]`, drawn from a diagonal Gaussian; the return is told with it."""
+
+    def check(batch: int, theta: Any, returns: Any) -> None:
+        check_shape("`tell(theta=...)`", theta, "[N, D]", (batch, dim))
+        check_shape("`tell(returns=...)`", returns, "[N]", (batch,))
+
+    def receive(theta: Array, returns: Array, dtype: Any) -> tuple[Array, Array, Array]:
+        return theta.astype(dtype), returns, ~jnp.isfinite(returns)
+
+    return Space(
+        family=diagonal_gaussian(mirrored),
+        means=dim,
+        stds=dim,
+        empty=lambda dtype: jnp.zeros(dim, dtype),
+        check=check,
+        receive=receive,
+        as_arrays=jnp.asarray,
+    )
+
+
+def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
+    """The sample is the trajectory of a Gaussian policy of `count` actions; it holds its return."""
+    features = dim // count
+
+    def check(batch: int, told: Any, returns: Any) -> None:
+        if not isinstance(told, Trajectory):
+            raise InputError(
+                "`tell(theta=...)` must be a `recoup.Trajectory` for a method that explores in "
+                f"action space, got {type(told).__name__}."
+            )
+        if returns is not None:
+            raise InputError(
+                "`tell(returns=...)` must be left out for a method that explores in action space: "
+                "the return of a trajectory is in its rewards."
+            )
+        shapes = {
+            "features": ("[N, T, F]", (batch, horizon, features)),
+            "actions": ("[N, T, A]", (batch, horizon, count)),
+            "rewards": ("[N, T]", (batch, horizon)),
+            "steps": ("[N]", (batch,)),
+        }
+        for name, (letters, shape) in shapes.items():
+            check_shape(f"`tell` of a trajectory's {name}", getattr(told, name), letters, shape)
+        if not is_traced(told.steps):
+            check_steps(told.steps, horizon)
+
+    def receive(told: Trajectory, _: None, dtype: Any) -> tuple[Trajectory, Array, Array]:
+        features, acts, rewards = (x.astype(dtype) for x in told[:3])
+        kept = jax.vmap(ended)(Trajectory(features, acts, rewards, told.steps.astype(jnp.int32)))
+        returns = jnp.sum(jax.vmap(partial(discounted_rewards, discount))(kept), axis=1)
+        samples, failed = without_failed(kept, ~jnp.isfinite(returns))
+        return samples, returns, failed
+
+    def empty(dtype: Any) -> Trajectory:
+        return Trajectory(
+            features=jnp.zeros((horizon, features), dtype),
+            actions=jnp.zeros((horizon, count), dtype),
+            rewards=jnp.zeros(horizon, dtype),
+            steps=jnp.zeros((), jnp.int32),
+        )
+
+    return Space(
+        family=gaussian_policy(),
+        means=dim,
+        stds=count,
+        empty=empty,
+        check=check,
+        receive=receive,
+        as_arrays=lambda told: Trajectory(*(jnp.asarray(x) for x in told)),
+    )
+
+
+def check_steps(steps: Any, horizon: int) -> None:
+    """Raises unless all `steps [N]` are whole numbers in 1..T."""
+    for i, count in enumerate(np.asarray(steps).tolist()):
+        if count != count // 1 or not 1 <= count <= horizon:
+            raise InputError(
+                f"`tell` of a trajectory's steps must be whole numbers in 1..{horizon}, got "
+                f"{count} at [{i}]."
+            )
+
+
+def without_failed(samples: Any, failed: Array) -> tuple[Any, Array]:
+    """Zeros in place of samples that are `failed [N]` or not finite, and which they are."""
+    for leaf in jax.tree.leaves(samples):
+        failed |= ~jnp.all(jnp.isfinite(leaf).reshape(leaf.shape[0], -1), axis=1)
+    return jax.tree.map(
+        lambda x: jnp.where(failed.reshape(-1, *(1,) * (x.ndim - 1)), 0, x), samples
+    ), failed

@@ -1,0 +1,103 @@
+"""Pictures, drawn without a display and without touching matplotlib's global state."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from recoup.runs.history import Curve, Measured
+
+if TYPE_CHECKING:
+    from recoup.study.replay import Replayed
+
+INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
+
+
+def learning_curve(
+    title: str, curve: Curve, final: Measured | None, moves: dict[str, np.ndarray]
+) -> Figure:
+    """Expected return over episodes with its standard error; below it, what reuse is worth.
+
+    `moves` has the columns episodes, samples, ess and max_weight; `final` is the mean policy's.
+    """
+    figure = Figure(figsize=(7, 5.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
+    above.set_title(title, loc="left", color=INK, fontsize=11)
+    _returns(above, curve, final)
+    _reuse(below, moves)
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.margins(x=0.01)
+    figure.align_ylabels()
+    return figure
+
+
+def _returns(axes: Axes, curve: Curve, final: Measured | None) -> None:
+    axes.fill_between(
+        curve.episodes,
+        curve.mean - curve.stderr,
+        curve.mean + curve.stderr,
+        color=ACCENT,
+        alpha=0.2,
+        linewidth=0,
+        label="± 1 standard error",
+    )
+    axes.plot(curve.episodes, curve.mean, color=ACCENT, linewidth=1.8, label="search distribution")
+    if final is not None:
+        axes.errorbar(
+            curve.episodes[-1],
+            final.mean,
+            final.stderr,
+            fmt="D",
+            color=SECOND,
+            markersize=6,
+            capsize=3,
+            clip_on=False,
+            zorder=3,
+            label=f"mean policy: {final.mean:.2f}",
+        )
+    axes.set_ylabel("expected return")
+    axes.legend(frameon=False, fontsize=9, loc="best")
+
+
+def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
+    for name, label, colour, width in (
+        ("samples", "samples kept", "0.6", 1.2),
+        ("ess", "effective sample size", ACCENT, 1.6),
+        ("max_weight", "largest weight", SECOND, 1.2),
+    ):
+        axes.plot(moves["episodes"], moves[name], color=colour, linewidth=width, label=label)
+    axes.set_yscale("log")
+    axes.set_xlabel("episodes")
+    axes.set_ylabel("reuse")
+    axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def replayed(
+    own_name: str, own: list[dict[str, Any]], name: str, found: "Sequence[Replayed]"
+) -> Figure:
+    """Estimates and effective sample sizes of a study's moves, and of another method's."""
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])
+    above.set_title(f"{name} on the results of {own_name}", loc="left", color=INK, fontsize=11)
+    results = np.array([row.results for row in found])
+    for label, infos, colour, style in (
+        (own_name, own, ACCENT, "-"),
+        (f"replayed: {name}", [row.info for row in found], SECOND, "--"),
+    ):
+        keys = ("objective", "objective_stderr", "ess")
+        value, error, ess = (np.array([info[key] for info in infos], float) for key in keys)
+        above.fill_between(results, value - error, value + error, color=colour, alpha=0.18, lw=0)
+        above.plot(results, value, style, color=colour, linewidth=1.7, label=label)
+        below.plot(results, ess, style, color=colour, linewidth=1.5)
+    above.set_ylabel("estimated return,\n± 1 standard error")
+    above.legend(frameon=False, fontsize=9)
+    below.set(xlabel="results", ylabel="effective\nsample size", yscale="log")
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.margins(x=0.01)
+    return figure

@@ -1,0 +1,132 @@
+"""`recoup reproduce`: measures, judges and draws figures, and goes on where it was stopped."""
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError, check_choice
+from recoup.reproduce import ORDER
+from recoup.reproduce.claims import RULE, Claim
+from recoup.reproduce.figure import Figure
+from recoup.reproduce.figures import cars, episodes, estimates, reaching, theorems, toy
+from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.sizes import Size, size_of
+from recoup.reproduce.workers import run_in_processes
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for module in (theorems, estimates, toy, cars, reaching, episodes)
+    for figure in module.FIGURES
+}
+ALL = "all"
+DATA, ABOUT, CLAIMS, PICTURE, FILM = "data.npz", "data.json", "claims.json", "figure", "film.mp4"
+RECORDED = ("recoup", "jax", "numpy", "mujoco")
+
+
+class Finding(NamedTuple):
+    """One figure as it was found: where its files lie, and what they say."""
+
+    figure: Figure
+    directory: Path
+    claims: list[Claim]
+    problem: str | None  # why there is no picture
+
+
+def reproduce(
+    names: Sequence[str],
+    size: str = "default",
+    out: str | Path | None = None,
+    show: Any = None,
+    workers: int = 1,
+) -> list[Finding]:
+    """Measures, judges and draws the figures `names` ("all": every one) into `out`.
+
+    What has been measured before, by this call or one that was stopped, is not measured again.
+    `workers` is the number of processes that measure.
+    """
+    chosen, amount = chosen_figures(names), size_of(size)
+    directory = directory_of(size, out)
+    store, jobs = Store(directory / "jobs"), jobs_of(chosen, amount)
+    store.prepare()
+    show = show or (lambda job, seconds: None)
+    if workers > 1:
+        run_in_processes(jobs, store, workers, show)
+    results = run_jobs(jobs, store, show)
+    return [_finding(figure, amount, results, directory / figure.name) for figure in chosen]
+
+
+def directory_of(size: str, out: str | Path | None = None) -> Path:
+    """Where a reproduction of this size is kept."""
+    return Path("runs") / f"reproduce-{size_of(size).name}" if out is None else Path(out)
+
+
+def work_left(names: Sequence[str], size: str, out: str | Path | None = None) -> float:
+    """The seconds that what has not been measured yet is thought to take."""
+    store = Store(directory_of(size, out) / "jobs")
+    jobs = jobs_of(chosen_figures(names), size_of(size))
+    return sum(job.seconds for job in jobs if not store.path(job).exists())
+
+
+def chosen_figures(names: Sequence[str]) -> list[Figure]:
+    """The figures of these names, in the order of the paper."""
+    known = (*ORDER, ALL)
+    for name in names:
+        check_choice("figure", name, known)
+    return [FIGURES[name] for name in ORDER if ALL in names or name in names]
+
+
+def jobs_of(figures: Sequence[Figure], size: Size) -> list[Job]:
+    """The jobs of all figures, each once."""
+    return list({job.name: job for figure in figures for job in figure.jobs(size)}.values())
+
+
+def _finding(figure: Figure, size: Size, results: Any, directory: Path) -> Finding:
+    directory.mkdir(parents=True, exist_ok=True)
+    data = figure.collect(size, results)
+    claims = figure.claims(data)
+    np.savez(directory / DATA, allow_pickle=False, **data)
+    problem = _draw(figure, data, directory)
+    _write(directory / ABOUT, {**_about(figure, size, data), "problem": problem})
+    _write(
+        directory / CLAIMS,
+        {"figure": figure.name, "rule": RULE, "claims": [claim.as_record() for claim in claims]},
+    )
+    return Finding(figure, directory, claims, problem)
+
+
+def _draw(figure: Figure, data: Any, directory: Path) -> str | None:
+    """Draws the figure and its film; where there is no OpenGL, says so instead."""
+    try:
+        picture = figure.draw(data)
+        for kind in ("png", "svg", "pdf"):
+            picture.savefig(directory / f"{PICTURE}.{kind}", dpi=150)
+        if figure.film is not None:
+            figure.film(data, directory / FILM)
+    except InputError as problem:
+        return str(problem)
+    return None
+
+
+def _about(figure: Figure, size: Size, data: Any) -> dict[str, Any]:
+    return {
+        "figure": figure.name,
+        "paper": figure.paper,
+        "title": figure.title,
+        "caption": figure.caption,
+        "size": asdict(size),
+        "date": date.today().isoformat(),
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in RECORDED}},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "arrays": {key: list(np.shape(values)) for key, values in data.items()},
+    }
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,116 @@
+"""Many runs of one method side by side, each the run that `recoup.train` makes of its seed."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from recoup.core.families.gaussian import Rho
+from recoup.engine.search import Search, SearchState
+from recoup.tasks.registry import Task
+from recoup.runs.train import fresh_returns, roll_out
+
+
+class Runs(NamedTuple):
+    """R runs: what was measured at C checkpoints, and at each of I moves."""
+
+    checkpoints: np.ndarray  # [C] iterations
+    returns: np.ndarray  # [R, C] expected return of the search distribution, on fresh episodes
+    mean: np.ndarray  # [R, C, D] of the search distribution
+    std: np.ndarray  # [R, C, D]
+    ess: np.ndarray  # [R, I]
+    max_weight: np.ndarray  # [R, I]
+    failed: np.ndarray  # [R, I]
+
+
+def learn(
+    problem: Task,
+    search: Search,
+    seeds: Sequence[int],
+    iterations: int,
+    *,
+    checkpoints: Sequence[int],
+    tests: int,
+    mean: Any = None,
+    std: Any = 1.0,
+    tick: Callable[[], None] = lambda: None,
+) -> Runs:
+    """The runs of `seeds`, with `tests` fresh episodes at each checkpoint; 0 is the start.
+
+    Seeds are shared between methods: the same start, and the same keys for every draw. `tick` is
+    called after every iteration.
+    """
+    with jax.enable_x64(True):
+        starts, moves, trials = _keys(seeds)
+        state = jax.vmap(lambda key: search.init(key, mean, std))(starts)
+        iterate, test = _stages(problem, search, tests)
+        tested: list[tuple[Any, ...]] = []
+        noted: list[tuple[Any, ...]] = []
+        for i in range(iterations + 1):
+            if i > 0:
+                state, noted_now = iterate(_fold(moves, i), state)
+                noted.append(jax.device_get(noted_now))
+                tick()
+            if i in checkpoints:
+                tested.append((_tested(test, trials, i, state.rho), *jax.device_get(state.rho)))
+    measured = (np.stack(column, 1) for column in zip(*tested, strict=True))
+    return Runs(np.array(sorted(checkpoints)), *measured, *(_columns(noted, len(seeds))))
+
+
+def _tested(test: Any, trials: Array, i: int, rho: Rho) -> np.ndarray:
+    """Mean returns `[R]` of fresh episodes, NaN where there is no test."""
+    if test is None:
+        return np.full(len(trials), np.nan)
+    return np.asarray(test(_fold(trials, i), rho)).mean(-1)
+
+
+def _columns(noted: list[tuple[Any, ...]], runs: int) -> tuple[np.ndarray, ...]:
+    if not noted:
+        return (np.zeros((runs, 0)),) * 3
+    return tuple(np.stack(column, 1) for column in zip(*noted, strict=True))
+
+
+def _keys(seeds: Sequence[int]) -> tuple[Array, Array, Array]:
+    """Keys `[R]` of the starts, the moves and the tests, as `recoup.train` splits them."""
+    keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed), 3))(np.asarray(seeds))
+    return keys[:, 0], keys[:, 1], keys[:, 2]
+
+
+def _fold(keys: Array, i: int) -> Array:
+    return jax.vmap(lambda key: jax.random.fold_in(key, i))(keys)
+
+
+@lru_cache(maxsize=64)
+def _stages(
+    problem: Task, search: Search, tests: int
+) -> tuple[
+    Callable[[Array, SearchState], tuple[SearchState, tuple[Any, ...]]],
+    Callable[[Array, Rho], Array] | None,
+]:
+    """One iteration and one test of all runs, compiled as far as the task allows."""
+
+    def ask(key: Array, state: SearchState) -> tuple[Array, Array, Any]:
+        key_ask, key_roll, key_tell = jax.random.split(key, 3)
+        return key_roll, key_tell, search.ask(key_ask, state)[0]
+
+    def tell(key: Array, state: SearchState, *told: Any) -> tuple[SearchState, tuple[Any, ...]]:
+        state, info = search.tell(key, state, *told)
+        return state, (info.ess, info.max_weight, info.failed)
+
+    asks, tells = jax.jit(jax.vmap(ask)), jax.jit(jax.vmap(tell), donate_argnums=1)
+    test = fresh_returns(problem, search.settings.space, tests)
+
+    def roll(keys: Array, asked: Any) -> tuple[Any, ...]:
+        return roll_out(problem, keys, asked)
+
+    if problem.traced:
+        roll, test = jax.jit(roll), jax.jit(test)
+
+    def iterate(keys: Array, state: SearchState) -> tuple[SearchState, tuple[Any, ...]]:
+        key_roll, key_tell, asked = asks(keys, state)
+        return tells(key_tell, state, *roll(key_roll, asked))
+
+    return iterate, test if tests else None

@@ -1,0 +1,242 @@
+"""Tables in and out: a study's trials as CSV or Parquet, samples from CSV, Parquet or NumPy."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from recoup.checks import InputError, nearest
+from recoup.store.file import unpacked
+from recoup.study.fork import Samples, samples_of
+from recoup.study.parameters import RESERVED
+from recoup.study.study import Study
+
+FORMATS = ("csv", "parquet")
+PLAIN = RESERVED
+TIMES = ("asked_at", "told_at")
+PARQUET, NUMPY = (".parquet", ".pq"), (".npz",)
+
+
+def columns_of(study: Study) -> list[str]:
+    """The columns of an exported table: the trial, its theta, and the proposal that drew it."""
+    theta = theta_columns(study)
+    stds = theta if study.method.space == "parameters" else _numbered(study.shape.stds)
+    drawn = [*(f"mean_{_bare(name)}" for name in theta), *(f"std_{_bare(name)}" for name in stds)]
+    return [*PLAIN, *TIMES, *theta, *drawn]
+
+
+def theta_columns(study: Study) -> list[str]:
+    """The parameters' names, or theta_0, theta_1, ..."""
+    return list(study.names) or _numbered(study.dim)
+
+
+def export(study: Study, path: Path) -> int:
+    """All trials as a table in `path`, Parquet or CSV by its ending; how many there are."""
+    refuse_existing(path)
+    if path.suffix in PARQUET:
+        return write_parquet(study, path)
+    with path.open("w", newline="") as file:
+        return write_csv(study, file)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raises unless `path` can become a new file."""
+    if path.exists():
+        raise InputError(f"{path} exists already: name another file.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
+
+
+def write_csv(study: Study, file: IO[str]) -> int:
+    """All trials as CSV, every number with all its digits; how many there are."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns_of(study))
+    count = 0
+    for row in _rows(study):
+        writer.writerow("" if value is None else value for value in row)
+        count += 1
+    return count
+
+
+def write_parquet(study: Study, path: Path) -> int:
+    """All trials as a Parquet file; how many there are."""
+    pyarrow, parquet = _pyarrow()
+    names, rows = columns_of(study), list(_rows(study))
+    kinds = {
+        **dict.fromkeys(("kind", "status", "note"), pyarrow.string()),
+        **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
+    }
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.float64())) for name in names])
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
+    parquet.write_table(pyarrow.table(columns, schema=schema), path)
+    return len(rows)
+
+
+def read_samples(study: Study, path: Path) -> Samples:
+    """Samples from a CSV, Parquet or NumPy file, or from another study, in the user's units.
+
+    A table has a column for each parameter, `return`, and, where what drew the samples is known,
+    `mean_` and `std_` columns like those of an export. NumPy files (.npz) have theta, returns and,
+    if known, mean and std. Nothing in them is executed.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    if _is_sqlite(path):
+        return _of_study(study, path)
+    if path.suffix in NUMPY:
+        return _of_numpy(path)
+    table = _of_parquet(path) if path.suffix in PARQUET else _of_csv(path)
+    return _of_table(study, path, table)
+
+
+def _rows(study: Study) -> Iterator[list[Any]]:
+    proposals: dict[int, list[float]] = {}
+    names = 'kind, status, "return", stderr, episodes, note, seed, proposal, asked_at, told_at'
+    empty = [None] * (study.dim + study.shape.stds)
+    rows = study.file.rows(
+        f"SELECT asked.id, {names}, theta FROM asked LEFT JOIN told ON told.id = asked.id "
+        "ORDER BY asked.id"
+    )
+    for number, kind, status, *rest, theta in rows:
+        proposal = rest[5]
+        if proposal is not None and proposal not in proposals:
+            _, _, mean, std = study.file.read("proposals", "WHERE id = ?", (proposal,))[0]
+            both = [study.in_units(unpacked(mean)), unpacked(std)]
+            proposals[proposal] = np.concatenate(both).tolist()
+        values = study.in_units(unpacked(theta)).tolist()
+        drawn = empty if proposal is None else proposals[proposal]
+        yield [number, kind, status or "pending", *rest, *values, *drawn]
+
+
+def _of_study(study: Study, path: Path) -> Samples:
+    with Study.open(path) as other:
+        if other.dim != study.dim or _ranges(other) != _ranges(study):
+            raise InputError(
+                f"{path} has {_spoken(other)}, this study {_spoken(study)}: they do not match."
+            )
+        return samples_of(other)
+
+
+def _ranges(study: Study) -> list[tuple[Any, ...]]:
+    """Names, bounds and scales: what makes two latent spaces the same."""
+    return [(p.name, p.low, p.high, p.scale) for p in study.parameters]
+
+
+def _spoken(study: Study) -> str:
+    if not study.names:
+        return f"{study.dim} parameters"
+    ranges = (
+        name if low is None else f"{name} ({low:g} to {high:g}, {scale})"
+        for name, low, high, scale in _ranges(study)
+    )
+    return f"the parameters {', '.join(ranges)}"
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def arrays_of(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file; nothing in it is executed."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+            return {key: content[key] for key in content.files}
+    except (
+        AttributeError,
+        EOFError,
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+        BadZipFile,
+    ) as wrong:
+        reason = str(wrong).partition("\n")[0]
+        raise InputError(f"{path} cannot be read as NumPy arrays (.npz): {reason}.") from None
+
+
+def _of_numpy(path: Path) -> Samples:
+    arrays = arrays_of(path)
+    for key in ("theta", "returns"):
+        if key not in arrays:
+            raise InputError(f"{path} must hold theta and returns; it has {', '.join(arrays)}.")
+    return Samples(arrays["theta"], arrays["returns"], arrays.get("mean"), arrays.get("std"))
+
+
+def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
+    try:
+        lines = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
+    except OSError as wrong:
+        raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file.") from None
+    reader = csv.reader(lines)
+    names = next(reader, [])
+    rows = list(reader)
+    for line, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            raise InputError(f"line {line} of {path} has {len(row)} cells, the first {len(names)}.")
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return dict(zip((name.strip() for name in names), columns, strict=True))
+
+
+def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
+    pyarrow, parquet = _pyarrow()
+    try:
+        table = parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as wrong:
+        reason = str(wrong).partition("\n")[0]
+        raise InputError(f"{path} cannot be read as Parquet: {reason}.") from None
+    return {name: table.column(name).to_pylist() for name in table.column_names}
+
+
+def _of_table(study: Study, path: Path, table: dict[str, Sequence[Any]]) -> Samples:
+    theta = theta_columns(study)
+    for name in (*theta, "return"):
+        if name not in table:
+            raise InputError(f"{path} has no column {name!r}.{nearest(name, table)}")
+    returns = _numbers(path, table, ["return"])[:, 0]
+    if "status" in table:  # an export: failed and pending trials have no return
+        ok = np.array([status == "ok" for status in table["status"]], bool)
+        returns = np.where(ok, returns, np.nan)
+    drawn = [[f"{which}_{_bare(name)}" for name in theta] for which in ("mean", "std")]
+    known = [all(name in table for name in names) for names in drawn]
+    if any(known) != all(known):
+        raise InputError(f"{path} has {drawn[0][0]} or {drawn[1][0]}, but not both.")
+    mean, std = (_numbers(path, table, names) for names in drawn) if all(known) else (None, None)
+    return Samples(_numbers(path, table, theta), returns, mean, std)
+
+
+def _numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -> np.ndarray:
+    """Columns `[n, len(names)]` of numbers, not a number where a cell is empty."""
+    found = np.empty((len(table[names[0]]), len(names)))
+    for i, name in enumerate(names):
+        for line, cell in enumerate(table[name]):
+            try:
+                found[line, i] = np.nan if cell in ("", None) else float(cell)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"line {line + 2} of {path}: {name} must be a number, got {cell!r}."
+                ) from None
+    return found
+
+
+def _numbered(n: int) -> list[str]:
+    return [f"theta_{i}" for i in range(n)]
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("theta_")
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install 'recoup[parquet]'.") from None
+    return pyarrow, parquet

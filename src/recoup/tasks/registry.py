@@ -1,0 +1,173 @@
+"""The tasks that come with Recoup, as rows; their code is imported when one is made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import signature
+from typing import Any, NamedTuple
+
+from recoup.checks import InputError, check_between, check_choice, check_count, nearest
+
+REACH = "recoup/Reach-v0"  # one environment, with `joints` for 2, 4 and 9
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task's name and the paper's settings for it."""
+
+    name: str
+    summary: str
+    home: str  # module:factory of what the task is about; the factory takes the options
+    horizon: int
+    discount: float
+    batch: int
+    epsilon: float
+    test_episodes: int
+    env_id: str
+    env: str  # module:class
+    options: dict[str, Any] = field(default_factory=dict)  # that make it this task
+
+
+class Task(NamedTuple):
+    """A task ready to be rolled out, N episodes a call.
+
+    `rollouts(keys [N], theta [N, D]) -> returns [N]` of linear policies; `episodes(keys [N],
+    policies) -> Trajectory` of Gaussian policies mu `[N, D]`, sigma `[N, A]`, with leading axes
+    `[N]`. A failed episode has a return, or rewards, that are not a number.
+    """
+
+    name: str
+    dim: int
+    actions: int
+    horizon: int
+    discount: float
+    rollouts: Callable[[Any, Any], Any]
+    episodes: Callable[[Any, Any], Any]
+    act: Callable[[Any, Any], Any]  # theta, observation -> action
+    traced: bool  # whether JAX can trace the rollouts; others run on the host
+
+
+TASKS = {
+    row.name: row
+    for row in (
+        TaskRow(
+            "toy",
+            "1-D linear system with noise; one parameter",
+            "recoup.tasks.toy:toy",
+            horizon=10,
+            discount=0.9,
+            batch=10,
+            epsilon=0.1,
+            test_episodes=100,
+            env_id="recoup/Toy-v0",
+            env="recoup.tasks.gym_envs:ModelEnv",
+        ),
+        TaskRow(
+            "mountain-car",
+            "car in a valley, force as the paper prints it: unbounded; 12 parameters",
+            "recoup.tasks.mountain_car:mountain_car",
+            horizon=40,
+            discount=0.95,
+            batch=10,
+            epsilon=1.0,
+            test_episodes=100,
+            env_id="recoup/MountainCar-v0",
+            env="recoup.tasks.gym_envs:PictureEnv",
+        ),
+        TaskRow(
+            "mountain-car-weak",
+            "the same with |force| <= 0.3: too weak to climb directly; 12 parameters",
+            "recoup.tasks.mountain_car:mountain_car",
+            horizon=40,
+            discount=0.95,
+            batch=10,
+            epsilon=1.0,
+            test_episodes=100,
+            env_id="recoup/MountainCarWeak-v0",
+            env="recoup.tasks.gym_envs:PictureEnv",
+            options={"force_limit": 0.3},
+        ),
+        *(
+            TaskRow(
+                f"reach-{joints}",
+                f"humanoid upper body reaches a target with {joints} joints; "
+                f"{2 * joints**2} parameters [mujoco]",
+                "recoup.tasks.reach.rules:reach",
+                horizon=100,
+                discount=0.9,
+                batch=3,
+                epsilon=0.1,
+                test_episodes=50,
+                env_id=REACH,
+                env="recoup.tasks.reach.env:ReachEnv",
+                options={"joints": joints},
+            )
+            for joints in (2, 4, 9)
+        ),
+    )
+}
+
+
+def task_row(name: str) -> TaskRow:
+    """The row of the task `name`."""
+    return TASKS[check_choice("task", name, TASKS)]
+
+
+def make_problem(name: str, **options: Any) -> Any:
+    """What the task `name` is about, its options resolved: a `Model`, or a `Reach`."""
+    make, row = _factory(name, options), task_row(name)
+    return make(**row.options, **options)
+
+
+def _factory(name: str, options: Any) -> Callable[..., Any]:
+    """What makes the problem of the task `name`, once `options` are known to be its own."""
+    row = task_row(name)
+    module, factory = row.home.split(":")
+    make = getattr(import_module(module), factory)
+    known = [option for option in signature(make).parameters if option not in row.options]
+    for option in options:
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has none"
+            raise InputError(
+                f"{option!r} is not an option of {name}; {has}.{nearest(option, known)}"
+            )
+    return make
+
+
+def make_task(
+    name: str, horizon: int | None = None, discount: float | None = None, **options: Any
+) -> Task:
+    """The task `name`, with the paper's horizon and discount unless others are given."""
+    row = task_row(name)
+    horizon = row.horizon if horizon is None else check_count("horizon", horizon)
+    discount = row.discount if discount is None else check_between("discount", discount, 0.0, 1.0)
+    problem = make_problem(name, **options)
+    home = import_module(type(problem).__module__)
+    return home.task_of(row.name, problem, horizon, discount)
+
+
+def make_env(
+    name: str, render_mode: str | None = None, horizon: int | None = None, **options: Any
+) -> Any:
+    """The task `name` as a Gymnasium environment, with the paper's horizon unless one is given."""
+    import gymnasium
+
+    row = task_row(name)
+    horizon = row.horizon if horizon is None else check_count("horizon", horizon)
+    _factory(name, options)
+    if row.env_id == REACH:
+        options = {**row.options, **options}
+    return gymnasium.make(row.env_id, max_episode_steps=horizon, render_mode=render_mode, **options)
+
+
+def register_envs() -> None:
+    """Registers the tasks as Gymnasium environments."""
+    import gymnasium
+
+    for env_id, row in {row.env_id: row for row in TASKS.values()}.items():
+        gymnasium.register(
+            id=env_id,
+            entry_point=row.env,
+            kwargs={} if env_id == REACH else {"task": row.name},
+            max_episode_steps=row.horizon,
+        )

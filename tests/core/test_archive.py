@@ -1,0 +1,180 @@
+"""The incremental archive against one made at once, and what an addition costs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+from recoup.core import archive as archives
+from recoup.core.families.gaussian import Rho, diagonal_gaussian
+
+pytestmark = pytest.mark.usefixtures("x64")
+DIM, BATCH = 3, 4
+FAMILY = diagonal_gaussian()
+
+
+def proposal(i):
+    rng = np.random.default_rng(100 + i)
+    return Rho(
+        jnp.asarray(0.3 * rng.normal(size=DIM)), jnp.asarray(np.exp(0.2 * rng.normal(size=DIM)))
+    )
+
+
+def told(i):
+    """Batch i: samples, returns, which failed, and how many proposals behind the newest each is."""
+    rng = np.random.default_rng(i)
+    valid = rng.random(BATCH) > 0.2
+    return jnp.asarray(rng.normal(size=(BATCH, DIM))), rng.normal(size=BATCH), valid
+
+
+def fill(batches, *, blocks, proposals, keep, lags=None):
+    """An archive to which batches 0..n-1 were added, batch i while proposal i was the newest."""
+    archive = archives.empty(
+        proposal(0), proposal(0).eta, blocks=blocks, batch=BATCH, proposals=proposals, keep=keep
+    )
+    add = jax.jit(lambda *args: archives.add_batch(FAMILY, *args))
+    for i in range(batches):
+        samples, returns, valid = told(i)
+        drawn_by = None if lags is None else jnp.asarray((i - lags[i]) % proposals, jnp.int32)
+        archive = add(
+            archive,
+            jnp.int32(i % blocks),
+            jnp.int32(i % proposals),
+            samples,
+            jnp.asarray(returns),
+            jnp.asarray(valid),
+            drawn_by,
+        )
+        archive = archives.add_proposal(archive, jnp.int32((i + 1) % proposals), proposal(i + 1))
+    return archive
+
+
+def mixture_by_scipy(batches, kept, lags):
+    """log of sum_l (n_l / n) q_l at every kept sample, from absolute log-densities."""
+    drew = np.array([np.arange(batches)[:, None] - lags]).reshape(batches, BATCH)
+    valid = np.array([told(i)[2] for i in range(batches)])
+    kept_valid = valid & np.isin(np.arange(batches), kept)[:, None]
+    numbers, counts = np.unique(drew[kept_valid], return_counts=True)
+    rows = []
+    for i in kept:
+        x = np.asarray(told(i)[0])
+        logs = [stats.norm.logpdf(x, *map(np.asarray, proposal(k))).sum(1) for k in numbers]
+        rows.append(logsumexp(logs, axis=0, b=(counts / counts.sum())[:, None]))
+    return np.array(rows), drew, valid
+
+
+LATE = np.array(
+    [[0, 0, 0, 0], [1, 0, 1, 0], [2, 0, 1, 0], [0, 0, 3, 0], [2, 2, 0, 1], [0, 1, 3, 2]]
+)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(("keep", "blocks"), [("table", 6), ("table", 3), ("running", 6)])
+def test_incremental_densities_are_those_computed_at_once(keep, blocks, late):
+    batches = 6
+    lags = LATE if late else np.zeros_like(LATE)
+    archive = fill(
+        batches, blocks=blocks, proposals=blocks + 4, keep=keep, lags=LATE if late else None
+    )
+    target = proposal(42)
+    d = archives.log_densities(FAMILY, target, archive)
+    kept = list(range(batches - blocks, batches))
+    mixture, drew, valid = mixture_by_scipy(batches, kept, lags)
+    for row, i in enumerate(kept):
+        x, block = np.asarray(told(i)[0]), i % blocks
+        log_target = stats.norm.logpdf(x, *map(np.asarray, target)).sum(1)
+        own = [
+            stats.norm.logpdf(x[n], *map(np.asarray, proposal(drew[i, n]))).sum() for n in range(4)
+        ]
+        shown = valid[i]
+        got_own = (d.target - d.own)[block]
+        got_mixture = (d.target - d.mixture)[block]
+        np.testing.assert_allclose(
+            got_own[shown], (log_target - own)[shown], rtol=1e-10, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            got_mixture[shown], (log_target - mixture[row])[shown], rtol=1e-10, atol=1e-12
+        )
+
+
+def test_counts_are_ragged_and_hold_valid_samples_only():
+    archive = fill(6, blocks=6, proposals=10, keep="table", lags=LATE)
+    drew = np.arange(6)[:, None] - LATE
+    valid = np.array([told(i)[2] for i in range(6)])
+    want = np.bincount(drew[valid], minlength=10)
+    np.testing.assert_array_equal(archive.counts, want)
+    assert len(set(want[:6].tolist())) > 2  # ragged indeed
+
+
+def test_returns_that_failed_never_enter_the_archive():
+    archive = fill(6, blocks=6, proposals=10, keep="own")
+    assert np.isfinite(archive.batches.returns).all()
+    assert (np.asarray(archive.batches.returns)[~np.asarray(archive.batches.valid)] == 0).all()
+
+
+class Counter:
+    """Counts the samples whose density is computed, as the compiled program runs."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def family(self):
+        def log_ratio(rho, reference, theta):
+            jax.debug.callback(self.count, theta[0] + rho.eta[0])
+            return FAMILY.log_ratio(rho, reference, theta)
+
+        return FAMILY._replace(log_ratio=log_ratio)
+
+    def count(self, _):
+        self.seen += 1
+
+
+@pytest.mark.parametrize("keep", ["table", "running"])
+@pytest.mark.parametrize("distinct", [1, 3])
+def test_an_addition_costs_rows_and_columns_never_the_whole_table(keep, distinct):
+    """O(N' + N L) densities for a batch of one proposal, O(K N' + N L) for K, of N' L in all.
+
+    A running mixture takes proposals a few at a time, here all of its 25 slots at once.
+    """
+    blocks, batches = 12, 10
+    archive = fill(batches, blocks=blocks, proposals=2 * blocks + 1, keep=keep)
+    newest = jnp.int32(batches)
+    drawn_by = None if distinct == 1 else newest - jnp.asarray([0, 1, 2, 2], jnp.int32)
+    counter = Counter()
+    samples, returns, _ = told(50)
+    archives.add_batch(
+        counter.family(),
+        archive,
+        newest,
+        newest,
+        samples,
+        jnp.asarray(returns),
+        jnp.ones(BATCH, bool),
+        drawn_by,
+    )
+    jax.effects_barrier()
+    rows = distinct * blocks * BATCH
+    columns = (batches + 1 if keep == "table" else 2 * blocks + 1) * BATCH
+    own = 0 if drawn_by is None else BATCH
+    assert counter.seen == rows + columns + own
+    assert counter.seen < blocks * BATCH * (batches + 1)
+
+
+def test_growth_does_not_recompile():
+    traces = []
+
+    @jax.jit
+    def add(archive, i, samples, returns, valid):
+        traces.append(1)
+        archive = archives.add_batch(FAMILY, archive, i, i, samples, returns, valid)
+        return archives.add_proposal(archive, i + 1, proposal(1))
+
+    archive = archives.empty(
+        proposal(0), proposal(0).eta, blocks=5, batch=BATCH, proposals=6, keep="table"
+    )
+    for i in range(5):
+        samples, returns, valid = told(i)
+        archive = add(archive, jnp.int32(i), samples, jnp.asarray(returns), jnp.asarray(valid))
+    assert len(traces) == 1

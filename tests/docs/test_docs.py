@@ -1,0 +1,19 @@
+"""What the docs show on a console is what the program prints."""
+
+from pathlib import Path
+
+import pytest
+from console import alike, run, steps, tidy, write_scripts
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/study.md"])
+def test_commands_print_what_is_written(name, tmp_path):
+    text = (ROOT / name).read_text()
+    found = steps(text)
+    write_scripts(text, tmp_path)
+    assert len(found) >= 3
+    for command, output in found:
+        printed = run(command, tmp_path)
+        assert alike(printed, tidy(output)), f"$ {command}\n{printed}"

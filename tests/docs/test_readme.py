@@ -1,0 +1,29 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README, SEARCH = ((ROOT / name).read_text() for name in ("README.md", "docs/search.md"))
+EXAMPLES = re.findall(r"```python\n(.*?)```", README + SEARCH, re.S)
+
+
+def test_the_docs_have_their_examples():
+    assert len(EXAMPLES) == 4
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["study", "estimate", "search", "actions"])
+def test_the_examples_of_the_docs_run(example, tmp_path):
+    program = [sys.executable, "-W", "error", "-c", example]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_estimate_of_the_readme_is_the_one_it_prints(tmp_path):
+    program = [sys.executable, "-c", EXAMPLES[1]]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    objective, stderr = map(float, done.stdout.splitlines()[0].split())
+    assert f"{objective:.2f} +- {stderr:.2f} (exact: -1.11)" in README

@@ -1,0 +1,191 @@
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from oracles import loop_estimate, loop_scores, random_problem
+
+import recoup
+from recoup.engine.methods import BASELINES, WEIGHTINGS
+
+SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
+
+
+def assert_agrees(got, want, tolerance):
+    for name, value in want.items():
+        scale = np.max(np.abs(value))
+        np.testing.assert_allclose(
+            getattr(got, name), value, rtol=0, atol=tolerance * scale, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("baseline", BASELINES)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
+def test_every_combination_agrees_with_a_plain_loop(weighting, baseline, dtype, tolerance):
+    problem = random_problem(dtype=dtype)
+    chosen = {"weighting": weighting, "baseline": baseline, "power": 0.3}
+    for flatten, truncate, normalize in SHAPERS:
+        options = {**chosen, "flatten": flatten, "truncate": truncate, "normalize": normalize}
+        want = loop_estimate(problem, **options)
+        with jax.disable_jit():  # 384 compilations would take minutes
+            assert_agrees(recoup.estimate(**problem, **options), want, tolerance)
+    compiled = recoup.estimate(**problem, **options)  # all shapers at once
+    assert compiled.mean_gradient.dtype == dtype
+    assert_agrees(compiled, want, tolerance)
+
+
+def test_defaults_are_balance_weights_and_the_optimal_baseline():
+    problem = random_problem(1)
+    want = loop_estimate(problem, weighting="balance", baseline="optimal")
+    assert_agrees(recoup.estimate(**problem), want, 1e-10)
+
+
+def test_jax_arrays_give_the_same_as_numpy_arrays():
+    problem = random_problem(2, dtype=np.float32)
+    as_jax = jax.tree.map(jnp.asarray, problem)
+    for a, b in zip(recoup.estimate(**problem), recoup.estimate(**as_jax), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_estimate_can_be_traced_and_differentiated_in_the_objective(x64):
+    problem = jax.tree.map(jnp.asarray, random_problem(3))
+
+    def objective(mean):
+        target = (mean, problem["target"][1])
+        return recoup.estimate(**{**problem, "target": target}, baseline="none").objective
+
+    got = recoup.estimate(**problem, baseline="none").mean_gradient
+    np.testing.assert_allclose(jax.jit(jax.grad(objective))(problem["target"][0]), got, rtol=1e-9)
+
+
+def test_failed_rollouts_are_masked_and_counted():
+    problem = random_problem(4)
+    failing = {**problem, "returns": problem["returns"].copy()}
+    failing["returns"][[2, 7, 11]] = np.nan, np.inf, -np.inf
+    kept = np.delete(np.arange(23), [2, 7, 11])
+    clean = {**problem, **{k: problem[k][kept] for k in ("theta", "returns", "proposal")}}
+    for baseline in BASELINES:
+        got, want = (recoup.estimate(**p, baseline=baseline) for p in (failing, clean))
+        np.testing.assert_allclose(got.mean_gradient, want.mean_gradient, rtol=1e-12)
+        np.testing.assert_allclose(got.objective_stderr, want.objective_stderr, rtol=1e-12)
+        np.testing.assert_allclose(got.weights[kept], want.weights, rtol=1e-12)
+        assert got.failed == 3
+        assert not got.weights[[2, 7, 11]].any()
+
+
+def test_mirrored_errors_and_effective_sample_size_count_pairs():
+    problem = random_problem(5, samples=24)
+    got = recoup.estimate(**problem, mirrored=True)
+    w, r = got.weights, problem["returns"]
+    pairs = w[0::2] + w[1::2]
+    means = (w * r).reshape(-1, 2).mean(1)
+    assert got.ess == pytest.approx(pairs.sum() ** 2 / (pairs**2).sum())
+    assert got.objective_stderr == pytest.approx(means.std(ddof=1) / np.sqrt(12))
+    assert got.ess <= 12
+
+
+def test_one_dominant_sample_costs_leave_one_out_no_digits():
+    problem = random_problem(6)
+    problem["theta"][4] = 9.0  # its curvature outweighs all others a million times
+    got = recoup.estimate(**problem, weighting="none", baseline="leave-one-out")
+    want = loop_estimate(problem, weighting="none", baseline="leave-one-out")
+    np.testing.assert_allclose(got.baseline, want["baseline"], rtol=1e-12)
+
+
+def test_weights_that_would_overflow_stay_finite():
+    problem = random_problem(7, dim=400, dtype=np.float32)
+    narrow = (problem["proposals"][0][0], np.full(400, 0.05, np.float32))
+    problem["theta"][:] = narrow[0]
+    got = recoup.estimate(**{**problem, "target": narrow}, weighting="own")
+    assert np.isfinite(got.objective)
+    assert np.isfinite(got.objective_stderr)
+    assert np.isfinite(got.weights).all()
+
+
+@pytest.mark.parametrize("baseline", [b for b in BASELINES if b != "none"])
+def test_equal_returns_have_a_gradient_of_exactly_zero(baseline):
+    for seed in range(20):
+        problem = random_problem(seed)
+        problem["returns"][:] = -17.42975686869792
+        got = recoup.estimate(**problem, baseline=baseline)
+        assert not got.mean_gradient.any()
+        assert not got.std_gradient.any()
+
+
+@pytest.mark.parametrize("baseline", ["mean", "optimal", "coordinate", "leave-one-out"])
+def test_a_large_offset_of_the_returns_costs_float32_no_digits(baseline):
+    problem = random_problem(8, dtype=np.float32)
+    offset = {**problem, "returns": problem["returns"] + np.float32(2**17)}
+    exact = {**problem, "returns": offset["returns"] - np.float32(2**17)}
+    got, want = (recoup.estimate(**p, baseline=baseline) for p in (offset, exact))
+    scale = np.abs(want.mean_gradient).max()
+    np.testing.assert_allclose(got.mean_gradient, want.mean_gradient, rtol=0, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("baseline", ["leave-one-out", "split"])
+def test_a_mirrored_pair_leaves_the_baseline_together(baseline):
+    problem = random_problem(9, samples=12)
+    got = recoup.estimate(**problem, weighting="none", baseline=baseline, mirrored=True)
+    norms, returns = (loop_scores(problem) ** 2).sum(1), problem["returns"]
+    for n in range(12):
+        pair = np.arange(12) // 2
+        others = pair != pair[n] if baseline == "leave-one-out" else pair % 2 != pair[n] % 2
+        want = (norms * returns)[others].sum() / norms[others].sum()
+        assert got.baseline[n] == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("baseline", BASELINES)
+def test_one_sample_is_enough_for_a_finite_gradient(baseline):
+    problem = random_problem(10, samples=1, proposals=1)
+    got = recoup.estimate(**problem, baseline=baseline)
+    assert np.isfinite(got.mean_gradient).all()
+    assert np.isnan(got.objective_stderr)
+    if baseline in ("none", "leave-one-out", "split"):
+        assert got.mean_gradient.any()
+
+
+def test_traced_estimates_of_numpy_constants_stay_in_float32_without_a_warning():
+    problem = random_problem(11)
+
+    def objective(theta):
+        return recoup.estimate(**{**problem, "theta": theta}).objective
+
+    assert jax.jit(objective)(jnp.asarray(problem["theta"], jnp.float32)).dtype == jnp.float32
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"theta": np.zeros(3)}, r"theta=...\)` must have shape \[N', D\], got \[3\]"),
+        ({"returns": np.zeros(5)}, r"returns=...\)` must have shape \[N'\] = \[23\], got \[5\]"),
+        ({"proposal": np.zeros(3, int)}, r"proposal=...\)` must have shape \[N'\] = \[23\]"),
+        ({"proposal": np.zeros(23)}, "must be whole numbers, got float64"),
+        ({"proposal": np.full(23, 3)}, r"must lie in 0..2, got 3"),
+        ({"proposals": np.zeros((3, 3))}, r"must be a pair \(means, stds\), got ndarray"),
+        ({"proposals": (np.zeros((2, 4)), np.ones((2, 4)))}, r"means must have shape \[L, D\]"),
+        ({"proposals": (np.zeros((3, 3)), np.zeros((3, 3)))}, r"positive .* got 0.0 at \[0, 0\]"),
+        ({"target": (np.zeros(3), np.array([1.0, -2.0, 1.0]))}, r"positive .* got -2.0 at \[1\]"),
+        ({"target": (np.zeros(2), np.ones(2))}, r"mean must have shape \[D\] = \[3\], got \[2\]"),
+        ({"theta": np.full((23, 3), np.nan)}, r"theta=...\)` must be finite, got nan at \[0, 0\]"),
+        ({"weighting": "ballance"}, "weighting must be one of .* Did you mean 'balance'"),
+        ({"baseline": "optimum"}, "baseline must be one of .* Did you mean 'optimal'"),
+        ({"truncate": 0}, "truncate must be above 0 and finite, got 0"),
+        ({"flatten": 1.5}, r"flatten must be in \[0, 1\], got 1.5"),
+        ({"power": -0.1}, r"power must be in \[0, 1\], got -0.1"),
+        ({"power": "much"}, "power must be a number, got 'much'"),
+        ({"normalize": "yes"}, "normalize must be True or False, got 'yes'"),
+        ({"mirrored": True}, "needs an even number of samples, got 23"),
+        ({"theta": [["a"] * 3] * 23}, r"theta=...\)` must be an array of real numbers, got"),
+        ({"theta": [[1.0], [1.0, 2.0]]}, r"theta=...\)` must be an array of real numbers, got"),
+        ({"returns": [None] * 23}, r"returns=...\)` must be an array of real numbers"),
+        ({"returns": np.zeros(23, complex)}, r"returns=...\)` must be an array of real numbers"),
+        ({"flatten": "0.5"}, "flatten must be a number, got '0.5'"),
+        ({"truncate": True}, "truncate must be a number, got True"),
+    ],
+)
+def test_bad_input_gets_one_sentence(change, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        recoup.estimate(**{**random_problem(), **change})
+    assert "\n" not in str(caught.value)

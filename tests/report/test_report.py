@@ -1,0 +1,209 @@
+"""Pages about runs and about the reproduction, read by a real browser."""
+
+import json
+import subprocess
+import sys
+
+import figure_data
+import numpy as np
+import pytest
+from browser import visit
+
+import recoup
+from recoup.report.html import measured, number
+from recoup.report.reproduction import write_reproduction
+from recoup.report.runs import write_report
+from recoup.reproduce import reproduce as running
+
+NASTY = '<script>document.title="owned"</script><img src=x onerror="owned()">'
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "car"
+    recoup.train("mountain-car", "tiw-pgpe-ob", iterations=8, seed=0, out=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory):
+    """A page of made-up figures, those without a simulator."""
+    directory = tmp_path_factory.mktemp("reproduction")
+    names = ["bounds", "toy-variance", "toy-directions", "toy-returns", "mountain-car", "reach-4"]
+    figures = running.chosen_figures(names)
+    results = {j.name: figure_data.made_up(j) for j in running.jobs_of(figures, figure_data.TINY)}
+    for figure in figures:
+        running._finding(figure, figure_data.TINY, results, directory / figure.name)
+    return write_reproduction(directory)
+
+
+class TestTheReproductionsPage:
+    def test_a_browser_shows_it_without_complaint(self, reproduction, tmp_path):
+        found = visit(reproduction)
+        assert found["complaints"] == found["broken"] == []
+        assert found["outside"] == []
+        assert len(found["images"]) == 6
+        assert all(width > 500 for width, _ in found["images"])
+        assert all(alt for _, alt in found["images"])
+
+    def test_it_fits_a_phone_and_follows_dark_mode(self, reproduction, tmp_path):
+        phone = visit(reproduction, width=500)
+        assert phone["width"] <= phone["window"]
+        dark = visit(reproduction, dark=True)
+        assert phone["background"] == "rgb(255, 255, 255)"
+        assert max(map(int, dark["background"][4:-1].split(","))) < 60
+
+    def test_every_claim_stands_there_with_its_verdict_in_words(self, reproduction):
+        text = reproduction.read_text()
+        for path in reproduction.parent.glob("*/claims.json"):
+            for claim in json.loads(path.read_text())["claims"]:
+                assert f'id="{claim["id"]}"' in text
+        assert "does not hold" in text
+        assert "mis-pgpe-ob" in text
+        assert "bound on the car" in text
+
+    def test_what_comes_from_files_is_escaped(self, reproduction, tmp_path):
+        copy = tmp_path / "copy"
+        (copy / "bounds").mkdir(parents=True)
+        for source in (reproduction.parent / "bounds").iterdir():
+            (copy / "bounds" / source.name).write_bytes(source.read_bytes())
+        claims = json.loads((copy / "bounds" / "claims.json").read_text())
+        claims["claims"][0]["says"] = claims["claims"][0]["id"] = NASTY
+        (copy / "bounds" / "claims.json").write_text(json.dumps(claims))
+        found = visit(write_reproduction(copy))
+        assert found["title"] != "owned"
+        assert found["complaints"] == found["broken"] == []
+        assert len(found["images"]) == 1
+
+    def test_without_figures_there_is_no_page(self, tmp_path):
+        with pytest.raises(ValueError, match="holds no figures: run `recoup reproduce` first"):
+            write_reproduction(tmp_path)
+
+
+class TestTheRunsPage:
+    def test_a_browser_shows_it_without_complaint(self, run, tmp_path):
+        page = write_report([run], tmp_path / "page.html")
+        found = visit(page)
+        assert found["complaints"] == found["broken"] == []
+        assert len(found["images"]) == 3  # curve, distribution, weight by age
+        assert all(width > 500 for width, _ in found["images"])
+        assert "80\nepisodes" in found["text"].replace("\n\n", "\n")
+        assert "of its mean policy, the one to deploy" in found["text"]
+
+    def test_several_runs_share_a_page(self, run, tmp_path):
+        page = write_report([run, run], tmp_path / "page.html")
+        found = visit(page, width=500)
+        assert len(found["images"]) == 6
+        assert found["width"] <= found["window"]
+
+    def test_it_lies_in_the_run_unless_said(self, run):
+        command = [sys.executable, "-m", "recoup", "report", str(run)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == str(run / "report.html")
+        assert (run / "report.html").stat().st_size > 50_000
+
+    def test_a_run_that_was_stopped_has_a_page_too(self, tmp_path):
+        def stop(step):
+            if step.iteration == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            recoup.train("toy", iterations=5, out=tmp_path / "stopped", progress=stop)
+        assert "not finished" in write_report([tmp_path / "stopped"]).read_text()
+
+    def test_what_comes_from_files_is_escaped(self, run, tmp_path):
+        evil = self.copy(run, tmp_path / "evil")
+        config = json.loads((evil / "config.json").read_text())
+        config["task"] = config["settings"]["weighting"] = config["versions"]["jax"] = NASTY
+        (evil / "config.json").write_text(json.dumps(config))
+        found = visit(write_report([evil]))
+        assert found["title"] == "evil"
+        assert found["complaints"] == found["broken"] == []
+        assert len(found["images"]) == 3
+
+    @pytest.mark.parametrize(
+        ("name", "content", "sentence"),
+        [
+            ("config.json", None, "is not a run directory: it has no config.json"),
+            ("config.json", "[1]", "holds no object"),
+            ("config.json", "{", "cannot be read"),
+            ("study.db", None, "is not a run directory: it has no study.db"),
+            ("study.db", "", "is empty, so it holds no study"),
+            ("study.db", "a,b\n1,2\n" * 99, "is not a study file"),
+        ],
+    )
+    def test_what_is_not_a_run_gets_one_sentence(self, run, tmp_path, name, content, sentence):
+        broken = self.copy(run, tmp_path / "broken")
+        if content is None:
+            (broken / name).unlink()
+        else:
+            (broken / name).write_text(content)
+        with pytest.raises(ValueError, match=sentence):
+            write_report([broken])
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("config.json", lambda text: "{}"),
+            ("config.json", lambda text: '{"task": "\\ud800", "settings": 3, "versions": [1]}'),
+        ],
+    )
+    def test_odd_files_make_a_page_too(self, run, tmp_path, name, change):
+        odd = self.copy(run, tmp_path / "odd$x^{")
+        (odd / name).write_text(change((odd / name).read_text()))
+        assert "effective sample size" in write_report([odd]).read_text()
+
+    def test_a_study_of_ones_own_is_no_run(self, run, tmp_path):
+        other = self.copy(run, tmp_path / "other")
+        (other / "study.db").unlink()
+        recoup.Study.open(other / "study.db", dim=2).close()
+        with pytest.raises(ValueError, match="is a study of its own, not that of a run"):
+            write_report([other])
+
+    def test_ages_say_where_the_weight_came_from(self, run):
+        shares = np.array([row["ages"] for row in recoup.load(run).study.history()])
+        assert shares.shape == (8, 5)
+        np.testing.assert_allclose(shares.sum(1), 1)
+        assert shares[0].tolist() == [1, 0, 0, 0, 0]
+        assert (shares[:, 4] == 0).all()
+
+    @staticmethod
+    def copy(run, to):
+        to.mkdir()
+        for source in run.iterdir():
+            (to / source.name).write_bytes(source.read_bytes())
+        return to
+
+
+def test_the_newest_batch_comes_first_and_blocks_are_reused_in_turn():
+    from recoup.runs.train import weight_by_age
+
+    weights = np.array([[1.0, 1.0], [3.0, 3.0], [6.0, 6.0]])
+    assert weight_by_age(2, weights[:2]) == [0.75, 0.25]
+    assert weight_by_age(4, weights) == [0.1, 0.6, 0.3]  # block 0 holds the fourth batch
+    assert weight_by_age(1, np.zeros((1, 2))) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (1234567, "1,234,567"),
+        (0.00123, "0.00123"),
+        (12.345, "12.35"),
+        (15.0, "15"),
+        ("x", "x"),
+    ],
+)
+def test_numbers_as_people_write_them(value, text):
+    assert number(value) == text
+
+
+def test_a_mean_has_the_digits_that_its_error_allows():
+    assert measured(6.00123, 0.4012) == "6.0 ± 0.4"
+    assert measured(-0.4601, 0.0123) == "-0.460 ± 0.012"
+    assert measured(1234.4, 31.0) == "1234 ± 31"
+    assert measured(0.5, 0.0) == "0.50 ± 0.00"
+    assert measured(6.833432, 3e-16) == "6.83 ± 0.00"
+    assert measured(0.0, 0.0) == "0.00 ± 0.00"

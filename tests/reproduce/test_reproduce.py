@@ -1,0 +1,465 @@
+"""The reproduction: its numbers against plain NumPy, its files, and going on after a stop."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import figure_data
+import jax
+import numpy as np
+import pytest
+
+from recoup.reproduce import ORDER
+from recoup.reproduce import reproduce as running
+from recoup.reproduce.claims import FAILS, HOLDS, OPEN
+from recoup.reproduce.figures import gradients
+from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.sizes import SIZES, checkpoints, size_of
+from recoup.reproduce.workers import groups, run_in_processes
+
+
+def toy_returns(rng, theta):
+    """Returns of the toy, step by step, as the paper writes it."""
+    state, total = rng.normal(size=theta.shape), np.zeros(theta.shape)
+    for t in range(10):
+        action = theta * state
+        total += 0.9**t * (np.exp(-(state**2) / 2 - action**2 / 2) + 1)
+        state = state + action + 0.5 * rng.normal(size=theta.shape)
+    return total
+
+
+def density(theta, eta, tau):
+    return np.exp(-(((theta - eta) / tau) ** 2) / 2) / tau
+
+
+class TestGradientsAgainstNumPy:
+    PATH = np.array([[0.4, 1.0], [0.2, 0.8], [-0.1, 0.7]])
+    TRIALS = 4_000
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ours(cls):
+        with jax.enable_x64(True):
+            found, weights = gradients._estimates(jax.random.key(0), cls.PATH, 3, cls.TRIALS)
+        return dict(zip(gradients.ESTIMATORS, np.moveaxis(found, 1, 0), strict=True)), weights
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def plain(cls):
+        """The same estimators in a plain loop: {method: [trials, (eta, tau)]}."""
+        rng, found = np.random.default_rng(1), {name: [] for name in gradients.ESTIMATORS}
+        eta, tau = cls.PATH[-1]
+        for _ in range(cls.TRIALS):
+            drawn_by = np.repeat(np.arange(3), 10)
+            theta = rng.normal(cls.PATH[drawn_by, 0], cls.PATH[drawn_by, 1])
+            returns = toy_returns(rng, theta)
+            scores = np.stack([(theta - eta) / tau**2, ((theta - eta) ** 2 - tau**2) / tau**3], 1)
+            own = density(theta, *cls.PATH[drawn_by].T)
+            mixture = np.mean([density(theta, *rho) for rho in cls.PATH], axis=0)
+            target = density(theta, eta, tau)
+            weights = {"none": np.ones(30), "own": target / own, "balance": target / mixture}
+            for name, settings in gradients.ESTIMATORS.items():
+                kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
+                w, r, s = weights[settings["weighting"]][kept], returns[kept], scores[kept]
+                w = np.minimum(w ** settings.get("flatten", 1.0), settings.get("truncate", np.inf))
+                if settings.get("normalize"):
+                    w = w / w.mean()
+                found[name].append((w * (r - cls.baseline(settings, w, r, s))) @ s / len(r))
+        return {name: np.array(rows) for name, rows in found.items()}
+
+    @staticmethod
+    def baseline(settings, w, r, s):
+        norms = w**2 * (s**2).sum(1)
+        if settings["baseline"] == "none":
+            return 0.0
+        if settings["baseline"] == "optimal":
+            return (r * norms).sum() / norms.sum()
+        b = np.empty(len(r))
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        for half, other in ((even, odd), (odd, even)):
+            b[half] = (r * norms)[other].sum() / norms[other].sum()
+        return b
+
+    @pytest.mark.parametrize("method", gradients.ESTIMATORS)
+    def test_mean_and_variance_within_four_standard_errors(self, ours, plain, method):
+        a, b = ours[0][method], plain[method]
+        error = np.sqrt((a.var(0) + b.var(0)) / self.TRIALS)
+        assert (np.abs(a.mean(0) - b.mean(0)) < 4 * error).all()
+        spread = [((x - x.mean(0)) ** 2).std(0) for x in (a, b)]
+        error = np.sqrt((spread[0] ** 2 + spread[1] ** 2) / self.TRIALS)
+        assert (np.abs(a.var(0) - b.var(0)) < 4 * error).all()
+
+    def test_without_weights_the_largest_is_one(self, ours):
+        largest = dict(zip(gradients.ESTIMATORS, ours[1].T, strict=True))
+        assert (largest["niw-pgpe"] == 1).all()
+        assert (largest["iw-pgpe"] > 1).any()
+        assert (largest["mis-pgpe-ob"] <= 3).all()
+
+
+def test_the_surface_and_its_gradient_against_numpy():
+    surface = gradients._surface(1_000, lambda share: None)
+    rng = np.random.default_rng(0)
+    for theta in (-1.3, -0.6, 0.2):
+        returns = toy_returns(rng, np.full(40_000, theta))
+        ours = np.interp(theta, gradients.GRID, surface["mean"])
+        error = np.hypot(returns.std() / 200, np.interp(theta, gradients.GRID, surface["stderr"]))
+        assert abs(ours - returns.mean()) < 4 * error
+    eta, tau, h = -0.3, 0.6, 1e-4
+    expected = gradients.expected_return
+    slopes = [
+        (expected(surface["mean"], eta + h, tau) - expected(surface["mean"], eta - h, tau)) / 2 / h,
+        (expected(surface["mean"], eta, tau + h) - expected(surface["mean"], eta, tau - h)) / 2 / h,
+    ]
+    np.testing.assert_allclose(
+        gradients.true_gradient(surface["mean"], eta, tau), slopes, rtol=1e-4
+    )
+
+
+def test_the_path_follows_the_true_gradient():
+    with jax.enable_x64(True):
+        path, truth = gradients._path(jax.random.key(1), jax.random.key(2))
+    steps = np.diff(path, axis=0)
+    free = path[1:, 1] > 0.05
+    np.testing.assert_allclose(np.linalg.norm(steps, axis=1)[free], 0.1, rtol=1e-9)
+    cosine = (steps * truth[:-1]).sum(1) / np.linalg.norm(truth[:-1], axis=1) / 0.1
+    np.testing.assert_allclose(cosine[free], 1, rtol=1e-9)
+    assert path[0, 1] == 1
+
+
+def test_estimates_are_made_at_the_points_of_the_path(monkeypatch):
+    """The unbiased one has the true gradient of its point as its mean, within four errors."""
+    monkeypatch.setattr(gradients, "ITERATIONS", 3)
+    surface = gradients._surface(2_000, lambda share: None)["mean"]
+    found = gradients._variances(0, 3_000, lambda share: None)
+    truth = gradients.true_gradient(surface, found["eta"], found["tau"])
+    plain = list(gradients.ESTIMATORS).index("pgpe")
+    error = np.sqrt(found["variance"][:, plain] / 3_000)
+    assert found["mean"].shape == (3, len(gradients.ESTIMATORS), 2)
+    assert (np.abs(found["mean"][:, plain] - truth) < 4 * error).all()
+    assert (np.abs(found["on_policy"] - truth) < 5 * error * np.sqrt(10 * 3_000 / 10_000)).all()
+
+
+class TestGoingOn:
+    def jobs(self, log, stop_at=None):
+        def compute(name, tick):
+            if name == stop_at:
+                raise KeyboardInterrupt
+            log.append(name)
+            tick(0.5)
+            return {"x": np.arange(3.0)}
+
+        return [
+            Job(name, {"n": 1}, 2.0, lambda tick, name=name: compute(name, tick))
+            for name in ("a/1", "b", "c")
+        ]
+
+    def test_what_was_done_is_not_done_again(self, tmp_path):
+        log, shown = [], []
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs(self.jobs(log, stop_at="b"), Store(tmp_path))
+        assert log == ["a/1"]
+        results = run_jobs(self.jobs(log), Store(tmp_path), lambda job, s: shown.append((job, s)))
+        assert log == ["a/1", "b", "c"]
+        assert list(results) == ["a/1", "b", "c"]
+        assert sum(seconds for _, seconds in shown) == 4.0  # of the two jobs that were left
+
+    def test_a_damaged_result_is_computed_again(self, tmp_path):
+        log, store = [], Store(tmp_path)
+        jobs = self.jobs(log)
+        run_jobs(jobs, store)
+        whole = store.path(jobs[0]).read_bytes()
+        for damage in (b"", b"noise", whole[: len(whole) // 2]):
+            store.path(jobs[0]).write_bytes(damage)
+            assert run_jobs(jobs, store)["a/1"]["x"].tolist() == [0, 1, 2]
+        assert log.count("a/1") == 4
+        assert log.count("b") == 1
+
+    def test_other_settings_are_another_result(self, tmp_path):
+        store, job = Store(tmp_path), self.jobs([])[0]
+        assert store.path(job) != store.path(job._replace(settings={"n": 2}))
+        assert store.path(job) == store.path(job._replace(seconds=9.0))
+
+    def test_nothing_half_written_is_left_behind(self, tmp_path):
+        store, job = Store(tmp_path), self.jobs([])[0]
+        with pytest.raises(ValueError):
+            store.save(job, {"x": np.array([object()])})
+        assert store.load(job) is None
+
+
+class TestProcesses:
+    def test_they_do_what_is_left_and_give_the_same(self, tmp_path):
+        jobs = [*running.theorems.bound_jobs(figure_data.TINY)[:2], gradients.surface_job(500)]
+        alone = run_jobs(jobs, Store(tmp_path / "alone"))
+        store, shown = Store(tmp_path / "together"), []
+        run_jobs(jobs[:1], store)
+        run_in_processes(jobs, store, 2, lambda job, seconds: shown.append(job))
+        assert sorted(shown) == sorted(job.name for job in jobs[1:])
+        for job in jobs:
+            found = store.load(job)
+            for key, values in alone[job.name].items():
+                np.testing.assert_array_equal(found[key], values)
+
+    def test_a_failing_job_ends_them_all(self, tmp_path, capfd):
+        job = Job("broken", {}, 1.0, partial(int, "x"))
+        with pytest.raises(RuntimeError, match="a worker ended with status 1"):
+            run_in_processes([job], Store(tmp_path), 2, lambda job, seconds: None)
+        assert "Error" in capfd.readouterr().err
+
+    def test_jobs_that_differ_in_their_seeds_stay_together(self):
+        grouped = groups(running.jobs_of(running.chosen_figures(["reach-4"]), size_of("default")))
+        assert [len(group) for group in grouped] == [3] * 6
+        jobs = running.jobs_of(running.chosen_figures(["all"]), size_of("quick"))
+        assert sum(len(group) for group in groups(jobs)) == len(jobs)
+
+
+@pytest.fixture(scope="module")
+def results():
+    jobs = running.jobs_of(running.chosen_figures(["all"]), figure_data.TINY)
+    return {job.name: figure_data.made_up(job) for job in jobs}
+
+
+@pytest.mark.parametrize("name", [n for n in ORDER if n not in ("reach-model", "reach-2-strip")])
+def test_every_figure_is_collected_judged_and_drawn(name, results, tmp_path):
+    figure = running.FIGURES[name]
+    data = figure.collect(figure_data.TINY, results)
+    claims = figure.claims(data)
+    assert claims
+    assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, OPEN}
+    for claim in claims:
+        assert claim.id.split(".")[0] in (name, "mountain-car-weak")
+        assert claim.contrasts
+    if not name.endswith("-strip"):
+        figure.draw(data).savefig(tmp_path / "figure.png")
+        assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_ids_are_unique(results):
+    ids = [
+        claim.id
+        for figure in running.FIGURES.values()
+        if figure.name != "reach-2-strip"
+        for claim in figure.claims(figure.collect(figure_data.TINY, results))
+    ]
+    assert len(ids) == len(set(ids)) > 60
+
+
+def test_every_name_is_a_figure_and_sizes_are_as_stated():
+    assert set(ORDER) == set(running.FIGURES)
+    assert [f.name for f in running.chosen_figures(["reach-9", "bounds"])] == ["bounds", "reach-9"]
+    default, paper = size_of("default"), size_of("paper")
+    assert (default.toy_runs, default.car_runs, default.reach_runs) == (1000, 300, 30)
+    assert (paper.toy_runs, paper.car_runs, paper.reach_runs) == (20, 10, 10)
+    assert paper.trials == default.trials == 10_000
+    assert all(size.starts >= 20 for size in SIZES.values())
+    assert checkpoints(300, (20, 50))[:4] == [0, 15, 20, 30]
+    assert len(checkpoints(400)) == 21
+
+
+def program(*arguments, cwd):
+    command = [sys.executable, "-m", "recoup", "reproduce", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600)
+
+
+def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_path):
+    done = program("toy-directions", "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "runs" / "reproduce-quick" / "toy-directions"
+    assert done.stdout.splitlines()[-1] == "runs/reproduce-quick"
+    assert "toy-directions." in done.stdout
+    names = {path.name for path in directory.iterdir()} - {"figure.svg", "figure.pdf"}
+    assert names == {"data.npz", "data.json", "claims.json", "figure.png"}
+    claims = json.loads((directory / "claims.json").read_text())
+    by_id = {claim["id"]: claim for claim in claims["claims"]}
+    concentrated = by_id["toy-directions.iw-ob-concentrated"]
+    assert concentrated["verdict"] == HOLDS
+    assert concentrated["contrasts"][0]["runs"] == 1000
+    about = json.loads((directory / "data.json").read_text())
+    assert about["size"]["angles"] == 1000
+    before = (directory / "claims.json").read_text()
+    jobs = directory.parent / "jobs"
+    stamps = {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
+    assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
+    assert stamps == {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
+    assert before == (directory / "claims.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["toy-varience"], "figure must be one of .*Did you mean 'toy-variance'"),
+        (["all", "--quick", "--paper"], "give --quick or --paper, not both"),
+    ],
+)
+def test_wrong_use_gets_one_sentence(arguments, sentence, tmp_path):
+    done = program(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert re.search(sentence, done.stderr)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_interrupted_reproduction_goes_on_where_it_was(tmp_path):
+    """Stopped by Ctrl-C between two jobs; the second call does only what was left."""
+    command = [sys.executable, "-m", "recoup", "reproduce", "toy-directions", "--quick"]
+    jobs = tmp_path / "runs" / "reproduce-quick" / "jobs"
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 300
+        while not list(jobs.glob("*.npz")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopped; the same command goes on from what lies in runs/reproduce-quick" in said
+    done = {path: path.stat().st_mtime_ns for path in jobs.glob("*.npz")}
+    assert done
+    assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
+    assert done == {path: path.stat().st_mtime_ns for path in done}
+    assert len(list(jobs.glob("*.npz"))) == 2
+
+
+class TestClaimsHaveTheirSigns:
+    """Results as the paper describes them must make its claims hold, reversed ones must not."""
+
+    RANKS = {  # noqa: RUF012  (the higher, the better where the paper is right)
+        "iw-reinforce-ob": 1,
+        "tiw-enac": 0,
+        "r3": -1,
+        "niw-pgpe": 1,
+        "pgpe": 2,
+        "iw-pgpe": 3,
+        "pgpe-ob": 5,
+        "niw-pgpe-ob": 6,
+        "iw-pgpe-ob": 9,
+        "tiw-pgpe-ob": 9.5,
+        "mis-pgpe-ob": 9,
+    }
+
+    def curves(self, results, gain):
+        """Every learning curve rises by `gain(method, share of the budget)`, a little noisy."""
+        made = {}
+        for name, arrays in results.items():
+            made[name] = dict(arrays)
+            if "returns" in arrays and len(name.split("/")) == 3:
+                shape = arrays["returns"].shape
+                noise = 0.01 * np.random.default_rng(len(name)).normal(size=shape)
+                share = np.linspace(0, 1, shape[1])
+                made[name]["returns"] = noise + gain(name.split("/")[1], share)
+        return made
+
+    @pytest.mark.parametrize(
+        ("figure", "wanted"),
+        [
+            ("toy-returns", "best above-pgpe-ob iw-above-niw niw-stays baseline-over-weights"),
+            ("mountain-car", "best fast iw-below-iw-ob others-below-pgpe reinforce-above-enac"),
+            ("mountain-car", "baseline-over-weights pgpe-ob-improves"),
+            ("reach-2", "improves pgpe-ob-slower niw-ob-falls-behind reinforce-stays"),
+            ("reach-4", "best improves"),
+            ("reach-9", "truncated-best"),
+        ],
+    )
+    def test_of_learning_curves(self, results, figure, wanted):
+        def right(method, share):
+            return self.RANKS[method] * share
+
+        def wrong(method, share):
+            return -self.RANKS[method] * share
+
+        for gain, verdict in ((right, HOLDS), (wrong, FAILS)):
+            drawn = running.FIGURES[figure]
+            data = drawn.collect(figure_data.TINY, self.curves(results, gain))
+            found = {claim.id: claim.verdict for claim in drawn.claims(data)}
+            for name in wanted.split():
+                assert found[f"{figure}.{name}"] == verdict, (name, verdict)
+
+    def test_of_variances_and_biases(self, results):
+        """Variances ordered as the paper has them; only what is weighed rightly has no bias."""
+        names = list(gradients.ESTIMATORS)
+        order = ["iw-pgpe-ob", "niw-pgpe-ob", "pgpe-ob", "niw-pgpe", "iw-pgpe", "pgpe"]
+        truth = gradients.true_gradient
+
+        def made(order):
+            changed = dict(results)
+            for start in range(figure_data.TINY.starts):
+                arrays = dict(results[f"toy/variance/{start}"])
+                exact = truth(results["toy/surface"]["mean"], arrays["eta"], arrays["tau"])
+                arrays["mean"] = np.repeat(exact[:, None], len(names), axis=1)
+                arrays["variance"] = np.full(arrays["variance"].shape, 50.0)
+                for rank, method in enumerate(order):
+                    arrays["variance"][:, names.index(method)] = 0.1 * 3.0**rank + 1e-3 * start
+                arrays["variance"][..., 1] = 1e-9  # of the standard deviation: not looked at
+                for method in ("niw-pgpe", "niw-pgpe-ob"):
+                    arrays["mean"][:, names.index(method)] += 5.0 + start
+                changed[f"toy/variance/{start}"] = arrays
+            drawn = running.FIGURES["toy-variance"]
+            claims = drawn.claims(drawn.collect(figure_data.TINY, changed))
+            return {claim.id.split(".")[1]: claim for claim in claims}
+
+        right, wrong = made(order), made(order[::-1])
+        for name in ("lowest", "iw-above-niw", "reuse-helps", "iw-ob-below-niw-ob", "niw-biased"):
+            assert right[name].verdict == HOLDS, name
+        for name in ("lowest", "iw-above-niw", "reuse-helps", "baseline-helps-pgpe"):
+            assert wrong[name].verdict == FAILS, name
+        chance = 0.1 / figure_data.TINY.trials  # taken off a squared bias that is exactly zero
+        effect = right["iw-ob-small-bias"].contrasts[0].effect
+        assert effect > 0.01
+        assert effect < 0.01 + 1e3 * chance
+
+    def test_of_directions(self, results):
+        """A fan of estimates to the left of the true gradient has positive angles."""
+        surface = results["toy/surface"]["mean"]
+        direction = gradients.true_gradient(surface, *running.estimates.POINT)
+        turned = np.radians([30.0, 30.0, -120.0])
+        turns = np.array([[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in turned])
+        each = np.einsum("mij,j->mi", turns, direction)
+        changed = {**results, "toy/directions": {"gradients": each[None], "on_policy": direction}}
+        data = running.FIGURES["toy-directions"].collect(figure_data.TINY, changed)
+        assert data["niw-pgpe angle"] == pytest.approx([30.0])
+        assert data["iw-pgpe-ob angle"] == pytest.approx([-120.0])
+
+
+def test_methods_share_their_seeds_and_runs_keep_their_order():
+    starts = []
+    for method in ("pgpe", "niw-pgpe"):
+        (job,) = learning_jobs("toy", (method,), 3, 1, [0, 1], 2, chunk=3)
+        starts.append(job.compute(lambda share: None)["mean"][:, 0])
+    np.testing.assert_array_equal(starts[0], starts[1])
+    jobs = learning_jobs("toy", ("pgpe",), 6, 2, [0, 2], 0, chunk=2)
+    made = {job.name: figure_data.made_up(job) for job in jobs}
+    for i, job in enumerate(jobs):
+        made[job.name]["returns"] = np.array([[2.0 * i], [2 * i + 1]])
+    assert joined(made, "toy", "pgpe").returns[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_theorem_two_is_measured_with_the_baseline_of_both_blocks():
+    """Against plain sums; the two blocks have different optimal baselines here."""
+    rng = np.random.default_rng(0)
+    count = 400 * 40
+    returns, weights = rng.uniform(6, 13, count), rng.uniform(0.2, 2, count)
+    scores = np.stack([rng.normal(size=count), (returns - 9) * rng.normal(size=count)], 1)
+    found = running.theorems._summary(400, returns, weights, scores)
+    norms = weights**2 * (scores**2).sum(1)
+    assert found["baselines"][2] == pytest.approx((returns * norms).sum() / norms.sum())
+    by_hand = [
+        np.var(
+            [
+                np.mean(weights[i : i + 10] * (returns[i : i + 10] - b) * scores[i : i + 10, k])
+                for i in range(0, 200, 10)
+            ],
+            ddof=1,
+        )
+        for k, b in enumerate([found["baselines"][2]] * 2)
+    ]
+    np.testing.assert_allclose(found["joint 10"][0], by_hand, rtol=1e-9)
+    assert running.theorems.DISCOUNT == 0.9
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = program("toy-directions", "--quick", "--out", "file", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cannot be written to" in done.stderr

@@ -1,0 +1,276 @@
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+
+import recoup
+from oracles import gauss_hermite
+from recoup.study.verify import check
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "toy"
+    return recoup.train("toy", method="iw-pgpe-ob", episodes=40, batch=10, seed=3, out=out)
+
+
+def test_a_run_says_what_was_learned(run):
+    assert run.mean.shape == run.std.shape == (1,)
+    assert run.curve.episodes.tolist() == [0, 10, 20, 30, 40]
+    assert np.isfinite(run.curve.mean).all()
+    assert run.return_search.episodes == 100
+    np.testing.assert_allclose(run.policy([2.0]), run.mean * 2.0)
+    assert [step.samples for step in run.history[1:]] == [10, 20, 30, 40]
+
+
+def test_a_run_is_a_function_of_its_seed(run):
+    again = recoup.train("toy", method="iw-pgpe-ob", iterations=4, batch=10, seed=3)
+    other = recoup.train("toy", method="iw-pgpe-ob", iterations=4, batch=10, seed=4)
+    np.testing.assert_array_equal(run.mean, again.mean)
+    assert run.return_search == again.return_search
+    assert run.mean != other.mean
+
+
+def test_the_run_directory_holds_settings_history_and_curve(run):
+    config = json.loads((run.out / "config.json").read_text())
+    assert config["task"] == "toy"
+    assert config["settings"]["weighting"] == "own"
+    assert config["settings"]["epsilon"] == 0.1
+    assert "jax" in config["versions"]
+    assert sorted(p.name for p in run.out.iterdir()) == ["config.json", "curve.png", "study.db"]
+    assert (run.out / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_that_is_loaded_is_the_same(run):
+    again = recoup.load(run.out)
+    assert again.finished
+    assert again.summary() == run.summary()
+    assert again.history == run.history
+    np.testing.assert_array_equal(again.mean, run.mean)
+    np.testing.assert_array_equal(again.policy([2.0]), run.policy([2.0]))
+    assert recoup.resume(run.out).summary() == run.summary()
+
+
+def test_a_run_is_a_study(run):
+    with run.study as study:
+        assert study.counts() == {"pending": 0, "ok": 40, "failed": 0}
+        np.testing.assert_array_equal(study.mean, run.mean)
+        assert [row["ess"] for row in study.history()] == [s.ess for s in run.history[1:]]
+        assert np.isfinite(study.evaluate().mean)
+        with pytest.raises(ValueError, match="belongs to a run of toy: `recoup resume` goes on"):
+            study.ask()
+        with pytest.raises(ValueError, match="belongs to a run of toy"):
+            study.tell(1, 2.0)
+    in_memory = recoup.train("toy", iterations=2)
+    assert in_memory.study.counts()["ok"] == 20
+
+
+def test_a_mirrored_run_is_a_study_of_pairs(tmp_path):
+    run = recoup.train("toy", "mis-pgpe-ob", iterations=3, mirrored=True, out=tmp_path / "run")
+    assert all(finding.sound for finding in check(tmp_path / "run" / "study.db"))
+    with run.study as study:
+        assert study.history()[0]["ess"] == pytest.approx(10)
+        assert study.evaluate().samples == 30
+        (row, *_) = study.replay("iw-pgpe-ob")
+        np.testing.assert_allclose(row.mean, study.distributions()[1][0], rtol=1e-9)
+
+
+def test_an_existing_directory_is_refused_and_left_alone(run):
+    before = (run.out / "study.db").read_bytes()
+    with pytest.raises(ValueError, match="exists already: `recoup resume"):
+        recoup.train("toy", iterations=1, out=run.out)
+    assert (run.out / "study.db").read_bytes() == before
+
+
+def test_a_run_that_was_killed_before_it_began_can_be_started(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert recoup.train("toy", iterations=1, out=tmp_path).finished
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="is a file: name a directory"):
+        recoup.train("toy", iterations=1, out=tmp_path / "file")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds other things"):
+        recoup.train("toy", iterations=1, out=tmp_path / "other")
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("task", "method", "settings"),
+    [
+        ("toy", "mis-pgpe-ob", {"mirrored": True}),
+        ("mountain-car", "tiw-pgpe-ob", {}),
+        ("mountain-car", "tiw-enac", {}),
+        ("reach-2", "iw-pgpe-ob", {}),
+        ("reach-2", "r3", {}),
+    ],
+)
+def test_a_run_that_was_stopped_ends_as_if_it_had_not(task, method, settings, tmp_path):
+    """To the last bit; stopped after an iteration, and for reaching in the middle of one."""
+    how = {"iterations": 6, "seed": 2, "horizon": 12, **settings}
+    calm = recoup.train(task, method, **how, out=tmp_path / "calm")
+
+    def stop(step):
+        if step.iteration == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        recoup.train(task, method, **how, out=tmp_path / "rough", progress=stop)
+    stopped = recoup.load(tmp_path / "rough")
+    assert not stopped.finished
+    assert len(stopped.history) == 4
+    if task == "reach-2":
+        half_an_iteration(tmp_path / "rough", 4)
+    rough = recoup.resume(tmp_path / "rough")
+    np.testing.assert_array_equal(rough.mean, calm.mean)
+    np.testing.assert_array_equal(rough.std, calm.std)
+    assert rough.return_search == calm.return_search
+    assert rough.return_mean_policy == calm.return_mean_policy
+    assert content(tmp_path / "rough") == content(tmp_path / "calm")
+
+
+def half_an_iteration(out, iteration):
+    """As a kill leaves it: trials asked, one of three told."""
+    import jax
+
+    from recoup.runs import train as training
+    from recoup.runs.directory import RunFile
+
+    class Killed(RunFile):
+        def add_result(self, number, told):
+            if number != self.ids(iteration)[0]:
+                raise Stopped
+            super().add_result(number, told)
+
+    with jax.enable_x64(True):
+        file = Killed.open(out)
+        plan = file.plan()
+        work = training._work(plan, recoup.load(out).task)
+        state, _ = training._caught_up(work, file)
+        with pytest.raises(Stopped):
+            training._iterate(work, file, iteration, state)
+        assert len(file.told(iteration)) == 1
+        file.file.close()
+
+
+def content(out):
+    connection = sqlite3.connect(out / "study.db")
+    queries = (
+        'SELECT id, theta, seed, status, "return" FROM trials ORDER BY id',
+        "SELECT id, mean, std FROM proposals ORDER BY id",
+        "SELECT * FROM trajectories ORDER BY id",
+    )
+    found = [connection.execute(query).fetchall() for query in queries]
+    connection.close()
+    return found
+
+
+def test_an_update_given_in_python_is_needed_again(tmp_path):
+    import optax
+
+    def stop(step):
+        if step.iteration == 2:
+            raise Stopped
+
+    how = {"iterations": 4, "update": optax.adam(0.1)}
+    calm = recoup.train("toy", "iw-pgpe-ob", **how)
+    with pytest.raises(Stopped):
+        recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "run", progress=stop)
+    with pytest.raises(ValueError, match="which only Python can make again"):
+        recoup.resume(tmp_path / "run")
+    run = recoup.resume(tmp_path / "run", update=optax.adam(0.1))
+    np.testing.assert_array_equal(run.mean, calm.mean)
+    with run.study as study:
+        with pytest.raises(ValueError, match="was given in Python: name another"):
+            study.fork(tmp_path / "new.db")
+        with pytest.raises(ValueError, match="was given in Python: name another"):
+            study.replay()
+        study.fork(tmp_path / "new.db", update="natural").close()
+        assert len(study.replay("pgpe")) == 4
+
+
+def test_an_evaluation_agrees_with_the_runs_own_tests(run):
+    found = recoup.evaluate(run, episodes=2000, seed=4)
+    for name in ("return_search", "return_mean_policy"):
+        mine, its = getattr(found, name), getattr(run, name)
+        assert mine.episodes == 2000
+        assert abs(mine.mean - its.mean) < 4 * np.hypot(mine.stderr, its.stderr)
+        assert mine.mean != its.mean
+
+
+def test_learning_the_toy_improves_the_return_by_four_standard_errors():
+    run = recoup.train("toy", method="mis-pgpe-ob", iterations=20, seed=1, mean=-1.6)
+    first, last = run.history[0], run.return_search
+    error = np.hypot(first.return_search_stderr, last.stderr)
+    assert last.mean - first.return_search > 4 * error
+
+
+def test_measured_returns_are_the_expected_ones_by_quadrature():
+    """One step of the toy from s ~ N(0, 1): J(theta) = 1 + 1 / sqrt(2 + theta^2)."""
+
+    def at_theta(theta):
+        return 1 + 1 / np.sqrt(2 + theta**2)
+
+    run = recoup.train("toy", "pgpe-ob", iterations=1, horizon=1, mean=-1.0, std=0.5, seed=5)
+    nodes, mass = gauss_hermite(run.mean[0], run.std[0])
+    policy, search = run.return_mean_policy, run.return_search
+    assert abs(policy.mean - at_theta(run.mean[0])) < 4 * policy.stderr
+    assert abs(search.mean - mass @ at_theta(nodes)) < 4 * search.stderr
+    assert policy.stderr < 0.05
+
+
+def test_progress_gets_every_step():
+    seen = []
+    recoup.train("toy", iterations=3, progress=seen.append)
+    assert [step.iteration for step in seen] == [0, 1, 2, 3]
+    assert seen[0].ess is None
+    assert seen[3].ess > 0
+
+
+def test_truncated_weights_whose_tail_is_flat_are_no_failure():
+    run = recoup.train("toy", "tiw-pgpe-ob", iterations=8, seed=0, truncate=0.5)
+    assert run.history[-1].max_weight == pytest.approx(0.5)
+    assert run.history[-1].pareto_k == -np.inf
+
+
+def test_settings_replace_those_of_the_method():
+    run = recoup.train("toy", "pgpe", iterations=2, mirrored=True, update="natural", kl=0.1)
+    assert run.history[-1].kl == pytest.approx(0.1, rel=1e-6)
+    assert run.history[-1].ess == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"task": "toi"}, "Did you mean 'toy'"),
+        ({"method": "iwpgpe"}, "Did you mean 'iw-pgpe'"),
+        ({"episodes": 10, "iterations": 1}, "give episodes or iterations, not both"),
+        ({"episodes": 105}, "multiple of the batch of 10, got 105: use 100 or 110"),
+        ({"episodes": 3}, "multiple of the batch of 10, got 3: use 10"),
+        ({"iterations": 0}, "iterations must be a whole number of at least 1, got 0"),
+        ({"iterations": -4}, "iterations must be a whole number of at least 1, got -4"),
+        ({"batch": 0}, "batch must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": "0"}, "seed must be a whole number"),
+        ({"std": 0}, "std must be positive standard deviations, got 0"),
+        ({"mean": [1.0, 2.0]}, r"mean must be a number or have shape \[D\] = \[1\], got \[2\]"),
+        ({"mean": float("nan")}, "mean must be finite"),
+        ({"horizon": -1}, "horizon must be a whole number"),
+        ({"discount": 2}, r"discount must be in \[0, 1\], got 2"),
+        ({"window": "five"}, "window must be a whole number"),
+        ({"baselin": "mean"}, "Did you mean 'baseline'"),
+        ({"batch": 5, "mirrored": True}, "batch must be even for mirrored sampling, got 5"),
+        ({"mean": "a"}, "mean must be an array of real numbers, got 'a'"),
+        ({"std": None}, "std must be an array of real numbers, got None"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_writes_nothing(change, sentence, tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(ValueError, match=sentence) as caught:
+        recoup.train(**{"task": "toy", "out": out, **change})
+    assert "\n" not in str(caught.value)
+    assert not out.exists()
