@@ -3,10 +3,9 @@
 python -m benchmarks.action_variants
 """
 
-import jax
 import numpy as np
 
-from benchmarks.curves import RUNS, learn
+from benchmarks.curves import RUNS, returns_of
 
 VARIANTS = (
     ("mountain-car", "tiw-enac", {"ridge": 1e-9}),
@@ -21,9 +20,7 @@ VARIANTS = (
 
 def main():
     for task, method, settings in VARIANTS:
-        with jax.enable_x64(True):
-            keys = jax.random.split(jax.random.key(0), RUNS)
-            ends = np.asarray(learn(task, method, **settings)(keys))[:, -1]
+        ends = returns_of(task, method, **settings)[:, -1]
         error = ends.std(ddof=1) / np.sqrt(RUNS)
         print(f"{task} {method} {settings}: {ends.mean():.2f} ± {error:.2f}", flush=True)
 

@@ -6,13 +6,12 @@ python -m benchmarks.curves mountain-car mountain-car-weak
 import sys
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.engine.methods import METHODS
-from recoup.runs.train import fresh_returns, roll_out, search_of, task_settings
+from recoup.runs.lockstep import learn, search_of
+from recoup.runs.plan import task_settings
 from recoup.tasks.registry import make_task, task_row
 
 RUNS, ITERATIONS, TESTS = 100, 30, 100
@@ -30,30 +29,13 @@ COLOURS = {
 }
 
 
-def learn(task_name, method, **settings):
-    """`run(keys)`: expected returns `[runs, iterations + 1]` of the search distribution."""
+def returns_of(task_name, method, **settings):
+    """Expected returns `[runs, iterations + 1]` of the search distribution."""
     row, task = task_row(task_name), make_task(task_name)
     settings = {**task_settings(row, method), **settings}
     search = search_of(task, method, row.batch, ITERATIONS, settings)
-    returns = fresh_returns(task, search.settings.space, TESTS)
-
-    def test(key, state):
-        return jnp.mean(returns(key, state.rho))
-
-    def move(state, key):
-        ask, roll, tell, tests = jax.random.split(key, 4)
-        asked, state = search.ask(ask, state)
-        state, _ = search.tell(tell, state, *roll_out(task, roll, asked))
-        return state, test(tests, state)
-
-    def run(key):
-        start, first, loop = jax.random.split(key, 3)
-        state = search.init(start)
-        before = test(first, state)
-        _, after = jax.lax.scan(move, state, jax.random.split(loop, ITERATIONS))
-        return jnp.concatenate([before[None], after])
-
-    return jax.jit(jax.vmap(run))
+    how = {"checkpoints": range(ITERATIONS + 1), "tests": TESTS}
+    return learn(task, search, range(RUNS), ITERATIONS, **how).returns
 
 
 def draw(task_name, curves):
@@ -89,10 +71,7 @@ def main(names):
         )
         curves = {}
         for method in (REFERENCE, *(m for m in METHODS if m != REFERENCE)):
-            with jax.enable_x64(True):  # as `recoup.train` does
-                keys = jax.random.split(jax.random.key(0), RUNS)
-                values = np.asarray(learn(name, method)(keys))
-            curves[method] = values
+            curves[method] = values = returns_of(name, method)
             errors = values.std(0, ddof=1) / np.sqrt(RUNS)
             cells = [f"{values[:, i].mean():.2f} ± {errors[i]:.2f}" for i in (0, 10, 20, 30)]
             cells.append(f"{np.median(values[:, 30]):.2f}")

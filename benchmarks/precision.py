@@ -4,19 +4,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.core.families.gaussian import Rho, draw, kl_divergence, log_density, log_ratio
+from recoup.core.families.family import draw
+from recoup.core.families.gaussian import kl_divergence, log_density, log_ratio
+from recoup.core.families.rho import Diagonal
 
 DIM, SAMPLES = 100_000, 100
 
 
 def main():
     key_eta, key_tau, key_step, key_draw = jax.random.split(jax.random.key(0), 4)
-    proposal = Rho(
+    proposal = Diagonal(
         20 + jax.random.normal(key_eta, (DIM,)),
         3 * jnp.exp(0.5 * jax.random.normal(key_tau, (DIM,))),
     )
     step = jax.random.normal(key_step, (2, DIM)) / np.sqrt(DIM)
-    target = Rho(proposal.eta + proposal.tau * step[0], proposal.tau * (1 + 0.7 * step[1]))
+    target = Diagonal(proposal.eta + proposal.tau * step[0], proposal.tau * (1 + 0.7 * step[1]))
     theta = draw(key_draw, proposal, SAMPLES)
     summed = jax.jit(jax.vmap(log_ratio, (None, None, 0)))(target, proposal, theta)
     density = jax.jit(jax.vmap(log_density, (None, 0)))

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.store.file import count, counters_of, packed
-from recoup.store.rows import Told
-from recoup.store.transactions import Asked, put_densities, put_move, put_result, put_trials
+from recoup.store.rows import DRAWN, OK, Asked, Told
 from recoup.study.study import Study
 
 TRIALS, DIM, BATCH = 100_000, 100, 10
@@ -72,23 +70,22 @@ def write_large(path):
     """A study that has come so far; its mixture is made up, which costs a move nothing."""
     rng = np.random.default_rng(0)
     with Study.open(path, dim=DIM, batch=BATCH, method="mis-pgpe-ob") as study:
-        file = study.file.connection
-        file.execute("PRAGMA synchronous = OFF")
-        file.execute("BEGIN")
+        store = study.store
         mean, std = np.zeros(DIM), np.ones(DIM)
-        for move in range(TRIALS // BATCH):
-            ids = range(1 + move * BATCH, 1 + (move + 1) * BATCH)
-            theta = mean + std * rng.standard_normal((BATCH, DIM))
-            rows = list(zip(ids, theta, strict=True))
-            put_trials(file, [Asked(i, "drawn", move, packed(t), 1) for i, t in rows])
-            for i, t in rows:
-                put_result(file, path, i, Told("ok", float(-np.sum(t**2)), None, 1))
-            mean = mean + 0.01 * rng.standard_normal(DIM)
-            put_move(file, move + 1, ids[-1], mean, std, [], {"ess": 50.0})
-        count(file, counters_of(file)._replace(fresh=0))
-        log_mixture = np.log(TRIALS) + rng.standard_normal(TRIALS)
-        put_densities(file, TRIALS // BATCH, np.zeros(0), log_mixture)
-        file.execute("COMMIT")
+        with store.writing():
+            for move in range(TRIALS // BATCH):
+                ids = range(1 + move * BATCH, 1 + (move + 1) * BATCH)
+                theta = mean + std * rng.standard_normal((BATCH, DIM))
+                rows = list(zip(ids, theta, strict=True))
+                store.add_trials([Asked(i, DRAWN, move, t, 1) for i, t in rows])
+                for i, t in rows:
+                    store.add_result(i, Told(OK, float(-np.sum(t**2)), None, 1))
+                mean = mean + 0.01 * rng.standard_normal(DIM)
+                numbers = np.concatenate([mean, std])
+                store.add_move(move + 1, ids[-1], "diagonal", numbers, None, {"ess": 50.0})
+                store.take_fresh(BATCH)
+            log_mixture = np.log(TRIALS) + rng.standard_normal(TRIALS)
+            store.add_densities(TRIALS // BATCH, np.zeros(0), log_mixture)
 
 
 def reopened(path):

@@ -4,10 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recoup.core.families.family import Family as Family
+    from recoup.core.families.family import family as family
     from recoup.core.families.trajectory import Trajectory as Trajectory
     from recoup.core.pareto import pareto_k as pareto_k
+    from recoup.core.updates import Update as Update
+    from recoup.core.weights import needs as needs
     from recoup.engine.estimate import estimate as estimate
     from recoup.engine.evosax import EvosaxStrategy as EvosaxStrategy
+    from recoup.engine.methods import Method as Method
     from recoup.engine.search import search as search
     from recoup.runs.run import Run as Run
     from recoup.runs.run import load as load
@@ -22,12 +27,17 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "EvosaxStrategy": "recoup.engine.evosax",
+    "Family": "recoup.core.families.family",
+    "Method": "recoup.engine.methods",
     "Run": "recoup.runs.run",
     "Study": "recoup.study.study",
     "Trajectory": "recoup.core.families.trajectory",
+    "Update": "recoup.core.updates",
     "estimate": "recoup.engine.estimate",
     "evaluate": "recoup.runs.train",
+    "family": "recoup.core.families.family",
     "load": "recoup.runs.run",
+    "needs": "recoup.core.weights",
     "pareto_k": "recoup.core.pareto",
     "resume": "recoup.runs.train",
     "search": "recoup.engine.search",

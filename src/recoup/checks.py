@@ -129,8 +129,16 @@ def _shortly(value: Any) -> str:
 
 
 def _all_finite(array: np.ndarray) -> bool:
-    """Whether all entries are finite, by two fast passes that allocate nothing."""
-    return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))
+    """Whether all entries are finite, by passes that allocate nothing.
+
+    One is enough where the sum is finite, which may overflow where no entry is too large.
+    """
+    if not array.size or array.dtype.kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum()):
+            return True
+    return bool(np.isfinite(array.min()) and np.isfinite(array.max()))
 
 
 def _as_float(what: str, value: Any) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.core.families.gaussian import Rho
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import log_ratio
 from recoup.engine.methods import METHODS
 from recoup.tasks.models import Model, episode
@@ -152,7 +152,7 @@ class TestEveryActionMethod:
             for i in range(4):
                 if i == 2:  # a leap that no gradient made
                     state = state._replace(
-                        rho=Rho(state.rho.eta + 5.0, jnp.full_like(state.rho.tau, 0.05))
+                        rho=Policy(state.rho.mu + 5.0, jnp.full_like(state.rho.sigma, 0.05))
                     )
                 arrays = (
                     rng.normal(size=s) for s in ((BATCH, 100, F), (BATCH, 100, A), (BATCH, 100))

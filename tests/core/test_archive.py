@@ -8,7 +8,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from recoup.core import archive as archives
-from recoup.core.families.gaussian import Rho, diagonal_gaussian
+from recoup.core.families.gaussian import diagonal_gaussian
+from recoup.core.families.rho import Diagonal
 
 pytestmark = pytest.mark.usefixtures("x64")
 DIM, BATCH = 3, 4
@@ -17,7 +18,7 @@ FAMILY = diagonal_gaussian()
 
 def proposal(i):
     rng = np.random.default_rng(100 + i)
-    return Rho(
+    return Diagonal(
         jnp.asarray(0.3 * rng.normal(size=DIM)), jnp.asarray(np.exp(0.2 * rng.normal(size=DIM)))
     )
 

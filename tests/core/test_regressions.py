@@ -5,7 +5,7 @@ import pytest
 from linear_quadratic import episodes, estimate, exact_natural_gradient
 from scipy import optimize, stats
 
-from recoup.core.families.gaussian import Rho
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
     discounted_rewards,
@@ -59,7 +59,7 @@ def test_the_direction_is_numpys_weighted_least_squares():
     n, discount = 40, 0.9
     h = episodes(jax.random.key(0), OTHER, n)
     got = estimate("tiw-enac", h, OTHER[None], jnp.zeros(n, int), X, discount=discount, ridge=1e-14)
-    policies = [Rho(jnp.asarray(p[:2]), jnp.asarray(p[2:])) for p in (X, OTHER)]
+    policies = [Policy(jnp.asarray(p[:2]), jnp.asarray(p[2:])) for p in (X, OTHER)]
     w = np.minimum(np.exp(jax.vmap(lambda t: log_ratio(*policies, t))(h)), 2.0)
     psi = jax.vmap(lambda t: jnp.concatenate(discounted_score(discount)(policies[0], t)))(h)
     returns = jax.vmap(lambda t: jnp.sum(discounted_rewards(discount, t)))(h)
@@ -72,7 +72,7 @@ def test_the_direction_is_numpys_weighted_least_squares():
 def test_fewer_trajectories_than_unknowns_give_the_shortest_solution():
     h = episodes(jax.random.key(0), X, 3)
     got = estimate("tiw-enac", h, X[None], jnp.zeros(3, int), X, discount=1.0, ridge=1e-10)
-    policy = Rho(jnp.asarray(X[:2]), jnp.asarray(X[2:]))
+    policy = Policy(jnp.asarray(X[:2]), jnp.asarray(X[2:]))
     psi = np.asarray(jax.vmap(lambda t: jnp.concatenate(discounted_score(1.0)(policy, t)))(h))
     returns = np.asarray(jax.vmap(lambda t: jnp.sum(t.rewards))(h))
     want = np.linalg.pinv(psi - psi.mean(0)) @ (returns - returns.mean())
@@ -88,7 +88,7 @@ def some_trajectories(m=12, t=7, f=3, a=2):
 def test_the_m_step_is_where_a_direct_search_ends():
     h, rng = some_trajectories(), np.random.default_rng(1)
     worth = rng.exponential(size=12) * (rng.uniform(size=12) < 0.8)
-    old = Rho(jnp.asarray(rng.normal(size=6)), jnp.asarray([0.9, 1.4]))
+    old = Policy(jnp.asarray(rng.normal(size=6)), jnp.asarray([0.9, 1.4]))
 
     features, actions = np.asarray(h.features), np.asarray(h.actions)
     live = np.arange(7) < np.asarray(h.steps)[:, None]
@@ -100,25 +100,25 @@ def test_the_m_step_is_where_a_direct_search_ends():
 
     found = optimize.minimize(loss, np.zeros(8), method="BFGS", options={"gtol": 1e-8}).x
     got = em_step(old, h, jnp.asarray(worth), 1e-12)
-    np.testing.assert_allclose(got.eta, found[:6], atol=1e-5)
-    np.testing.assert_allclose(got.tau, np.exp(found[6:]), rtol=1e-5)
+    np.testing.assert_allclose(got.mu, found[:6], atol=1e-5)
+    np.testing.assert_allclose(got.sigma, np.exp(found[6:]), rtol=1e-5)
 
 
 def test_the_m_step_knows_proportions_only():
     h, worth = some_trajectories(), jnp.arange(12.0)
-    old = Rho(jnp.zeros(6), jnp.ones(2))
+    old = Policy(jnp.zeros(6), jnp.ones(2))
     one, other = (em_step(old, h, c * worth, 1e-6) for c in (1.0, 1e70))
-    np.testing.assert_allclose(one.eta, other.eta, rtol=1e-12)
-    np.testing.assert_allclose(one.tau, other.tau, rtol=1e-12)
+    np.testing.assert_allclose(one.mu, other.mu, rtol=1e-12)
+    np.testing.assert_allclose(one.sigma, other.sigma, rtol=1e-12)
 
 
 def test_a_singular_design_changes_only_what_the_data_speak_of():
     """The third feature never occurs, the first two are equal: its mu stays, theirs move alike."""
     h = some_trajectories()
     features = h.features.at[..., 1].set(h.features[..., 0]).at[..., 2].set(0.0)
-    old = Rho(jnp.asarray([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), jnp.ones(2))
+    old = Policy(jnp.asarray([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), jnp.ones(2))
     new = em_step(old, h._replace(features=features), jnp.ones(12), 1e-6)
-    change = np.asarray(new.eta - old.eta).reshape(3, 2)
+    change = np.asarray(new.mu - old.mu).reshape(3, 2)
     assert np.isfinite(change).all()
     assert change[0].any()
     np.testing.assert_allclose(change[0], change[1], rtol=1e-6)
@@ -126,10 +126,10 @@ def test_a_singular_design_changes_only_what_the_data_speak_of():
 
 
 def test_nothing_of_worth_leaves_the_policy():
-    old = Rho(jnp.arange(6.0), jnp.asarray([0.3, 0.4]))
+    old = Policy(jnp.arange(6.0), jnp.asarray([0.3, 0.4]))
     new = em_step(old, some_trajectories(), jnp.zeros(12), 1e-6)
-    np.testing.assert_array_equal(new.eta, old.eta)
-    np.testing.assert_array_equal(new.tau, old.tau)
+    np.testing.assert_array_equal(new.mu, old.mu)
+    np.testing.assert_array_equal(new.sigma, old.sigma)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])

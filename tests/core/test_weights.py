@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from recoup.core import weights
-from recoup.core.families.gaussian import LogDensities
+from recoup.core.families.family import LogDensities
 
 pytestmark = pytest.mark.usefixtures("x64")
 TARGET = np.array([0.3, -1.2, 2.0, 0.7, -400.0])

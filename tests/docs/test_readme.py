@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README, SEARCH = ((ROOT / name).read_text() for name in ("README.md", "docs/search.md"))
-EXAMPLES = re.findall(r"```python\n(.*?)```", README + SEARCH, re.S)
+PAGES = ("README.md", "docs/search.md", "docs/own-parts.md")
+README, *OTHERS = ((ROOT / name).read_text() for name in PAGES)
+EXAMPLES = re.findall(r"```python\n(.*?)```", "".join([README, *OTHERS]), re.S)
+NAMES = ["study", "estimate", "search", "actions", "weighting", "baseline", "update", "family"]
 
 
 def test_the_docs_have_their_examples():
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == len(NAMES)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["study", "estimate", "search", "actions"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=NAMES)
 def test_the_examples_of_the_docs_run(example, tmp_path):
     program = [sys.executable, "-W", "error", "-c", example]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)

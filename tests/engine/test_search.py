@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import recoup
-from recoup.core.families.gaussian import Rho
+from recoup.core.families.rho import Diagonal
 
 
 def sphere(theta):
@@ -116,11 +116,11 @@ def test_late_results_are_weighed_by_the_proposal_that_drew_them(x64):
     key = jax.random.key(0)
     state = search.init(key)
     first, state = search.ask(key, state)
-    old = Rho(state.mean, state.std)
+    old = Diagonal(state.mean, state.std)
     for i in range(3):
         theta, state = search.ask(jax.random.fold_in(key, i), state)
         state, _ = search.tell(key, state, theta, sphere(theta))
-    new = Rho(state.mean, state.std)
+    new = Diagonal(state.mean, state.std)
     fresh, state = search.ask(jax.random.fold_in(key, 9), state)
     mixed = jnp.concatenate([first[:2], fresh[:2]])
     state, info = search.tell(key, state, mixed, sphere(mixed), proposal=[0, 0, 3, 3])
@@ -243,7 +243,7 @@ def test_the_estimate_can_be_asked_for_any_candidate(x64):
     """Expected return of a candidate at no rollout, within four of its own standard errors."""
     search = recoup.search("mis-pgpe-ob", dim=2, batch=500, capacity=2000)
     state, _ = run(search, 4, mean=0.0)
-    candidate = Rho(state.mean + 0.1, state.std * 0.9)
+    candidate = Diagonal(state.mean + 0.1, state.std * 0.9)
     got = search.estimate(candidate, state.archive)
     truth = -float(jnp.sum((candidate.eta - 0.5) ** 2 + candidate.tau**2))
     assert abs(float(got.objective) - truth) < 4 * float(got.objective_stderr)

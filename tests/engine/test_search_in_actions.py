@@ -9,8 +9,11 @@ from scipy import stats
 
 import recoup
 from recoup.core.estimators.reward_weighted import GRID
-from recoup.runs.train import fresh_returns, measured, search_of
+from recoup.engine.composition import family_of
+from recoup.engine.methods import METHODS
+from recoup.runs.lockstep import search_of
 from recoup.tasks.models import task_of
+from recoup.tasks.rollouts import fresh_returns, measured
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -186,7 +189,8 @@ def test_the_tests_of_a_run_draw_the_actions():
     """Returns of the stochastic policy against the exact expected return, 4 s.e."""
     task = task_of("lq", MODEL, HORIZON, DISCOUNT)
     x = np.array([-0.5, 0.2, 0.9])
-    result = measured(jax.jit(fresh_returns(task, "actions", 40_000))(jax.random.key(0), policy(x)))
+    test = fresh_returns(task, family_of(METHODS["r3"]), 40_000)
+    result = measured(test(jax.random.key(0), policy(x)))
     exact = expected_return(x, DISCOUNT)[0]
     assert abs(result.mean - exact) < 4 * result.stderr
     still = expected_return(np.array([-0.5, 0.2, 0.0]), DISCOUNT)[0]

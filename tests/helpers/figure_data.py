@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 
-from recoup.reproduce.figures import gradients, theorems
+from recoup.reproduce.figures import gradients, horizons, theorems
 from recoup.reproduce.sizes import Size
 from recoup.runs.lockstep import Runs
 from recoup.tasks.registry import make_problem, task_row
@@ -41,7 +41,7 @@ def made_up(job):
     if job.name == "toy/directions":
         return {"gradients": rng.normal(size=(50, 3, 2)), "on_policy": np.ones(2)}
     if job.name == "toy/horizons":
-        shape = (len(theorems.HORIZONS), theorems.GROUPS)
+        shape = (len(horizons.HORIZONS), horizons.GROUPS)
         return {name: rng.uniform(1, 2, shape) for name in ("pgpe", "reinforce")}
     assert job.name.startswith("toy/bounds")
     variances = {

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.core.archive import from_samples
-from recoup.core.families.gaussian import Rho
+from recoup.core.archive import Drawn, from_samples
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import discounted_rewards, gaussian_policy
 from recoup.engine.composition import estimator_of
 from recoup.engine.methods import method_row
@@ -60,7 +60,7 @@ def exact_natural_gradient(x, discount=1.0):
 
 
 def policy(x):
-    return Rho(jnp.asarray(x[:2]), jnp.asarray(x[2:]))
+    return Policy(jnp.asarray(x[:2]), jnp.asarray(x[2:]))
 
 
 def episodes(key, x, n):
@@ -73,16 +73,8 @@ def archive_of(trajectories, proposals, drawn_by, target, discount):
     returns = jax.vmap(lambda h: jnp.sum(discounted_rewards(discount, h)))(trajectories)
     valid = jnp.ones(returns.shape, bool)
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *map(policy, proposals))
-    return from_samples(
-        gaussian_policy(),
-        trajectories,
-        returns,
-        valid,
-        stacked,
-        drawn_by,
-        policy(target),
-        keep="own",
-    )
+    drawn = Drawn(trajectories, returns, valid, stacked, drawn_by, policy(target))
+    return from_samples(gaussian_policy(), drawn, keep="own")
 
 
 def estimate(method, trajectories, proposals, drawn_by, target, discount=DISCOUNT, **settings):

@@ -1,4 +1,6 @@
-"""Works on a study until it has so many results: `python study_worker.py FILE METHOD RESULTS`.
+"""Works on a study until it has so many results.
+
+`python study_worker.py FILE METHOD RESULTS [SETTING=WORD...]`.
 
 Asks for two trials at a time and tells them in a fixed odd order; every fifth trial fails.
 """
@@ -15,8 +17,9 @@ def value_of(trial):
     return float(-np.sum((trial.theta - 0.5) ** 2)) + (trial.seed % 1000) / 1e4
 
 
-def main(path, method, results):
-    with Study.open(path, dim=3, method=method, batch=4, seed=5, std=0.7) as study:
+def main(path, method, results, settings):
+    how = {"dim": 3, "method": method, "batch": 4, "seed": 5, "std": 0.7, **settings}
+    with Study.open(path, **how) as study:
         while True:
             waiting = study.pending()
             if not waiting:
@@ -32,4 +35,5 @@ def main(path, method, results):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    words = dict(word.split("=") for word in sys.argv[4:])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), words)

@@ -176,13 +176,22 @@ class TestTheRunsPage:
         return to
 
 
-def test_the_newest_batch_comes_first_and_blocks_are_reused_in_turn():
-    from recoup.runs.train import weight_by_age
+def test_the_newest_batch_comes_first():
+    from recoup.study.moves import _ages
 
-    weights = np.array([[1.0, 1.0], [3.0, 3.0], [6.0, 6.0]])
-    assert weight_by_age(2, weights[:2]) == [0.75, 0.25]
-    assert weight_by_age(4, weights) == [0.1, 0.6, 0.3]  # block 0 holds the fourth batch
-    assert weight_by_age(1, np.zeros((1, 2))) == []
+    weights = np.array([1.0, 1.0, 3.0, 3.0, 6.0, 6.0])
+    assert _ages(weights, 2) == [0.6, 0.4, 0, 0, 0]  # one batch, then the two before it
+    assert _ages(weights[:2], 2) == [1, 0, 0, 0, 0]
+    assert _ages(np.arange(1.0, 32.0), 1) == [x / 496 for x in (31, 59, 175, 230, 1)]
+    assert _ages(np.zeros(2), 2) == [0] * 5
+
+
+@pytest.mark.parametrize("settings", [{}, {"mirrored": True}], ids=["alone", "pairs"])
+def test_the_ages_of_a_move_are_in_its_batches(settings):
+    """Without a weight that differs, shares are those of the batches themselves."""
+    run = recoup.train("toy", "niw-pgpe", iterations=4, seed=0, **settings)
+    want = [[1, 0], [1 / 2, 1 / 2], [1 / 3, 2 / 3], [1 / 4, 2 / 4]]
+    np.testing.assert_allclose(run.ages[:, :2], want)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from recoup.reproduce import ORDER
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
-from recoup.reproduce.figures import gradients
+from recoup.reproduce.figures import directions, gradients
 from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
@@ -412,7 +412,7 @@ class TestClaimsHaveTheirSigns:
     def test_of_directions(self, results):
         """A fan of estimates to the left of the true gradient has positive angles."""
         surface = results["toy/surface"]["mean"]
-        direction = gradients.true_gradient(surface, *running.estimates.POINT)
+        direction = gradients.true_gradient(surface, *directions.POINT)
         turned = np.radians([30.0, 30.0, -120.0])
         turns = np.array([[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in turned])
         each = np.einsum("mij,j->mi", turns, direction)

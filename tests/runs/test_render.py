@@ -13,8 +13,11 @@ import pytest
 from matplotlib.image import imread
 
 import recoup
-from recoup.runs.render import Film, film, film_strip, render_run
-from recoup.store.file import StudyFile, insert, packed
+from recoup.pictures.film import Film, film, film_strip
+from recoup.runs.render import render_run
+from recoup.store.records import of_proposal
+from recoup.store.rows import Proposal
+from recoup.store.store import OVER, Store
 from recoup.tasks.registry import make_env, make_task
 
 pytestmark = pytest.mark.filterwarnings(  # reading a video forks, and leaves its pipes open
@@ -162,16 +165,16 @@ def test_what_is_not_a_run_gets_one_sentence(tmp_path):
 
 @pytest.mark.parametrize(
     ("mean", "sentence"),
-    [([1.0, 2.0], r"must have shape \[D\] = \[12\]"), ([np.nan] * 12, "finite")],
+    [([1.0, 2.0], r"study\.db is damaged"), ([np.nan] * 12, "finite")],
 )
 def test_a_policy_that_does_not_fit_is_refused(car_run, tmp_path, mean, sentence):
     (tmp_path / "study.db").write_bytes((car_run / "study.db").read_bytes())
-    file = StudyFile.open(tmp_path / "study.db")
-    with file.writing() as connection:
-        for number in range(3):
-            row = (number, "move", packed(mean), packed(np.ones(len(mean))))
-            insert(connection, "proposals", [row], verb="INSERT OR REPLACE")
-    file.close()
+    numbers = np.concatenate([mean, np.ones(len(mean))])
+    rows = [Proposal(number, "move", "diagonal", numbers) for number in range(3)]
+    store = Store.open(tmp_path / "study.db")
+    with store.writing():
+        store._file.insert("proposals", map(of_proposal, rows), OVER)
+    store.close()
     with pytest.raises(ValueError, match=sentence):
         render_run(tmp_path)
 

@@ -1,11 +1,17 @@
 import json
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from oracles import gauss_hermite
 
 import recoup
-from oracles import gauss_hermite
+from recoup.runs import train as training
+from recoup.store.store import Store
+from recoup.study.settling import Mover
+from recoup.study.study import Study
 from recoup.study.verify import check
 
 
@@ -58,17 +64,13 @@ def test_a_run_is_a_study(run):
         np.testing.assert_array_equal(study.mean, run.mean)
         assert [row["ess"] for row in study.history()] == [s.ess for s in run.history[1:]]
         assert np.isfinite(study.evaluate().mean)
-        with pytest.raises(ValueError, match="belongs to a run of toy: `recoup resume` goes on"):
-            study.ask()
-        with pytest.raises(ValueError, match="belongs to a run of toy"):
-            study.tell(1, 2.0)
     in_memory = recoup.train("toy", iterations=2)
     assert in_memory.study.counts()["ok"] == 20
 
 
 def test_a_mirrored_run_is_a_study_of_pairs(tmp_path):
     run = recoup.train("toy", "mis-pgpe-ob", iterations=3, mirrored=True, out=tmp_path / "run")
-    assert all(finding.sound for finding in check(tmp_path / "run" / "study.db"))
+    assert all(verdict.sound for verdict in check(tmp_path / "run" / "study.db"))
     with run.study as study:
         assert study.history()[0]["ess"] == pytest.approx(10)
         assert study.evaluate().samples == 30
@@ -99,95 +101,163 @@ class Stopped(Exception):
     pass
 
 
+def stop_after(iteration):
+    def stop(step):
+        if step.iteration == iteration:
+            raise Stopped
+
+    return stop
+
+
+def stopped_in(monkeypatch, home, name, after, go):
+    """Calls `go`, which a kill ends in the call of `home.name` after so many whole ones."""
+    whole, calls = getattr(home, name), []
+
+    def stopped(*given):
+        if len(calls) == after:
+            raise Stopped
+        calls.append(None)
+        return whole(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(home, name, stopped)
+        with pytest.raises(Stopped):
+            go()
+
+
 @pytest.mark.parametrize(
     ("task", "method", "settings"),
     [
         ("toy", "mis-pgpe-ob", {"mirrored": True}),
+        ("toy", "tiw-pgpe-ob", {"update": "adam"}),
         ("mountain-car", "tiw-pgpe-ob", {}),
         ("mountain-car", "tiw-enac", {}),
+        ("mountain-car", "mis-pgpe-ob", {"family": "full", "update": "adam"}),
         ("reach-2", "iw-pgpe-ob", {}),
+        ("reach-2", "mis-pgpe-ob", {"family": "full"}),
         ("reach-2", "r3", {}),
     ],
 )
-def test_a_run_that_was_stopped_ends_as_if_it_had_not(task, method, settings, tmp_path):
-    """To the last bit; stopped after an iteration, and for reaching in the middle of one."""
+def test_a_run_that_was_stopped_ends_as_if_it_had_not(
+    task, method, settings, tmp_path, monkeypatch
+):
+    """To the last bit; stopped after an iteration, in the middle of one, and at every write."""
     how = {"iterations": 6, "seed": 2, "horizon": 12, **settings}
     calm = recoup.train(task, method, **how, out=tmp_path / "calm")
-
-    def stop(step):
-        if step.iteration == 3:
-            raise Stopped
-
+    out = tmp_path / "rough"
     with pytest.raises(Stopped):
-        recoup.train(task, method, **how, out=tmp_path / "rough", progress=stop)
-    stopped = recoup.load(tmp_path / "rough")
+        recoup.train(task, method, **how, out=out, progress=stop_after(3))
+    stopped = recoup.load(out)
     assert not stopped.finished
     assert len(stopped.history) == 4
-    if task == "reach-2":
-        half_an_iteration(tmp_path / "rough", 4)
-    rough = recoup.resume(tmp_path / "rough")
+    told = 1 if task == "reach-2" else 0  # MuJoCo's episodes are told one by one
+    batch = calm.plan.batch
+    stopped_in(monkeypatch, training, "_as_told", told, lambda: recoup.resume(out))
+    assert counts(out) == {"pending": batch - told, "ok": 3 * batch + told, "failed": 0}
+    for home, name in ((Store, "add_test"), (Mover, "_write"), (training, "_finish")):
+        stopped_in(monkeypatch, home, name, 0, lambda: recoup.resume(out))
+    rough = recoup.resume(out)
     np.testing.assert_array_equal(rough.mean, calm.mean)
     np.testing.assert_array_equal(rough.std, calm.std)
     assert rough.return_search == calm.return_search
     assert rough.return_mean_policy == calm.return_mean_policy
+    assert content(out) == content(tmp_path / "calm")
+
+
+def test_a_run_that_was_stopped_before_its_last_move_makes_it(tmp_path, monkeypatch):
+    calm = recoup.train("toy", iterations=2, out=tmp_path / "calm")
+    rough = {"iterations": 2, "out": tmp_path / "rough"}
+    stopped_in(monkeypatch, Mover, "_write", 1, lambda: recoup.train("toy", **rough))
+    assert counts(tmp_path / "rough")["ok"] == 20
+    assert len(recoup.load(tmp_path / "rough").history) == 2
+    assert recoup.resume(tmp_path / "rough").return_search == calm.return_search
     assert content(tmp_path / "rough") == content(tmp_path / "calm")
 
 
-def half_an_iteration(out, iteration):
-    """As a kill leaves it: trials asked, one of three told."""
-    import jax
-
-    from recoup.runs import train as training
-    from recoup.runs.directory import RunFile
-
-    class Killed(RunFile):
-        def add_result(self, number, told):
-            if number != self.ids(iteration)[0]:
-                raise Stopped
-            super().add_result(number, told)
-
-    with jax.enable_x64(True):
-        file = Killed.open(out)
-        plan = file.plan()
-        work = training._work(plan, recoup.load(out).task)
-        state, _ = training._caught_up(work, file)
-        with pytest.raises(Stopped):
-            training._iterate(work, file, iteration, state)
-        assert len(file.told(iteration)) == 1
-        file.file.close()
+def counts(out):
+    with Study.open(out / "study.db") as study:
+        return study.counts()
 
 
 def content(out):
     connection = sqlite3.connect(out / "study.db")
     queries = (
-        'SELECT id, theta, seed, status, "return" FROM trials ORDER BY id',
-        "SELECT id, mean, std FROM proposals ORDER BY id",
+        'SELECT id, kind, proposal, theta, seed, status, "return" FROM trials ORDER BY id',
+        "SELECT * FROM proposals ORDER BY id",
+        "SELECT id, proposal, counted, memory, info FROM moves ORDER BY id",
         "SELECT * FROM trajectories ORDER BY id",
+        "SELECT * FROM own ORDER BY id",
+        "SELECT * FROM mixture ORDER BY id",
+        "SELECT id, mean, stderr, episodes FROM tests ORDER BY id",
+        "SELECT * FROM counters",
     )
     found = [connection.execute(query).fetchall() for query in queries]
     connection.close()
     return found
 
 
+def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
+    """`recoup study` works on the file of a run; what it has left waiting, `resume` rolls out."""
+    out = tmp_path / "run"
+    with pytest.raises(Stopped):
+        recoup.train("toy", iterations=4, seed=1, out=out, progress=stop_after(2))
+    trials = json.loads(recoup_study("ask", out, "-n", 4, "--format", "json"))
+    assert [trial["id"] for trial in trials] == [21, 22, 23, 24]
+    recoup_study("tell", out, 22, 1.5)
+    recoup_study("tell", out, 24, "--failed", "fell over")
+    shown = recoup_study("show", out)
+    assert "2 pending, 21 ok, 1 failed" in shown
+    run = recoup.resume(out)
+    assert run.finished
+    assert run.failed == 1
+    assert [step.iteration for step in run.history] == [0, 1, 2, 3]  # 39 results: three batches
+    assert run.history[-1].episodes == 31
+    assert np.isfinite(run.curve.mean).all()
+    with run.study as study:
+        assert study.counts() == {"pending": 0, "ok": 39, "failed": 1}
+        assert [row["samples"] for row in study.history()] == [10, 20, 30]
+    assert content(out)[0][21][::6] == (22, 1.5)
+    assert all(verdict.sound for verdict in check(out / "study.db"))
+
+
+def test_a_run_goes_on_after_a_whole_batch_was_told_by_hand(tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(Stopped):
+        recoup.train("toy", iterations=4, seed=1, out=out, progress=stop_after(2))
+    with recoup.load(out).study as study:
+        study.tell([trial.id for trial in study.ask(10)], [0.1 * i for i in range(10)])
+        assert len(study.history()) == 3
+    run = recoup.resume(out)
+    assert [step.iteration for step in run.history] == [0, 1, 2, 3, 4]
+    assert [step.episodes for step in run.history] == [0, 10, 20, 30, 40]
+    assert np.isfinite(run.curve.mean).all()
+
+
+def recoup_study(command, out, *words):
+    """`recoup study` on the study of a run, as a process."""
+    program = [sys.executable, "-m", "recoup", "study", command, str(out / "study.db")]
+    done = subprocess.run([*program, *map(str, words)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_an_update_given_in_python_is_needed_again(tmp_path):
     import optax
-
-    def stop(step):
-        if step.iteration == 2:
-            raise Stopped
 
     how = {"iterations": 4, "update": optax.adam(0.1)}
     calm = recoup.train("toy", "iw-pgpe-ob", **how)
     with pytest.raises(Stopped):
-        recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "run", progress=stop)
-    with pytest.raises(ValueError, match="which only Python can make again"):
+        recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "run", progress=stop_after(2))
+    with pytest.raises(ValueError, match="which a file cannot hold: give it again"):
         recoup.resume(tmp_path / "run")
     run = recoup.resume(tmp_path / "run", update=optax.adam(0.1))
     np.testing.assert_array_equal(run.mean, calm.mean)
     with run.study as study:
-        with pytest.raises(ValueError, match="was given in Python: name another"):
+        np.testing.assert_array_equal(study.replay()[-1].mean, run.mean)
+    with recoup.load(tmp_path / "run").study as study:
+        with pytest.raises(ValueError, match="which a file cannot hold: give it again"):
             study.fork(tmp_path / "new.db")
-        with pytest.raises(ValueError, match="was given in Python: name another"):
+        with pytest.raises(ValueError, match="which a file cannot hold: give it again"):
             study.replay()
         study.fork(tmp_path / "new.db", update="natural").close()
         assert len(study.replay("pgpe")) == 4

@@ -7,17 +7,15 @@ import sqlite3
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from studies import content, told, work
 
 import recoup
 from recoup.study.study import Study
-
-WORKER = Path(__file__).parents[1] / "helpers" / "study_worker.py"
 
 
 def new(tmp_path, **settings):
@@ -26,22 +24,6 @@ def new(tmp_path, **settings):
 
 def value_of(trial):
     return float(-np.sum((trial.theta - 0.5) ** 2))
-
-
-def content(path):
-    """Everything in the file that a run decides."""
-    connection = sqlite3.connect(path)
-    trials = connection.execute(
-        'SELECT asked.id, proposal, theta, seed, status, told.counted, "return", note '
-        "FROM asked LEFT JOIN told ON told.id = asked.id ORDER BY asked.id"
-    ).fetchall()
-    proposals = connection.execute(
-        "SELECT moves.id, mean, std, memory, counted, info FROM moves "
-        "JOIN proposals ON proposals.id = moves.proposal ORDER BY moves.id"
-    ).fetchall()
-    mixture = connection.execute("SELECT * FROM mixture").fetchall()
-    connection.close()
-    return trials, proposals, mixture
 
 
 class TestMoves:
@@ -93,8 +75,8 @@ class TestMoves:
 
     @staticmethod
     def proposals(study):
-        rows = study.file.rows("SELECT mean, std FROM proposals ORDER BY id")
-        return [(np.frombuffer(a), np.frombuffer(b)) for a, b in rows]
+        rows = study.store._file.rows("SELECT numbers FROM proposals ORDER BY id")
+        return [np.split(np.frombuffer(numbers), 2) for (numbers,) in rows]
 
     def test_failed_trials_move_nothing(self, tmp_path):
         with new(tmp_path) as study:
@@ -135,7 +117,7 @@ class TestAskAndTell:
         with new(tmp_path) as study:
             (trial,) = study.ask()
             study.tell(trial.id, values=[1.0, 2.0, 6.0])
-            row = study.file.rows('SELECT "return", stderr, episodes FROM told')[0]
+            row = study.store._file.rows('SELECT "return", stderr, episodes FROM told')[0]
         assert row[0] == 3.0
         assert row[1] == pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3))
         assert row[2] == 3
@@ -258,13 +240,8 @@ class TestOpening:
         connection = sqlite3.connect(tmp_path / "robot.db")
         connection.execute("PRAGMA user_version = 99")
         connection.close()
-        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 1\)"):
+        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 2\)"):
             Study.open(tmp_path / "robot.db")
-
-
-def work(path, results, **popen):
-    command = [sys.executable, str(WORKER), str(path), "mis-pgpe-ob", str(results)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **popen)
 
 
 def test_thirty_kills_at_random_moments_change_nothing(tmp_path):
@@ -288,16 +265,6 @@ def test_thirty_kills_at_random_moments_change_nothing(tmp_path):
         assert process.wait(300) == 0, process.stderr.read()
         process.stderr.close()
     assert content(path) == content(tmp_path / "calm.db")
-
-
-def told(path):
-    """How many results a killed worker has left, without touching what it left."""
-    if not path.exists():
-        return 0
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    (count,) = connection.execute("SELECT COUNT(*) FROM told").fetchone()
-    connection.close()
-    return count
 
 
 def wait_for(path, process, seconds):
@@ -341,12 +308,12 @@ class TestTrouble:
         with new(tmp_path, dim=2000) as study:
             trials = study.ask(3)
             study.tell(trials[0].id, -1.0)
-            (pages,) = study.file.rows("PRAGMA page_count")[0]
-            study.file.rows(f"PRAGMA max_page_count = {pages}")
+            (pages,) = study.store._file.rows("PRAGMA page_count")[0]
+            study.store._file.rows(f"PRAGMA max_page_count = {pages}")
             with pytest.raises(ValueError, match=r"is full: nothing was changed; free some space"):
                 study.ask(20)
             assert study.counts() == {"pending": 2, "ok": 1, "failed": 0}
-            study.file.rows("PRAGMA max_page_count = 1000000")
+            study.store._file.rows("PRAGMA max_page_count = 1000000")
             assert [trial.id for trial in study.ask(2)] == [4, 5]
 
     def test_a_busy_file_is_waited_for_and_then_named(self, tmp_path, monkeypatch):

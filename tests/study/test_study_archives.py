@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.study.fork import import_samples
+from recoup.study.samples import import_samples
 from recoup.study.study import Study
 from recoup.study.tables import read_samples, write_csv
 
@@ -39,13 +39,13 @@ def old(tmp_path):
 
 def by_hand(study):
     """All drawn results with their proposals, straight from the file."""
-    marks = study.file.rows(
-        'SELECT theta, "return", mean, std FROM told JOIN asked ON asked.id = told.id '
+    marks = study.store._file.rows(
+        'SELECT theta, "return", numbers FROM told JOIN asked ON asked.id = told.id '
         "JOIN proposals ON proposals.id = asked.proposal WHERE status = 'ok' ORDER BY told.id"
     )
-    theta, means, stds = (np.stack([np.frombuffer(row[i]) for row in marks]) for i in (0, 2, 3))
+    theta, drew = (np.stack([np.frombuffer(row[i]) for row in marks]) for i in (0, 2))
     returns = np.array([row[1] for row in marks])
-    both, index = np.unique(np.hstack([means, stds]), axis=0, return_inverse=True)
+    both, index = np.unique(drew, axis=0, return_inverse=True)
     return theta, returns, (both[:, :2], both[:, 2:]), index
 
 
@@ -81,11 +81,11 @@ class TestEvaluation:
 class TestExport:
     def test_csv_holds_every_digit(self, old):
         file = io.StringIO()
-        count = write_csv(old, file)
+        count = write_csv(old.opened, file)
         rows = list(csv.DictReader(file.getvalue().splitlines()))
         assert count == len(rows) == sum(old.counts().values())
         assert {row["status"] for row in rows} == {"ok", "failed"}
-        thetas = dict(old.file.rows("SELECT id, theta FROM asked"))
+        thetas = dict(old.store._file.rows("SELECT id, theta FROM asked"))
         for row in rows:
             want = np.frombuffer(thetas[int(row["id"])])
             assert [float(row["theta_0"]), float(row["theta_1"])] == want.tolist()
@@ -118,11 +118,11 @@ class TestImport:
         if ending == "npz":
             np.savez(path, theta=theta, returns=returns, mean=means[index], std=stds[index])
         elif ending == "db":
-            path = old.file.path
+            path = old.store.path
         else:
             old.export(path)
         with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=9, std=0.5) as study:
-            found = import_samples(study, read_samples(study, path))
+            found = import_samples(study.opened, read_samples(study.opened, path))
             assert found.samples == len(returns)
             assert found.proposals == len(means)
             assert not found.fitted
@@ -143,7 +143,7 @@ class TestImport:
             fill(study, 2)
             assert study.history()[0]["samples"] == len(returns) + 4
             with pytest.raises(ValueError, match="all of these samples are in the study already"):
-                import_samples(study, read_samples(study, path))
+                import_samples(study.opened, read_samples(study.opened, path))
 
     def test_without_a_proposal_one_is_fitted_and_marked(self, tmp_path):
         rng = np.random.default_rng(0)
@@ -152,12 +152,13 @@ class TestImport:
             found = study.import_samples(theta, [value_of(t) for t in theta])
             assert found.fitted
             assert "a proposal fitted to them" in found.words
-            ((origin, mean, std),) = study.file.rows(
-                "SELECT origin, mean, std FROM proposals WHERE id > 0"
+            ((origin, numbers),) = study.store._file.rows(
+                "SELECT origin, numbers FROM proposals WHERE id > 0"
             )
             assert origin == "fitted"
-            np.testing.assert_allclose(np.frombuffer(mean), theta.mean(0))
-            np.testing.assert_allclose(np.frombuffer(std), theta.std(0, ddof=1))
+            mean, std = np.split(np.frombuffer(numbers), 2)
+            np.testing.assert_allclose(mean, theta.mean(0))
+            np.testing.assert_allclose(std, theta.std(0, ddof=1))
             judged = study.evaluate([0.1, 0.0], 0.4)
             exact = value_of(np.array([0.1, 0.0])) - 2 * 0.4**2
             assert abs(judged.mean - exact) < 4 * judged.stderr
@@ -174,13 +175,13 @@ class TestImport:
             for trial in a.ask(20):
                 a.tell(trial.id, -((trial.theta[1] - 1) ** 2))
             a.export(tmp_path / "a.csv")
-            found = import_samples(b, read_samples(b, tmp_path / "a.csv"))
+            found = import_samples(b.opened, read_samples(b.opened, tmp_path / "a.csv"))
             assert found.samples == 20
             centre = {"stiffness": 44.0, "damping": 1.0}
             here, there = b.evaluate(centre, 0.9), a.evaluate(centre, 0.9)
             assert here.mean == pytest.approx(there.mean, rel=1e-6)
             with pytest.raises(ValueError, match="are in the study already"):
-                import_samples(b, read_samples(b, tmp_path / "a.csv"))
+                import_samples(b.opened, read_samples(b.opened, tmp_path / "a.csv"))
 
     def test_methods_without_weights_leave_them_out_of_their_moves(self, tmp_path):
         with Study.open(tmp_path / "s.db", dim=2, batch=4, method="niw-pgpe", seed=1) as study:
@@ -229,9 +230,9 @@ class TestImport:
         (tmp_path / "s.csv").write_text(content)
         with Study.open(tmp_path / "new.db", dim=2) as study:
             with pytest.raises(ValueError, match=sentence):
-                import_samples(study, read_samples(study, tmp_path / "s.csv"))
+                import_samples(study.opened, read_samples(study.opened, tmp_path / "s.csv"))
             assert study.counts() == {"pending": 0, "ok": 0, "failed": 0}
-            assert study.file.rows("SELECT COUNT(*) FROM proposals") == [(1,)]
+            assert study.store._file.rows("SELECT COUNT(*) FROM proposals") == [(1,)]
 
     def test_numpy_files_with_code_in_them_are_refused(self, tmp_path):
         class Evil:
@@ -241,13 +242,13 @@ class TestImport:
         np.savez(tmp_path / "s.npz", theta=np.array([Evil()], object), returns=np.ones(1))
         with Study.open(tmp_path / "new.db", dim=1) as study:
             with pytest.raises(ValueError, match="cannot be read as NumPy arrays"):
-                read_samples(study, tmp_path / "s.npz")
+                read_samples(study.opened, tmp_path / "s.npz")
             np.save(tmp_path / "array.npy", np.ones(3))
             (tmp_path / "array.npy").rename(tmp_path / "array.npz")
             (tmp_path / "broken.npz").write_bytes(b"PK\3\4 and then nothing")
             for name in ("array.npz", "broken.npz"):
                 with pytest.raises(ValueError, match=rf"{name} cannot be read as NumPy arrays"):
-                    read_samples(study, tmp_path / name)
+                    read_samples(study.opened, tmp_path / name)
             words = np.array(["a", "b"] * 40)
             with pytest.raises(ValueError, match="must be an array of real numbers") as caught:
                 study.import_samples(words[:, None], np.ones(80))
@@ -256,7 +257,7 @@ class TestImport:
                 study.import_samples(np.ones((2, 1)), np.ones(2), mean=["x"], std=["y"])
             np.savez(tmp_path / "t.npz", x=np.ones(3))
             with pytest.raises(ValueError, match="must hold theta and returns; it has x"):
-                read_samples(study, tmp_path / "t.npz")
+                read_samples(study.opened, tmp_path / "t.npz")
 
     def test_other_ranges_are_another_space(self, tmp_path):
         narrow = {**PARAMS, "damping": (0, 3)}
@@ -268,15 +269,15 @@ class TestImport:
             for trial in a.ask(9):
                 a.tell(trial.id, float(trial.id))
             with pytest.raises(ValueError, match=r"damping \(0 to 3, linear\): they do not match"):
-                read_samples(b, a.file.path)
-            import_samples(c, read_samples(c, a.file.path))  # to the last bit, even at the bounds
-            thetas = [s.file.rows("SELECT theta FROM asked ORDER BY id") for s in (a, c)]
-            assert thetas[0] == thetas[1]
+                read_samples(b.opened, a.store.path)
+            import_samples(c.opened, read_samples(c.opened, a.store.path))
+            thetas = [s.store._file.rows("SELECT theta FROM asked ORDER BY id") for s in (a, c)]
+            assert thetas[0] == thetas[1]  # to the last bit, even at the bounds
 
     def test_studies_that_do_not_match(self, old, tmp_path):
         wide = Study.open(tmp_path / "new.db", dim=3)
         with wide, pytest.raises(ValueError, match=r"has 2 parameters, this study 3 parameters"):
-            read_samples(wide, old.file.path)
+            read_samples(wide.opened, old.store.path)
         mirrored = Study.open(tmp_path / "mirror.db", dim=2, mirrored=True)
         with mirrored, pytest.raises(ValueError, match="takes no samples from elsewhere"):
             mirrored.import_samples([[1.0, 2.0], [2.0, 3.0]], [1.0, 2.0])
@@ -293,7 +294,7 @@ class TestFork:
             assert new.counts()["failed"] == old.counts()["failed"]
             here, there = new.evaluate([0.2, 0.0], 0.5), old.evaluate([0.2, 0.0], 0.5)
             assert here.mean == pytest.approx(there.mean, rel=1e-9)
-            last = old.file.rows("SELECT MAX(id) FROM asked")[0][0]
+            last = old.store._file.rows("SELECT MAX(id) FROM asked")[0][0]
             trials = new.ask(3)
             assert [trial.id for trial in trials] == [last + 1, last + 2, last + 3]
             for trial in trials:
@@ -392,6 +393,6 @@ class TestReplay:
             old.replay("pgpe", epsilonn=2)
         with pytest.raises(ValueError, match="epsilon must be a number, got 'abc'"):
             old.replay(epsilon="abc")
-        before = old.file.rows("SELECT COUNT(*) FROM moves")
+        before = old.store._file.rows("SELECT COUNT(*) FROM moves")
         old.replay("pgpe")
-        assert old.file.rows("SELECT COUNT(*) FROM moves") == before
+        assert old.store._file.rows("SELECT COUNT(*) FROM moves") == before

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from recoup.cli import main as cli
-from recoup.store.file import StudyFile, checksum, insert
-from recoup.store.salvage import Pages, _cells, salvage
+from recoup.store.file import StudyFile
+from recoup.store.salvage import Pages, _cells, salvaged_records
+from recoup.store.schema import checksum
 from recoup.study.recover import recover
 from recoup.study.study import Study
 from recoup.study.verify import check
@@ -56,7 +57,7 @@ def copy(whole, tmp_path):
 
 def rows_of(path, table="told"):
     file = StudyFile.open(path)
-    found = {row[0]: row for row in file.read(table)}
+    found = {row[0]: row for row in file.read(table, tuple)}
     file.close()
     return found
 
@@ -75,9 +76,9 @@ def rows_outside(path, first, last):
 def damaged(path, new):
     """Either a sentence on opening, or one from `check`; then what can be recovered."""
     found = check(path, lambda done, of: None)
-    assert not all(finding.sound for finding in found)
-    for finding in found:
-        assert "\n" not in finding.words
+    assert not all(verdict.sound for verdict in found)
+    for verdict in found:
+        assert "\n" not in verdict.words
     return recover(path, new)
 
 
@@ -91,20 +92,20 @@ def use(path):
 class TestDamage:
     def test_a_sound_file_is_sound(self, copy):
         found = check(copy)
-        assert all(finding.sound for finding in found)
-        words = " ".join(finding.words for finding in found)
+        assert all(verdict.sound for verdict in found)
+        words = " ".join(verdict.words for verdict in found)
         assert "98 trials: 3 pending, 82 ok, 13 failed" in words
         assert "moves follow from the results, to the last bit" in words
         assert "drawn thetas are those of the seed" in words
 
     def test_salvage_reads_what_sqlite_reads(self, copy):
-        found = salvage(copy)
+        found = salvaged_records(copy)
         for table in ("settings", "proposals", "moves", "asked", "told", "events"):
             assert found[table] == rows_of(copy, table)
 
     def test_salvage_reads_rows_that_overflow_their_page(self, tmp_path):
         path = made(tmp_path / "wide.db", dim=3000, results=10)
-        assert salvage(path)["asked"] == rows_of(path, "asked")
+        assert salvaged_records(path)["asked"] == rows_of(path, "asked")
 
     def test_salvage_reads_the_log(self, tmp_path):
         path = tmp_path / "robot.db"
@@ -112,7 +113,7 @@ class TestDamage:
         for trial in study.ask(20):
             study.tell(trial.id, value_of(trial))
         assert (tmp_path / "robot.db-wal").stat().st_size > 0
-        assert len(salvage(path)["told"]) == 20
+        assert len(salvaged_records(path)["told"]) == 20
         study.close()
 
     @pytest.mark.parametrize("seed", range(8))
@@ -132,7 +133,7 @@ class TestDamage:
         assert found.results == len(after)
         assert found.missing == len(before) - len(after)
         assert f"{found.missing} result" in found.words or not found.missing
-        saved = salvage(copy)
+        saved = salvaged_records(copy)
         for table, row in rows_outside(whole, first, first + length):
             assert saved[table][row[0]] == row
         with Study.open(tmp_path / "new.db") as study:  # and it goes on
@@ -185,11 +186,11 @@ class TestDamage:
     def test_a_forged_number_is_noticed_by_replay(self, copy):
         """With its checksum in order: but the moves do not follow from it."""
         file = StudyFile.open(copy)
-        with file.writing() as connection:
-            (row,) = file.read("told", "WHERE id = 8")
+        with file.writing():
+            (row,) = file.read("told", tuple, "WHERE id = 8")
             forged = (*row[:3], 99.0, *row[4:])
             assert checksum("told", forged) != checksum("told", row)
-            insert(connection, "told", [forged], verb="INSERT OR REPLACE")
+            file.insert("told", [forged], verb="INSERT OR REPLACE")
         file.close()
         found = check(copy)
         assert not found[-1].sound
@@ -197,10 +198,10 @@ class TestDamage:
 
     def test_a_forged_theta_is_noticed_by_the_seed(self, copy):
         file = StudyFile.open(copy)
-        with file.writing() as connection:
-            (row,) = file.read("asked", "WHERE id = 8")
+        with file.writing():
+            (row,) = file.read("asked", tuple, "WHERE id = 8")
             forged = (*row[:3], np.zeros(30).tobytes(), *row[4:])
-            insert(connection, "asked", [forged], verb="INSERT OR REPLACE")
+            file.insert("asked", [forged], verb="INSERT OR REPLACE")
         file.close()
         assert "theta of trial 8 is not the one that its seed draws" in check(copy)[-1].words
 
@@ -255,7 +256,11 @@ class TestDamage:
             ("moves", "id = 16", "proposal", 99),
             ("moves", "id = 16", "info", "[1]"),
             ("moves", "id = 16", "info", '{"objective": "x", "ess": [1]}'),
-            ("proposals", "id = 16", "mean", b"abc"),
+            ("proposals", "id = 16", "numbers", b"abc"),
+            ("proposals", "id = 16", "numbers", bytes(8)),
+            ("proposals", "id = 16", "family", "nope"),
+            ("moves", "id = 16", "memory", b"abc"),
+            ("moves", "id = 16", "memory", b"\2\0\0\0[]"),
             ("asked", "id = 90", "theta", b"abcdefgh"),
             ("asked", "id = 90", "theta", None),
             ("asked", "id = 90", "proposal", 77),
@@ -269,7 +274,10 @@ class TestDamage:
         for row in connection.execute(f"SELECT * FROM {table} WHERE {where}").fetchall():
             forged = {**dict(row), column: value}
             del forged["crc"]
-            insert(connection, table, [tuple(forged.values())], verb="INSERT OR REPLACE")
+            content = tuple(forged.values())
+            marks = ", ".join("?" * (len(content) + 1))
+            row = (*content, checksum(table, content))
+            connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)
         connection.commit()
         connection.close()
         for command in ("show", "evaluate", "export", "check", "ask"):
@@ -330,12 +338,6 @@ class TestTheLog:
             assert study.counts()["ok"] == 4
         assert [p.name for p in tmp_path.iterdir()] == ["robot.db"]
 
-
-def ask_and_tell(study, n):
-    for _ in range(n):
-        (trial,) = study.ask()
-        study.tell(trial.id, value_of(trial))
-
     def test_a_new_study_does_not_take_the_log_of_an_old_one(self, tmp_path):
         path = tmp_path / "robot.db"
         tell_four_and_die(path)
@@ -345,6 +347,12 @@ def ask_and_tell(study, n):
         (tmp_path / "robot.db-wal").unlink()
         with Study.open(path, dim=2) as study:  # nor its count
             assert study.counts()["ok"] == 0
+
+
+def ask_and_tell(study, n):
+    for _ in range(n):
+        (trial,) = study.ask()
+        study.tell(trial.id, value_of(trial))
 
 
 class TestPlaces:
@@ -490,7 +498,7 @@ class TestRecovery:
                 ends.append(np.concatenate([study.mean, study.std]))
                 assert len(study.history()) == 18
         np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9)
-        assert all(finding.sound for finding in check(tmp_path / "new.db"))
+        assert all(verdict.sound for verdict in check(tmp_path / "new.db"))
 
     def test_a_windowed_study_goes_on_after_its_moves_were_lost(self, tmp_path):
         made(tmp_path / "s.db", window=3)
@@ -546,4 +554,4 @@ class TestRecovery:
         recover(tmp_path / "a.db", tmp_path / "a2.db")
         with Study.open(tmp_path / "a2.db") as study:
             assert len(study.history()) == 1
-            assert all(finding.sound for finding in check(tmp_path / "a2.db"))
+            assert all(verdict.sound for verdict in check(tmp_path / "a2.db"))

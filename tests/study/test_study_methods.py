@@ -113,7 +113,7 @@ class TestOnTime:
     def test_settings_of_another_space_are_refused(self, tmp_path):
         with pytest.raises(ValueError, match="give `horizon`"):
             Study.open(tmp_path / "s.db", dim=4, method="r3")
-        with pytest.raises(ValueError, match="are for methods that explore in action space"):
+        with pytest.raises(ValueError, match="horizon is for methods that explore in action space"):
             Study.open(tmp_path / "s.db", dim=4, horizon=3)
         with Study.open(tmp_path / "s.db", dim=4) as study:
             (trial,) = study.ask()
@@ -135,7 +135,7 @@ class TestOutOfOrder:
                     study.tell(trial.id, value_of(trial.theta))
                     order.append(trial)
             rows, marks = study.history(), study.distributions()
-            drew = dict(study.file.rows("SELECT id, proposal FROM asked"))
+            drew = dict(study.store._file.rows("SELECT id, proposal FROM asked"))
             row = study.method
         assert max(info["late"] for info in rows) >= 3
         for info in rows:
@@ -225,7 +225,7 @@ class TestOnesOwnChoice:
                 study.ask(at="median")
             with pytest.raises(ValueError, match=r"must have shape \[D\] = \[3\]"):
                 study.enqueue([1.0])
-            rows = study.file.rows("SELECT theta, proposal FROM asked WHERE kind = 'drawn'")
+            rows = study.store._file.rows("SELECT theta, proposal FROM asked WHERE kind = 'drawn'")
             want = recoup.estimate(
                 np.stack([np.frombuffer(theta) for theta, _ in rows]),
                 np.array([value_of(np.frombuffer(theta)) for theta, _ in rows]),

@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 from scipy import optimize
 
 import recoup
-from recoup.core.families.gaussian import Rho
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import discounted_rewards
 from recoup.tasks.reach.body import compile_body, import_mujoco, servos_of
 from recoup.tasks.reach.engine import Engine, engine_of
@@ -336,8 +336,8 @@ class TestTheEngine:
         mu, sigma = rng.normal(size=(6, 8)), np.linspace([0.3, 0.1], [0.6, 0.2], 6)
         keys = jax.random.split(jax.random.key(1), 6)
         with jax.enable_x64(True):
-            h = task.episodes(keys, Rho(jnp.asarray(mu), jnp.asarray(sigma)))
-            still = task.episodes(keys, Rho(jnp.asarray(mu), jnp.zeros((6, 2))))
+            h = task.episodes(keys, Policy(jnp.asarray(mu), jnp.asarray(sigma)))
+            still = task.episodes(keys, Policy(jnp.asarray(mu), jnp.zeros((6, 2))))
             returns = jax.vmap(lambda x: jnp.sum(discounted_rewards(0.9, x)))(still)
         assert h.features.shape == (6, 15, 4)
         means = np.stack(

@@ -7,8 +7,9 @@ from quadrature import Case, wavy
 
 from recoup.core import theory
 from recoup.core.baselines import coordinate, optimal
-from recoup.core.directions import Told, scores_of
-from recoup.core.families.gaussian import Rho, score
+from recoup.core.directions import Earned, scores_of
+from recoup.core.families.gaussian import score
+from recoup.core.families.rho import Diagonal
 
 pytestmark = pytest.mark.usefixtures("x64")
 CASE = Case(
@@ -23,11 +24,11 @@ CASE = Case(
 
 def as_samples():
     """The quadrature as one block of samples: weights sqrt(mass) w make sums expectations."""
-    rho = Rho(*map(jnp.asarray, CASE.target))
+    rho = Diagonal(*map(jnp.asarray, CASE.target))
     weights = jnp.asarray(np.sqrt(CASE.mass) * CASE.w)[None]
     returns = jnp.asarray(CASE.returns)[None]
     scores = scores_of(lambda x: score(rho, x), jnp.asarray(CASE.theta)[None], returns, weights)
-    return Told(returns, weights, jnp.ones_like(weights, bool), jnp.zeros(())), scores
+    return Earned(returns, weights, jnp.ones_like(weights, bool), jnp.zeros(())), scores
 
 
 @pytest.mark.parametrize("b", [-1.0, 0.0, 0.7, 9.0])

@@ -1,11 +1,8 @@
-"""`recoup study`: a search by hand, one episode at a time, days apart."""
+"""`recoup study new|ask|pending|enqueue|tell|show|evaluate`: a search by hand, days apart."""
 
 import csv
 import io
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +12,25 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.parsing import method_settings, vector, whole_option
+from recoup.cli.parsing import method_settings, whole_option
+from recoup.cli.study_app import (
+    SIGNED,
+    BatchOption,
+    File,
+    JsonOption,
+    MeanOption,
+    MethodOption,
+    SeedOption,
+    SetOption,
+    StdOption,
+    app,
+    given_options,
+    opened,
+)
 from recoup.cli.study_tables import (
     distribution_table,
     more_results,
     plain,
-    print_replay,
     print_trials,
     summary_rows,
 )
@@ -30,19 +40,6 @@ if TYPE_CHECKING:
     from recoup.store.rows import Told
     from recoup.study.study import Study
 
-EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1
-
-  recoup study ask robot.db -n 4
-
-  recoup study tell robot.db 3 -12.3
-
-  recoup study tell robot.db 4 --failed "gripper slipped"
-
-  recoup study show robot.db
-"""
 NEW_EXAMPLES = """
 [bold]Examples[/]
 
@@ -63,20 +60,6 @@ TELL_EXAMPLES = """
 
   recoup study tell robot.db --file results.csv    (columns id, return, failed)
 """
-IMPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study import robot.db last-year.db
-
-  recoup study import robot.db samples.csv --mean 0,0 --std 0.5
-"""
-REPLAY_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study replay robot.db --method iw-pgpe-ob
-
-  recoup study replay robot.db --set epsilon=0.3 --plot replay.png
-"""
 ASK_EXAMPLES = """
 [bold]Examples[/]
 
@@ -93,27 +76,6 @@ EVALUATE_EXAMPLES = """
 
   recoup study evaluate robot.db --mean 400,0.6 --std 0.5 --json
 """
-CHECK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study check robot.db
-
-  recoup study check robot.db --recover saved.db
-"""
-EXPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study export robot.db > trials.csv
-
-  recoup study export robot.db --out trials.parquet
-"""
-FORK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
-
-  recoup study fork runs/reach-2-mis-pgpe-ob-0/study.db by-hand.db --std 0.3
-"""
 ENQUEUE_EXAMPLES = """
 [bold]Examples[/]
 
@@ -122,47 +84,6 @@ ENQUEUE_EXAMPLES = """
   recoup study enqueue robot.db stiffness=400 damping=0.7 --note "last year's gains"
 """
 FORMATS = ("table", "json", "csv")
-SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
-
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
-
-
-@contextmanager
-def _open(file: Path) -> "Iterator[Study]":
-    """The study in `file`; what stands there but makes no sense gets one sentence."""
-    from recoup.store.file import understood
-    from recoup.study.study import Study
-
-    if not file.exists():
-        raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
-    with understood(file), Study.open(file) as study:
-        yield study
-
-
-File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
-MethodOption = Annotated[str | None, typer.Option(help="See `recoup methods`.", metavar="NAME")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A setting of the method, repeatable.", metavar="KEY=VALUE"),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
-MeanOption = Annotated[
-    str | None, typer.Option(help="Means: a number, or D separated by commas.", metavar="X,...")
-]
-StdOption = Annotated[
-    str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
-]
-BatchOption = Annotated[int | None, whole_option("Results of one move (10 unless said).")]
-SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """The options that were given, vectors as numbers."""
-    found = {key: value for key, value in options.items() if value is not None}
-    return {
-        key: vector(f"--{key}", value) if key in ("mean", "std") else value
-        for key, value in found.items()
-    }
 
 
 @app.command(epilog=NEW_EXAMPLES, context_settings=SIGNED)
@@ -205,7 +126,9 @@ def new(
     if not named and dim is None:
         raise InputError("give --dim, or the parameters' names with --param or --params.")
     episode = {"horizon": horizon, "actions": actions, "discount": discount}
-    given = _given(dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode)
+    given = given_options(
+        dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
+    )
     if named:
         given["params"] = named
     from recoup.study.study import Study
@@ -228,7 +151,7 @@ def ask(
 ) -> None:
     """Ask for trials to roll out; they are on disk when they are printed."""
     check_choice("format", format, FORMATS)
-    with _open(file) as study:
+    with opened(file) as study:
         trials = study.ask(n, at=at)
     print_trials(trials, format)
 
@@ -240,7 +163,7 @@ def pending(
 ) -> None:
     """Show again the trials that wait for a result."""
     check_choice("format", format, FORMATS)
-    with _open(file) as study:
+    with opened(file) as study:
         trials = study.pending()
     if trials or format == "json":
         print_trials(trials, format)
@@ -258,7 +181,7 @@ def enqueue(
     note: Annotated[str | None, typer.Option(help="Why this one.")] = None,
 ) -> None:
     """Put a theta of your own choice in line for the next `ask`."""
-    with _open(file) as study:
+    with opened(file) as study:
         named = [text for text in theta if "=" in text]
         if named and len(named) < len(theta):
             raise InputError("give all values in order, or all as NAME=VALUE.")
@@ -298,7 +221,7 @@ def tell(
         raise InputError("tell takes the id of a trial, or --file with many results.")
     if results is not None and (value or failed or trajectory):
         raise InputError("with --file every result stands in the file.")
-    with _open(file) as study:
+    with opened(file) as study:
         moved = len(study.history())
         if results is not None:
             told = _read_results(study, results)
@@ -376,7 +299,7 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with _open(file) as study, study.file.reading():
+    with opened(file) as study, study.store.reading():
         found, best = study.diagnostics(), study.best
         if as_json:
             print(
@@ -404,158 +327,11 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    with _open(file) as study:
-        found = study.evaluate(**_given(mean=mean, std=std))
+    with opened(file) as study:
+        found = study.evaluate(**given_options(mean=mean, std=std))
     if as_json:
         print(json.dumps(plain(found._asdict())))
     elif isfinite(found.mean):
         print(f"{found.mean:.4g} ± {found.stderr:.2g}: {found.words}")
     else:
         print(found.words[:1].upper() + found.words[1:])
-
-
-@app.command(epilog=CHECK_EXAMPLES)
-def check(
-    file: File,
-    recover: Annotated[
-        Path | None,
-        typer.Option(help="Write everything that can be read to this new file.", metavar="NEW"),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
-) -> None:
-    """Verify a study: its bytes, its rows, its counters, its draws and its moves."""
-    if recover is not None:
-        from recoup.study.recover import recover as recover_file
-
-        print(recover_file(file, recover).words)
-        return
-    from recoup.study.verify import check as check_file
-
-    with _progress("making its moves again", quiet) as tick:
-        found = check_file(file, tick)
-    for finding in found:
-        print(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
-    if not all(finding.sound for finding in found):
-        raise typer.Exit(1)
-
-
-@contextmanager
-def _progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    hidden = quiet or not console.is_terminal
-    with Progress(console=console, transient=True, disable=hidden) as bar:
-        row = bar.add_task(what, total=None)
-        yield lambda done, of: bar.update(row, completed=done, total=of)
-
-
-@app.command(epilog=EXPORT_EXAMPLES)
-def export(
-    file: File,
-    format: Annotated[
-        str | None, typer.Option(help="csv or parquet (by the name's ending unless said).")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; CSV goes to standard output without one.")
-    ] = None,
-) -> None:
-    """Write all trials as a table, with the distributions that drew them."""
-    from recoup.study import tables
-
-    form = format or ("parquet" if out and out.suffix in tables.PARQUET else "csv")
-    check_choice("format", form, tables.FORMATS)
-    if form == "parquet" and out is None:
-        raise InputError("a Parquet file needs a name: give --out trials.parquet.")
-    with _open(file) as study:
-        if out is None:
-            tables.write_csv(study, sys.stdout)
-            return
-        tables.refuse_existing(out)
-        if form == "parquet":
-            count = tables.write_parquet(study, out)
-        else:
-            with out.open("w", newline="") as stream:
-                count = tables.write_csv(study, stream)
-    print(f"{count} trials in {out}")
-
-
-@app.command(name="import", epilog=IMPORT_EXAMPLES, context_settings=SIGNED)
-def import_(
-    file: File,
-    samples: Annotated[
-        Path,
-        typer.Argument(help="A .csv, .parquet or .npz file, or another study.", metavar="SAMPLES"),
-    ],
-    mean: Annotated[
-        str | None, typer.Option(help="Mean of what drew them, where the file does not say.")
-    ] = None,
-    std: Annotated[str | None, typer.Option(help="Its standard deviations, likewise.")] = None,
-) -> None:
-    """Add samples from elsewhere, weighed by what drew them."""
-    from recoup.study.fork import import_samples
-    from recoup.study.tables import read_samples
-
-    with _open(file) as study:
-        found = read_samples(study, samples)
-        given = _given(mean=mean, std=std)
-        if given:
-            import numpy as np
-
-            if found.mean is not None:
-                raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            drawn = {key: np.asarray(value, float) for key, value in given.items()}
-            found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
-        print(import_samples(study, found, str(samples)).words)
-
-
-@app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
-def replay(
-    file: File,
-    method: MethodOption = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    set_: SetOption = None,
-    plot: Annotated[Path | None, typer.Option(help="A picture of it.", metavar="PNG")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """How another method would have moved on the same results, at no rollout."""
-    from recoup.study.replay import replay as replay_study
-
-    with _open(file) as study:
-        given = {**_given(mean=mean, std=std), **method_settings(set_)}
-        with _progress("replaying", as_json) as tick:
-            found = replay_study(study, method, tick=tick, **given)
-        if not found:
-            raise InputError(f"{file} has not moved yet: there is nothing to replay.")
-        own = study.history()
-        name = method or study.method.name
-        if plot is not None:
-            from recoup.pictures.curves import replayed
-
-            try:
-                replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
-            except (OSError, ValueError) as wrong:
-                raise InputError(f"{plot} cannot be written: {wrong}.") from None
-        if as_json:
-            print(json.dumps([plain(row.plain()) for row in found]))
-        else:
-            print_replay(study, own, name, found)
-
-
-@app.command(epilog=FORK_EXAMPLES, context_settings=SIGNED)
-def fork(
-    file: File,
-    new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
-    method: MethodOption = None,
-    batch: Annotated[int | None, whole_option("Results of one move.")] = None,
-    seed: Annotated[int | None, whole_option("Seed of all randomness.")] = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    set_: SetOption = None,
-) -> None:
-    """Start a new study from all results of an old one, under another method or start."""
-    given = _given(method=method, batch=batch, seed=seed, mean=mean, std=std)
-    with _open(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
-        counts = forked.counts()
-        print(f"{new}: starts from {counts['ok']} results of {file}")

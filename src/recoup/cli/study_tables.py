@@ -14,9 +14,9 @@ from rich.table import Table
 from recoup.study.advice import LEAST
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
-    from recoup.store.rows import Trial
     from recoup.study.replay import Replayed
     from recoup.study.study import Study
+    from recoup.study.trials import Trial
 
 SHOWN = 12  # parameters that a table shows one by one
 
@@ -91,7 +91,7 @@ def distribution_table(study: "Study") -> Table:
     for head in ("parameter", "mean policy", *([] if in_actions else ["±1 std"])):
         table.add_column(head, justify="left" if head == "parameter" else "right")
     names, mean, std = study.names or _numbered(study.dim), study.mean, study.std
-    for i, (name, x) in enumerate(zip(names[:SHOWN], study.in_units(mean), strict=False)):
+    for i, (name, x) in enumerate(zip(names[:SHOWN], study.opened.in_units(mean), strict=False)):
         spread = [] if in_actions else [_spread(study, mean, std, i)]
         table.add_row(escape(name), f"{x:.5g}", *spread)
     if study.dim > SHOWN:
@@ -102,7 +102,7 @@ def distribution_table(study: "Study") -> Table:
 
 
 def _spread(study: "Study", mean: Any, std: Any, i: int) -> str:
-    low, high = (study.in_units(mean + sign * std)[i] for sign in (-1, 1))
+    low, high = (study.opened.in_units(mean + sign * std)[i] for sign in (-1, 1))
     return f"{low:.4g} to {high:.4g}"
 
 
@@ -128,10 +128,16 @@ def print_replay(
     heads = ("move", "results", "estimate", "worth", "replayed", "worth", "apart")
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
-    marks, every = study.distributions(), max(len(found) // 20, 1)
+    every = max(len(found) // 20, 1)
+    marks = study.distributions()
     for mine, row in list(zip(own, found, strict=True))[::-every][::-1]:
         both = [cell for info in (mine, row.info) for cell in (_estimate(info), _ess(info))]
-        table.add_row(str(row.move), str(row.results), *both, _gap(row, *marks[row.move]))
+        table.add_row(
+            str(row.move),
+            str(row.results),
+            *both,
+            _gap(row, *marks[row.move]),
+        )
     console = Console()
     console.print(table)
     console.print(

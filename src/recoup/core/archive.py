@@ -19,10 +19,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from recoup.core.families.gaussian import Family, LogDensities
+from recoup.core.families.family import Family, LogDensities
 from recoup.core.sweeps import map_samples
 
-FEW = 64  # proposals whose densities are computed at once
+FEW = 32  # proposals whose densities are computed at once
 
 
 class Batches(NamedTuple):
@@ -141,24 +141,30 @@ def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
     return LogDensities(target, archive.batches.own, mixture)
 
 
+class Drawn(NamedTuple):
+    """Samples `[N']`, what they earned, and what drew them."""
+
+    samples: Any
+    returns: Array
+    valid: Array
+    proposals: Any  # pytree of rho, leading axis [L]
+    drawn_by: Array  # which of the proposals drew each sample
+    reference: Any  # rho relative to which densities are kept; it drew none of the samples
+
+
 def from_samples(
     family: Family,
-    samples: Any,
-    returns: Array,
-    valid: Array,
-    proposals: Any,
-    drawn_by: Array,
-    reference: Any,
+    drawn: Drawn,
     *,
     keep: str,
     own: Array | None = None,
     mixture: Array | None = None,
 ) -> Archive:
-    """An archive of one block, made at once, of samples `[N']` that `proposals[drawn_by]` drew.
+    """An archive of one block, made at once.
 
-    `reference` is the rho relative to which densities are kept; it drew none of the samples. Those
-    of the own proposals, and of the mixture of all of them, are computed unless given `[N']`.
+    Densities of the own proposals, and of the mixture of all of them, are computed unless given.
     """
+    samples, returns, valid, proposals, drawn_by, reference = drawn
     slots = jax.tree.leaves(proposals)[0].shape[0]
     stacked = jax.tree.map(lambda p, r: jnp.concatenate([p, r[None]]), proposals, reference)
     if own is None:
@@ -300,18 +306,19 @@ def _columns(counts: Array, density: Callable[[Array], Array], like: Array) -> A
 
 def _mixture_of(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
     """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, a few proposals at a time."""
-    few = max(m for m in range(1, FEW + 1) if counts.size % m == 0)
+    rounds = -(-counts.size // FEW)
+    few = -(-counts.size // rounds)  # the last round may reach behind the end: none drew anything
 
-    def add(slots: Array, total: Array) -> Array:
+    def add(slots: Array, drew: Array, total: Array) -> Array:
         rows = jax.vmap(density)(slots)
-        return jnp.logaddexp(total, logsumexp(rows, axis=0, b=counts[slots][:, None]))
+        return jnp.logaddexp(total, logsumexp(rows, axis=0, b=drew[:, None]))
 
     def if_drawn(i: Array, total: Array) -> Array:
         slots = i * few + jnp.arange(few)
-        drawn = jnp.any(counts[slots] > 0)
-        return jax.lax.cond(drawn, add, lambda _, kept: kept, slots, total)
+        drew = counts.at[slots].get(mode="fill", fill_value=0)
+        return jax.lax.cond(jnp.any(drew > 0), add, lambda _, __, kept: kept, slots, drew, total)
 
-    return jax.lax.fori_loop(0, counts.size // few, if_drawn, jnp.full_like(like, -jnp.inf))
+    return jax.lax.fori_loop(0, rounds, if_drawn, jnp.full_like(like, -jnp.inf))
 
 
 def _fold(
@@ -327,7 +334,7 @@ def _fold(
         row = relative_log_density(family, _rows(archive.proposals, drew[i]), archive)
         return put(densities, drew[i], row)
 
-    if densities.shape[-2] == 1:  # the batch is all there is: its own columns say everything
+    if densities.shape[-2] == 1:  # the batch is all there is, and its densities are new already
         return densities
     if drew.size == 1:
         return fold(0, densities)

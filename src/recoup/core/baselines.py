@@ -1,9 +1,10 @@
 """Baselines: what is subtracted from the returns before they meet the scores.
 
-Each takes returns, weights (zero where a sample is not valid) and the mask of valid samples, all
-`[B, N]`, and the scores; it gives a scalar, one number a sample `[B, N]`, or a pytree of rho (one
-number a coordinate). Returns are relative to `origin`, one that occurred, and so is the baseline:
-where all returns are equal, all are exactly zero, and so is the gradient.
+Each takes what the samples earned (returns, weights, the mask of valid samples, all `[B, N]`) and
+the scores; it gives b, in the units of the returns: a scalar, one number a sample `[B, N]`, or a
+pytree of rho (one number a coordinate). Those declared `relative` take returns relative to one that
+occurred, `origin`, and so is their b: where all returns are equal, all are exactly zero, and so is
+the gradient.
 """
 
 from collections.abc import Callable
@@ -13,37 +14,41 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.directions import Scores, Told
+from recoup.core.directions import Earned, Scores, relative
 
-Baseline = Callable[[Told, Scores], Any]
+Baseline = Callable[[Earned, Scores], Any]
 
 
-def none(told: Told, scores: Scores) -> Array:
+@relative
+def none(earned: Earned, scores: Scores) -> Array:
     """No baseline, b = 0."""
-    return -told.origin
+    return -earned.origin
 
 
-def mean(told: Told, scores: Scores) -> Array:
+@relative
+def mean(earned: Earned, scores: Scores) -> Array:
     """The weighted mean return, sum w R / sum w, a scalar."""
     return scores.centre
 
 
-def optimal(told: Told, scores: Scores) -> Array:
+@relative
+def optimal(earned: Earned, scores: Scores) -> Array:
     """The scalar baseline of least variance, joint over all of rho.
 
     Implements: zhao2013 Thm. 2 b* = sum R w^2 ||s||^2 / sum w^2 ||s||^2.
     """
-    curvature = _relative(told.weights) ** 2 * scores.norms
-    return _ratio(jnp.sum(curvature * told.returns), jnp.sum(curvature))
+    curvature = _relative(earned.weights) ** 2 * scores.norms
+    return _ratio(jnp.sum(curvature * earned.returns), jnp.sum(curvature))
 
 
-def coordinate(told: Told, scores: Scores) -> Any:
+@relative
+def coordinate(earned: Earned, scores: Scores) -> Any:
     """The baseline of least variance of each coordinate of rho by itself, a pytree of rho.
 
     Implements: peters2006 per-coordinate b_i = sum R w^2 s_i^2 / sum w^2 s_i^2.
     """
-    squared = _relative(told.weights) ** 2
-    return jax.tree.map(_ratio, scores.squares(squared * told.returns), scores.squares(squared))
+    squared = _relative(earned.weights) ** 2
+    return jax.tree.map(_ratio, scores.squares(squared * earned.returns), scores.squares(squared))
 
 
 def leave_one_out(size: int) -> Baseline:
@@ -54,11 +59,12 @@ def leave_one_out(size: int) -> Baseline:
     that outweighs all others costs no digits. With no other draw there is no baseline, b = 0.
     """
 
-    def baseline(told: Told, scores: Scores) -> Array:
-        curvature = _relative(told.weights) ** 2 * scores.norms
-        tops, bottoms = (_by_draw(x, size) for x in (curvature * told.returns, curvature))
-        others = _ratio(_others(tops), _others(bottoms), otherwise=-told.origin)
-        return jnp.repeat(others, size).reshape(told.returns.shape)
+    @relative
+    def baseline(earned: Earned, scores: Scores) -> Array:
+        curvature = _relative(earned.weights) ** 2 * scores.norms
+        tops, bottoms = (_by_draw(x, size) for x in (curvature * earned.returns, curvature))
+        others = _ratio(_others(tops), _others(bottoms), otherwise=-earned.origin)
+        return jnp.repeat(others, size).reshape(earned.returns.shape)
 
     return baseline
 
@@ -70,17 +76,18 @@ def split(size: int) -> Baseline:
     `size` adjacent samples; those without a valid one are passed over.
     """
 
-    def baseline(told: Told, scores: Scores) -> Array:
-        curvature = _relative(told.weights) ** 2 * scores.norms
-        tops, bottoms = (_by_draw(x, size) for x in (curvature * told.returns, curvature))
-        even = jnp.cumsum(_by_draw(told.valid, size) > 0) % 2 == 1
+    @relative
+    def baseline(earned: Earned, scores: Scores) -> Array:
+        curvature = _relative(earned.weights) ** 2 * scores.norms
+        tops, bottoms = (_by_draw(x, size) for x in (curvature * earned.returns, curvature))
+        even = jnp.cumsum(_by_draw(earned.valid, size) > 0) % 2 == 1
         halves = jnp.stack([even, ~even])
         b_even, b_odd = _ratio(
             jnp.sum(jnp.where(halves, tops, 0.0), 1),
             jnp.sum(jnp.where(halves, bottoms, 0.0), 1),
-            otherwise=-told.origin,
+            otherwise=-earned.origin,
         )
-        return jnp.repeat(jnp.where(even, b_odd, b_even), size).reshape(told.returns.shape)
+        return jnp.repeat(jnp.where(even, b_odd, b_even), size).reshape(earned.returns.shape)
 
     return baseline
 

@@ -15,16 +15,31 @@ from jax import Array
 from recoup.core.sweeps import scan_samples
 
 
-class Told(NamedTuple):
-    """What the samples earned and weigh, all `[B, N]`, and the return theirs are relative to."""
+class Earned(NamedTuple):
+    """What the samples earned and weigh, all `[B, N]` but for `origin`."""
 
-    returns: Array
+    returns: Array  # less the origin; zero where not valid
     weights: Array  # zero where not valid
     valid: Array
-    origin: Array
+    origin: Array  # 0, unless returns are wanted relative to one that occurred
 
 
-Direction = Callable[[Any, Any, Told], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
+Direction = Callable[[Any, Any, Earned], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
+
+
+def relative(part: Any) -> Any:
+    """Declares that a baseline or direction takes returns, and gives b, relative to an origin.
+
+    The origin is a return that occurred, so that a large one common to all costs no digits. Parts
+    that declare nothing see returns as they were told.
+    """
+    part.relative = True
+    return part
+
+
+def is_relative(part: Any) -> bool:
+    """Whether a baseline or direction has declared itself `relative`."""
+    return getattr(part, "relative", False)
 
 
 class Scores(NamedTuple):
@@ -39,17 +54,33 @@ class Scores(NamedTuple):
 
 
 def likelihood_ratio(
-    score: Callable[[Any, Any], Any], baseline: Callable[[Told, Scores], Any]
+    score: Callable[[Any, Any], Any], baseline: Callable[[Earned, Scores], Any]
 ) -> Direction:
     """The gradient of the expected return, from a family's `score` and a baseline."""
 
-    def direction(rho: Any, samples: Any, told: Told) -> tuple[Any, Any]:
-        n = jnp.sum(told.valid, dtype=told.returns.dtype)
-        scores = scores_of(partial(score, rho), samples, told.returns, told.weights)
-        b = baseline(told, scores)
-        return mean_gradient(told.returns, told.weights, scores, b, n), b
+    @relative
+    def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
+        n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
+        scores = scores_of(partial(score, rho), samples, earned.returns, earned.weights)
+        b = _relative_baseline(baseline, earned, scores)
+        return mean_gradient(earned.returns, earned.weights, scores, b, n), b
 
     return direction
+
+
+def _relative_baseline(
+    baseline: Callable[[Earned, Scores], Any], earned: Earned, scores: Scores
+) -> Any:
+    """b relative to the origin, of a baseline that need not know of it."""
+    if is_relative(baseline):
+        return baseline(earned, scores)
+    origin = earned.origin
+    told = jnp.where(earned.valid, earned.returns + origin, 0.0)
+    b = baseline(
+        earned._replace(returns=told, origin=jnp.zeros_like(origin)),
+        scores._replace(centre=scores.centre + origin),
+    )
+    return jax.tree.map(lambda x: jnp.asarray(x, origin.dtype) - origin, b)
 
 
 def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights: Array) -> Scores:
@@ -96,9 +127,12 @@ def _sweep(
     like = jax.eval_shape(function, jax.tree.map(lambda x: x[0, 0], samples))
     zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
 
-    def chunk(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
+    def chunk(totals: Any, part: tuple[Any, Any], fresh: Array) -> tuple[Any, Array]:
         values = jax.vmap(function)(part[1])
-        totals = tuple(_add(total, c, values) for total, c in zip(totals, part[0], strict=True))
+        totals = tuple(
+            _add(total, jnp.where(fresh, c, 0.0), values)
+            for total, c in zip(totals, part[0], strict=True)
+        )
         return totals, jax.tree.reduce(jnp.add, jax.tree.map(_sum_squares, values))
 
     def block(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from recoup.core.directions import Direction, Told
-from recoup.core.families.gaussian import Rho
+from recoup.core.directions import Direction, Earned, relative
 from recoup.core.families.policy import linear
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, live
 
 
@@ -26,12 +26,13 @@ def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:
     eliminated by centring.
     """
 
-    def direction(rho: Any, samples: Any, told: Told) -> tuple[Any, Array]:
+    @relative
+    def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Array]:
         _, unravel = ravel_pytree(rho)
         design = jax.vmap(jax.vmap(lambda sample: ravel_pytree(psi(rho, sample))[0]))(samples)
-        design = design.reshape(told.weights.size, -1)
-        weights = _share(told.weights).ravel()
-        returns = told.returns.ravel()
+        design = design.reshape(earned.weights.size, -1)
+        weights = _share(earned.weights).ravel()
+        returns = earned.returns.ravel()
         centre, level = weights @ design, weights @ returns
         centred = design - centre
         v = ridge_solve(
@@ -44,7 +45,7 @@ def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:
     return direction
 
 
-def em_step(policy: Rho, trajectories: Trajectory, worth: Array, ridge: float) -> Rho:
+def em_step(policy: Policy, trajectories: Trajectory, worth: Array, ridge: float) -> Policy:
     """The policy that maximises the log-likelihood of the trajectories `[M]`, each by its `worth`.
 
     Implements: hachiya2009 M-step, mu = (sum_n R~_n sum_t phi phi^T)^-1 sum_n R~_n sum_t phi a^T,
@@ -58,13 +59,13 @@ def em_step(policy: Rho, trajectories: Trajectory, worth: Array, ridge: float) -
     each = jnp.where(jax.vmap(live)(trajectories), worth[:, None], 0.0).ravel()  # [M T]
     features, actions = (_by_step(x) for x in (trajectories.features, trajectories.actions))
     weighed = features * each[:, None]
-    residuals = actions - linear(policy.eta, features)
+    residuals = actions - linear(policy.mu, features)
     change = ridge_solve(weighed.T @ features, weighed.T @ residuals, ridge)
-    mu = policy.eta + change.ravel()
+    mu = policy.mu + change.ravel()
     squares = each @ (actions - linear(mu, features)) ** 2
     total = jnp.sum(each)
     sigma = jnp.sqrt(squares / jnp.where(total > 0, total, 1.0))
-    return jax.tree.map(lambda new, old: jnp.where(total > 0, new, old), Rho(mu, sigma), policy)
+    return jax.tree.map(lambda new, old: jnp.where(total > 0, new, old), Policy(mu, sigma), policy)
 
 
 def ridge_solve(matrix: Array, right: Array, ridge: float) -> Array:

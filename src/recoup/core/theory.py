@@ -20,7 +20,8 @@ from recoup.checks import (
     check_positive,
     check_stds,
 )
-from recoup.core.families.gaussian import Rho, log_ratio
+from recoup.core.families.gaussian import log_ratio
+from recoup.core.families.rho import Diagonal
 
 
 class BlockBounds(NamedTuple):
@@ -57,8 +58,8 @@ def weight_range(
     if support is not None:
         _check_support(support, eta.size)
         with jax.enable_x64(True):
-            p = Rho(jnp.asarray(eta), jnp.asarray(tau))
-            q = Rho(jnp.asarray(eta_q), jnp.asarray(tau_q))
+            p = Diagonal(jnp.asarray(eta), jnp.asarray(tau))
+            q = Diagonal(jnp.asarray(eta_q), jnp.asarray(tau_q))
             points = jnp.asarray(np.asarray(support, float))
             log_w = np.asarray(jax.vmap(log_ratio, (None, None, 0))(p, q, points))
         return WeightRange(float(np.exp(log_w.min())), float(np.exp(log_w.max())))

@@ -1,7 +1,8 @@
 """Update rules: how rho moves, given the estimate *as a function of rho*.
 
 The paper's rule asks it once; a rule that searches inside a trust region may ask many times, on the
-same archive, before a new rollout is spent.
+same archive, before a new rollout is spent. A rule may keep a memory from move to move: any pytree
+of arrays, which a study stores with each move.
 """
 
 from collections.abc import Callable
@@ -13,109 +14,99 @@ import optax
 from jax import Array
 
 from recoup.core.estimators.whole import Estimate
-from recoup.core.families.gaussian import Rho, fisher, kl_divergence
+from recoup.core.families.family import Family
 
-EstimateAt = Callable[[Rho], Estimate]
+EstimateAt = Callable[[Any], Estimate]
 
 
 class Update(NamedTuple):
-    """A rule: `step(estimate, rho, state) -> rho, state, the estimate at the old rho`."""
+    """A rule: `step(estimate, rho, memory) -> rho, memory, the estimate at the old rho`."""
 
-    init: Callable[[Rho], Any]
-    step: Callable[[EstimateAt, Rho, Any], tuple[Rho, Any, Estimate]]
+    init: Callable[[Any], Any]  # rho -> memory
+    step: Callable[[EstimateAt, Any, Any], tuple[Any, Any, Estimate]]
 
 
-def normalised_ascent(epsilon: float, tau_floor: float) -> Update:
+def normalised_ascent(family: Family, epsilon: float, tau_floor: float) -> Update:
     """The paper's rule: a step of length epsilon along the gradient.
 
     Implements: zhao2013 S4.1 rho <- rho + epsilon g / ||g||, the norm over (eta, tau) jointly, and
     tau <- max(tau, 0.05). A gradient of zero moves nothing.
     """
 
-    def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
-        unit = _unit(at_rho.gradient)
-        return _floored(_moved(rho, unit, epsilon), tau_floor), state, at_rho
+        moved = _along(rho, _unit(at_rho.gradient), epsilon)
+        return _floored(family, moved, tau_floor), memory, at_rho
 
-    return Update(lambda rho: (), step)
+    return Update(_forgets, step)
 
 
-def whole_step(tau_floor: float) -> Update:
+def whole_step(family: Family, tau_floor: float) -> Update:
     """All the way along the direction, for those that are whole steps themselves."""
 
-    def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
-        moved = _moved(rho, _finite_or_zero(at_rho.gradient), 1.0)
-        return _floored(moved, tau_floor), state, at_rho
+        moved = _along(rho, _finite_or_zero(at_rho.gradient), 1.0)
+        return _floored(family, moved, tau_floor), memory, at_rho
 
-    return Update(lambda rho: (), step)
+    return Update(_forgets, step)
 
 
-def ascend(transformation: optax.GradientTransformation, tau_floor: float) -> Update:
+def natural_step(family: Family, kl: float, tau_floor: float) -> Update:
+    """A natural-gradient step so long that KL(new || old) is `kl`.
+
+    Implements: wierstra2014 natural gradient F^-1 g, here followed to a given divergence.
+
+    How far that is, and how a family keeps its scale positive on the way, its `moved` says.
+    """
+    natural, moved = family.natural, family.moved
+    assert natural is not None
+    assert moved is not None
+
+    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+        at_rho = estimate(rho)
+        direction = natural(rho, _unit(at_rho.gradient))
+        return _floored(family, moved(rho, direction, kl), tau_floor), memory, at_rho
+
+    return Update(_forgets, step)
+
+
+def adam(family: Family, epsilon: float, tau_floor: float) -> Update:
+    """Adam with step size epsilon, on the plain gradient.
+
+    Implements: kingma2015 Adam, by optax.
+    """
+    return ascend(family, optax.adam(epsilon), tau_floor)
+
+
+def ascend(
+    family: Family, transformation: optax.GradientTransformation, tau_floor: float
+) -> Update:
     """Any optax transformation; it descends, so it is given the negated gradient.
 
     Implements: zhao2013 S2.2 rho <- rho + epsilon grad J(rho), as `optax.sgd(epsilon)`.
     """
 
-    def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
         downhill = jax.tree.map(jnp.negative, _finite_or_zero(at_rho.gradient))
-        updates, state = transformation.update(downhill, state, rho)
-        return _floored(optax.apply_updates(rho, updates), tau_floor), state, at_rho
+        updates, memory = transformation.update(downhill, memory, rho)
+        moved = optax.apply_updates(rho, updates)
+        return _floored(family, moved, tau_floor), memory, at_rho
 
     return Update(transformation.init, step)
 
 
-def natural_step(kl: float, tau_floor: float, max_log_tau: float = 0.5) -> Update:
-    """A natural-gradient step so long that KL(new || old) is `kl`, with |d log tau| capped.
-
-    Implements: wierstra2014 natural gradient F^-1 g, here in (eta, log tau).
-
-    The length is found by bisection on the closed-form divergence, which grows along the step;
-    where the cap on log tau leaves no length that reaches `kl`, the step stays below it.
-    """
-
-    def step(estimate: EstimateAt, rho: Rho, state: Any) -> tuple[Rho, Any, Estimate]:
-        at_rho = estimate(rho)
-        natural = jax.tree.map(jnp.divide, _unit(at_rho.gradient), fisher(rho))
-
-        def moved(length: Array) -> Rho:
-            d_log_tau = jnp.clip(length * natural.tau / rho.tau, -max_log_tau, max_log_tau)
-            return Rho(rho.eta + length * natural.eta, rho.tau * jnp.exp(d_log_tau))
-
-        length = _length_to(kl, lambda a: kl_divergence(moved(a), rho), _longest(rho, natural, kl))
-        return _floored(moved(length), tau_floor), state, at_rho
-
-    return Update(lambda rho: (), step)
+def _forgets(rho: Any) -> tuple[()]:
+    """The memory of a rule that keeps none."""
+    return ()
 
 
-def _length_to(kl: float, divergence: Callable[[Array], Array], longest: Array) -> Array:
-    """The length in [0, longest] at which an increasing `divergence` is `kl`, by bisection."""
-
-    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bracket
-        middle = 0.5 * (low + high)
-        short = divergence(middle) < kl
-        return jnp.where(short, middle, low), jnp.where(short, high, middle)
-
-    return jax.lax.fori_loop(0, 60, halve, (jnp.zeros_like(longest), longest))[0]
+def _floored(family: Family, rho: Any, least: float) -> Any:
+    return rho if family.floored is None else family.floored(rho, least)
 
 
-def _longest(rho: Rho, natural: Rho, kl: float) -> Array:
-    """A length at which the divergence is at least `kl`, or all that the cap on log tau allows.
-
-    The means alone diverge by length^2 c / 2. Without them the second-order expansion is within a
-    factor of two up to the cap, so 8 times its length is enough.
-    """
-    c = jax.tree.map(lambda f, v: jnp.sum(f * v**2), fisher(rho), natural)
-    return jnp.where(c.eta > 0, _safe_sqrt(2 * kl, c.eta), 8 * _safe_sqrt(2 * kl, c.tau))
-
-
-def _safe_sqrt(top: float, bottom: Array) -> Array:
-    return jnp.where(bottom > 0, jnp.sqrt(top / jnp.where(bottom > 0, bottom, 1.0)), 0.0)
-
-
-def _moved(rho: Rho, direction: Any, length: float) -> Rho:
+def _along(rho: Any, direction: Any, length: float) -> Any:
     return jax.tree.map(lambda x, d: x + length * d, rho, direction)
 
 
@@ -136,7 +127,3 @@ def _unit(gradient: Any) -> Any:
     squares = jax.tree.reduce(jnp.add, jax.tree.map(lambda g: jnp.sum(g**2), scaled))
     norm = jnp.sqrt(jnp.where(usable, squares, 1.0))
     return jax.tree.map(lambda g: g / norm, scaled)
-
-
-def _floored(rho: Rho, tau_floor: float) -> Rho:
-    return rho._replace(tau=jnp.maximum(rho.tau, tau_floor))

@@ -10,20 +10,39 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from recoup.core.families.gaussian import LogDensities
+from recoup.core.families.family import LogDensities
 
 Ratio = Callable[[LogDensities], Array]
 Shaper = Callable[[Array, Array], Array]
 
+OWN, MIXTURE = "own", "mixture"
 
+
+def needs(*densities: str) -> Callable[[Ratio], Ratio]:
+    """Declares which densities a ratio looks at beside the target's, so that no others are kept."""
+
+    def declared(ratio: Ratio) -> Ratio:
+        ratio.needs = densities  # type: ignore[attr-defined]
+        return ratio
+
+    return declared
+
+
+def needs_of(ratio: Ratio) -> tuple[str, ...]:
+    """The densities that a ratio has declared; all, where it has declared nothing."""
+    return getattr(ratio, "needs", (OWN, MIXTURE))
+
+
+@needs()
 def unit_ratio(d: LogDensities) -> Array:
     """Log-weights of zero: reuse without importance weights.
 
     Implements: zhao2013 S3.1 NIW-PGPE, w = 1.
     """
-    return jnp.zeros_like(d.own)
+    return jnp.zeros_like(d.target)
 
 
+@needs(OWN)
 def own_ratio(d: LogDensities) -> Array:
     """Log-weights against the proposal that drew each sample.
 
@@ -32,6 +51,7 @@ def own_ratio(d: LogDensities) -> Array:
     return d.target - d.own
 
 
+@needs(MIXTURE)
 def mixture_ratio(d: LogDensities) -> Array:
     """Log-weights against the mixture of all proposals by their counts.
 
@@ -49,6 +69,7 @@ def power_mean_ratio(power: float) -> Ratio:
     Implements: metelli2021 power-mean correction, w / ((1 - power) + power w).
     """
 
+    @needs(OWN)
     def ratio(d: LogDensities) -> Array:
         log_w = own_ratio(d)
         log_power = jnp.log(jnp.asarray(power, log_w.dtype))

@@ -1,42 +1,63 @@
-"""From the words of a method's row to the functions it is made of: where strings end."""
+"""From the words of a method's row to the functions it is made of: where words end."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
 
-from recoup.core import baselines, weights
+from recoup.checks import InputError
+from recoup.core import weights
+from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
 from recoup.core.estimators.per_decision import decision_estimator
 from recoup.core.estimators.reward_weighted import reward_weighted
 from recoup.core.estimators.whole import Estimator, estimator
-from recoup.core.families.gaussian import Family
-from recoup.core.families.trajectory import discounted_score
+from recoup.core.families.family import Family
+from recoup.core.families.trajectory import discounted_score, gaussian_policy
 from recoup.core.regressions import natural_gradient
-from recoup.core.updates import Update, ascend, natural_step, normalised_ascent, whole_step
-from recoup.engine.methods import Method
+from recoup.core.updates import Update, ascend
+from recoup.engine.methods import BASELINES, FAMILIES, UPDATES, WEIGHTINGS, Method, Part
 
 
-def baseline_of(row: Method) -> baselines.Baseline:
-    """The baseline that the row names; a mirrored pair counts as one draw."""
-    draw = 2 if row.mirrored else 1
-    known: dict[str, baselines.Baseline] = {
-        "none": baselines.none,
-        "mean": baselines.mean,
-        "optimal": baselines.optimal,
-        "coordinate": baselines.coordinate,
-        "leave-one-out": baselines.leave_one_out(draw),
-        "split": baselines.split(draw),
-    }
-    return known[row.baseline]
+class Composed(NamedTuple):
+    """A method as functions: what draws, what estimates, what moves, and what must be kept."""
+
+    family: Family
+    estimate: Estimator  # estimate(rho, archive), for any rho
+    update: Update
+    own: bool  # whether weights look at the densities of the own proposals
+    mixture: bool  # and of the mixture of all proposals
+
+
+@lru_cache(maxsize=256)
+def composed(row: Method, discount: float = 1.0) -> Composed:
+    """The functions of a row; `discount` is for those that look inside episodes."""
+    family = family_of(row)
+    kept = weights.needs_of(ratio_of(row))
+    return Composed(
+        family=family,
+        estimate=estimator_of(row, family, discount),
+        update=update_of(row, family),
+        own=weights.OWN in kept,
+        mixture=weights.MIXTURE in kept,
+    )
+
+
+def family_of(row: Method) -> Family:
+    """The family of the row's samples."""
+    if row.space == "actions":
+        return gaussian_policy()
+    return _part(FAMILIES, row.family, row)
 
 
 def ratio_of(row: Method) -> weights.Ratio:
-    """The ratio that the row's weighting names."""
-    ratios: dict[str, weights.Ratio] = {
-        "none": weights.unit_ratio,
-        "own": weights.own_ratio,
-        "balance": weights.mixture_ratio,
-        "power-mean": weights.power_mean_ratio(row.power),
-    }
-    return ratios[row.weighting]
+    """The ratio of the row's weighting."""
+    return _part(WEIGHTINGS, row.weighting, row)
+
+
+def baseline_of(row: Method) -> Baseline:
+    """The row's baseline."""
+    return _part(BASELINES, row.baseline, row)
 
 
 def shapers_of(row: Method) -> list[weights.Shaper]:
@@ -52,7 +73,7 @@ def shapers_of(row: Method) -> list[weights.Shaper]:
 
 
 def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimator:
-    """The estimator that the row describes; `discount` is for those that look inside episodes."""
+    """The estimator of the row, on samples of `family`."""
     if row.direction == "em":
         return reward_weighted(
             discount=discount,
@@ -68,20 +89,38 @@ def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimato
     }
     if row.per_decision:
         return decision_estimator(discount=discount, baseline=baseline_of(row), **weighing)
-    direction = (
-        natural_gradient(discounted_score(discount), row.ridge)
-        if row.direction == "regression"
-        else likelihood_ratio(family.score, baseline_of(row))
-    )
-    return estimator(family, direction=direction, **weighing)
+    direction = _direction_of(row, family, discount)
+    return estimator(family, direction=direction, paired=row.mirrored, **weighing)
 
 
-def update_of(row: Method) -> Update:
-    """The update rule that the row describes."""
-    if row.update == "normalised":
-        return normalised_ascent(row.epsilon, row.tau_floor)
-    if row.update == "whole":
-        return whole_step(row.tau_floor)
-    if row.update == "natural":
-        return natural_step(row.kl, row.tau_floor)
-    return ascend(row.update, row.tau_floor)
+def _direction_of(row: Method, family: Family, discount: float) -> Callable[..., Any]:
+    if not isinstance(row.direction, str):
+        return row.direction
+    if row.direction == "regression":
+        return natural_gradient(discounted_score(discount), row.ridge)
+    return likelihood_ratio(family.score, baseline_of(row))
+
+
+def update_of(row: Method, family: Family) -> Update:
+    """The row's update rule, for rho of `family`."""
+    if isinstance(row.update, str):
+        if row.update == "natural" and (family.natural is None or family.moved is None):
+            raise InputError(
+                f"update='natural' needs `natural` and `moved` of a family; {family.name!r} has "
+                "not both."
+            )
+        return _part(UPDATES, row.update, row, family)
+    if hasattr(row.update, "step"):
+        return row.update
+    return ascend(family, row.update, row.tau_floor)
+
+
+def _part(table: dict[str, Part], word: Any, row: Method, *first: Any) -> Any:
+    """What a word of the table names, made for the row; an object is what it is."""
+    if not isinstance(word, str):
+        return word
+    module, name = table[word].home.split(":")
+    found = getattr(import_module(f"recoup.core.{module}"), name)
+    if not table[word].made:
+        return found
+    return found(*first, *(getattr(row, key) for key in table[word].settings))

@@ -1,7 +1,7 @@
 """`recoup.estimate`: what given samples say about any target distribution, in one call."""
 
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,10 +17,10 @@ from recoup.checks import (
     check_stds,
     is_traced,
 )
-from recoup.core.archive import from_samples
-from recoup.core.families.gaussian import Rho, diagonal_gaussian
+from recoup.core.archive import Drawn, from_samples
+from recoup.core.families.rho import RHOS, Full
 from recoup.core.pareto import pareto_k
-from recoup.engine.composition import estimator_of
+from recoup.engine.composition import composed
 from recoup.engine.methods import Method, checked
 
 
@@ -28,7 +28,7 @@ class GradientEstimate(NamedTuple):
     """Expected return of a target distribution and its gradient, from samples of others."""
 
     mean_gradient: Any  # [D], plain derivatives with respect to the means
-    std_gradient: Any  # [D], with respect to the standard deviations
+    std_gradient: Any  # [D], with respect to the standard deviations; [D, D] to a factor
     weights: Any  # [N'] after shaping, zero where the return is not finite
     ess: Any  # (sum w)^2 / sum w^2; in pairs if `mirrored`
     max_weight: Any
@@ -39,19 +39,30 @@ class GradientEstimate(NamedTuple):
     failed: Any  # returns that are not finite: masked, and not part of N'
 
 
+class Data(NamedTuple):
+    """The samples of an estimate, what drew them, and what it is about."""
+
+    theta: Any  # [N', D]
+    returns: Any  # [N']
+    proposals: Any  # rho, leading axis [L]
+    drawn_by: Any  # [N']
+    target: Any  # rho
+
+
 def estimate(
     theta: Any,
     returns: Any,
     *,
-    proposals: tuple[Any, Any],
+    proposals: Any,
     proposal: Any,
-    target: tuple[Any, Any],
-    weighting: str = "balance",
+    target: Any,
+    family: Any = "diagonal",
+    weighting: Any = "balance",
     power: float = 0.1,
     flatten: float | None = None,
     truncate: float | None = None,
     normalize: bool = False,
-    baseline: str = "optimal",
+    baseline: Any = "optimal",
     mirrored: bool = False,
 ) -> GradientEstimate:
     """Expected return of `target` and its gradient, from samples that `proposals` drew.
@@ -60,16 +71,19 @@ def estimate(
     them drew each sample, `target` mean and std `[D]`; NumPy or JAX arrays. `weighting` is one of
     none, own, balance, power-mean (with `power` its lambda); then `flatten`: w^nu; `truncate`:
     min(w, c); `normalize`: w over its mean, in that order. `baseline` is one of none, mean,
-    optimal, coordinate, leave-one-out, split. `mirrored` says that samples 2i and 2i + 1 are a
-    mirrored pair: errors and effective sample size then count pairs. A return that is not finite is
-    a failed rollout: masked, counted in `failed`.
+    optimal, coordinate, leave-one-out, split. Either may be a function of your own. `mirrored` says
+    that samples 2i and 2i + 1 are a mirrored pair: errors and effective sample size then count
+    pairs. A return that is not finite is a failed rollout: masked, counted in `failed`.
+
+    With `family="full"`, Cholesky factors `[D, D]` of the covariance may stand in place of standard
+    deviations; with a family of your own, `proposals` and `target` are its rho.
 
     Computed in float64 if any array is float64, in float32 otherwise.
     """
     row = checked(
         Method(
             "estimate",
-            "",
+            family=family,
             weighting=weighting,
             power=power,
             flatten=flatten,
@@ -79,103 +93,120 @@ def estimate(
             mirrored=mirrored,
         )
     )
-    arrays = _checked_arrays(theta, returns, proposals, proposal, target, row.mirrored)
+    data = _checked(row, Data(theta, returns, proposals, proposal, target))
+    arrays = jax.tree.leaves(data)
     double = any(_dtype(x) == np.float64 for x in arrays)
     if is_traced(*arrays):
         double = double and jnp.result_type(float) == jnp.float64
-        return _compute(row, *_in_one_type(arrays, double))
+        return _compute(row, _in_one_type(data, double))
     with jax.enable_x64(True) if double else nullcontext():
-        result = jax.device_get(_compiled(row)(*_in_one_type(arrays, double)))
+        result = jax.device_get(_compiled(row)(_in_one_type(data, double)))
     return result._replace(pareto_k=pareto_k(result.weights))
 
 
 @lru_cache(maxsize=256)
 def _compiled(row: Method) -> Any:
-    return jax.jit(lambda *arrays: _compute(row, *arrays))
+    return jax.jit(partial(_compute, row))
 
 
-def _compute(
-    row: Method,
-    theta: Array,
-    returns: Array,
-    means: Array,
-    stds: Array,
-    drawn_by: Array,
-    mean: Array,
-    std: Array,
-) -> GradientEstimate:
-    family = diagonal_gaussian(row.mirrored)
-    rho, valid = Rho(mean, std), jnp.isfinite(returns)
-    keep = "running" if row.weighting == "balance" else "own"
-    archive = from_samples(
-        family, theta, returns, valid, Rho(means, stds), drawn_by, rho, keep=keep
-    )
-    e = estimator_of(row, family)(rho, archive)
-    b = jnp.concatenate(e.baseline) if isinstance(e.baseline, Rho) else e.baseline
+def _compute(row: Method, data: Data) -> GradientEstimate:
+    method = composed(row)
+    valid = jnp.isfinite(data.returns)
+    drawn = Drawn(data.theta, data.returns, valid, data.proposals, data.drawn_by, data.target)
+    archive = from_samples(method.family, drawn, keep="running" if method.mixture else "own")
+    e = method.estimate(data.target, archive)
+    mean_gradient, *rest = jax.tree.leaves(e.gradient)
     return GradientEstimate(
-        mean_gradient=e.gradient.eta,
-        std_gradient=e.gradient.tau,
+        mean_gradient=mean_gradient,
+        std_gradient=rest[0] if len(rest) == 1 else tuple(rest),
         weights=e.weights[0],
         ess=e.ess,
         max_weight=e.max_weight,
         objective=e.objective,
         objective_stderr=e.objective_stderr,
-        baseline=b[0] if b.ndim == 2 else b,
+        baseline=_flat(e.baseline),
         pareto_k=None,
         failed=jnp.sum(~valid),
     )
+
+
+def _flat(baseline: Any) -> Array:
+    """A baseline as one array: a scalar, one number a sample, or one a coordinate of rho."""
+    leaves = jax.tree.leaves(baseline)
+    if len(leaves) > 1:
+        return jnp.concatenate([leaf.ravel() for leaf in leaves])
+    return leaves[0][0] if leaves[0].ndim == 2 else leaves[0]
 
 
 def _dtype(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 
 
-def _in_one_type(arrays: tuple[Any, ...], double: bool) -> tuple[Array, ...]:
+def _in_one_type(data: Data, double: bool) -> Data:
     real = jnp.float64 if double else jnp.float32
-    return tuple(jnp.asarray(x, jnp.int32 if i == 4 else real) for i, x in enumerate(arrays))
+    index = jnp.asarray(data.drawn_by, jnp.int32)
+    rest = data._replace(drawn_by=None)
+    return jax.tree.map(lambda x: jnp.asarray(x, real), rest)._replace(drawn_by=index)
 
 
-def _checked_arrays(
-    theta: Any, returns: Any, proposals: Any, proposal: Any, target: Any, mirrored: bool
-) -> tuple[Any, ...]:
-    """The seven arrays of an estimate, once their shapes and values fit together."""
-    (means, stds), (mean, std) = _pair("proposals", proposals), _pair("target", target)
+def _checked(row: Method, data: Data) -> Data:
+    """The data of an estimate with rho in place of pairs, once shapes and values fit together."""
+    theta = data.theta
     check_numbers("`estimate(theta=...)`", theta)
-    check_numbers("`estimate(proposals=...)` means", means)
     if np.ndim(theta) != 2 or 0 in np.shape(theta):
         raise InputError(
             f"`estimate(theta=...)` must have shape [N', D], got {list(np.shape(theta))}."
         )
     n, dim = np.shape(theta)
-    check_shape("`estimate(returns=...)`", returns, "[N']", (n,))
+    check_shape("`estimate(returns=...)`", data.returns, "[N']", (n,))
+    proposals = _rho(row, "proposals", data.proposals)
+    means = proposals.mean
+    check_numbers("`estimate(proposals=...)` means", means)
     if np.ndim(means) != 2 or np.shape(means)[0] == 0:
         raise InputError(
             f"`estimate(proposals=...)` must have means of shape [L, D] = [L, {dim}], got "
             f"{list(np.shape(means))}."
         )
     lines = np.shape(means)[0]
-    check_shape("`estimate(proposals=...)` means", means, "[L, D]", (lines, dim))
-    check_shape("`estimate(proposals=...)` stds", stds, "[L, D]", (lines, dim))
-    check_shape("`estimate(target=...)` mean", mean, "[D]", (dim,))
-    check_shape("`estimate(target=...)` std", std, "[D]", (dim,))
-    check_shape("`estimate(proposal=...)`", proposal, "[N']", (n,))
-    _check_index(proposal, lines)
-    if mirrored and n % 2:
+    _check_rho("proposals", proposals, "means", "[L, D]", (lines, dim))
+    target = _rho(row, "target", data.target)
+    _check_rho("target", target, "mean", "[D]", (dim,))
+    check_shape("`estimate(proposal=...)`", data.drawn_by, "[N']", (n,))
+    _check_index(data.drawn_by, lines)
+    if row.mirrored and n % 2:
         raise InputError(f"`estimate(mirrored=True)` needs an even number of samples, got {n}.")
     check_finite("`estimate(theta=...)`", theta)
-    check_finite("`estimate(proposals=...)` means", means)
-    check_finite("`estimate(target=...)` mean", mean)
-    check_stds("`estimate(proposals=...)` stds", stds)
-    check_stds("`estimate(target=...)` std", std)
-    return theta, returns, means, stds, proposal, mean, std
+    return data._replace(proposals=proposals, target=target)
 
 
-def _pair(what: str, value: Any) -> tuple[Any, Any]:
+def _rho(row: Method, what: str, value: Any) -> Any:
+    """The rho of a pair (means, stds); with a family of one's own, what was given."""
+    if not isinstance(row.family, str):
+        return value
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise InputError(
             f"`estimate({what}=...)` must be a pair (means, stds), got {type(value).__name__}."
         )
-    return value[0], value[1]
+    mean, std = (x if hasattr(x, "shape") else np.asarray(x) for x in value)
+    if row.family == "full" and std.ndim == mean.ndim + 1:
+        return Full(mean, std)
+    check_numbers(f"`estimate({what}=...)` stds", std)
+    return RHOS[row.family].start(mean, std)
+
+
+def _check_rho(what: str, rho: Any, name: str, letters: str, shape: tuple[int, ...]) -> None:
+    check_shape(f"`estimate({what}=...)` {name}", rho.mean, letters, shape)
+    several = "s" if name.endswith("s") else ""
+    if isinstance(rho, Full):
+        factor = f"`estimate({what}=...)` factor{several}"
+        check_shape(factor, rho.factor, letters[:-1] + ", D]", (*shape, shape[-1]))
+        check_finite(factor, rho.factor)
+        if not is_traced(rho.factor) and np.triu(np.asarray(rho.factor), 1).any():
+            raise InputError(f"{factor} must be lower triangular.")
+        check_stds(f"{factor} diagonal", np.diagonal(rho.factor, axis1=-2, axis2=-1))
+    check_shape(f"`estimate({what}=...)` std{several}", rho.std, letters, shape)
+    check_finite(f"`estimate({what}=...)` {name}", rho.mean)
+    check_stds(f"`estimate({what}=...)` std{several}", rho.std)
 
 
 def _check_index(proposal: Any, lines: int) -> None:

@@ -1,7 +1,13 @@
-"""The methods: rows of one table. A new method is a new row, not a new class."""
+"""The methods as rows of a table, and the parts that their words name. Needs no JAX.
 
+A new method is a new row; a new weighting, baseline, update or family is its function in `core` and
+a row here. Wherever a word stands, an object of the same type may stand too: a function of yours is
+composed as ours are.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from recoup.checks import (
     InputError,
@@ -13,8 +19,45 @@ from recoup.checks import (
     nearest,
 )
 
-WEIGHTINGS = ("none", "own", "balance", "power-mean")
-BASELINES = ("none", "mean", "optimal", "coordinate", "leave-one-out", "split")
+
+class Part(NamedTuple):
+    """What a word names: a function of `core`, and the settings of the row that it is made with."""
+
+    home: str  # module:function, below recoup.core
+    settings: tuple[str, ...] = ()
+    made: bool = False  # whether the function makes the part, or is it
+
+
+WEIGHTINGS = {
+    "none": Part("weights:unit_ratio"),
+    "own": Part("weights:own_ratio"),
+    "balance": Part("weights:mixture_ratio"),
+    "power-mean": Part("weights:power_mean_ratio", ("power",), made=True),
+}
+BASELINES = {
+    "none": Part("baselines:none"),
+    "mean": Part("baselines:mean"),
+    "optimal": Part("baselines:optimal"),
+    "coordinate": Part("baselines:coordinate"),
+    "leave-one-out": Part("baselines:leave_one_out", ("draw",), made=True),
+    "split": Part("baselines:split", ("draw",), made=True),
+}
+FAMILIES = {
+    "diagonal": Part("families.gaussian:diagonal_gaussian", made=True),
+    "full": Part("families.full:full_gaussian", made=True),
+}
+UPDATES = {  # made with the family first
+    "normalised": Part("updates:normalised_ascent", ("epsilon", "tau_floor"), made=True),
+    "natural": Part("updates:natural_step", ("kl", "tau_floor"), made=True),
+    "adam": Part("updates:adam", ("epsilon", "tau_floor"), made=True),
+    "whole": Part("updates:whole_step", ("tau_floor",), made=True),
+}
+PARTS: dict[str, Mapping[str, Part]] = {
+    "weighting": WEIGHTINGS,
+    "baseline": BASELINES,
+    "family": FAMILIES,
+    "update": UPDATES,
+}
 
 
 @dataclass(frozen=True)
@@ -22,24 +65,35 @@ class Method:
     """One row: what is kept, how it is weighed, what is subtracted, how the distribution moves."""
 
     name: str
-    summary: str
+    summary: str = ""
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
-    direction: str = "gradient"  # or "regression": natural, by least squares; "em": the M-step
+    family: Any = "diagonal"  # of the search distribution, for methods that search parameters
+    direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step
     window: int | None = None  # batches kept: 1 this iteration only, None everything
-    weighting: str = "none"
+    weighting: Any = "none"
     power: float = 0.1  # lambda of the power-mean weighting
     flatten: float | None = None  # nu of w^nu; for "em", None chooses it by cross-validation
     truncate: float | None = None  # c of min(w, c)
     normalize: bool = False  # divide weights by their mean
-    baseline: str = "none"
-    update: Any = "normalised"  # or "natural", "whole", or an optax transformation
-    epsilon: float = 0.1  # step length of the normalised update
+    baseline: Any = "none"
+    update: Any = "normalised"
+    epsilon: float = 0.1  # step length of the normalised update, step size of Adam
     kl: float = 0.5  # step length of the natural update
     tau_floor: float = 0.05
     mirrored: bool = False  # draw in pairs eta + noise, eta - noise
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
+
+    @property
+    def draw(self) -> int:
+        """How many adjacent samples are one draw: two where they are mirrored."""
+        return 2 if self.mirrored else 1
+
+    @property
+    def reweighs(self) -> bool:
+        """Whether samples of older proposals are weighed, so that those are remembered."""
+        return self.weighting != "none"
 
 
 METHODS = {
@@ -101,44 +155,66 @@ METHODS = {
 }
 
 DEFAULT_METHOD = "mis-pgpe-ob"
-FIXED = ("name", "summary", "space", "direction")
+FIXED = ("name", "summary", "space")
 SETTINGS = tuple(f.name for f in fields(Method) if f.name not in FIXED)
 
 _WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
 _STEPPING = ("update", "epsilon")
+_GRADIENT = (*_WEIGHING, *_STEPPING, "baseline", "direction")
 APPLICABLE = {  # by what is searched, and how the direction is found
-    ("parameters", "gradient"): (*_WEIGHING, *_STEPPING, "baseline", "kl", "mirrored"),
-    ("actions", "gradient"): (*_WEIGHING, *_STEPPING, "baseline", "per_decision"),
+    ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored"),
+    ("actions", "gradient"): (*_GRADIENT, "per_decision"),
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
     ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
 }
+DIRECTIONS, SPACES = ("gradient", "regression", "em"), ("parameters", "actions")
 
 
-def settings_of(name: str) -> tuple[str, ...]:
-    """The settings that the method `name` has."""
-    row = METHODS[check_choice("method", name, METHODS)]
-    applicable = APPLICABLE[row.space, row.direction]
-    return tuple(key for key in SETTINGS if key in applicable)
+def known_method(method: "str | Method") -> Method:
+    """The row of a name, or the row that was given."""
+    if isinstance(method, Method):
+        return method
+    return METHODS[check_choice("method", method, METHODS)]
 
 
-def method_row(name: str, **settings: Any) -> Method:
-    """The row of `name` with `settings` in place of its own, every value checked."""
-    known, row = settings_of(name), METHODS[name]
+def settings_of(method: "str | Method") -> tuple[str, ...]:
+    """The settings that a method has."""
+    row = known_method(method)
+    direction = "gradient" if callable(row.direction) else row.direction
+    check_choice("direction", direction, DIRECTIONS)
+    check_choice("space", row.space, SPACES)
+    if (row.space, direction) not in APPLICABLE:
+        raise InputError(f"direction={direction!r} is for methods that explore in action space.")
+    return tuple(key for key in SETTINGS if key in APPLICABLE[row.space, direction])
+
+
+def method_row(
+    method: "str | Method", defaults: Mapping[str, Any] | None = None, /, **settings: Any
+) -> Method:
+    """The row of a method with `settings` in place of its own, every value checked.
+
+    A setting that would have no effect is refused; `defaults` come before the settings, and may
+    have none.
+    """
+    row = known_method(method)
+    if "direction" in settings:
+        row = replace(row, direction=settings["direction"])
+    known = settings_of(row)
     for key in settings:
         if key not in known:
             raise InputError(
-                f"{key!r} is not a setting of {name}; its settings are {', '.join(known)}."
+                f"{key!r} is not a setting of {row.name}; its settings are {', '.join(known)}."
                 f"{nearest(key, known)}"
             )
-    return checked(replace(row, **settings))
+    made = checked(replace(row, **{**(defaults or {}), **settings}))
+    for key in settings:
+        _check_effect(made, key)
+    return made
 
 
 def checked(row: Method) -> Method:
     """`row` with its numbers in their types, once every value is one it may have."""
-    check_choice("weighting", row.weighting, WEIGHTINGS)
-    check_choice("baseline", row.baseline, BASELINES)
-    if isinstance(row.update, str) or not _is_transformation(row.update):
-        check_choice("update", row.update, _updates(row))
+    _check_parts(row)
     if row.per_decision and row.weighting == "balance":
         raise InputError(
             "per_decision weights are against the own proposal: use weighting='own', 'none' or "
@@ -161,11 +237,52 @@ def checked(row: Method) -> Method:
     )
 
 
+def own_parts(row: Method) -> dict[str, Any]:
+    """The parts of a row that are no words: functions and objects that only Python can give."""
+    given = {key: getattr(row, key) for key in (*PARTS, "direction")}
+    return {key: part for key, part in given.items() if not isinstance(part, str)}
+
+
+def _check_parts(row: Method) -> None:
+    """Raises unless every part is a word of its table, or an object that can stand for one."""
+    for key in ("weighting", "baseline"):
+        part = getattr(row, key)
+        if not callable(part):
+            check_choice(key, part, PARTS[key])
+    if not callable(row.direction):
+        check_choice("direction", row.direction, DIRECTIONS)
+    if not hasattr(row.family, "log_ratio"):
+        check_choice("family", row.family, FAMILIES)
+    if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
+        check_choice("update", row.update, _updates(row))
+
+
 def _updates(row: Method) -> tuple[str, ...]:
     """The update rules that have a word, and a meaning for this row."""
     if row.direction == "em":
         return ("whole",)
-    return ("normalised", "natural") if row.space == "parameters" else ("normalised",)
+    natural = ("natural",) if row.space == "parameters" else ()
+    return ("normalised", *natural, "adam")
+
+
+def _check_effect(row: Method, key: str) -> None:
+    """Raises where a setting was given that no part of the row looks at."""
+    for kind, table in PARTS.items():
+        users = [word for word, part in table.items() if key in part.settings]
+        word = getattr(row, kind)
+        if not users or word in users or (key == "tau_floor" and not _is_rule(word)):
+            continue
+        what = f"{kind}={word!r}" if isinstance(word, str) else f"an {kind} of your own"
+        raise InputError(
+            f"{key} has no effect on {what}: it is for {kind}={' or '.join(map(repr, users))}."
+        )
+    if key == "baseline" and not isinstance(row.direction, str):
+        raise InputError("baseline has no effect on a direction of your own, which has its own.")
+
+
+def _is_rule(update: Any) -> bool:
+    """Whether `update` has the two functions of our update rules."""
+    return callable(getattr(update, "init", None)) and callable(getattr(update, "step", None))
 
 
 def _is_transformation(update: Any) -> bool:

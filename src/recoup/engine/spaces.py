@@ -9,26 +9,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.checks import InputError, check_shape, is_traced
-from recoup.core.families.gaussian import Family, diagonal_gaussian
-from recoup.core.families.trajectory import Trajectory, discounted_rewards, ended, gaussian_policy
+from recoup.checks import (
+    InputError,
+    check_shape,
+    is_traced,
+)
+from recoup.core.families.trajectory import Trajectory, discounted_rewards, ended
 
 
 class Space(NamedTuple):
-    """How a search draws, what it is told, and how that becomes samples and returns."""
+    """What a search is told, and how that becomes samples and returns."""
 
-    family: Family
-    means: int  # entries of rho.eta
-    stds: int  # entries of rho.tau
+    means: int
+    stds: int
     empty: Callable[[Any], Any]  # dtype -> a sample of zeros
-    check: Callable[[int, Any, Any], None]  # N, what was told, returns: raises on wrong shapes
+    check: Callable[[int, Any, Any], None]  # N, what was told, returns: raises if it cannot be
     receive: Callable[[Any, Any, Any], tuple[Any, Array, Array]]
     # what was told, returns, dtype -> samples [N], returns [N], which of them have failed [N]
     as_arrays: Callable[[Any], Any]  # what was told, of whatever lists it is made
 
 
-def parameter_space(dim: int, mirrored: bool) -> Space:
-    """The sample is theta `[D]`, drawn from a diagonal Gaussian; the return is told with it."""
+def parameter_space(dim: int) -> Space:
+    """The sample is theta `[D]`; the return is told with it."""
 
     def check(batch: int, theta: Any, returns: Any) -> None:
         check_shape("`tell(theta=...)`", theta, "[N, D]", (batch, dim))
@@ -38,7 +40,6 @@ def parameter_space(dim: int, mirrored: bool) -> Space:
         return theta.astype(dtype), returns, ~jnp.isfinite(returns)
 
     return Space(
-        family=diagonal_gaussian(mirrored),
         means=dim,
         stds=dim,
         empty=lambda dtype: jnp.zeros(dim, dtype),
@@ -90,7 +91,6 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
         )
 
     return Space(
-        family=gaussian_policy(),
         means=dim,
         stds=count,
         empty=empty,

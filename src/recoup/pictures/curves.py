@@ -1,26 +1,20 @@
 """Pictures, drawn without a display and without touching matplotlib's global state."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recoup.runs.history import Curve, Measured
-
-if TYPE_CHECKING:
-    from recoup.study.replay import Replayed
-
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 
 
-def learning_curve(
-    title: str, curve: Curve, final: Measured | None, moves: dict[str, np.ndarray]
-) -> Figure:
+def learning_curve(title: str, curve: Any, final: Any, moves: dict[str, np.ndarray]) -> Figure:
     """Expected return over episodes with its standard error; below it, what reuse is worth.
 
-    `moves` has the columns episodes, samples, ess and max_weight; `final` is the mean policy's.
+    `curve` has the arrays episodes, mean and stderr; `final`, if there is one, the mean and stderr
+    of the mean policy; `moves` the columns episodes, samples, ess and max_weight.
     """
     figure = Figure(figsize=(7, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
@@ -35,7 +29,7 @@ def learning_curve(
     return figure
 
 
-def _returns(axes: Axes, curve: Curve, final: Measured | None) -> None:
+def _returns(axes: Axes, curve: Any, final: Any) -> None:
     axes.fill_between(
         curve.episodes,
         curve.mean - curve.stderr,
@@ -76,9 +70,7 @@ def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
-def replayed(
-    own_name: str, own: list[dict[str, Any]], name: str, found: "Sequence[Replayed]"
-) -> Figure:
+def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequence[Any]) -> Figure:
     """Estimates and effective sample sizes of a study's moves, and of another method's."""
     figure = Figure(figsize=(7, 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from recoup.checks import InputError
 from recoup.pictures.curves import ACCENT, SECOND, learning_curve
 from recoup.report.html import drawn, embedded, page
-from recoup.runs.directory import CONFIG, Moves, RunFile
-from recoup.runs.history import Curve, Measured
+from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
+from recoup.runs.run import Run, load
 from recoup.study.advice import health
 
 PAGE = "report.html"
@@ -38,8 +38,8 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
 
 def _run(path: Path) -> dict[str, Any]:
     config = {**UNKNOWN, **_json(path / CONFIG)}
-    moves, result = _study(path)
-    history = _history(moves)
+    run = load(path)
+    history = _history(run)
     pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
     film = path / VIDEO
     return {
@@ -47,15 +47,15 @@ def _run(path: Path) -> dict[str, Any]:
         "config": config,
         "settings": {**_flat(config), **_flat(_object(config, "settings"))},
         "versions": _object(config, "versions"),
-        "mean_policy": _measured(result),
-        "finished": result is not None,
+        "mean_policy": run.return_mean_policy,
+        "finished": run.finished,
         "episodes": int(np.nanmax(np.append(history["episodes"], 0))),
         "last": {key: _last(values) for key, values in history.items()},
-        "failed": int(np.nansum(history["failed"])),
+        "failed": run.failed,
         "advice": _advice(history),
-        "curve": drawn(_curve(path.name, history, result)),
-        "distribution": drawn(_distribution(moves)),
-        "age": drawn(_age(moves.ages)) if len(moves.ages) else None,
+        "curve": drawn(_curve(path.name, history, run)),
+        "distribution": drawn(_distribution(run)),
+        "age": drawn(_age(run.ages)) if len(run.ages) else None,
         "pictures": {name: embedded(picture) for name, picture in pictures.items()},
         "film": embedded(film) if film.is_file() else None,
     }
@@ -76,18 +76,9 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _study(path: Path) -> tuple[Moves, dict[str, Any] | None]:
-    """The moves of a run, and its result if it is finished."""
-    run = RunFile.open(path)
-    try:
-        return run.moves(), run.result()
-    finally:
-        run.file.close()
-
-
-def _history(moves: Moves) -> dict[str, np.ndarray]:
+def _history(run: Run) -> dict[str, np.ndarray]:
     """Columns of the history, not a number where there is nothing."""
-    rows = [vars(step) for step in moves.steps]
+    rows = [vars(step) for step in run.history]
     return {
         key: np.array([np.nan if row[key] is None else row[key] for row in rows], float)
         for key in rows[0]
@@ -116,29 +107,19 @@ def _advice(history: dict[str, np.ndarray]) -> str:
 # -- pictures --
 
 
-def _curve(title: str, history: dict[str, np.ndarray], result: dict[str, Any] | None) -> Figure:
-    curve = Curve(history["episodes"], history["return_search"], history["return_search_stderr"])
+def _curve(title: str, history: dict[str, np.ndarray], run: Run) -> Figure:
     moves = {key: values[1:] for key, values in history.items()}
-    return learning_curve(title.replace("$", "\\$"), curve, _measured(result), moves)
+    return learning_curve(title.replace("$", "\\$"), run.curve, run.return_mean_policy, moves)
 
 
-def _measured(result: dict[str, Any] | None) -> Measured | None:
-    """What the mean policy is worth, where the run says so."""
-    try:
-        found = (result or {})["return_mean_policy"]
-        return Measured(float(found["mean"]), float(found["stderr"]), int(found["episodes"]))
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _distribution(moves: Moves) -> Figure:
+def _distribution(run: Run) -> Figure:
     """Means and standard deviations of the search distribution over iterations."""
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    x = np.arange(len(moves.steps))
+    x = np.arange(len(run.history))
     for axes, values, label in (
-        (above, moves.mean, "mean"),
-        (below, moves.std, "standard deviation"),
+        (above, run.means, "mean"),
+        (below, run.stds, "standard deviation"),
     ):
         if values.shape[1] <= SHOWN:
             axes.plot(x, values, color=ACCENT, linewidth=1.1, alpha=0.8)

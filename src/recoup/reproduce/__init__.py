@@ -1,4 +1,7 @@
-"""The paper's experiments, run again: every figure, and every claim as a measured statement."""
+"""The paper's experiments, run again: every figure, and every claim as a measured statement.
+
+May import `runs`, `engine`, `tasks`, `core` and `pictures`.
+"""
 
 ORDER = (  # the figures, as they stand in the paper
     "bounds",

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from recoup.reproduce.jobs import Arrays, Job, Tick
-from recoup.runs.lockstep import Runs, learn
-from recoup.runs.train import search_of, task_settings
-from recoup.tasks.registry import Task, make_task, task_row
+from recoup.runs.lockstep import Runs, learn, search_of
+from recoup.runs.plan import task_settings
+from recoup.tasks.registry import make_task, task_row
+from recoup.tasks.task import Task
 
 STEPS_PER_SECOND = {
     "toy": 2e6,
@@ -85,7 +86,7 @@ def _learn(settings: dict[str, Any], tick: Tick) -> Arrays:
         iterations,
         checkpoints=settings["checkpoints"],
         tests=settings["tests"],
-        mean=settings.get("mean"),
+        start=(settings.get("mean"), 1.0),
         tick=lambda: tick(1 / iterations),
     )
     return runs._asdict()

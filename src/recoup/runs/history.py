@@ -1,28 +1,24 @@
-"""What a run is determined by and what is measured on its way: plain records."""
+"""What is known of a run after each of its moves: plain records, made of the rows of its study."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.engine.methods import Method
+from recoup.store.rows import Move, Result, Test
+from recoup.study.opened import Opened
+from recoup.study.trials import AGES
 
-AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # iterations back, from and before
-
-
-class Measured(NamedTuple):
-    """A mean over fresh episodes, with its standard error."""
-
-    mean: float
-    stderr: float
-    episodes: int
-
-
-class Evaluated(NamedTuple):
-    """What fresh episodes say about a run."""
-
-    return_search: Measured
-    return_mean_policy: Measured
+NOTED = (  # of what a move was made of
+    "objective",
+    "objective_stderr",
+    "samples",
+    "ess",
+    "max_weight",
+    "pareto_k",
+    "kl",
+    "flatten",
+)
 
 
 class Curve(NamedTuple):
@@ -38,13 +34,11 @@ class Step:
     """One row of a run's history: the distribution after `iteration` moves, and the last move."""
 
     iteration: int
-    episodes: int
-    return_search: float  # on fresh test episodes
+    episodes: int  # rollouts spent, failed ones among them
+    return_search: float  # on fresh test episodes, not a number where there were none
     return_search_stderr: float
     std_min: float
     std_max: float
-    batch_return: float | None = None  # mean of the rollouts the move was made of
-    failed: int | None = None
     objective: float | None = None  # the archive's own estimate, before the move
     objective_stderr: float | None = None
     samples: int | None = None
@@ -56,19 +50,52 @@ class Step:
     wall_s: float = 0.0  # since the run began, without the time it was stopped
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Everything a run is determined by, resolved."""
+class History(NamedTuple):
+    """The moves of a run, the start first."""
 
-    task: str
-    method: str
-    seed: int
-    iterations: int
-    batch: int
-    horizon: int
-    discount: float
-    options: dict[str, Any]  # of the task
-    mean: Any  # None: drawn from N(0, I)
-    std: Any
-    test_episodes: int
-    settings: Method
+    steps: list[Step]
+    mean: np.ndarray  # [I + 1, D]
+    std: np.ndarray  # [I + 1, S]
+    ages: np.ndarray  # [I, 5] shares of the weight by the age of the samples
+
+
+def history_of(study: Opened) -> History:
+    """All moves of a run so far, with what was measured after each."""
+    with study.store.reading():
+        moves, tests = study.store.moves(), {test.move: test for test in study.store.tests()}
+        proposals = study.store.proposals({move.proposal for move in moves})
+        spent = _spent(study.store.results().values(), [move.counted for move in moves])
+    rhos = [study.rho(proposals[move.proposal].numbers) for move in moves]
+    means, stds = (np.stack([np.asarray(getattr(r, key)) for r in rhos]) for key in ("mean", "std"))
+    steps = [
+        step_of(move, std, episodes, tests.get(move.id))
+        for move, std, episodes in zip(moves, stds, spent, strict=True)
+    ]
+    ages = [move.info.get("ages", [np.nan] * len(AGES)) for move in moves if move.id]
+    return History(steps, means, stds, np.array(ages, float).reshape(-1, len(AGES)))
+
+
+def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> Step:
+    """A row of the history: a move, the deviations it led to, and what was measured after it."""
+    return Step(
+        iteration=move.id,
+        episodes=episodes,
+        return_search=np.nan if test is None else test.mean,
+        return_search_stderr=np.nan if test is None else test.stderr,
+        std_min=float(std.min()),
+        std_max=float(std.max()),
+        wall_s=0.0 if test is None else test.wall_s,
+        **{key: move.info[key] for key in NOTED if key in move.info},
+    )
+
+
+def _spent(results: Any, marks: list[int]) -> list[int]:
+    """How many results, failed ones too, had been told when each move was made.
+
+    Trials are told about in the order they were asked: those up to the last one of the move.
+    """
+    told: list[Result] = sorted(results, key=lambda result: result.id)
+    ids = np.array([result.id for result in told], int)
+    places = np.array([result.counted or 0 for result in told], int)
+    used = [ids[(places > 0) & (places <= mark)] for mark in marks]
+    return [int(np.sum(ids <= some.max())) if some.size else 0 for some in used]

@@ -1,4 +1,8 @@
-"""Many runs of one method side by side, each the run that `recoup.train` makes of its seed."""
+"""Many runs of one method side by side, for figures and comparisons.
+
+Each starts where the run that `recoup.train` makes of its seed does, and is drawn, moved and tested
+in the same way, but from keys of JAX: trials and numbers differ, what is learned does not.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -8,10 +12,11 @@ import jax
 import numpy as np
 from jax import Array
 
-from recoup.core.families.gaussian import Rho
-from recoup.engine.search import Search, SearchState
-from recoup.tasks.registry import Task
-from recoup.runs.train import fresh_returns, roll_out
+from recoup.engine.composition import family_of
+from recoup.engine.methods import METHODS
+from recoup.engine.search import Search, SearchState, search
+from recoup.tasks.rollouts import fresh_returns, roll_out
+from recoup.tasks.task import Task
 
 
 class Runs(NamedTuple):
@@ -26,27 +31,48 @@ class Runs(NamedTuple):
     failed: np.ndarray  # [R, I]
 
 
+def search_of(
+    problem: Task, method: str, batch: int, iterations: int, settings: dict[str, Any]
+) -> Search:
+    """The search of a run on `problem`, with room for all of it."""
+    if METHODS[method].space == "actions":
+        settings = settings | {
+            "horizon": problem.horizon,
+            "actions": problem.actions,
+            "discount": problem.discount,
+        }
+    return search(
+        method,
+        dim=problem.dim,
+        batch=batch,
+        capacity=iterations * batch,
+        late=0,
+        table=False,
+        **settings,
+    )
+
+
 def learn(
     problem: Task,
-    search: Search,
+    method: Search,
     seeds: Sequence[int],
     iterations: int,
     *,
     checkpoints: Sequence[int],
     tests: int,
-    mean: Any = None,
-    std: Any = 1.0,
+    start: tuple[Any, Any] = (None, 1.0),
     tick: Callable[[], None] = lambda: None,
 ) -> Runs:
     """The runs of `seeds`, with `tests` fresh episodes at each checkpoint; 0 is the start.
 
+    `start` is the mean and standard deviation of the first distribution; a mean of None is drawn.
     Seeds are shared between methods: the same start, and the same keys for every draw. `tick` is
     called after every iteration.
     """
     with jax.enable_x64(True):
         starts, moves, trials = _keys(seeds)
-        state = jax.vmap(lambda key: search.init(key, mean, std))(starts)
-        iterate, test = _stages(problem, search, tests)
+        state = jax.vmap(lambda key: method.init(key, *start))(starts)
+        iterate, test = _stages(problem, method, tests)
         tested: list[tuple[Any, ...]] = []
         noted: list[tuple[Any, ...]] = []
         for i in range(iterations + 1):
@@ -55,12 +81,13 @@ def learn(
                 noted.append(jax.device_get(noted_now))
                 tick()
             if i in checkpoints:
-                tested.append((_tested(test, trials, i, state.rho), *jax.device_get(state.rho)))
+                now = jax.device_get((state.mean, state.std))
+                tested.append((_tested(test, trials, i, state.rho), *now))
     measured = (np.stack(column, 1) for column in zip(*tested, strict=True))
     return Runs(np.array(sorted(checkpoints)), *measured, *(_columns(noted, len(seeds))))
 
 
-def _tested(test: Any, trials: Array, i: int, rho: Rho) -> np.ndarray:
+def _tested(test: Any, trials: Array, i: int, rho: Any) -> np.ndarray:
     """Mean returns `[R]` of fresh episodes, NaN where there is no test."""
     if test is None:
         return np.full(len(trials), np.nan)
@@ -85,29 +112,29 @@ def _fold(keys: Array, i: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _stages(
-    problem: Task, search: Search, tests: int
+    problem: Task, method: Search, tests: int
 ) -> tuple[
     Callable[[Array, SearchState], tuple[SearchState, tuple[Any, ...]]],
-    Callable[[Array, Rho], Array] | None,
+    Callable[[Array, Any], Array] | None,
 ]:
     """One iteration and one test of all runs, compiled as far as the task allows."""
 
     def ask(key: Array, state: SearchState) -> tuple[Array, Array, Any]:
         key_ask, key_roll, key_tell = jax.random.split(key, 3)
-        return key_roll, key_tell, search.ask(key_ask, state)[0]
+        return key_roll, key_tell, method.ask(key_ask, state)[0]
 
     def tell(key: Array, state: SearchState, *told: Any) -> tuple[SearchState, tuple[Any, ...]]:
-        state, info = search.tell(key, state, *told)
+        state, info = method.tell(key, state, *told)
         return state, (info.ess, info.max_weight, info.failed)
 
     asks, tells = jax.jit(jax.vmap(ask)), jax.jit(jax.vmap(tell), donate_argnums=1)
-    test = fresh_returns(problem, search.settings.space, tests)
+    test = fresh_returns(problem, family_of(method.settings), tests)
 
     def roll(keys: Array, asked: Any) -> tuple[Any, ...]:
         return roll_out(problem, keys, asked)
 
     if problem.traced:
-        roll, test = jax.jit(roll), jax.jit(test)
+        roll = jax.jit(roll)
 
     def iterate(keys: Array, state: SearchState) -> tuple[SearchState, tuple[Any, ...]]:
         key_roll, key_tell, asked = asks(keys, state)

@@ -14,7 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from recoup.runs.history import Plan, Step
+from recoup.runs.history import Step
+from recoup.runs.plan import Plan
 
 
 @contextmanager

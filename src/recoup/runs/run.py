@@ -6,31 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from recoup.runs.history import Curve, Measured, Plan, Step
-from recoup.runs.directory import STUDY, RunFile
+from recoup.checks import InputError
+from recoup.runs.directory import STUDY, study_in
+from recoup.runs.history import Curve, Step, history_of
+from recoup.runs.plan import Plan, stored_plan
+from recoup.store.errors import sensible
+from recoup.study.opened import Opened
+from recoup.study.settings import RUN
 from recoup.study.study import Study
-from recoup.tasks.registry import Task, make_task
+from recoup.tasks.registry import make_task
+from recoup.tasks.rollouts import Measured
+from recoup.tasks.task import Task
+
+FINISHED = "finished"  # the event that holds what a run has come to
 
 
 class Run:
     """A run: what was learned, how it went, and what it is worth once it is finished."""
 
-    def __init__(self, file: RunFile) -> None:
-        self._file = file
-        self.out: Path | None = file.directory
-        moves = file.moves()
-        self.history: list[Step] = moves.steps
-        self.mean: np.ndarray = moves.mean[-1]
-        self.std: np.ndarray = moves.std[-1]
-        self._result = file.result()
+    def __init__(self, opened: Opened, out: Path | None) -> None:
+        """The run of an open study, in the directory `out`; without one, in memory."""
+        self._opened, self.out = opened, out
+        with sensible(opened.path):
+            if RUN not in opened.settings:
+                raise InputError(f"{opened.path} is a study of its own, not that of a run.")
+            self.plan: Plan = stored_plan(opened.settings, opened.method)
+            found = history_of(opened)
+            ends = opened.store.events(FINISHED)
+            self.rho = opened.rho(opened.store.newest().numbers)
+        self.history: list[Step] = found.steps
+        self.means, self.stds, self.ages = found.mean, found.std, found.ages
+        self.mean: np.ndarray = found.mean[-1]
+        self.std: np.ndarray = found.std[-1]
+        self.failed: int = opened.store.counters().failed
+        self._result = ends[-1].content if ends else None
         self.finished = self._result is not None
-        if self.out is not None:
-            file.file.close()  # `study` opens it again
-
-    @cached_property
-    def plan(self) -> Plan:
-        """What the run is determined by."""
-        return Plan(**{**self._file.settings["run"], "settings": self._file.method})
+        if out is not None:
+            opened.store.close()  # `study` opens it again
 
     @cached_property
     def task(self) -> Task:
@@ -41,7 +53,9 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The run's study: its trials, its proposals, and what they say about any other."""
-        return Study(self._file.file) if self.out is None else Study.open(self.out / STUDY)
+        if self.out is None:
+            return Study(self._opened.store, self._opened.parts)
+        return Study.open(self.out / STUDY, **self._opened.parts)
 
     @property
     def return_search(self) -> Measured:
@@ -108,6 +122,10 @@ class Run:
         }
 
 
-def load(run: str | Path) -> Run:
-    """The run in a directory, finished or not."""
-    return Run(RunFile.open(run))
+def load(run: str | Path, **parts: Any) -> Run:
+    """The run in a directory, finished or not.
+
+    `parts` are those of its method that only Python can give: a family of your own is needed to
+    read its distributions.
+    """
+    return Run(Opened.open(study_in(run), parts), Path(run))

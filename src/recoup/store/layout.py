@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.store.file import unpacked
 
-
-class Shape(NamedTuple):
+class Layout(NamedTuple):
     """What a sample is made of."""
 
     dim: int
@@ -23,8 +21,12 @@ class Shape(NamedTuple):
         widths = ((self.horizon, features), (self.horizon, self.actions), (self.horizon,))
         return (*(np.zeros((n, *width)) for width in widths), np.zeros(n, np.int32))
 
-    def trajectory(self, steps: int, content: bytes) -> tuple[np.ndarray, ...]:
-        """Features `[t, F]`, actions `[t, A]` and rewards `[t]` as they were packed."""
+    def trajectory(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Features `[t, F]`, actions `[t, A]` and rewards `[t]` of a trajectory `[t, F + A + 1]`.
+
+        A ValueError where the rows have another width.
+        """
         features = self.dim // self.actions
-        rows = unpacked(content).reshape(steps, features + self.actions + 1)
+        if rows.ndim != 2 or rows.shape[1] != features + self.actions + 1:
+            raise ValueError(f"a trajectory of the shape {list(rows.shape)}")
         return rows[:, :features], rows[:, features:-1], rows[:, -1]

@@ -1,167 +1,145 @@
-"""What a study gives and takes: trials, what came of them, and what results say."""
+"""The named rows of a study file: what `Store` takes and gives. No SQL here."""
 
-from collections.abc import Sequence
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
-from recoup.store.file import packed
-from recoup.store.layout import Shape
-
 PENDING, OK, FAILED = "pending", "ok", "failed"
 DRAWN, MIRROR, MEAN, OWN, FOREIGN = "drawn", "mirror", "mean", "own", "imported"  # kinds of trials
+START, MOVED = "start", "move"  # origins of proposals, beside those that others are imported with
+CREATED = "created"  # the event that repeats the settings
 
 
-class Trial(NamedTuple):
-    """One theta to roll out, in the user's units, and a seed for the episode's randomness."""
+class Proposal(NamedTuple):
+    """A distribution that draws trials."""
 
     id: int
-    theta: np.ndarray
+    origin: str  # what made it: start, move, or where it was imported from
+    family: str
+    numbers: np.ndarray  # [K] one block, float64; the family knows what is what
+
+
+class Leaf(NamedTuple):
+    """One array of an update rule's memory."""
+
+    path: str  # its place in the structure
+    value: np.ndarray
+
+
+Memory = tuple[Leaf, ...] | None  # None: the rule has not begun yet
+
+
+class Move(NamedTuple):
+    """A step of the search: the proposal that it made, and what it was made of."""
+
+    id: int
+    proposal: int
+    counted: int  # the place of the last result that it was made of
+    memory: Memory
+    info: dict[str, Any]
+    made: float = 0.0
+
+
+class Asked(NamedTuple):
+    """A trial: a latent theta, and the proposal that drew it if one did."""
+
+    id: int
+    kind: str
+    proposal: int | None
+    theta: np.ndarray  # [D]
     seed: int
-    kind: str = DRAWN  # or mirror, the other of a pair; mean; own, of one's own choice
-    std: np.ndarray | None = None  # of the policy's actions, for methods that explore in them
-    names: tuple[str, ...] = ()
-
-    @property
-    def params(self) -> dict[str, float]:
-        """The parameters by name, where they have names."""
-        return dict(zip(self.names, self.theta.tolist(), strict=False))
-
-    def plain(self) -> dict[str, Any]:
-        """The trial as JSON can hold it."""
-        found: dict[str, Any] = {"id": self.id, "theta": self.theta.tolist(), "seed": self.seed}
-        if self.names:
-            found["params"] = self.params
-        if self.std is not None:
-            found["std"] = self.std.tolist()
-        return found if self.kind in (DRAWN, MIRROR) else {**found, "kind": self.kind}
+    asked_at: float = 0.0  # 0: when it is written
 
 
 class Told(NamedTuple):
-    """What came of a trial."""
+    """What came of a trial. Compare two with `same`: arrays have no plain equality."""
 
     status: str
     value: float | None = None
     stderr: float | None = None  # over the episodes of one theta
     episodes: int | None = None
     note: str | None = None
-    trajectory: tuple[int, bytes] | None = None  # steps and content, in action space
+    trajectory: np.ndarray | None = None  # rows [t, F + A + 1], in action space
 
 
-class Evaluation(NamedTuple):
-    """The expected return of a distribution, from results that others drew."""
+class Result(NamedTuple):
+    """What came of a trial, as it is kept; its trajectory is read by `Store.trajectories`."""
 
-    mean: float  # not a number where the results say nothing
+    id: int
+    told: Told
+    counted: int | None  # its place among the results that moves are made of
+    told_at: float
+
+
+class Counters(NamedTuple):
+    """How many there are, kept beside the rows so that missing ones are noticed."""
+
+    trials: int = 0
+    ok: int = 0
+    failed: int = 0
+    counted: int = 0  # results that moves are made of, in the order of telling
+    fresh: int = 0  # of them, those drawn by this study that no move was made of yet
+    last: int = 0  # the number of the last trial
+
+
+class Fresh(NamedTuple):
+    """A result that no move was made of yet."""
+
+    place: int
+    id: int
+    status: str
+    kind: str
+    proposal: int | None
+
+
+class Event(NamedTuple):
+    """Something that happened to the study."""
+
+    id: int
+    kind: str
+    content: dict[str, Any]
+    at: float
+
+
+class Test(NamedTuple):
+    """What fresh episodes said after a move of a training run."""
+
+    move: int
+    mean: float
     stderr: float
-    ess: float
-    pareto_k: float
-    samples: int
-    words: str  # what that means
+    episodes: int
+    wall_s: float
 
 
-def told_of(
-    value: Any = None,
-    values: Sequence[float] | None = None,
-    failed: str | None = None,
-    trajectory: Any = None,
-    *,
-    shape: Shape | None = None,
-    discount: float = 1.0,
-) -> Told:
-    """A result: a return, several of one theta, a trajectory, or why there is none."""
-    given = [x is not None for x in (value, values, failed, trajectory)]
-    if sum(given) != 1:
-        raise InputError("tell takes a value, `values=[...]` of several episodes, or `failed=...`.")
-    if failed is not None:
-        if not isinstance(failed, str) or not failed.strip():
-            raise InputError(f"`failed` must say what happened, got {failed!r}.")
-        return Told(FAILED, note=failed)
-    in_actions = shape is not None and shape.horizon is not None
-    if trajectory is not None:
-        if shape is None or not in_actions:
-            raise InputError("a trajectory is for methods that explore in action space.")
-        return _trajectory_told(trajectory, shape, discount)
-    if in_actions:
-        raise InputError("this method explores in action space: tell a `trajectory=...`.")
-    returns = np.array([_number(x) for x in _listed(values if values is not None else [value])])
-    if not returns.size:
-        raise InputError("`values` must hold at least one return.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = float(returns.std(ddof=1) / np.sqrt(returns.size)) if returns.size > 1 else None
-        mean = _number(float(returns.mean()))
-    return Told(OK, mean + 0.0, error, returns.size)
+class Queued(NamedTuple):
+    """A theta of the user's own choice that waits to be asked."""
+
+    id: int
+    theta: np.ndarray  # [D]
+    note: str | None
 
 
-def trial_number(value: Any) -> int:
-    """The id of a trial, once it is a whole number."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        raise InputError(f"the id of a trial must be a whole number, got {value!r}.")
-    return int(value)
+class Contents(NamedTuple):
+    """The rows of a whole study file, by their ids: what is salvaged, carried over, restored."""
+
+    settings: dict[str, Any] | None  # None where they cannot be read
+    counters: Counters | None
+    proposals: dict[int, Proposal]
+    moves: dict[int, Move]
+    asked: dict[int, Asked]
+    told: dict[int, Result]  # without trajectories
+    trajectories: dict[int, np.ndarray]
+    queue: dict[int, Queued]
+    events: dict[int, Event]
+    own: dict[int, np.ndarray]  # densities, by move
+    mixture: dict[int, np.ndarray]
+    tests: dict[int, Test]
 
 
-def _listed(values: Any) -> list[Any]:
-    try:
-        return list(values)
-    except TypeError:
-        raise InputError(f"`values` must be a list of returns, got {values!r}.") from None
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    real = isinstance(value, (int, float, np.integer, np.floating))
-    if not real or isinstance(value, (bool, np.bool_)):
-        raise InputError(f"a return must be a number, got {value!r}.")
-    try:
-        value = float(value)
-    except OverflowError:
-        value = float("inf")
-    if not isfinite(value):
-        raise InputError(
-            f"a return must be finite, got {value}: report a failure as failed='what happened' "
-            "(on the command line --failed)."
-        )
-    return float(value)
-
-
-def _trajectory_told(trajectory: Any, shape: Shape, discount: float) -> Told:
-    """The return of a trajectory, and the steps that happened of it, packed."""
-    fields = ("features", "actions", "rewards", "steps")
-    parts = [
-        trajectory.get(key) if isinstance(trajectory, dict) else getattr(trajectory, key, None)
-        for key in fields
-    ]
-    for key, part in zip(fields[:3], parts[:3], strict=True):
-        if part is None:
-            raise InputError(f"a trajectory has {', '.join(fields)}; this one has no {key}.")
-    try:
-        features, actions, rewards = (np.asarray(part, float) for part in parts[:3])
-        count = float(np.asarray(len(rewards) if parts[3] is None else parts[3], float))
-    except (TypeError, ValueError):
-        raise InputError("a trajectory must be made of arrays of numbers.") from None
-    assert shape.horizon is not None
-    longest, width = min(shape.horizon, len(rewards)), shape.dim // shape.actions
-    if count != count // 1 or not 1 <= count <= longest:
-        raise InputError(f"steps of a trajectory must be a whole number in 1..{longest}.")
-    steps = int(count)
-    for key, part, columns in (
-        ("features", features, (width,)),
-        ("actions", actions, (shape.actions,)),
-        ("rewards", rewards, ()),
-    ):
-        if part.shape[1:] != columns or len(part) < steps:
-            want = [f"T >= {steps}", *columns]
-            raise InputError(
-                f"{key} of a trajectory must have shape [{', '.join(map(str, want))}], got "
-                f"{list(part.shape)}."
-            )
-        if not np.isfinite(part[:steps]).all():
-            raise InputError(
-                f"{key} of a trajectory must be finite: report a failure with failed='...'."
-            )
-    rows = np.column_stack([features[:steps], actions[:steps], rewards[:steps]])
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = _number(float(np.sum(discount ** np.arange(steps) * rewards[:steps])))
-    return Told(OK, value + 0.0, None, 1, None, (steps, packed(rows)))
+def same(one: Told, other: Told) -> bool:
+    """Whether the same was told twice, to the last digit."""
+    if one[:5] != other[:5]:
+        return False
+    if one.trajectory is None or other.trajectory is None:
+        return one.trajectory is other.trajectory
+    return np.array_equal(one.trajectory, other.trajectory)

@@ -11,7 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recoup.store.file import LOG, TABLES, checksum
+from recoup.store.place import LOG, beside
+from recoup.store.records import Record, contents_of
+from recoup.store.rows import OWN, Contents
+from recoup.store.schema import TABLES, checksum
 
 LEAF = 13  # the type of a page that holds rows
 DEFAULT_PAGE = 4096
@@ -22,13 +25,24 @@ COLUMNS = {
     for table, columns in TABLES.items()
 }
 
-Rows = dict[str, dict[int, tuple[Any, ...]]]
+Rows = dict[str, dict[int, Record]]
 
 
-def salvage(path: Path) -> Rows:
-    """Every row that can still be read: by table and id, without its checksum."""
+def salvage(path: Path) -> Contents:
+    """Every row that can still be read, by table and id.
+
+    What was taken out of the line may still lie in a page: what was asked since does not come back.
+    """
+    found = contents_of(salvaged_records(path))
+    asked = {trial.theta.tobytes() for trial in found.asked.values() if trial.kind == OWN}
+    queue = {n: row for n, row in found.queue.items() if row.theta.tobytes() not in asked}
+    return found._replace(queue=queue)
+
+
+def salvaged_records(path: Path) -> Rows:
+    """The same as the tables hold them, without their checksums."""
     file = path.read_bytes()
-    log = path.with_name(path.name + LOG)
+    log = beside(path, LOG)
     pages = Pages(file, log.read_bytes() if log.is_file() else b"")
     found: Rows = {table: {} for table in TABLES}
     strange = []
@@ -49,7 +63,7 @@ class Cell(NamedTuple):
     """A row found in a page."""
 
     table: str
-    values: tuple[Any, ...]
+    values: Record
     size: int  # bytes of it in the page
 
 
@@ -154,7 +168,7 @@ def _take(found: Rows, row: Cell | None) -> None:
         found[table] = {max(kept): kept[max(kept)]}
 
 
-def _known(number: int, values: list[Any] | None) -> tuple[str, tuple[Any, ...]] | None:
+def _known(number: int, values: list[Any] | None) -> tuple[str, Record] | None:
     """The table that a record is of, and its row, if its checksum holds for one."""
     if values is None:
         return None

@@ -4,7 +4,7 @@ from math import isnan
 from typing import Any
 
 from recoup.engine.methods import Method
-from recoup.store.rows import Evaluation
+from recoup.study.trials import Evaluation
 
 LEAST, COVERED = 3.0, 0.2  # effective sample size and share of the candidate that are needed
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.store.file import StudyFile, damage, unpacked
-from recoup.store.layout import Shape
-from recoup.store.rows import FOREIGN, MIRROR
+from recoup.store.errors import damage
+from recoup.store.layout import Layout
+from recoup.store.rows import MIRROR, Asked
+from recoup.store.store import Store
 
 SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
 CHUNK = 1000  # rows read at once
@@ -23,11 +24,10 @@ class Results(NamedTuple):
 
     samples: tuple[np.ndarray, ...]  # [n]
     returns: np.ndarray  # [n], not a number where there is none
-    proposal: np.ndarray  # [n] rows of means and stds
-    means: np.ndarray  # [P, D]
-    stds: np.ndarray  # [P, S]
-    reference: tuple[np.ndarray, np.ndarray]  # mean and std that densities are relative to
-    n: int  # results; what lies behind is room
+    proposal: np.ndarray  # [n] rows of `blocks`
+    blocks: np.ndarray  # [P, K] the proposals
+    reference: np.ndarray  # [K] the proposal that densities are relative to
+    n: int  # how many results there are; the rows behind them are empty
 
 
 class Ledger:
@@ -35,36 +35,50 @@ class Ledger:
 
     def __init__(
         self,
-        file: StudyFile,
-        shape: Shape,
+        store: Store,
+        layout: Layout,
         batch: int,
+        *,
         mirrored: bool = False,
         after: int = 0,
         foreign: bool = True,
+        planned: int = 0,
     ) -> None:
-        """Those behind the place `after`; with or without `foreign` ones, from elsewhere."""
-        self._file, self._shape, self._batch = file, shape, batch
-        self._mirrored, self._foreign = mirrored, foreign
+        """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
+
+        `planned` is how many there will be, where that is known: then one size serves for all.
+        """
+        self._store, self._layout, self._batch = store, layout, batch
+        self._mirrored, self._foreign, self._planned = mirrored, foreign, planned
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
-        self._samples = shape.arrays(SMALL[0])
+        self._samples = layout.arrays(SMALL[0])
         self._returns = np.full(SMALL[0], np.nan)
         self._proposal = np.zeros(SMALL[0], np.int32)
-        self._means, self._stds = np.zeros((0, shape.dim)), np.ones((0, shape.stds))
-        _, _, mean, std = file.one("proposals", "WHERE id = 0")
-        self.reference = unpacked(mean), unpacked(std)  # the start, whatever else is there
+        self.reference = store.proposal(0).numbers  # the start, whatever else is there
+        self._blocks = np.zeros((0, self.reference.size))
         self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
         self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
+
+    @property
+    def dim(self) -> int:
+        """How many means a proposal has."""
+        return self._layout.dim
+
+    def room(self, n: int) -> int:
+        """Rows for `n` results: as many as are planned, or one of few sizes."""
+        return self._planned if n <= self._planned <= SMALL[-1] else room(n)
 
     def results(self, upto: int) -> Results:
         """The results up to the place `upto`, in room that depends on their number alone."""
         self._load(upto)
         n = int(np.searchsorted(self.counted, upto, "right"))
-        space = room(n)
+        space = self.room(n)
+        self._reserve(space)
         slots = int(self._proposal[:n].max(initial=0)) + 1
         spare = max(_quarters(slots), _quarters(-(-space // self._batch)))
-        self._means, self._stds = _grown(self._means, spare, 0.0), _grown(self._stds, spare, 1.0)
+        self._blocks = _grown(self._blocks, spare, self.reference)
         returns = self._returns[:space]
         if n < len(self.counted):  # those told later take no part
             returns = np.where(np.arange(space) < n, returns, np.nan)
@@ -72,8 +86,7 @@ class Ledger:
             samples=tuple(x[:space] for x in self._samples),
             returns=returns,
             proposal=self._proposal[:space],
-            means=self._means[:spare],
-            stds=self._stds[:spare],
+            blocks=self._blocks[:spare],
             reference=self.reference,
             n=n,
         )
@@ -82,12 +95,7 @@ class Ledger:
         """Reads the results up to the place `upto` that have not been read yet."""
         if upto <= self._last:
             return
-        own = f"AND id IN (SELECT id FROM asked WHERE kind != '{FOREIGN}')"
-        places = self._file.rows(
-            f"SELECT id, counted FROM told WHERE counted BETWEEN ? AND ? "
-            f"{'' if self._foreign else own} ORDER BY counted",
-            (self._last + 1, upto),
-        )
+        places = self._store.counted(self._last, upto, self._foreign)
         if self._mirrored:
             places = [row for place in places for row in self._pair(*place)]
         have = len(self.counted)
@@ -100,51 +108,51 @@ class Ledger:
 
     def _pair(self, number: int, place: int) -> list[tuple[int, int]]:
         """Both trials of a mirrored pair side by side; the place is that of the one told last."""
-        ((kind,),) = self._file.rows("SELECT kind FROM asked WHERE id = ?", (number,))
-        first = number - 1 if kind == MIRROR else number
+        (trial,) = self._store.asked([number])
+        first = number - 1 if trial.kind == MIRROR else number
         return [(first, place - 1), (first + 1, place)]
 
     def _read(self, ids: list[int], row: int) -> None:
         """Puts the results of the trials `ids` into the rows from `row` on."""
-        inside = f"WHERE id IN ({','.join(map(str, ids))})"
-        told = {r[0]: r for r in self._file.read("told", inside)}
-        asked = {r[0]: r for r in self._file.read("asked", inside)}
+        told = self._store.results(ids)
+        asked = {trial.id: trial for trial in self._store.asked(ids)}
         if len(told) < len(ids) or len(asked) < len(ids):
-            raise InputError(damage(self._file.path, "rows of trials are not there"))
-        trajectories = {r[0]: r[1:] for r in self._file.read("trajectories", inside)}
-        drew = dict.fromkeys(asked[number][2] for number in ids)  # in the order of telling
-        self._read_proposals([proposal for proposal in drew if proposal not in self._slots])
+            raise InputError(damage(self._store.path, "rows of trials are not there"))
+        in_actions = self._layout.horizon is not None
+        trajectories = self._store.trajectories(ids) if in_actions else {}
+        drew = dict.fromkeys(asked[number].proposal for number in ids)  # in the order of telling
+        self._read_proposals([drawn for drawn in drew if drawn not in self._slots])
         for i, number in enumerate(ids, row):
-            self._proposal[i] = self._slots[asked[number][2]]
-            value = told[number][3]
+            self._proposal[i] = self._slots[_drawn_by(asked[number])]
+            value = told[number].told.value
             self._returns[i] = np.nan if value is None else value
-            if self._shape.horizon is None:
-                self._samples[0][i] = np.frombuffer(asked[number][3], "<f8")
+            if not in_actions:
+                self._samples[0][i] = asked[number].theta
             elif number in trajectories:
-                steps, content = trajectories[number]
-                for array, part in zip(
-                    self._samples[:3], self._shape.trajectory(steps, content), strict=True
-                ):
-                    array[i, :steps] = part
-                self._samples[3][i] = steps
+                self._put_trajectory(i, trajectories[number])
 
-    def _read_proposals(self, ids: list[int]) -> None:
-        inside = f"WHERE id IN ({','.join(map(str, ids))})"
-        rows = {row[0]: row[2:] for row in self._file.read("proposals", inside)}
-        if len(rows) < len(ids):
-            raise InputError(damage(self._file.path, "rows of proposals are not there"))
-        space = room(len(self._slots) + len(ids))
-        self._means = _grown(self._means, space, 0.0)
-        self._stds = _grown(self._stds, space, 1.0)
+    def _put_trajectory(self, i: int, rows: np.ndarray) -> None:
+        parts = self._layout.trajectory(rows)
+        for array, part in zip(self._samples[:3], parts, strict=True):
+            array[i, : len(rows)] = part
+        self._samples[3][i] = len(rows)
+
+    def _read_proposals(self, ids: list[Any]) -> None:
+        rows = self._store.proposals(ids)
+        self._blocks = _grown(self._blocks, room(len(self._slots) + len(ids)), self.reference)
         for number in ids:
-            mean, std = rows[number]
             slot = self._slots.setdefault(number, len(self._slots))
-            self._means[slot], self._stds[slot] = unpacked(mean), unpacked(std)
+            self._blocks[slot] = rows[number].numbers
 
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)
         self._returns = _grown(self._returns, space, np.nan)
         self._proposal = _grown(self._proposal, space, 0)
+
+
+def _drawn_by(trial: Asked) -> int:
+    assert trial.proposal is not None  # what has a place among results was drawn by a proposal
+    return trial.proposal
 
 
 def room(n: int) -> int:

@@ -1,7 +1,8 @@
-"""One move of a study's distribution, and the judgement of a candidate, from its results alone.
+"""The moves of a study's distribution, and the judgement of a candidate, from results alone.
 
 A move is a pure function of the method's settings, the results so far and their densities as the
-move before left them, relative to the study's first proposal: only what is new is computed.
+move before left them, relative to the study's first proposal: only what is new is computed. It is
+made by `recoup.engine.move`, as every move is.
 """
 
 from dataclasses import replace
@@ -13,23 +14,39 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.core.archive import Archive, from_samples, gained_mixture, mixture_density, own_density
-from recoup.core.families.gaussian import Family, Rho, diagonal_gaussian
-from recoup.core.families.trajectory import Trajectory, gaussian_policy
-from recoup.core.pareto import pareto_k
-from recoup.engine.composition import estimator_of, update_of
+from recoup.checks import InputError
+from recoup.core.archive import (
+    Archive,
+    Drawn,
+    from_samples,
+    gained_mixture,
+    mixture_density,
+    own_density,
+)
+from recoup.core.families.family import Family
+from recoup.core.families.trajectory import Trajectory
+from recoup.engine.composition import Composed, composed, family_of
 from recoup.engine.methods import Method
+from recoup.engine.move import move
+from recoup.store.rows import Leaf, Memory
 from recoup.study.ledger import Ledger, Results, room
+from recoup.study.trials import AGES
 
-JUDGE = Method("judge", "", weighting="balance")
+JUDGE = Method("judge", weighting="balance")
 
 
-class Moved(NamedTuple):
-    """Where the distribution went, and what the move was made of."""
+class Before(NamedTuple):
+    """A distribution before a move, and the update rule's memory."""
 
-    mean: np.ndarray
-    std: np.ndarray
-    memory: list[Any]  # leaves of the update rule's state, as plain numbers
+    numbers: np.ndarray  # [K] one block
+    memory: Memory
+
+
+class Made(NamedTuple):
+    """A move: where the distribution went, and what the move was made of."""
+
+    numbers: np.ndarray  # [K] one block
+    memory: Memory
     info: dict[str, Any]
     own: np.ndarray  # [n] densities that the next move needs, empty for methods without
     mixture: np.ndarray  # [n] likewise
@@ -45,110 +62,91 @@ class Judged(NamedTuple):
     samples: int
 
 
-def keeps(method: Method) -> tuple[bool, bool]:
-    """Whether a move needs densities under the own proposals, and under their mixture."""
-    against_own = method.weighting in ("own", "power-mean")
-    in_parameters = method.space == "parameters"  # trajectories need their proposals anyway
-    return against_own and in_parameters, method.weighting == "balance"
-
-
-def move(
-    method: Method,
-    discount: float,
-    ledger: Ledger,
-    upto: int,
-    batch: int,
-    mean: np.ndarray,
-    std: np.ndarray,
-    memory: list[Any],
-) -> Moved:
-    """The move that the results up to the place `upto` make of the distribution (mean, std).
-
-    `batch` is how many of them are new.
-    """
-    results = ledger.results(upto)
+def make_move(
+    row: Method, discount: float, ledger: Ledger, upto: int, new: int, before: Before
+) -> Made:
+    """The move that the results up to the place `upto` make; `new` of them are new."""
+    results, dim = ledger.results(upto), ledger.dim
     with jax.enable_x64(True):
-        placed = _placed(results)
-        own, mixture = _densities(method, ledger, results, placed)
-        rho = Rho(jnp.asarray(mean), jnp.asarray(std))
-        structure = jax.tree.structure(update_of(method).init(rho))
-        state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in memory])
-        new = np.arange(len(results.returns)) >= results.n - batch
-        arrays = (*placed, own, mixture)
-        after, state, found, kl = jax.device_get(
-            _stepper(method, discount)(rho, state, new, *arrays)
+        method = composed(row, discount)
+        placed = _placed(method.family, results, dim)
+        own, mixture = _densities(row, method, ledger, results, placed)
+        rho = _rho(method.family, before.numbers, dim)
+        memory = _unflattened(method.update.init(rho), before.memory)
+        is_new = np.arange(len(results.returns)) >= results.n - new
+        after, memory, info, _ = jax.device_get(
+            _stepper(row, discount)(rho, memory, is_new, *placed, own, mixture)
         )
-    info = {
-        "objective": float(found.objective),
-        "objective_stderr": float(found.objective_stderr),
-        "samples": int(found.samples),
-        "ess": _in_results(method, found.ess),
-        "max_weight": float(found.max_weight),
-        "pareto_k": pareto_k(found.weights),
-        "kl": float(kl),
-        "flatten": None if found.flatten is None else float(found.flatten),
-    }
     kept = (
         x[: results.n] if needed and x is not None else np.zeros(0)
-        for needed, x in zip(keeps(method), (own, mixture), strict=True)
+        for needed, x in zip(_keeps(row, method), (own, mixture), strict=True)
     )
-    return Moved(np.asarray(after.eta), np.asarray(after.tau), _plain(state), info, *kept)
+    numbers = np.asarray(method.family.packed(after), np.float64)
+    noted = {**info.plain(row.draw), "ages": _ages(info.weights.ravel()[: results.n], new)}
+    return Made(numbers, _flattened(memory), noted, *kept)
 
 
-def judge(method: Method, ledger: Ledger, upto: int, mean: np.ndarray, std: np.ndarray) -> Judged:
-    """What the results up to the place `upto` say about the distribution (mean, std)."""
-    results = ledger.results(upto)
+def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
+    """What the results up to the place `upto` say about the distribution of a block of numbers."""
+    results, dim = ledger.results(upto), ledger.dim
     unused = np.zeros(len(results.returns))  # the own proposals' densities
     with jax.enable_x64(True):
-        placed = _placed(results)
-        mixture = _extended_mixture(method, results, placed, ledger.mixture)
-        rho = Rho(jnp.asarray(mean), jnp.asarray(std))
-        judged = _judge(method.space, method.mirrored)
+        family = family_of(row)
+        placed = _placed(family, results, dim)
+        mixture = _extended_mixture(row, results, placed, ledger.mixture)
+        judged = _judge(row.space, row.family, row.mirrored)
+        rho = _rho(family, target, dim)
         plain, normalised = jax.device_get(judged(rho, *placed, unused, mixture))
     return Judged(
         objective=float(normalised.objective),
         stderr=float(normalised.objective_stderr),
         weights=plain.weights.ravel()[: results.n],
-        ess=_in_results(method, plain.ess),
+        ess=float(plain.ess) * row.draw,
         samples=int(plain.samples),
     )
 
 
+def _keeps(row: Method, method: Composed) -> tuple[bool, bool]:
+    """Whether densities under own proposals, and under their mixture, are kept between moves."""
+    in_parameters = row.space == "parameters"  # trajectories need their proposals anyway
+    return method.own and in_parameters, method.mixture
+
+
 def _densities(
-    method: Method, ledger: Ledger, results: Results, placed: "_Placed"
+    row: Method, method: Composed, ledger: Ledger, results: Results, placed: "_Placed"
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """What the estimator needs beside the samples; None is computed there, from the proposals."""
-    needs_own, needs_mixture = keeps(method)
+    needs_own, needs_mixture = _keeps(row, method)
     own: np.ndarray | None = np.zeros(len(results.returns))
     if needs_own:
-        own = _extended_own(method, results, placed, ledger.own)
-    elif method.space == "actions":
+        own = _extended_own(row, results, placed, ledger.own)
+    elif row.space == "actions":
         own = None
     if not needs_mixture:
         return own, None
-    return own, _extended_mixture(method, results, placed, ledger.mixture)
+    return own, _extended_mixture(row, results, placed, ledger.mixture)
 
 
 def _extended_own(
-    method: Method, results: Results, placed: "_Placed", before: np.ndarray
+    row: Method, results: Results, placed: "_Placed", before: np.ndarray
 ) -> np.ndarray:
     """Densities under the own proposals `[n]`; those `before` are known."""
     padded, rows = _padded(results, before)
     new = _pytree(tuple(x[rows] for x in results.samples))
-    density = _functions(method.space).own
+    density = _functions(row.space, row.family).own
     found = density(placed.proposals, results.proposal[rows], placed.reference, new)
     padded[len(before) : results.n] = np.asarray(found)[: results.n - len(before)]
     return padded
 
 
 def _extended_mixture(
-    method: Method, results: Results, placed: "_Placed", before: np.ndarray
+    row: Method, results: Results, placed: "_Placed", before: np.ndarray
 ) -> np.ndarray:
     """Densities under the mixture `[n]`; those `before` are known, but for what it has gained.
 
     Only what is new is computed: each new proposal on the old results, every proposal on the new.
     """
-    old, slots = len(before), len(results.means)
+    old, slots = len(before), len(results.blocks)
     valid = np.isfinite(results.returns[: results.n])
     drawn_by = results.proposal[: results.n]
     counts = np.bincount(drawn_by[valid], minlength=slots)
@@ -156,11 +154,11 @@ def _extended_mixture(
     drew = np.flatnonzero(gained).astype(np.int32)
     drew = np.concatenate([drew, np.full(_power(len(drew)) - len(drew), -1, np.int32)])
     padded, rows = _padded(results, before)
-    _, gain, whole = _functions(method.space)
-    proposals, reference, new = placed.proposals, placed.reference, placed.samples
+    _, gain, whole = _functions(row.space, row.family)
+    proposals, reference = placed.proposals, placed.reference
     if old:
         padded = np.array(gain(proposals, gained, drew, reference, placed.samples, padded))
-        new = _pytree(tuple(x[rows] for x in results.samples))
+    new = _pytree(tuple(x[rows] for x in results.samples))
     found = np.asarray(whole(proposals, counts, reference, new))
     padded[old : results.n] = found[: results.n - old]
     return padded
@@ -169,17 +167,8 @@ def _extended_mixture(
 def _padded(results: Results, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What is known in the room of all results, and the rows that are new, with rows to spare."""
     old, space = len(before), len(results.returns)
-    rows = np.arange(old, old + (room(results.n - old) if old else space))
+    rows = np.arange(old, old + min(room(results.n - old), space))
     return np.concatenate([before, np.zeros(space - old)]), np.minimum(rows, space - 1)
-
-
-def _in_results(method: Method, ess: Any) -> float:
-    """The effective sample size in results, where the estimator counts mirrored pairs."""
-    return float(ess) * (2 if method.mirrored else 1)
-
-
-def _family(space: str, mirrored: bool = False) -> Family:
-    return gaussian_policy() if space == "actions" else diagonal_gaussian(mirrored)
 
 
 class _Placed(NamedTuple):
@@ -188,16 +177,18 @@ class _Placed(NamedTuple):
     samples: Any
     returns: np.ndarray
     drawn_by: np.ndarray
-    proposals: Rho  # [P]
-    reference: Rho  # that densities are relative to
+    proposals: Any  # rho, leading axis [P]
+    reference: Any  # rho that densities are relative to
 
 
-def _placed(results: Results) -> _Placed:
-    samples, proposals, reference = jax.device_put(
-        (results.samples, (results.means, results.stds), results.reference)
-    )
-    rhos = Rho(*proposals), Rho(*reference)
-    return _Placed(_pytree(samples), results.returns, results.proposal, *rhos)
+def _placed(family: Family, results: Results, dim: int) -> _Placed:
+    rhos = (_rho(family, block, dim) for block in (results.blocks, results.reference))
+    samples = _pytree(jax.device_put(results.samples))
+    return _Placed(samples, results.returns, results.proposal, *rhos)
+
+
+def _rho(family: Family, numbers: np.ndarray, dim: int) -> Any:
+    return jax.device_put(family.unpacked(numbers, dim))
 
 
 def _pytree(samples: tuple[Any, ...]) -> Any:
@@ -213,36 +204,34 @@ class _Functions(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _functions(space: str) -> _Functions:
-    family = _family(space)
+def _functions(space: str, family: Any) -> _Functions:
+    drawn_from = family_of(Method("densities", space=space, family=family))
     each = (own_density, gained_mixture, mixture_density)
-    return _Functions(*(jax.jit(partial(function, family)) for function in each))
+    return _Functions(*(jax.jit(partial(function, drawn_from)) for function in each))
 
 
 @lru_cache(maxsize=64)
-def _stepper(method: Method, discount: float) -> Any:
-    family = _family(method.space, method.mirrored)
-    estimator, update = estimator_of(method, family, discount), update_of(method)
+def _stepper(row: Method, discount: float) -> Any:
+    method = composed(row, discount)
 
     @jax.jit
-    def step(rho: Rho, memory: Any, new: Array, *arrays: Any) -> Any:
-        archive = _archive(family, *arrays)
+    def step(rho: Any, memory: Any, new: Array, *arrays: Any) -> Any:
+        archive = _archive(method.family, *arrays)
         samples, valid = arrays[0], jnp.isfinite(arrays[1])
-        after, memory, found = update.step(lambda r: estimator(r, archive), rho, memory)
-        return after, memory, found, family.divergence(after, rho, samples, valid & new)
+        return move(method, archive, rho, memory, samples, valid & new)
 
     return step
 
 
 @lru_cache(maxsize=8)
-def _judge(space: str, mirrored: bool) -> Any:
-    family = _family(space, mirrored)
-    estimators = [estimator_of(row, family) for row in (JUDGE, replace(JUDGE, normalize=True))]
+def _judge(space: str, family: Any, mirrored: bool) -> Any:
+    row = replace(JUDGE, space=space, family=family, mirrored=mirrored)
+    methods = [composed(one) for one in (row, replace(row, normalize=True))]
 
     @jax.jit
-    def judged(rho: Rho, *arrays: Any) -> Any:
-        archive = _archive(family, *arrays)
-        return tuple(estimator(rho, archive) for estimator in estimators)
+    def judged(rho: Any, *arrays: Any) -> Any:
+        archive = _archive(methods[0].family, *arrays)
+        return tuple(method.estimate(rho, archive) for method in methods)
 
     return judged
 
@@ -252,28 +241,44 @@ def _archive(
     samples: Any,
     returns: Array,
     drawn_by: Array,
-    proposals: Rho,
-    reference: Rho,
+    proposals: Any,
+    reference: Any,
     own: Array | None,
     mixture: Array | None,
 ) -> Archive:
-    return from_samples(
-        family,
-        samples,
-        returns,
-        jnp.isfinite(returns),
-        proposals,
-        drawn_by,
-        reference,
-        keep="own",
-        own=own,
-        mixture=mixture,
-    )
+    valid = jnp.isfinite(returns)
+    drawn = Drawn(samples, returns, valid, proposals, drawn_by, reference)
+    return from_samples(family, drawn, keep="own", own=own, mixture=mixture)
+
+
+def _ages(weights: np.ndarray, batch: int) -> list[float]:
+    """Shares of the total weight by `AGES`, in batches of this size: the newest results first."""
+    total, newest = float(weights.sum()), weights[::-1]
+    if not total > 0:
+        return [0.0] * len(AGES)
+    ends = [(low * batch, None if high is None else high * batch) for low, high in AGES]
+    return [float(newest[low:high].sum()) / total for low, high in ends]
 
 
 def _power(n: int) -> int:
     return 1 << (max(n, 1) - 1).bit_length()
 
 
-def _plain(state: Any) -> list[Any]:
-    return [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(state)]
+def _flattened(memory: Any) -> Memory:
+    """A memory as a file holds it: its arrays by their places in the structure."""
+    leaves = jax.tree_util.tree_leaves_with_path(memory)
+    return tuple(Leaf(jax.tree_util.keystr(path), np.asarray(x)) for path, x in leaves) or None
+
+
+def _unflattened(first: Any, stored: Memory) -> Any:
+    """A stored memory in the structure of `first`, which it is before any move."""
+    if stored is None:
+        return first
+    want = _flattened(first) or ()
+    if [(x.path, x.value.shape) for x in want] != [(x.path, x.value.shape) for x in stored]:
+        raise InputError(
+            "the memory of the update rule has another structure than the one that was stored: go "
+            "on with the versions that the study was made with, or fork it."
+        )
+    leaves = [jnp.asarray(leaf.value) for leaf in stored]
+    return jax.tree.unflatten(jax.tree.structure(first), leaves)

@@ -1,19 +1,18 @@
 """The moves of a study over again: its own, to verify them, or another method's, at no rollout."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
 from recoup.engine.methods import Method, method_row
-from recoup.store.file import unpacked
-from recoup.study.ledger import Ledger
-from recoup.study.moves import Moved, move
-from recoup.study.settings import check_named_update, update_of_python
-from recoup.study.study import Study
+from recoup.study.opened import Mark, Opened
+from recoup.study.settings import STEPPING, family_name
+
+if TYPE_CHECKING:
+    from recoup.study.moves import Before, Made
 
 Tick = Callable[[int, int], None]  # moves done, moves in all
 
@@ -33,18 +32,8 @@ class Replayed(NamedTuple):
         return {"move": self.move, "results": self.results, **distribution, **self.info}
 
 
-class _Mark(NamedTuple):
-    """A move as it is stored, and the distribution that it made."""
-
-    number: int
-    counted: int
-    memory: list[Any]
-    mean: np.ndarray
-    std: np.ndarray
-
-
 def replay(
-    study: Study,
+    study: Opened,
     method: str | None = None,
     *,
     mean: Any = None,
@@ -56,92 +45,109 @@ def replay(
 
     The samples are those that the study's own distributions drew, weighed accordingly; how far the
     replayed distribution has left them is what `info["ess"]` says. It starts where the study did,
-    unless `mean` (in the user's units) and `std` say otherwise.
+    unless `mean` (in the user's units) and `std` say otherwise; a fork's own update rule with the
+    memory that the fork began with.
     """
+    from recoup.study.moves import Before  # needs JAX
+
     row = _row(study, method, settings)
-    marks = _marks(study)
-    start = marks[0]
-    first = (
-        start.mean if mean is None else study.latent_mean(mean),
-        start.std if std is None else study.latent_std(std),
-    )
+    marks = study.marks()
+    same = all(getattr(row, key) == getattr(study.method, key) for key in STEPPING)
+    memory = marks[0].memory if same and mean is None and std is None else None
+    states = [Before(_first(study, marks[0], mean, std), memory)]
     found: list[Replayed] = []
-    states: list[tuple[Any, ...]] = [(*first, [])]  # updates with names begin without a memory
-    for mark, moved in _moves(study, row, marks, lambda i: states[i], tick):
-        states.append((moved.mean, moved.std, moved.memory))
-        found.append(Replayed(mark.number, mark.counted, moved.mean, moved.std, moved.info))
+    for mark, made in _moves(study, row, marks, lambda i: states[i], tick):
+        states.append(Before(made.numbers, made.memory))
+        rho = study.rho(made.numbers)
+        where = (np.asarray(rho.mean), np.asarray(rho.std))
+        found.append(Replayed(mark.number, mark.counted, *where, made.info))
     return found
 
 
-def differences(study: Study, tick: Tick = lambda done, of: None) -> list[tuple[int, float]]:
+def _first(study: Opened, start: Mark, mean: Any, std: Any) -> np.ndarray:
+    """Where a replay starts: where the study did, unless it is said."""
+    return study.around(start.numbers, mean, std)
+
+
+def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple[int, float]]:
     """For every move, how far what is stored lies from what its results say, relative.
 
     Each is made again from the distribution before it as it is stored, so that a difference is of
     that move alone.
     """
-    if update_of_python(study.settings) is not None:
-        raise InputError("the update rule was given in Python: its moves cannot be made again.")
-    marks = _marks(study)
-    stored = {mark.number: mark for mark in marks}
+    from recoup.study.moves import Before  # needs JAX
 
-    def before(i: int) -> tuple[Any, ...]:
-        return marks[i].mean, marks[i].std, marks[i].memory
+    study.check_whole()
+    marks = study.marks()
 
-    found = []
-    for mark, moved in _moves(study, study.method, marks, before, tick):
-        want = stored[mark.number]
-        gap = max(
-            np.max(np.abs(moved.mean - want.mean) / (np.abs(want.mean) + want.std.max())),
-            np.max(np.abs(moved.std - want.std) / want.std),
-        )
-        found.append((mark.number, float(gap)))
-    return found
+    def before(i: int) -> "Before":
+        return Before(marks[i].numbers, marks[i].memory)
+
+    return [
+        (mark.number, _gap(study, made, mark))
+        for mark, made in _moves(study, study.method, marks, before, tick)
+    ]
+
+
+def _gap(study: Opened, made: "Made", stored: Mark) -> float:
+    """How far a move lies from what is stored of it, relative to the scale of the distribution.
+
+    Its memory counts too, each array by its own scale; infinite where it is another structure.
+    """
+    scale = float(np.max(np.asarray(study.rho(stored.numbers).std)))
+    away = np.abs(made.numbers - stored.numbers) / (np.abs(stored.numbers) + scale)
+    mine, other = made.memory or (), stored.memory or ()
+    if [(x.path, x.value.shape) for x in mine] != [(x.path, x.value.shape) for x in other]:
+        return float("inf")
+    both = ((x.value, y.value) for x, y in zip(mine, other, strict=True))
+    return max(float(np.max(away)), *(_apart(x, y) for x, y in both), 0.0)
+
+
+def _apart(made: np.ndarray, stored: np.ndarray) -> float:
+    """How far two arrays lie apart, relative to their largest number."""
+    if np.array_equal(made, stored, equal_nan=True):
+        return 0.0
+    one, other = made.astype(np.float64), stored.astype(np.float64)
+    away = float(np.max(np.abs(one - other)) / max(np.max(np.abs(one)), np.max(np.abs(other))))
+    return away if np.isfinite(away) else float("inf")
 
 
 def _moves(
-    study: Study,
+    study: Opened,
     method: Method,
-    marks: list[_Mark],
-    before: Callable[[int], tuple[Any, ...]],  # means, stds and memory before each move
+    marks: list[Mark],
+    before: "Callable[[int], Before]",
     tick: Tick,
-) -> Iterator[tuple[_Mark, Moved]]:
+) -> "Iterator[tuple[Mark, Made]]":
     """The moves of `method` at the places where the study has moved."""
-    weighted = method.weighting != "none"
-    whole = _ledger(study, 0, weighted)
+    from recoup.study.moves import make_move  # needs JAX
+
+    whole = study.ledger(0, method.reweighs)
     for i, mark in enumerate(marks[1:]):
         ledger = whole
         if method.window is not None:
-            ledger = _ledger(study, marks[max(i + 1 - method.window, 0)].counted, weighted)
+            first = marks[max(i + 1 - method.window, 0)].counted
+            ledger = study.ledger(first, method.reweighs)
         new = mark.counted - marks[i].counted
-        moved = move(method, study.discount, ledger, mark.counted, new, *before(i))
-        ledger.own, ledger.mixture = moved.own, moved.mixture
-        yield mark, moved
+        made = make_move(method, study.discount, ledger, mark.counted, new, before(i))
+        ledger.own, ledger.mixture = made.own, made.mixture
+        yield mark, made
         tick(i + 1, len(marks) - 1)
 
 
-def _ledger(study: Study, after: int, foreign: bool) -> Ledger:
-    return Ledger(study.file, study.shape, study.batch, study.method.mirrored, after, foreign)
-
-
-def _marks(study: Study) -> list[_Mark]:
-    found = []
-    for number, proposal, counted, memory, *_ in study.file.read("moves", "ORDER BY id"):
-        _, _, mean, std = study.file.one("proposals", "WHERE id = ?", (proposal,))
-        found.append(_Mark(number, counted, json.loads(memory), unpacked(mean), unpacked(std)))
-    return found
-
-
-def _row(study: Study, method: str | None, settings: dict[str, Any]) -> Method:
+def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
-    name = study.method.name if method is None else method
-    own: dict[str, Any] = {}
-    if name == study.method.name:
-        check_named_update(study.settings, settings)
-        own = study.method_settings()
-    row = method_row(name, **{**own, **settings})
+    defaults: dict[str, Any] = {}
+    if method is None or method == study.method.name:
+        if not study.missing.keys() <= settings.keys():
+            study.check_whole()
+        method, defaults = study.method, {"family": study.method.family}
+    elif study.method.space == "parameters":
+        defaults = {"family": study.method.family}
+    row = method_row(method, defaults, **settings)
     if row.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"
         raise InputError(f"this study explored in {where}: {row.name} cannot use its results.")
-    if not isinstance(row.update, str):
-        raise InputError("give an update that has a name: 'normalised' or 'natural'.")
+    if family_name(row) != study.family:
+        raise InputError(f"this study draws from the family {study.family}: leave out family.")
     return replace(row, mirrored=study.method.mirrored)

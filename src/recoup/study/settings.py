@@ -1,6 +1,8 @@
 """The settings of a study: all of them, checked and resolved, as a file can hold them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,35 +16,84 @@ from recoup.checks import (
     check_stds,
     check_vector,
 )
-from recoup.engine.methods import DEFAULT_METHOD, Method, method_row, settings_of
-from recoup.store.layout import Shape
-from recoup.study.parameters import (
-    Parameter,
+from recoup.engine.episodes import episode_of
+from recoup.engine.methods import (
+    DEFAULT_METHOD,
+    METHODS,
+    PARTS,
+    Method,
     checked,
-    of_table,
-    parameter,
-    plain,
-    starts,
-    to_latent,
+    known_method,
+    method_row,
+    settings_of,
 )
+from recoup.store.layout import Layout
+from recoup.study.parameters import Parameter, of_table, parameter, plain, starts, to_latent
+from recoup.study.parameters import checked as checked_parameters
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
+ROW = "row"  # of a method that is not in our table
+DEFAULTS = "defaults"  # settings that may have no effect on the method
+STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
 LARGEST_SEED = 2**63 - 1
 
 
-def method_of(settings: Mapping[str, Any]) -> Method:
-    """The method's row as the study was made with it, whatever its defaults are today."""
-    own = {key: settings[key] for key in settings_of(settings["method"])}
-    if isinstance(own.get("update"), dict):  # given in Python: see `update_of_python`
-        own["update"] = "normalised"
-    return method_row(settings["method"], **own)
+def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Method:
+    """The method's row as the study was made with it, whatever its defaults are today.
+
+    `parts` are functions and objects that only Python can give; where one is missing, the row has
+    the method's own in its place, and `missing_parts` names it.
+    """
+    row = known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
+    own = {key: settings[key] for key in settings_of(row) if key in settings}
+    for key in [key for key, value in own.items() if _is_python(value)]:
+        del own[key]
+        if parts and key in parts:
+            own[key] = parts[key]
+    return checked(replace(row, **own))
 
 
-def shape_of(settings: Mapping[str, Any]) -> Shape:
+def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, str]:
+    """The parts that only Python can give and that were not given, by the text of each."""
+    return {
+        key: value["python"]
+        for key, value in settings.items()
+        if _is_python(value) and key not in parts
+    }
+
+
+def is_part(key: str, value: Any) -> bool:
+    """Whether a setting is a part of a method that only Python can give."""
+    return key in (*PARTS, "direction") and not isinstance(value, (str, type(None)))
+
+
+def plain_method(row: Method) -> dict[str, Any]:
+    """The settings of a method's row, as JSON can hold them: an object by its text."""
+    own = {key: getattr(row, key) for key in settings_of(row)}
+    plain = {key: {"python": _text(v)} if is_part(key, v) else v for key, v in own.items()}
+    if METHODS.get(row.name) is None:  # a row of the user's own
+        words = {"name": row.name, "summary": row.summary, "space": row.space}
+        kept = row.direction if isinstance(row.direction, str) else "gradient"
+        plain[ROW] = {
+            **words,
+            "direction": kept,
+            "update": "whole" if kept == "em" else "normalised",
+        }
+    return plain
+
+
+def layout_of(settings: Mapping[str, Any]) -> Layout:
     """What a sample of the study is made of."""
     horizon = settings["horizon"] if method_of(settings).space == "actions" else None
     actions = settings.get("actions", 1)
-    return Shape(settings["dim"], len(settings["std"]), horizon, actions)
+    return Layout(settings["dim"], len(settings["std"]), horizon, actions)
+
+
+def family_name(row: Method) -> str:
+    """The name that the file gives to the family of the study's distributions."""
+    if row.space == "actions":
+        return "policy"
+    return row.family if isinstance(row.family, str) else row.family.name
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -61,56 +112,27 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         check_between("discount", settings["discount"], 0.0, 1.0)
 
 
-def update_of_python(settings: Mapping[str, Any]) -> str | None:
-    """The text of an update rule that only Python can make again, if the study has one."""
-    update = settings.get("update")
-    return update["python"] if isinstance(update, dict) else None
-
-
-def check_named_update(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
-    """Raises where an update rule that only Python can make would be needed again."""
-    if update_of_python(settings) is not None and "update" not in changes:
-        raise InputError(
-            "the update rule of this study was given in Python: name another, update='normalised' "
-            "or update='natural'."
-        )
-
-
-def plain_method(row: Method) -> dict[str, Any]:
-    """The settings of a method's row, as JSON can hold them."""
-    own = {key: getattr(row, key) for key in settings_of(row.name)}
-    if "update" in own and not isinstance(own["update"], str):
-        own["update"] = {"python": repr(own["update"])}
-    return own
-
-
 def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a new study, every one checked, as plain values."""
     given = dict(given)
     parameters = _parameters(given.pop("params", None))
     dim = _dim(given.pop("dim", None), parameters)
-    name = given.pop("method", DEFAULT_METHOD)
+    method = given.pop("method", DEFAULT_METHOD)
     batch = check_count("batch", given.pop("batch", 10))
     seed = check_count("seed", given.pop("seed", 0), least=0)
     if seed > LARGEST_SEED:
         raise InputError(f"seed must be at most {LARGEST_SEED}, got {seed}.")
     mean, std = given.pop("mean", None), given.pop("std", None)
-    episode = {key: given.pop(key, None) for key in ("horizon", "actions", "discount")}
-    row = method_row(name, **given)
-    if not isinstance(row.update, str):
-        raise InputError(
-            "the update of a study must be 'normalised' or 'natural': a file cannot hold another."
-        )
+    shape = [given.pop(key, None) for key in ("horizon", "actions", "discount")]
+    defaults = given.pop(DEFAULTS, None)
+    row = method_row(method, defaults, **given)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
-    found: dict[str, Any] = {"method": name, "dim": dim, "batch": batch, "seed": seed}
-    if row.space == "actions":
-        found |= _episode(row, dim, parameters, **episode)
-    elif any(value is not None for value in episode.values()):
-        raise InputError(
-            f"horizon, actions and discount are for methods that explore in action space; {name} "
-            "searches parameters, and sees only returns."
-        )
+    episode = episode_of(row, dim, *shape)
+    if episode is not None and parameters:
+        raise InputError(f"{row.name} searches a linear policy: its parameters have no names.")
+    found: dict[str, Any] = {"method": row.name, "dim": dim, "batch": batch, "seed": seed}
+    found |= {} if episode is None else episode._asdict()
     stds = found.get("actions", dim)
     found["mean"], found["std"] = _start(parameters, dim, stds, mean, std)
     if parameters:
@@ -118,14 +140,48 @@ def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     return found | plain_method(row)
 
 
+def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raises where settings differ from those that the study in `path` was made with."""
+    if not given:
+        return
+    keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
+    made = {key: settings[key] for key in keys if key in settings}
+    if ROW in settings:
+        made["method"] = Method(**settings[ROW])
+    asked = resolved({**made, **given})
+    for key in given:
+        mine, other = settings.get(key), asked.get(key)
+        if mine != other and not (_is_python(mine) and _is_python(other)):
+            raise InputError(
+                f"the study in {path} was made with {key}={_short(mine)}, not "
+                f"{_short(given[key])}: leave it out to go on, or start another study in another "
+                "file."
+            )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def _is_python(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"python"}
+
+
+def _text(part: Any) -> str:
+    """A function or object of Python, as a person would name it."""
+    name = getattr(part, "__qualname__", None) or getattr(part, "name", None)
+    return str(name) if isinstance(name, str) else type(part).__name__
+
+
 def _parameters(given: Any) -> list[Parameter]:
     if given is None:
         return []
     if isinstance(given, Mapping):
-        return checked([_one(name, how) for name, how in given.items()])
+        return checked_parameters([_one(name, how) for name, how in given.items()])
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise InputError(f"params must be a mapping of names to bounds, got {given!r}.")
-    return checked([_listed(row) for row in given])
+    return checked_parameters([_listed(row) for row in given])
 
 
 def _listed(row: Any) -> Parameter:
@@ -156,25 +212,6 @@ def _dim(dim: Any, parameters: list[Parameter]) -> int:
     if dim not in (None, len(parameters)):
         raise InputError(f"dim is {dim}, but {len(parameters)} parameters are named.")
     return len(parameters)
-
-
-def _episode(
-    row: Method, dim: int, parameters: list[Parameter], horizon: Any, actions: Any, discount: Any
-) -> dict[str, Any]:
-    if horizon is None:
-        raise InputError(
-            f"{row.name} explores in action space: give `horizon`, the steps of an episode."
-        )
-    if parameters:
-        raise InputError(f"{row.name} searches a linear policy: its parameters have no names.")
-    count = check_count("actions", 1 if actions is None else actions)
-    if dim % count:
-        raise InputError(f"dim must be features times actions, got {dim} with {count} actions.")
-    return {
-        "horizon": check_count("horizon", horizon),
-        "actions": count,
-        "discount": check_between("discount", 1.0 if discount is None else discount, 0.0, 1.0),
-    }
 
 
 def _start(

@@ -10,10 +10,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from recoup.checks import InputError, nearest
-from recoup.store.file import unpacked
-from recoup.study.fork import Samples, samples_of
+from recoup.store.rows import PENDING
+from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED
-from recoup.study.study import Study
+from recoup.study.samples import Samples, samples_of
 
 FORMATS = ("csv", "parquet")
 PLAIN = RESERVED
@@ -21,20 +21,28 @@ TIMES = ("asked_at", "told_at")
 PARQUET, NUMPY = (".parquet", ".pq"), (".npz",)
 
 
-def columns_of(study: Study) -> list[str]:
+def columns_of(study: Opened) -> list[str]:
     """The columns of an exported table: the trial, its theta, and the proposal that drew it."""
     theta = theta_columns(study)
-    stds = theta if study.method.space == "parameters" else _numbered(study.shape.stds)
+    stds = theta if study.method.space == "parameters" else _numbered(study.layout.stds)
     drawn = [*(f"mean_{_bare(name)}" for name in theta), *(f"std_{_bare(name)}" for name in stds)]
-    return [*PLAIN, *TIMES, *theta, *drawn]
+    return [*PLAIN, *TIMES, *theta, *drawn, *_factor_columns(study)]
 
 
-def theta_columns(study: Study) -> list[str]:
+def _factor_columns(study: Opened) -> list[str]:
+    """Of the lower triangle of a full covariance's factor, row by row; none for other families."""
+    if study.family != "full":
+        return []
+    names = [_bare(name) for name in theta_columns(study)]
+    return [f"factor_{a}_{b}" for i, a in enumerate(names) for b in names[: i + 1]]
+
+
+def theta_columns(study: Opened) -> list[str]:
     """The parameters' names, or theta_0, theta_1, ..."""
     return list(study.names) or _numbered(study.dim)
 
 
-def export(study: Study, path: Path) -> int:
+def export(study: Opened, path: Path) -> int:
     """All trials as a table in `path`, Parquet or CSV by its ending; how many there are."""
     refuse_existing(path)
     if path.suffix in PARQUET:
@@ -51,7 +59,7 @@ def refuse_existing(path: Path) -> None:
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")
 
 
-def write_csv(study: Study, file: IO[str]) -> int:
+def write_csv(study: Opened, file: IO[str]) -> int:
     """All trials as CSV, every number with all its digits; how many there are."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns_of(study))
@@ -62,7 +70,7 @@ def write_csv(study: Study, file: IO[str]) -> int:
     return count
 
 
-def write_parquet(study: Study, path: Path) -> int:
+def write_parquet(study: Opened, path: Path) -> int:
     """All trials as a Parquet file; how many there are."""
     pyarrow, parquet = _pyarrow()
     names, rows = columns_of(study), list(_rows(study))
@@ -76,7 +84,7 @@ def write_parquet(study: Study, path: Path) -> int:
     return len(rows)
 
 
-def read_samples(study: Study, path: Path) -> Samples:
+def read_samples(study: Opened, path: Path) -> Samples:
     """Samples from a CSV, Parquet or NumPy file, or from another study, in the user's units.
 
     A table has a column for each parameter, `return`, and, where what drew the samples is known,
@@ -93,40 +101,48 @@ def read_samples(study: Study, path: Path) -> Samples:
     return _of_table(study, path, table)
 
 
-def _rows(study: Study) -> Iterator[list[Any]]:
-    proposals: dict[int, list[float]] = {}
-    names = 'kind, status, "return", stderr, episodes, note, seed, proposal, asked_at, told_at'
-    empty = [None] * (study.dim + study.shape.stds)
-    rows = study.file.rows(
-        f"SELECT asked.id, {names}, theta FROM asked LEFT JOIN told ON told.id = asked.id "
-        "ORDER BY asked.id"
-    )
-    for number, kind, status, *rest, theta in rows:
-        proposal = rest[5]
-        if proposal is not None and proposal not in proposals:
-            _, _, mean, std = study.file.read("proposals", "WHERE id = ?", (proposal,))[0]
-            both = [study.in_units(unpacked(mean)), unpacked(std)]
-            proposals[proposal] = np.concatenate(both).tolist()
-        values = study.in_units(unpacked(theta)).tolist()
-        drawn = empty if proposal is None else proposals[proposal]
-        yield [number, kind, status or "pending", *rest, *values, *drawn]
+def _rows(study: Opened) -> Iterator[list[Any]]:
+    drew: dict[int, list[float]] = {}
+    width = study.dim + study.layout.stds + len(_factor_columns(study))
+    for trial, result in study.store.trials():
+        number = trial.proposal
+        if number is not None and number not in drew:
+            numbers = study.store.proposal(number).numbers
+            rho = study.rho(numbers)
+            both = [study.in_units(np.asarray(rho.mean)), np.asarray(rho.std)]
+            factor = numbers[study.dim :] if study.family == "full" else numbers[:0]
+            drew[number] = np.concatenate([*both, factor]).tolist()
+        told = (None,) * 5 if result is None else result.told[:5]
+        status = PENDING if result is None else told[0]
+        at = (trial.asked_at, None if result is None else result.told_at)
+        values = study.in_units(trial.theta).tolist()
+        drawn = [None] * width if number is None else drew[number]
+        yield [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at, *values, *drawn]
 
 
-def _of_study(study: Study, path: Path) -> Samples:
-    with Study.open(path) as other:
+def _of_study(study: Opened, path: Path) -> Samples:
+    other = Opened.open(path, study.parts)
+    try:
         if other.dim != study.dim or _ranges(other) != _ranges(study):
             raise InputError(
-                f"{path} has {_spoken(other)}, this study {_spoken(study)}: they do not match."
+                f"{path} has {_in_words(other)}, this study {_in_words(study)}: they do not match."
+            )
+        if other.family != study.family:
+            raise InputError(
+                f"{path} draws from the family {other.family}, this study from {study.family}: "
+                "they do not match."
             )
         return samples_of(other)
+    finally:
+        other.store.close()
 
 
-def _ranges(study: Study) -> list[tuple[Any, ...]]:
+def _ranges(study: Opened) -> list[tuple[Any, ...]]:
     """Names, bounds and scales: what makes two latent spaces the same."""
     return [(p.name, p.low, p.high, p.scale) for p in study.parameters]
 
 
-def _spoken(study: Study) -> str:
+def _in_words(study: Opened) -> str:
     if not study.names:
         return f"{study.dim} parameters"
     ranges = (
@@ -194,7 +210,7 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
-def _of_table(study: Study, path: Path, table: dict[str, Sequence[Any]]) -> Samples:
+def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Samples:
     theta = theta_columns(study)
     for name in (*theta, "return"):
         if name not in table:
@@ -208,7 +224,24 @@ def _of_table(study: Study, path: Path, table: dict[str, Sequence[Any]]) -> Samp
     if any(known) != all(known):
         raise InputError(f"{path} has {drawn[0][0]} or {drawn[1][0]}, but not both.")
     mean, std = (_numbers(path, table, names) for names in drawn) if all(known) else (None, None)
-    return Samples(_numbers(path, table, theta), returns, mean, std)
+    samples = Samples(_numbers(path, table, theta), returns, mean, std)
+    return _with_factors(study, path, table, samples)
+
+
+def _with_factors(
+    study: Opened, path: Path, table: dict[str, Sequence[Any]], samples: Samples
+) -> Samples:
+    """Samples with the correlations of what drew them, where the table has any."""
+    if not any(name.startswith("factor_") for name in table):
+        return samples
+    names = _factor_columns(study)
+    if not names or not all(name in table for name in names) or samples.mean is None:
+        raise InputError(
+            f"{path} has the factors of correlated distributions, which this study (of the family "
+            f"{study.family}) cannot use: import it into one of family='full' with the same "
+            "parameters."
+        )
+    return samples._replace(factor=_numbers(path, table, names))
 
 
 def _numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -> np.ndarray:

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.core.families.gaussian import Rho
 from recoup.core.families.policy import linear
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, discounted_rewards
-from recoup.tasks.registry import Task
+from recoup.tasks.task import Task
 
 
 class Model(NamedTuple):
@@ -71,16 +71,16 @@ def rollout(model: Model, horizon: int, discount: float) -> Callable[[Array, Arr
     return run
 
 
-def episode(model: Model, horizon: int) -> Callable[[Array, Rho], Trajectory]:
+def episode(model: Model, horizon: int) -> Callable[[Array, Policy], Trajectory]:
     """`episode(key, policy) -> trajectory` under actions drawn from N(mu^T phi(s), sigma^2).
 
     The actions that it keeps are those drawn; the transition may hold them to its limit.
     """
 
-    def run(key: Array, policy: Rho) -> Trajectory:
+    def run(key: Array, policy: Policy) -> Trajectory:
         key_noise, key_action = jax.random.split(key)
-        draws = jax.random.normal(key_action, (horizon, model.actions), policy.eta.dtype)
-        return _episode(model, key_noise, policy.eta, policy.tau * draws)
+        draws = jax.random.normal(key_action, (horizon, model.actions), policy.mu.dtype)
+        return _episode(model, key_noise, policy.mu, policy.sigma * draws)
 
     return run
 

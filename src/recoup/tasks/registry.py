@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 from recoup.checks import InputError, check_between, check_choice, check_count, nearest
+from recoup.tasks.task import Task
 
+MODEL = "recoup.tasks.models:task_of"
 REACH = "recoup/Reach-v0"  # one environment, with `joints` for 2, 4 and 9
 
 
@@ -17,7 +20,8 @@ class TaskRow:
 
     name: str
     summary: str
-    home: str  # module:factory of what the task is about; the factory takes the options
+    problem: str  # module:factory of what the task is about; the factory takes the options
+    task: str  # module:function that makes the `Task` of it
     horizon: int
     discount: float
     batch: int
@@ -26,25 +30,8 @@ class TaskRow:
     env_id: str
     env: str  # module:class
     options: dict[str, Any] = field(default_factory=dict)  # that make it this task
-
-
-class Task(NamedTuple):
-    """A task ready to be rolled out, N episodes a call.
-
-    `rollouts(keys [N], theta [N, D]) -> returns [N]` of linear policies; `episodes(keys [N],
-    policies) -> Trajectory` of Gaussian policies mu `[N, D]`, sigma `[N, A]`, with leading axes
-    `[N]`. A failed episode has a return, or rewards, that are not a number.
-    """
-
-    name: str
-    dim: int
-    actions: int
-    horizon: int
-    discount: float
-    rollouts: Callable[[Any, Any], Any]
-    episodes: Callable[[Any, Any], Any]
-    act: Callable[[Any, Any], Any]  # theta, observation -> action
-    traced: bool  # whether JAX can trace the rollouts; others run on the host
+    packages: tuple[str, ...] = ()  # that it needs beside ours
+    trace: str | None = None  # module:function that measures distance and cost along episodes
 
 
 TASKS = {
@@ -54,6 +41,7 @@ TASKS = {
             "toy",
             "1-D linear system with noise; one parameter",
             "recoup.tasks.toy:toy",
+            MODEL,
             horizon=10,
             discount=0.9,
             batch=10,
@@ -66,6 +54,7 @@ TASKS = {
             "mountain-car",
             "car in a valley, force as the paper prints it: unbounded; 12 parameters",
             "recoup.tasks.mountain_car:mountain_car",
+            MODEL,
             horizon=40,
             discount=0.95,
             batch=10,
@@ -78,6 +67,7 @@ TASKS = {
             "mountain-car-weak",
             "the same with |force| <= 0.3: too weak to climb directly; 12 parameters",
             "recoup.tasks.mountain_car:mountain_car",
+            MODEL,
             horizon=40,
             discount=0.95,
             batch=10,
@@ -93,6 +83,7 @@ TASKS = {
                 f"humanoid upper body reaches a target with {joints} joints; "
                 f"{2 * joints**2} parameters [mujoco]",
                 "recoup.tasks.reach.rules:reach",
+                "recoup.tasks.reach.task:task_of",
                 horizon=100,
                 discount=0.9,
                 batch=3,
@@ -101,6 +92,8 @@ TASKS = {
                 env_id=REACH,
                 env="recoup.tasks.reach.env:ReachEnv",
                 options={"joints": joints},
+                packages=("mujoco",),
+                trace="recoup.tasks.reach.task:trace",
             )
             for joints in (2, 4, 9)
         ),
@@ -116,14 +109,26 @@ def task_row(name: str) -> TaskRow:
 def make_problem(name: str, **options: Any) -> Any:
     """What the task `name` is about, its options resolved: a `Model`, or a `Reach`."""
     make, row = _factory(name, options), task_row(name)
-    return make(**row.options, **options)
+    return _problem(make, **row.options, **options)
+
+
+def _problem(make: Callable[..., Any], **options: Any) -> Any:
+    """What `make` makes of the options, the same object for the same ones where they allow it."""
+    try:
+        return _made(make, **options)
+    except TypeError:  # options that cannot be looked up, such as lists
+        return make(**options)
+
+
+@lru_cache(maxsize=32)
+def _made(make: Callable[..., Any], **options: Any) -> Any:
+    return make(**options)
 
 
 def _factory(name: str, options: Any) -> Callable[..., Any]:
     """What makes the problem of the task `name`, once `options` are known to be its own."""
     row = task_row(name)
-    module, factory = row.home.split(":")
-    make = getattr(import_module(module), factory)
+    make = named(row.problem)
     known = [option for option in signature(make).parameters if option not in row.options]
     for option in options:
         if option not in known:
@@ -134,6 +139,12 @@ def _factory(name: str, options: Any) -> Callable[..., Any]:
     return make
 
 
+def named(where: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, name = where.split(":")
+    return getattr(import_module(module), name)
+
+
 def make_task(
     name: str, horizon: int | None = None, discount: float | None = None, **options: Any
 ) -> Task:
@@ -141,9 +152,13 @@ def make_task(
     row = task_row(name)
     horizon = row.horizon if horizon is None else check_count("horizon", horizon)
     discount = row.discount if discount is None else check_between("discount", discount, 0.0, 1.0)
-    problem = make_problem(name, **options)
-    home = import_module(type(problem).__module__)
-    return home.task_of(row.name, problem, horizon, discount)
+    return _task(name, make_problem(name, **options), horizon, discount)
+
+
+@lru_cache(maxsize=32)
+def _task(name: str, problem: Any, horizon: int, discount: float) -> Task:
+    """One task object for one problem, so that what was compiled for it is found again."""
+    return named(task_row(name).task)(name, problem, horizon, discount)
 
 
 def make_env(

@@ -132,7 +132,7 @@ def test_a_constant_added_to_all_rewards_changes_nothing():
         estimate("r3", h._replace(rewards=h.rewards + c), FAR, drawn_by, TARGET).gradient
         for c in (0.0, 100.0)
     ]
-    np.testing.assert_allclose(ends[0].eta, ends[1].eta, rtol=1e-8)
+    np.testing.assert_allclose(ends[0].mu, ends[1].mu, rtol=1e-8)
 
 
 def test_failed_trajectories_do_not_vote_in_the_cross_validation():
@@ -153,4 +153,4 @@ def test_failed_trajectories_do_not_vote_in_the_cross_validation():
 def test_candidates_are_held_above_the_floor_like_the_policy_itself():
     h, drawn_by = drawn(jax.random.key(0), 20)
     got = estimate("r3", h, FAR, drawn_by, TARGET, tau_floor=3.0)
-    assert float(TARGET[2] + got.gradient.tau[0]) == pytest.approx(3.0)
+    assert float(TARGET[2] + got.gradient.sigma[0]) == pytest.approx(3.0)

@@ -5,11 +5,8 @@ import pytest
 from oracles import gauss_hermite
 from scipy import stats
 
+from recoup.core.families.family import draw
 from recoup.core.families.gaussian import (
-    Rho,
-    diagonal_gaussian,
-    draw,
-    draw_mirrored,
     fisher,
     kl_divergence,
     log_density,
@@ -17,6 +14,7 @@ from recoup.core.families.gaussian import (
     renyi2_divergence,
     score,
 )
+from recoup.core.families.rho import Diagonal
 
 pytestmark = pytest.mark.usefixtures("x64")
 P = ([0.3, -1.0, 2.0], [0.5, 1.2, 0.9])
@@ -25,7 +23,7 @@ THETA = [0.7, -2.5, 3.1]
 
 
 def rho(pair):
-    return Rho(jnp.asarray(pair[0]), jnp.asarray(pair[1]))
+    return Diagonal(jnp.asarray(pair[0]), jnp.asarray(pair[1]))
 
 
 def test_log_density_is_scipys():
@@ -51,7 +49,7 @@ def test_scores_are_the_gradient_of_the_log_density():
 
 def test_fisher_is_the_expected_square_of_the_score_by_quadrature():
     nodes, mass = gauss_hermite(0.3, 0.7)
-    one = Rho(jnp.asarray([0.3]), jnp.asarray([0.7]))
+    one = Diagonal(jnp.asarray([0.3]), jnp.asarray([0.7]))
     scores = jax.vmap(score, (None, 0))(one, jnp.asarray(nodes)[:, None])
     got = fisher(one)
     np.testing.assert_allclose(got.eta[0], mass @ np.asarray(scores.eta[:, 0]) ** 2, rtol=1e-10)
@@ -81,8 +79,8 @@ def test_renyi_divergence_is_the_log_of_the_expected_squared_weight_by_quadratur
 
 @pytest.mark.parametrize("wide", [[2.0], [2.0, 2.0], [np.sqrt(2.0), 0.5]])
 def test_renyi_divergence_is_infinite_wherever_a_coordinate_makes_it_so(wide):
-    narrow = Rho(jnp.zeros(len(wide)), jnp.ones(len(wide)))
-    assert renyi2_divergence(Rho(jnp.zeros(len(wide)), jnp.asarray(wide)), narrow) == jnp.inf
+    narrow = Diagonal(jnp.zeros(len(wide)), jnp.ones(len(wide)))
+    assert renyi2_divergence(Diagonal(jnp.zeros(len(wide)), jnp.asarray(wide)), narrow) == jnp.inf
 
 
 def test_draws_have_the_distribution_within_four_standard_errors():
@@ -94,10 +92,9 @@ def test_draws_have_the_distribution_within_four_standard_errors():
 
 
 def test_mirrored_draws_are_adjacent_pairs_around_the_mean():
-    x = np.asarray(draw_mirrored(jax.random.key(0), rho(P), 8))
+    x = np.asarray(draw(jax.random.key(0), rho(P), 8, mirrored=True))
     np.testing.assert_allclose((x[0::2] + x[1::2]) / 2, np.tile(P[0], (4, 1)), atol=1e-15)
     assert len(np.unique(x[:, 0])) == 8
-    assert diagonal_gaussian(mirrored=True).paired
 
 
 def test_float32_log_ratios_hold_at_a_hundred_thousand_dimensions():
@@ -105,11 +102,11 @@ def test_float32_log_ratios_hold_at_a_hundred_thousand_dimensions():
     dim, n = 100_000, 20
     shift, grow = np.sqrt(1 / dim), np.sqrt(0.5 / dim)
     key = jax.random.key(0)
-    near = Rho(
+    near = Diagonal(
         (20 + 0.3 * jax.random.normal(key, (dim,))).astype(jnp.float32),
         (3 * jnp.exp(0.5 * jax.random.normal(jax.random.key(1), (dim,)))).astype(jnp.float32),
     )
-    far = Rho(near.eta + np.float32(shift) * near.tau, near.tau * np.float32(1 + grow))
+    far = Diagonal(near.eta + np.float32(shift) * near.tau, near.tau * np.float32(1 + grow))
     assert kl_divergence(far, near) == pytest.approx(1.0, rel=0.02)
     x = draw(jax.random.key(2), near, n)
     assert x.dtype == jnp.float32

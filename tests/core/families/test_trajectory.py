@@ -6,7 +6,7 @@ from linear_quadratic import DISCOUNT, archive_of, episodes, estimate, exact_gra
 from scipy import stats
 
 from recoup.core.estimators.per_decision import log_weights_by_step
-from recoup.core.families.gaussian import Rho
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
     discounted_rewards,
@@ -31,14 +31,16 @@ def a_trajectory(seed=0, steps=STEPS):
 
 def a_policy(seed):
     rng = np.random.default_rng(seed)
-    return Rho(jnp.asarray(rng.normal(size=F * A)), jnp.asarray(np.exp(0.3 * rng.normal(size=A))))
+    return Policy(
+        jnp.asarray(rng.normal(size=F * A)), jnp.asarray(np.exp(0.3 * rng.normal(size=A)))
+    )
 
 
 def step_logpdf(policy, h, t):
     """log p(a_t | s_t) of step t, with mu written out as a matrix [F, A]."""
-    mu = np.asarray(policy.eta).reshape(F, A)
+    mu = np.asarray(policy.mu).reshape(F, A)
     means = [sum(float(h.features[t, f]) * mu[f, a] for f in range(F)) for a in range(A)]
-    return stats.norm.logpdf(np.asarray(h.actions[t]), means, np.asarray(policy.tau)).sum()
+    return stats.norm.logpdf(np.asarray(h.actions[t]), means, np.asarray(policy.sigma)).sum()
 
 
 def plain_log_density(policy, h, scale):
@@ -46,8 +48,8 @@ def plain_log_density(policy, h, scale):
     total = 0.0
     for t in range(STEPS):
         for a in range(A):
-            mean = sum(h.features[t, f] * policy.eta[f * A + a] for f in range(F))
-            sigma = policy.tau[a]
+            mean = sum(h.features[t, f] * policy.mu[f * A + a] for f in range(F))
+            sigma = policy.sigma[a]
             total += scale[t] * (-((h.actions[t, a] - mean) ** 2) / (2 * sigma**2) - jnp.log(sigma))
     return total
 
@@ -87,8 +89,8 @@ def test_the_divergence_is_the_mean_log_ratio_of_actions_drawn_anew():
     """On fixed states, actions drawn from the new policy: E[log new - log old], 4 s.e."""
     h, new, old = a_trajectory(), a_policy(1), a_policy(2)
     rng, draws = np.random.default_rng(0), 20_000
-    means = np.asarray(h.features) @ np.asarray(new.eta).reshape(F, A)
-    actions = means + np.asarray(new.tau) * rng.normal(size=(draws, T, A))
+    means = np.asarray(h.features) @ np.asarray(new.mu).reshape(F, A)
+    actions = means + np.asarray(new.sigma) * rng.normal(size=(draws, T, A))
     ratios = jax.vmap(lambda a: log_ratio(new, old, h._replace(actions=a)))(jnp.asarray(actions))
     both = jax.tree.map(lambda x: jnp.stack([x, 7 * x]), h)  # the second one is not valid
     got = divergence(new, old, both, jnp.asarray([True, False]))
@@ -97,7 +99,7 @@ def test_the_divergence_is_the_mean_log_ratio_of_actions_drawn_anew():
 
 def test_the_cars_trajectory_holds_the_action_that_was_drawn_not_the_one_that_was_clipped():
     task = make_task("mountain-car-weak")
-    policy = Rho(jnp.full((200, 12), 0.1), jnp.ones((200, 1)))
+    policy = Policy(jnp.full((200, 12), 0.1), jnp.ones((200, 1)))
     keys = jax.random.split(jax.random.key(0), 200)
     h = task.episodes(keys, policy)
     residuals = np.asarray(h.actions[..., 0] - h.features.sum(-1) * 0.1)
@@ -111,7 +113,7 @@ def test_an_episode_without_noise_is_the_linear_policys_rollout():
     task = make_task("mountain-car")
     theta = jnp.asarray(np.random.default_rng(0).normal(size=12))
     keys = jax.random.split(jax.random.key(0), 1)
-    h = task.episodes(keys, Rho(theta[None], jnp.zeros((1, 1))))
+    h = task.episodes(keys, Policy(theta[None], jnp.zeros((1, 1))))
     got = jnp.sum(discounted_rewards(0.95, jax.tree.map(lambda x: x[0], h)))
     np.testing.assert_allclose(got, task.rollouts(keys, theta[None])[0], rtol=1e-12)
 
@@ -189,7 +191,7 @@ def test_prefix_weights_are_against_the_policy_that_drew_each_trajectory():
     h = episodes(jax.random.key(1), PROPOSALS[0], 4)
     drawn_by = jnp.asarray([0, 1, 1, 0])
     got = log_weights_by_step(
-        Rho(jnp.asarray(TARGET[:2]), jnp.asarray(TARGET[2:])),
+        Policy(jnp.asarray(TARGET[:2]), jnp.asarray(TARGET[2:])),
         archive_of(h, PROPOSALS, drawn_by, TARGET, DISCOUNT),
     )
     for n, slot in enumerate([0, 1, 1, 0]):

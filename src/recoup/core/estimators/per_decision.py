@@ -15,9 +15,10 @@ from jax import Array
 from recoup.core.archive import Archive
 from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
-from recoup.core.estimators.whole import Estimate, Estimator, relative_direction, summary
-from recoup.core.families.gaussian import LogDensities, Rho
+from recoup.core.estimators.whole import Estimate, Estimator, direction_of, summary
+from recoup.core.families.family import LogDensities
 from recoup.core.families.policy import step_score
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, prefix_log_ratios
 from recoup.core.weights import Ratio, Shaper, weigh
 
@@ -38,19 +39,21 @@ def decision_estimator(
     """
     direction = likelihood_ratio(lambda rho, score: score, baseline)
 
-    def estimate(policy: Rho, archive: Archive) -> Estimate:
+    def estimate(policy: Policy, archive: Archive) -> Estimate:
         assert archive.batches is not None
         samples, _, valid, *_ = archive.batches
         rewards = rewards_by_step(discount, archive)
         weights = weights_by_step(ratio, shapers, policy, archive)
 
-        def step(total: tuple[Rho, Rho], at: tuple[Any, ...]) -> tuple[tuple[Rho, Rho], Any]:
+        def step(
+            total: tuple[Policy, Policy], at: tuple[Any, ...]
+        ) -> tuple[tuple[Policy, Policy], Any]:
             gradient, prefix = total
             reward, weight, features, actions, t = at
             scores = jax.vmap(jax.vmap(partial(step_score, policy)))(features, actions)
             happened = (t < samples.steps)[..., None]
             prefix = jax.tree.map(lambda p, s: p + jnp.where(happened, s, 0.0), prefix, scores)
-            g, b = relative_direction(direction, None, prefix, reward, weight, valid)
+            g, b = direction_of(direction, None, prefix, reward, weight, valid)
             return (jax.tree.map(jnp.add, gradient, g), prefix), b
 
         nothing = jax.tree.map(jnp.zeros_like, policy)
@@ -72,7 +75,7 @@ def rewards_by_step(discount: float, archive: Archive) -> Array:
     return jnp.moveaxis(jnp.where(archive.batches.valid[..., None], rewards, 0.0), 2, 0)
 
 
-def log_weights_by_step(policy: Rho, archive: Archive) -> Array:
+def log_weights_by_step(policy: Policy, archive: Archive) -> Array:
     """Log-weights `[T, B, N]` of all prefixes against the policy that drew each trajectory."""
     assert archive.batches is not None
 
@@ -85,7 +88,7 @@ def log_weights_by_step(policy: Rho, archive: Archive) -> Array:
 
 
 def weights_by_step(
-    ratio: Ratio, shapers: Sequence[Shaper], policy: Rho, archive: Archive
+    ratio: Ratio, shapers: Sequence[Shaper], policy: Policy, archive: Archive
 ) -> Array:
     """Weights `[T, B, N]` of all prefixes, shaped step by step."""
     assert archive.batches is not None

@@ -21,14 +21,20 @@ from jax import Array
 from recoup.core.archive import Archive
 from recoup.core.estimators.per_decision import log_weights_by_step, rewards_by_step
 from recoup.core.estimators.whole import Estimate, Estimator, summary
-from recoup.core.families.gaussian import Rho
-from recoup.core.families.trajectory import Trajectory, discounts, live, log_ratio
+from recoup.core.families.rho import Policy
+from recoup.core.families.trajectory import (
+    Trajectory,
+    discounts,
+    floored,
+    live,
+    log_ratio,
+)
 from recoup.core.regressions import em_step
 from recoup.core.weights import bounded_exp
 
 GRID = tuple(i / 10 for i in range(11))  # of nu
 
-Fit = Callable[[Array, Array], Rho]  # nu, which trajectories [M] to learn from -> policy
+Fit = Callable[[Array, Array], Policy]  # nu, which trajectories [M] to learn from -> policy
 
 
 def reward_weighted(
@@ -39,18 +45,18 @@ def reward_weighted(
     A smaller nu trusts the weights less: less variance, another bias. `floor` is the least sigma.
     """
 
-    def estimate(policy: Rho, archive: Archive) -> Estimate:
+    def estimate(policy: Policy, archive: Archive) -> Estimate:
         assert archive.batches is not None
         valid = archive.batches.valid
         by_step = log_weights_by_step(policy, archive)
         data = _flat(discount, archive, by_step)
 
-        def fit(nu: Array, kept: Array) -> Rho:
+        def fit(nu: Array, kept: Array) -> Policy:
             worth = jnp.where(kept, weighted_returns(nu, data.log_w, data.rewards), 0.0)
             new = em_step(policy, data.trajectories, worth, ridge)
-            return new._replace(tau=jnp.maximum(new.tau, floor))
+            return floored(new, floor)
 
-        def log_weights(candidate: Rho) -> Array:
+        def log_weights(candidate: Policy) -> Array:
             over_policy = jax.vmap(partial(log_ratio, candidate, policy))(data.trajectories)
             return over_policy + data.log_w[:, -1]
 
@@ -111,7 +117,7 @@ def shifted_rewards(discount: float, trajectories: Trajectory, valid: Array) -> 
 
 def choose_nu(
     fit: Fit,
-    log_weights: Callable[[Rho], Array],
+    log_weights: Callable[[Policy], Array],
     returns: Array,
     valid: Array,
     fold: Array,

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive, log_densities
-from recoup.core.directions import Direction, Told
-from recoup.core.families.gaussian import Family
+from recoup.core.directions import Direction, Earned, is_relative
+from recoup.core.families.family import Family
 from recoup.core.weights import Ratio, Shaper, effective_sample_size, weigh
 
 
@@ -39,20 +39,25 @@ def estimator(
     ratio: Ratio,
     shapers: Sequence[Shaper] = (),
     normalised: bool = False,
+    paired: bool = False,
     direction: Direction,
 ) -> Estimator:
-    """`estimate(rho, archive)`; `normalised` says that the last shaper made the weights' mean 1."""
+    """`estimate(rho, archive)`.
+
+    `normalised` says that the last shaper made the weights' mean 1, `paired` that samples 2i and
+    2i + 1 of a batch are a mirrored pair, one draw.
+    """
 
     def estimate(rho: Any, archive: Archive) -> Estimate:
         assert archive.batches is not None
         samples, returns, valid, *_ = archive.batches
         weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
-        gradient, b = relative_direction(direction, rho, samples, returns, weights, valid)
+        gradient, b = direction_of(direction, rho, samples, returns, weights, valid)
         return summary(
             returns[None],
             weights[None],
             valid,
-            paired=family.paired,
+            paired=paired,
             normalised=normalised,
             gradient=gradient,
             baseline=b,
@@ -61,13 +66,16 @@ def estimator(
     return estimate
 
 
-def relative_direction(
+def direction_of(
     direction: Direction, rho: Any, samples: Any, returns: Array, weights: Array, valid: Array
 ) -> tuple[Any, Any]:
-    """The direction and its baseline, of returns taken relative to one that occurred."""
+    """The direction and its baseline, of what samples earned and weigh."""
+    if not is_relative(direction):
+        nothing = jnp.zeros((), returns.dtype)
+        return direction(rho, samples, Earned(returns, weights, valid, nothing))
     origin = _origin(returns, valid)
     relative = jnp.where(valid, returns - origin, 0.0)
-    gradient, b = direction(rho, samples, Told(relative, weights, valid, origin))
+    gradient, b = direction(rho, samples, Earned(relative, weights, valid, origin))
     return gradient, jax.tree.map(lambda x: x + origin, b)
 
 

@@ -1,79 +1,37 @@
-"""Search distributions: what draws the samples, and every density the weights need.
+"""The paper's search distribution: the diagonal Gaussian over policy parameters."""
 
-A family is a record of pure functions of one sample and its hyper-parameter rho; batches are
-made by `jax.vmap`. The paper's is the diagonal Gaussian over policy parameters.
-"""
+from functools import cache
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
+import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.families.normals import standard_normal
+from recoup.core.families.family import Family, draw, length_to, longest_length
+from recoup.core.families.rho import Diagonal
+
+MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 
 
-class Rho(NamedTuple):
-    """Hyper-parameter of the diagonal Gaussian: means `eta [D]`, standard deviations `tau [D]`.
-
-    In action space it is the Gaussian policy's: mu `[F A]`, sigma `[A]`.
-    """
-
-    eta: Array
-    tau: Array
-
-
-class Family(NamedTuple):
-    """A search distribution as functions of one sample; rho and samples are pytrees."""
-
-    draw: Callable[[Array, Any, int], Any]  # key, rho, N -> samples with a leading axis [N]
-    log_ratio: Callable[[Any, Any, Any], Array]  # rho, reference, sample -> scalar
-    score: Callable[[Any, Any], Any]  # rho, sample -> pytree shaped like rho
-    paired: bool  # samples 2i and 2i + 1 of a batch are a mirrored pair
-    divergence: Callable[[Any, Any, Any, Array], Array]  # KL(new || old), samples and valid [N]
-
-
-class LogDensities(NamedTuple):
-    """Log-densities of samples, each relative to a reference that the sample shares with all three.
-
-    The weights see only differences of them, so the reference cancels.
-    """
-
-    target: Array
-    own: Array  # of the proposal that drew the sample
-    mixture: Array | None  # of the mixture of all proposals by their counts, where it is kept
-
-
-def diagonal_gaussian(mirrored: bool = False) -> Family:
-    """The paper's family; `mirrored` draws in pairs `eta + noise, eta - noise`."""
+@cache
+def diagonal_gaussian() -> Family:
+    """The paper's family; one object, so that what was compiled for it is found again."""
     return Family(
-        draw_mirrored if mirrored else draw,
-        log_ratio,
-        score,
-        mirrored,
+        name="diagonal",
+        start=Diagonal.start,
+        draw=draw,
+        log_ratio=log_ratio,
+        score=score,
         divergence=lambda new, old, samples, valid: kl_divergence(new, old),
+        packed=Diagonal.packed,
+        unpacked=Diagonal.unpacked,
+        floored=floored,
+        natural=natural,
+        moved=moved,
+        renyi2=renyi2_divergence,
     )
 
 
-def draw(key: Array, rho: Rho, n: int) -> Array:
-    """Independent samples `[N, D]` of theta ~ N(eta, diag tau^2).
-
-    Implements: zhao2013 S2.2 p(theta_i | rho_i) = N(theta_i | eta_i, tau_i^2).
-    """
-    return rho.eta + rho.tau * standard_normal(key, (n, *rho.eta.shape), rho.eta.dtype)
-
-
-def draw_mirrored(key: Array, rho: Rho, n: int) -> Array:
-    """Samples `[N, D]` in adjacent pairs: theta_{2i} = eta + noise, theta_{2i+1} = eta - noise.
-
-    Implements: sehnke2010 symmetric sampling.
-    """
-    noise = rho.tau * standard_normal(key, (n // 2, *rho.eta.shape), rho.eta.dtype)
-    pairs = jnp.stack([rho.eta + noise, rho.eta - noise], axis=1)
-    return pairs.reshape(n, *rho.eta.shape)
-
-
-def log_density(rho: Rho, theta: Array) -> Array:
+def log_density(rho: Diagonal, theta: Array) -> Array:
     """Log-density of one sample, a scalar.
 
     Implements: zhao2013 S2.2 p(theta | rho), as a sum of logs over coordinates.
@@ -82,7 +40,7 @@ def log_density(rho: Rho, theta: Array) -> Array:
     return -jnp.sum(jnp.log(rho.tau) + 0.5 * z**2) - 0.5 * z.size * jnp.log(2 * jnp.pi)
 
 
-def log_ratio(rho: Rho, reference: Rho, theta: Array) -> Array:
+def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
     """log p(theta | rho) - log p(theta | reference) of one sample, a scalar.
 
     Implements: zhao2013 S3.1 w(theta) = p(theta | rho) / p(theta | rho'), in logs.
@@ -98,24 +56,50 @@ def log_ratio(rho: Rho, reference: Rho, theta: Array) -> Array:
     return scale + jnp.sum(0.5 * delta * (2 * z_ref - delta))
 
 
-def score(rho: Rho, theta: Array) -> Rho:
+def score(rho: Diagonal, theta: Array) -> Diagonal:
     """Gradient of the log-density of one sample with respect to (eta, tau), each `[D]`.
 
     Implements: zhao2013 S2.2 (theta - eta) / tau^2 and ((theta - eta)^2 - tau^2) / tau^3.
     """
     z = (theta - rho.eta) / rho.tau
-    return Rho(eta=z / rho.tau, tau=(z**2 - 1) / rho.tau)
+    return Diagonal(eta=z / rho.tau, tau=(z**2 - 1) / rho.tau)
 
 
-def fisher(rho: Rho) -> Rho:
+def fisher(rho: Diagonal) -> Diagonal:
     """Diagonal of the Fisher information: 1 / tau^2 for eta, 2 / tau^2 for tau.
 
     Implements: wierstra2014 Fisher information of the diagonal Gaussian.
     """
-    return Rho(eta=rho.tau**-2, tau=2 * rho.tau**-2)
+    return Diagonal(eta=rho.tau**-2, tau=2 * rho.tau**-2)
 
 
-def kl_divergence(p: Rho, q: Rho) -> Array:
+def natural(rho: Diagonal, gradient: Diagonal) -> Diagonal:
+    """The natural gradient F^-1 g."""
+    return jax.tree.map(jnp.divide, gradient, fisher(rho))
+
+
+def moved(rho: Diagonal, direction: Diagonal, kl: float) -> Diagonal:
+    """rho moved along a natural `direction` until KL(new || old) is `kl`.
+
+    A step in (eta, log tau), so that tau stays positive; no log tau changes by more than
+    `MAX_LOG_TAU`. Where that leaves no length that reaches `kl`, the step stays below it.
+    """
+
+    def at(length: Array) -> Diagonal:
+        d_log_tau = jnp.clip(length * direction.tau / rho.tau, -MAX_LOG_TAU, MAX_LOG_TAU)
+        return Diagonal(rho.eta + length * direction.eta, rho.tau * jnp.exp(d_log_tau))
+
+    c = jax.tree.map(lambda f, v: jnp.sum(f * v**2), fisher(rho), direction)
+    longest = longest_length(kl, free=c.eta, capped=c.tau)
+    return at(length_to(kl, lambda length: kl_divergence(at(length), rho), longest))
+
+
+def floored(rho: Diagonal, least: float) -> Diagonal:
+    """rho with no standard deviation below `least`."""
+    return rho._replace(tau=jnp.maximum(rho.tau, least))
+
+
+def kl_divergence(p: Diagonal, q: Diagonal) -> Array:
     """Kullback-Leibler divergence KL(p || q), a scalar.
 
     Implements: kullback1951 KL of diagonal Gaussians,
@@ -126,7 +110,7 @@ def kl_divergence(p: Rho, q: Rho) -> Array:
     return jnp.sum(spread + 0.5 * ((p.eta - q.eta) / q.tau) ** 2)
 
 
-def renyi2_divergence(p: Rho, q: Rho) -> Array:
+def renyi2_divergence(p: Diagonal, q: Diagonal) -> Array:
     """Renyi divergence of order 2, log E_q[(p / q)^2], a scalar; infinite where a coordinate is.
 
     Implements: gil2013 order-2 Renyi divergence of diagonal Gaussians.

@@ -7,7 +7,8 @@ from typing import Any
 
 from jax import Array
 
-from recoup.core.families.gaussian import Rho, log_ratio, score
+from recoup.core.families.gaussian import log_ratio, score
+from recoup.core.families.rho import Diagonal, Policy
 
 
 def linear(theta: Any, features: Any) -> Any:
@@ -18,26 +19,26 @@ def linear(theta: Any, features: Any) -> Any:
     return features @ theta.reshape(features.shape[-1], -1)
 
 
-def action_distribution(policy: Rho, features: Array) -> Rho:
+def action_distribution(policy: Policy, features: Array) -> Diagonal:
     """Means `mu^T phi(s)` and standard deviations `sigma` of the actions, each `[A]`.
 
     Implements: zhao2013 S4.2 p(a | s, theta) = N(a | mu^T phi(s), sigma^2), one sigma an action.
     """
-    return Rho(linear(policy.eta, features), policy.tau)
+    return Diagonal(linear(policy.mu, features), policy.sigma)
 
 
-def step_log_ratio(policy: Rho, reference: Rho, features: Array, action: Array) -> Array:
+def step_log_ratio(policy: Policy, reference: Policy, features: Array, action: Array) -> Array:
     """log p(a | s, policy) - log p(a | s, reference) of one step, a scalar."""
     return log_ratio(
         action_distribution(policy, features), action_distribution(reference, features), action
     )
 
 
-def step_score(policy: Rho, features: Array, action: Array) -> Rho:
+def step_score(policy: Policy, features: Array, action: Array) -> Policy:
     """Gradient of log p(a | s, policy) with respect to mu `[F A]` and sigma `[A]`.
 
     Implements: williams1992 score of a Gaussian policy, (a - mu^T phi) phi / sigma^2 and
     ((a - mu^T phi)^2 - sigma^2) / sigma^3.
     """
     by_action = score(action_distribution(policy, features), action)
-    return Rho((features[:, None] * by_action.eta).ravel(), by_action.tau)
+    return Policy((features[:, None] * by_action.eta).ravel(), by_action.tau)

@@ -6,14 +6,17 @@ changes, cancel from every ratio.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.families.gaussian import Family, Rho, kl_divergence
+from recoup.core.families.family import Family
+from recoup.core.families.gaussian import kl_divergence
 from recoup.core.families.policy import action_distribution, step_log_ratio, step_score
+from recoup.core.families.rho import Policy
 
 
 class Trajectory(NamedTuple):
@@ -33,21 +36,32 @@ class Trajectory(NamedTuple):
 class Episodes(NamedTuple):
     """What `ask` gives: a policy to roll out, and a seed for each episode's randomness."""
 
-    policy: Rho
+    policy: Policy
     seeds: Array  # [N] uint32
 
 
+@cache
 def gaussian_policy() -> Family:
-    """The family of trajectories of the Gaussian policy."""
-    return Family(draw, log_ratio, score, paired=False, divergence=divergence)
+    """The family of trajectories of the Gaussian policy; one object."""
+    return Family(
+        name="policy",
+        start=Policy.start,
+        draw=draw,
+        log_ratio=log_ratio,
+        score=score,
+        divergence=divergence,
+        packed=Policy.packed,
+        unpacked=Policy.unpacked,
+        floored=floored,
+    )
 
 
-def draw(key: Array, policy: Rho, n: int) -> Episodes:
-    """N episodes to roll out under `policy`."""
+def draw(key: Array, policy: Policy, n: int, mirrored: bool = False) -> Episodes:
+    """N episodes to roll out under `policy`; actions come in no pairs, so none are `mirrored`."""
     return Episodes(policy, jax.random.bits(key, (n,), jnp.uint32))
 
 
-def log_ratio(policy: Rho, reference: Rho, trajectory: Trajectory) -> Array:
+def log_ratio(policy: Policy, reference: Policy, trajectory: Trajectory) -> Array:
     """log p(h | policy) - log p(h | reference) of one trajectory, a scalar.
 
     Implements: zhao2013 S2.1 p(h | theta) = p(s_1) prod_t p(s_{t+1} | s_t, a_t) p(a_t | s_t,
@@ -56,7 +70,7 @@ def log_ratio(policy: Rho, reference: Rho, trajectory: Trajectory) -> Array:
     return jnp.sum(_step_log_ratios(policy, reference, trajectory))
 
 
-def prefix_log_ratios(policy: Rho, reference: Rho, trajectory: Trajectory) -> Array:
+def prefix_log_ratios(policy: Policy, reference: Policy, trajectory: Trajectory) -> Array:
     """The log-ratio of the trajectory up to and with each step, `[T]`.
 
     Implements: precup2000 per-decision importance weights, w_t = prod_{t' <= t} p(a_t' | s_t',
@@ -65,7 +79,7 @@ def prefix_log_ratios(policy: Rho, reference: Rho, trajectory: Trajectory) -> Ar
     return jnp.cumsum(_step_log_ratios(policy, reference, trajectory))
 
 
-def score(policy: Rho, trajectory: Trajectory) -> Rho:
+def score(policy: Policy, trajectory: Trajectory) -> Policy:
     """Gradient of log p(h | policy) of one trajectory with respect to (mu, sigma).
 
     Implements: williams1992 sum_t grad log p(a_t | s_t, theta).
@@ -73,13 +87,13 @@ def score(policy: Rho, trajectory: Trajectory) -> Rho:
     return jax.tree.map(lambda s: jnp.sum(s, axis=0), _step_scores(policy, trajectory))
 
 
-def discounted_score(discount: float) -> Callable[[Rho, Trajectory], Rho]:
+def discounted_score(discount: float) -> Callable[[Policy, Trajectory], Policy]:
     """`psi(policy, trajectory)`: the score with its steps discounted like the rewards.
 
     Implements: peters2008 psi = sum_t gamma^(t-1) grad log p(a_t | s_t, theta).
     """
 
-    def psi(policy: Rho, trajectory: Trajectory) -> Rho:
+    def psi(policy: Policy, trajectory: Trajectory) -> Policy:
         scale = discounts(discount, trajectory)
         return jax.tree.map(lambda s: scale @ s, _step_scores(policy, trajectory))
 
@@ -113,7 +127,12 @@ def ended(trajectory: Trajectory) -> Trajectory:
     )
 
 
-def divergence(new: Rho, old: Rho, trajectories: Trajectory, valid: Array) -> Array:
+def floored(policy: Policy, least: float) -> Policy:
+    """The policy with no standard deviation of an action below `least`."""
+    return policy._replace(sigma=jnp.maximum(policy.sigma, least))
+
+
+def divergence(new: Policy, old: Policy, trajectories: Trajectory, valid: Array) -> Array:
     """KL(new || old) of an episode's actions on the states of the `valid` trajectories `[N]`."""
 
     def at_step(features: Array) -> Array:
@@ -127,14 +146,14 @@ def divergence(new: Rho, old: Rho, trajectories: Trajectory, valid: Array) -> Ar
     return jnp.sum(each) / jnp.maximum(jnp.sum(valid), 1)
 
 
-def _step_log_ratios(policy: Rho, reference: Rho, trajectory: Trajectory) -> Array:
+def _step_log_ratios(policy: Policy, reference: Policy, trajectory: Trajectory) -> Array:
     steps = jax.vmap(step_log_ratio, (None, None, 0, 0))(
         policy, reference, trajectory.features, trajectory.actions
     )
     return jnp.where(live(trajectory), steps, 0.0)
 
 
-def _step_scores(policy: Rho, trajectory: Trajectory) -> Rho:
+def _step_scores(policy: Policy, trajectory: Trajectory) -> Policy:
     steps = jax.vmap(step_score, (None, 0, 0))(policy, trajectory.features, trajectory.actions)
     happened = live(trajectory)
     return jax.tree.map(lambda s: jnp.where(happened[:, None], s, 0.0), steps)

@@ -1,9 +1,12 @@
 """Figures 6 and 7: the mountain car, with both bounds on its force."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, above, contrast
+from recoup.reproduce.claims import Claim, Contrast, above, contrast
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.jobs import Arrays, Job
@@ -13,11 +16,15 @@ from recoup.tasks.registry import make_env
 
 TASKS = ("mountain-car", "mountain-car-weak")
 PGPE = ("pgpe-ob", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob")
-ACTIONS = ("iw-reinforce-ob", "tiw-enac", "r3")
+POLICY_GRADIENTS = ("iw-reinforce-ob", "tiw-enac")
+ACTIONS = (*POLICY_GRADIENTS, "r3")
 BESIDE = ("tiw-pgpe-ob", "mis-pgpe-ob")
 METHODS = PGPE + ACTIONS + BESIDE
-ITERATIONS, TESTS, CHUNK = 30, 100, 100
+OURS = "iw-pgpe-ob"
+OTHERS = [method for method in PGPE + ACTIONS if method != OURS]
+BATCH, ITERATIONS, TESTS, CHUNK = 10, 30, 100, 100
 RANGE = 24.3  # from never reaching the goal, -17.4, to the best policies, 6.8
+NEVER = -17.2  # an expected return below it: never reaching the goal
 
 
 def jobs(size: Size) -> list[Job]:
@@ -43,133 +50,195 @@ def collect(size: Size, results: dict[str, Arrays]) -> Arrays:
     return data
 
 
+class Car(NamedTuple):
+    """What was measured on one of the cars, by method."""
+
+    task: str
+    curves: dict[str, np.ndarray]  # expected returns [R, L + 1]
+    ess: dict[str, np.ndarray]  # effective sample sizes [R, L]
+
+    def gain(self, method: str) -> np.ndarray:
+        """By how much each run has improved `[R]`."""
+        return self.curves[method][:, -1] - self.curves[method][:, 0]
+
+    def stuck(self, method: str) -> float:
+        """The share of runs that end without reaching the goal."""
+        return float(np.mean(self.curves[method][:, -1] < NEVER))
+
+    def above(
+        self, method: str, others: Sequence[str], iteration: int = ITERATIONS
+    ) -> tuple[Contrast, ...]:
+        """Contrasts of expected returns after an iteration."""
+        returns = {name: curves[:, iteration] for name, curves in self.curves.items()}
+        what = f"expected return after {BATCH * iteration} episodes"
+        return tuple(above(returns, method, others, what))
+
+
 def claims(data: Arrays) -> list[Claim]:
     """What the paper says of Figure 7, for each bound on the force."""
-    return [claim for task in TASKS for claim in _claims(task, data)]
-
-
-def _claims(task: str, data: Arrays) -> list[Claim]:
-    curves = {method: data[f"{task} {method}"] for method in METHODS}
-    end = {method: values[:, -1] for method, values in curves.items()}
-    early = {method: values[:, 10] for method, values in curves.items()}
-    gain = {method: values[:, -1] - values[:, 0] for method, values in curves.items()}
-    best, at_end = "iw-pgpe-ob", "expected return after 300 episodes"
-    others = [m for m in PGPE + ACTIONS if m != best]
-    ess = data[f"{task} {best} ess"][:, -1]
-    reuse = (
-        f"Of its 300 samples, {ess.mean():.0f} count at the end (the effective sample size), "
-        f"against {data[f'{task} mis-pgpe-ob ess'][:, -1].mean():.0f} for mis-pgpe-ob; "
-        f"{np.mean(end[best] < -17.2):.0%} of its runs end without reaching the goal, "
-        f"{np.mean(end['niw-pgpe-ob'] < -17.2):.0%} of those of niw-pgpe-ob."
+    said = (
+        _iw_ob_is_best,
+        _iw_ob_is_fast,
+        _iw_improves,
+        _iw_stays_below_iw_ob,
+        _niw_ob_is_fair,
+        _pgpe_ob_improves_throughout,
+        _others_improve_slowly,
+        _others_stay_below_pgpe,
+        _reinforce_is_above_enac,
+        _r3_stays,
+        _baseline_is_worth_more_than_weights,
     )
-    stuck = {m: float(np.mean(end[m] < -17.2)) for m in METHODS}
-    return [
-        Claim(
-            f"{task}.best",
-            "S4.2",
-            "IW-PGPE_OB achieves superior performance improvement than all other methods.",
-            tuple(above(end, best, others, at_end)),
-            reuse,
-        ),
-        Claim(
-            f"{task}.fast",
-            "S4.2",
-            "IW-PGPE_OB improves the performance very fast over policy-update iterations.",
-            tuple(above(early, best, others, "expected return after 100 episodes")),
-            f"Fast: ahead of the others after a third of the budget. {reuse}",
-        ),
-        Claim(
-            f"{task}.iw-improves",
-            "S4.2",
-            "IW-PGPE can also improve the performance over iterations well.",
-            (
-                contrast(
-                    "gain of iw-pgpe minus half the gain of iw-pgpe-ob",
-                    gain["iw-pgpe"] - 0.5 * gain[best],
-                ),
-            ),
-            f"Well: more than half of what iw-pgpe-ob gains. {stuck['iw-pgpe']:.0%} of the runs of "
-            f"iw-pgpe end without reaching the goal, {stuck[best]:.0%} of those of {best}.",
-        ),
-        Claim(
-            f"{task}.iw-below-iw-ob",
-            "S4.2",
-            "However, it is outperformed by the proposed IW-PGPE_OB.",
-            tuple(above(end, best, ["iw-pgpe"], at_end)),
-        ),
-        Claim(
-            f"{task}.niw-ob-fair",
-            "S4.2",
-            "NIW-PGPE_OB performs fairly well.",
-            (
-                contrast(
-                    "gain of niw-pgpe-ob minus half the gain of iw-pgpe-ob",
-                    gain["niw-pgpe-ob"] - 0.5 * gain[best],
-                ),
-            ),
-            "Fairly well: more than half of what iw-pgpe-ob gains.",
-        ),
-        Claim(
-            f"{task}.pgpe-ob-improves",
-            "S4.2",
-            "The plain PGPE_OB can improve the performance throughout the iterations.",
-            (
-                contrast(
-                    "gain of pgpe-ob in iterations 1 to 15",
-                    curves["pgpe-ob"][:, 15] - curves["pgpe-ob"][:, 0],
-                ),
-                contrast(
-                    "gain of pgpe-ob in iterations 16 to 30",
-                    curves["pgpe-ob"][:, -1] - curves["pgpe-ob"][:, 15],
-                ),
+    return [claim(_car(task, data)) for task in TASKS for claim in said]
+
+
+def _car(task: str, data: Arrays) -> Car:
+    curves = {method: data[f"{task} {method}"] for method in METHODS}
+    return Car(task, curves, {method: data[f"{task} {method} ess"] for method in METHODS})
+
+
+def _reuse(car: Car) -> str:
+    """How many samples the weights leave, and how many runs go nowhere."""
+    return (
+        f"Of its 300 samples, {car.ess[OURS][:, -1].mean():.0f} count at the end (the effective "
+        f"sample size), against {car.ess['mis-pgpe-ob'][:, -1].mean():.0f} for mis-pgpe-ob; "
+        f"{car.stuck(OURS):.0%} of its runs end without reaching the goal, "
+        f"{car.stuck('niw-pgpe-ob'):.0%} of those of niw-pgpe-ob."
+    )
+
+
+def _iw_ob_is_best(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.best",
+        "S4.2",
+        "IW-PGPE_OB achieves superior performance improvement than all other methods.",
+        car.above(OURS, OTHERS),
+        _reuse(car),
+    )
+
+
+def _iw_ob_is_fast(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.fast",
+        "S4.2",
+        "IW-PGPE_OB improves the performance very fast over policy-update iterations.",
+        car.above(OURS, OTHERS, ITERATIONS // 3),
+        f"Fast: ahead of the others after a third of the budget. {_reuse(car)}",
+    )
+
+
+def _iw_improves(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.iw-improves",
+        "S4.2",
+        "IW-PGPE can also improve the performance over iterations well.",
+        (
+            contrast(
+                "gain of iw-pgpe minus half the gain of iw-pgpe-ob",
+                car.gain("iw-pgpe") - 0.5 * car.gain(OURS),
             ),
         ),
-        Claim(
-            f"{task}.others-improve",
-            "S4.2",
-            "Other data-reuse methods can improve the performance over iterations, but slowly.",
-            (
-                *(contrast(f"gain of {m}", gain[m]) for m in ("iw-reinforce-ob", "tiw-enac")),
-                *(
-                    contrast(f"gain of {best} minus gain of {m}", gain[best] - gain[m])
-                    for m in ("iw-reinforce-ob", "tiw-enac")
-                ),
+        f"Well: more than half of what iw-pgpe-ob gains. {car.stuck('iw-pgpe'):.0%} of the runs of "
+        f"iw-pgpe end without reaching the goal, {car.stuck(OURS):.0%} of those of {OURS}.",
+    )
+
+
+def _iw_stays_below_iw_ob(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.iw-below-iw-ob",
+        "S4.2",
+        "However, it is outperformed by the proposed IW-PGPE_OB.",
+        car.above(OURS, ["iw-pgpe"]),
+    )
+
+
+def _niw_ob_is_fair(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.niw-ob-fair",
+        "S4.2",
+        "NIW-PGPE_OB performs fairly well.",
+        (
+            contrast(
+                "gain of niw-pgpe-ob minus half the gain of iw-pgpe-ob",
+                car.gain("niw-pgpe-ob") - 0.5 * car.gain(OURS),
             ),
         ),
-        Claim(
-            f"{task}.others-below-pgpe",
-            "S4.2",
-            "... and they are outperformed by the compared PGPE methods.",
-            tuple(c for m in PGPE for c in above(end, m, ["iw-reinforce-ob", "tiw-enac"], at_end)),
-            "Runs that explore in action space are solved or stuck: where the first episodes never "
-            "reach the goal, all returns are equal and nothing can be learned. Stuck at the end: "
-            f"{stuck['iw-reinforce-ob']:.0%} of iw-reinforce-ob, {stuck['tiw-enac']:.0%} of "
-            f"tiw-enac, {stuck['iw-pgpe']:.0%} of iw-pgpe.",
+        "Fairly well: more than half of what iw-pgpe-ob gains.",
+    )
+
+
+def _pgpe_ob_improves_throughout(car: Car) -> Claim:
+    curves = car.curves["pgpe-ob"]
+    return Claim(
+        f"{car.task}.pgpe-ob-improves",
+        "S4.2",
+        "The plain PGPE_OB can improve the performance throughout the iterations.",
+        (
+            contrast("gain of pgpe-ob in iterations 1 to 15", curves[:, 15] - curves[:, 0]),
+            contrast("gain of pgpe-ob in iterations 16 to 30", curves[:, -1] - curves[:, 15]),
         ),
-        Claim(
-            f"{task}.reinforce-above-enac",
-            "S4.2",
-            "IW-REINFORCE_OB outperforms TIW-eNAC.",
-            tuple(above(end, "iw-reinforce-ob", ["tiw-enac"], at_end)),
+    )
+
+
+def _others_improve_slowly(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.others-improve",
+        "S4.2",
+        "Other data-reuse methods can improve the performance over iterations, but slowly.",
+        (
+            *(contrast(f"gain of {m}", car.gain(m)) for m in POLICY_GRADIENTS),
+            *(
+                contrast(f"gain of {OURS} minus gain of {m}", car.gain(OURS) - car.gain(m))
+                for m in POLICY_GRADIENTS
+            ),
         ),
-        Claim(
-            f"{task}.r3-stays",
-            "S4.2",
-            "R^3 can not improve the performance over iterations.",
-            (contrast(f"{0.01 * RANGE:.2f} minus the gain of r3", 0.01 * RANGE - gain["r3"]),),
-            "Not: by less than 1 % of the range of returns. It goes from "
-            f"{curves['r3'][:, 0].mean():.2f} to {end['r3'].mean():.2f}; "
-            f"{stuck['r3']:.0%} of its runs do not reach the goal.",
-        ),
-        Claim(
-            f"{task}.baseline-over-weights",
-            "S5",
-            "[The] baseline is possibly the primary factor in improving performance compared with "
-            "the importance weighting techniques.",
-            tuple(above(end, "niw-pgpe-ob", ["iw-pgpe"], at_end)),
-            "A baseline without weights against weights without a baseline.",
-        ),
-    ]
+    )
+
+
+def _others_stay_below_pgpe(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.others-below-pgpe",
+        "S4.2",
+        "... and they are outperformed by the compared PGPE methods.",
+        tuple(found for method in PGPE for found in car.above(method, POLICY_GRADIENTS)),
+        "Runs that explore in action space are solved or stuck: where the first episodes never "
+        "reach the goal, all returns are equal and nothing can be learned. Stuck at the end: "
+        f"{car.stuck('iw-reinforce-ob'):.0%} of iw-reinforce-ob, {car.stuck('tiw-enac'):.0%} of "
+        f"tiw-enac, {car.stuck('iw-pgpe'):.0%} of iw-pgpe.",
+    )
+
+
+def _reinforce_is_above_enac(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.reinforce-above-enac",
+        "S4.2",
+        "IW-REINFORCE_OB outperforms TIW-eNAC.",
+        car.above("iw-reinforce-ob", ["tiw-enac"]),
+    )
+
+
+def _r3_stays(car: Car) -> Claim:
+    little, curves = 0.01 * RANGE, car.curves["r3"]
+    return Claim(
+        f"{car.task}.r3-stays",
+        "S4.2",
+        "R^3 can not improve the performance over iterations.",
+        (contrast(f"{little:.2f} minus the gain of r3", little - car.gain("r3")),),
+        "Not: by less than 1 % of the range of returns. It goes from "
+        f"{curves[:, 0].mean():.2f} to {curves[:, -1].mean():.2f}; "
+        f"{car.stuck('r3'):.0%} of its runs do not reach the goal.",
+    )
+
+
+def _baseline_is_worth_more_than_weights(car: Car) -> Claim:
+    return Claim(
+        f"{car.task}.baseline-over-weights",
+        "S5",
+        "[The] baseline is possibly the primary factor in improving performance compared with "
+        "the importance weighting techniques.",
+        car.above("niw-pgpe-ob", ["iw-pgpe"]),
+        "A baseline without weights against weights without a baseline.",
+    )
 
 
 def draw(data: Arrays) -> Picture:
@@ -184,7 +253,7 @@ def draw(data: Arrays) -> Picture:
     labels = ("force unbounded, as printed", "force held to ±0.3")
     for ax, task, label in zip(axes[0, 1:], TASKS, labels, strict=True):
         for method in METHODS:
-            curve(ax, 10 * np.arange(ITERATIONS + 1), data[f"{task} {method}"], method)
+            curve(ax, BATCH * np.arange(ITERATIONS + 1), data[f"{task} {method}"], method)
         ax.set(xlabel="episodes", ylabel="expected return")
         ax.set_title(label, loc="left", fontsize=10)
     ends = {m: -data[f"mountain-car {m}"][:, -1].mean() for m in METHODS}

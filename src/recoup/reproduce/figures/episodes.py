@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
+from recoup.pictures.film import Film, film, film_strip, write_video
 from recoup.reproduce.claims import LEAST, Claim, Contrast, contrast
 from recoup.reproduce.drawing import legend, picture
 from recoup.reproduce.figure import Figure
@@ -15,7 +16,6 @@ from recoup.reproduce.figures.reaching import OURS, SHOWN, reach_jobs
 from recoup.reproduce.jobs import Arrays
 from recoup.reproduce.learning import joined
 from recoup.reproduce.sizes import Size
-from recoup.runs.render import Film, film, film_strip, write_video
 from recoup.tasks.registry import make_env, make_task
 
 EPISODES = 20  # of each policy, where distances are measured
@@ -63,58 +63,73 @@ def traced(joints: int, size: Size, results: dict[str, Arrays]) -> Arrays:
 
 def cost_claims(data: Arrays) -> list[Claim]:
     """What the paper says of Figure 10."""
-    at = {int(i): k for k, i in enumerate(data["shown"])}
-    far = {i: data["distance"][k, :, :20].mean(-1) for i, k in at.items()}
-    cost = {i: data["cost"][k].mean(-1) for i, k in at.items()}
-    costs = data["cost"][at[50]]
-    shoulder, elbow = (data["torque2"][at[50], :, :SHORT, j].mean(-1) for j in (0, 1))
-    closest = data["distance"][at[20]].min(-1)
-    return [
-        Claim(
-            "reach-2-cost.fastest",
-            "S4.3.2",
-            "The policy obtained at the 50th iteration decreases the distance fastest compared "
-            "with the initial policy and the policy obtained at the 20th iteration.",
-            tuple(
-                contrast(
-                    f"mean distance over 20 steps, policy {i} minus policy 50, m", far[i] - far[50]
-                )
-                for i in (0, 20)
-            ),
+    said = (_nears_fastest, _cost_falls, _shoulder_costs_more, _early_policy_is_cheaper)
+    return [claim(data) for claim in said]
+
+
+def _of(data: Arrays, iteration: int, key: str) -> np.ndarray:
+    """What the policies after an iteration did `[R, T, ...]`."""
+    return data[key][data["shown"].tolist().index(iteration)]
+
+
+def _nears_fastest(data: Arrays) -> Claim:
+    far = {i: _of(data, i, "distance")[:, :20].mean(-1) for i in (0, 20, 50)}
+    return Claim(
+        "reach-2-cost.fastest",
+        "S4.3.2",
+        "The policy obtained at the 50th iteration decreases the distance fastest compared "
+        "with the initial policy and the policy obtained at the 20th iteration.",
+        tuple(
+            contrast(
+                f"mean distance over 20 steps, policy {i} minus policy 50, m", far[i] - far[50]
+            )
+            for i in (0, 20)
         ),
-        Claim(
-            "reach-2-cost.falls",
-            "S4.3.2",
-            "The control cost for the policy obtained at the 50th iteration decreases steadily "
-            "until the reaching task is completed.",
-            tuple(
-                contrast(f"cost of step {t} minus step {t + 1}", costs[:, t - 1] - costs[:, t])
-                for t in range(1, 6)
-            ),
-            "Steadily: from every step to the next, for the five steps that the reach takes.",
+    )
+
+
+def _cost_falls(data: Arrays) -> Claim:
+    cost = _of(data, 50, "cost")
+    return Claim(
+        "reach-2-cost.falls",
+        "S4.3.2",
+        "The control cost for the policy obtained at the 50th iteration decreases steadily "
+        "until the reaching task is completed.",
+        tuple(
+            contrast(f"cost of step {t} minus step {t + 1}", cost[:, t - 1] - cost[:, t])
+            for t in range(1, 6)
         ),
-        Claim(
-            "reach-2-cost.shoulder",
-            "S4.3.2",
-            "The robot mainly adjusts the shoulder pitch in the beginning, which consumes a larger "
-            "amount of energy than controlling the elbow pitch.",
-            (contrast("squared torque of shoulder minus elbow, steps 1 to 10", shoulder - elbow),),
-            f"The shoulder takes {shoulder.mean() / (shoulder + elbow).mean():.0%} of it.",
+        "Steadily: from every step to the next, for the five steps that the reach takes.",
+    )
+
+
+def _shoulder_costs_more(data: Arrays) -> Claim:
+    shoulder, elbow = _of(data, 50, "torque2")[:, :SHORT, :2].mean(1).T
+    return Claim(
+        "reach-2-cost.shoulder",
+        "S4.3.2",
+        "The robot mainly adjusts the shoulder pitch in the beginning, which consumes a larger "
+        "amount of energy than controlling the elbow pitch.",
+        (contrast("squared torque of shoulder minus elbow, steps 1 to 10", shoulder - elbow),),
+        f"The shoulder takes {shoulder.mean() / (shoulder + elbow).mean():.0%} of it.",
+    )
+
+
+def _early_policy_is_cheaper(data: Arrays) -> Claim:
+    cost = {i: _of(data, i, "cost").mean(-1) for i in (20, 50)}
+    initial, closest = (_of(data, i, "distance").min(-1) for i in (0, 20))
+    return Claim(
+        "reach-2-cost.cheaper-20",
+        "S4.3.2",
+        "The policy obtained at the 20th iteration actually consumes less control costs, but "
+        "it cannot move the arm to the target object.",
+        (
+            contrast("cost of policy 50 minus policy 20", cost[50] - cost[20]),
+            contrast(f"closest distance of policy 20 minus {ARRIVED} m", closest - ARRIVED),
         ),
-        Claim(
-            "reach-2-cost.cheaper-20",
-            "S4.3.2",
-            "The policy obtained at the 20th iteration actually consumes less control costs, but "
-            "it cannot move the arm to the target object.",
-            (
-                contrast("cost of policy 50 minus policy 20", cost[50] - cost[20]),
-                contrast(f"closest distance of policy 20 minus {ARRIVED} m", closest - ARRIVED),
-            ),
-            f"Here policy 20 arrives already, {100 * closest.mean():.1f} cm from the target, and "
-            f"so do {np.mean(data['distance'][at[0]].min(-1) < ARRIVED):.0%} of the initial mean "
-            "policies.",
-        ),
-    ]
+        f"Here policy 20 arrives already, {100 * closest.mean():.1f} cm from the target, and "
+        f"so do {np.mean(initial < ARRIVED):.0%} of the initial mean policies.",
+    )
 
 
 def draw_cost(data: Arrays) -> Picture:
@@ -180,66 +195,64 @@ def film_policy(joints: int, data: Arrays, path: Path) -> None:
 
 def strip_claims(joints: int, data: Arrays) -> list[Claim]:
     """What the paper says of Figures 11 and 13."""
-    distance = data["distance"][-1]
     if joints == 2:
-        by_ten = distance[:, :SHORT].min(-1)
-        return [
-            Claim(
-                "reach-2-strip.arrives",
-                "S4.3.2",
-                "The policy learned by our proposed method successfully leads the right hand to "
-                "the target object within only 10 time steps.",
-                (
-                    contrast(
-                        f"{ARRIVED} m minus the closest distance within 10 steps", ARRIVED - by_ten
-                    ),
-                ),
-                f"All runs, not one typical example; {np.mean(by_ten < ARRIVED):.0%} of them "
-                "arrive.",
-            )
-        ]
-    closest = distance.min(-1)
+        return [_arrives_within_ten_steps(data)]
+    return [_out_of_reach_of_the_arm(), _arrives_at_the_far_target(data), _waist_moves_first(data)]
+
+
+def _arrives_within_ten_steps(data: Arrays) -> Claim:
+    closest = data["distance"][-1][:, :SHORT].min(-1)
+    return Claim(
+        "reach-2-strip.arrives",
+        "S4.3.2",
+        "The policy learned by our proposed method successfully leads the right hand to "
+        "the target object within only 10 time steps.",
+        (contrast(f"{ARRIVED} m minus the closest distance within 10 steps", ARRIVED - closest),),
+        f"All runs, not one typical example; {np.mean(closest < ARRIVED):.0%} of them arrive.",
+    )
+
+
+def _out_of_reach_of_the_arm() -> Claim:
+    what = f"closest distance of the arm alone minus {ARRIVED} m"
+    return Claim(
+        "reach-4-strip.out-of-reach",
+        "S4.3.3",
+        "The object is distant from the robot and it can not be reached by only using the "
+        "right arm.",
+        (Contrast(what, _arm_alone() - ARRIVED, 0.0, LEAST),),
+        "Geometry of the model: no run is needed.",
+    )
+
+
+def _arrives_at_the_far_target(data: Arrays) -> Claim:
+    closest = data["distance"][-1].min(-1)
+    return Claim(
+        "reach-4-strip.arrives",
+        "S4.3.3",
+        "The policy learned by our proposed method successfully leads the right hand to the "
+        "distant object.",
+        (contrast(f"{ARRIVED} m minus the closest distance of a run", ARRIVED - closest),),
+        f"All runs, not one example; {np.mean(closest < ARRIVED):.0%} of them come within "
+        f"{100 * ARRIVED:.0f} cm, the best to {100 * closest.min():.1f} cm.",
+    )
+
+
+def _waist_moves_first(data: Arrays) -> Claim:
     moved = np.abs(data["angle"][-1] - data["angle"][-1][:, :1])  # [R, T, joint]
     half = (moved >= 0.5 * moved.max(1, keepdims=True)).argmax(1)
-    return [
-        Claim(
-            "reach-4-strip.out-of-reach",
-            "S4.3.3",
-            "The object is distant from the robot and it can not be reached by only using the "
-            "right arm.",
-            (
-                Contrast(
-                    f"closest distance of the arm alone minus {ARRIVED} m",
-                    _arm_alone() - ARRIVED,
-                    0.0,
-                    LEAST,
-                ),
-            ),
-            "Geometry of the model: no run is needed.",
+    return Claim(
+        "reach-4-strip.waist-first",
+        "S4.3.3",
+        "The robot first adjusts the torso yaw joint, and then uses the right arm to reach the "
+        "object.",
+        tuple(
+            contrast(
+                f"steps to half of the motion, {joint} minus waist yaw",
+                half[:, i] - half[:, 0].astype(float),
+            )
+            for i, joint in enumerate(("shoulder pitch", "shoulder roll", "elbow pitch"), 1)
         ),
-        Claim(
-            "reach-4-strip.arrives",
-            "S4.3.3",
-            "The policy learned by our proposed method successfully leads the right hand to the "
-            "distant object.",
-            (contrast(f"{ARRIVED} m minus the closest distance of a run", ARRIVED - closest),),
-            f"All runs, not one example; {np.mean(closest < ARRIVED):.0%} of them come within "
-            f"{100 * ARRIVED:.0f} cm, the best to {100 * closest.min():.1f} cm.",
-        ),
-        Claim(
-            "reach-4-strip.waist-first",
-            "S4.3.3",
-            "The robot first adjusts the torso yaw joint, and then uses the right arm to reach the "
-            "object.",
-            tuple(
-                contrast(
-                    f"steps to half of the motion, {joint} minus waist yaw",
-                    half[:, i] - half[:, 0].astype(float),
-                )
-                for i, joint in enumerate(("shoulder pitch", "shoulder roll", "elbow pitch"), 1)
-            ),
-        ),
-    ]
+    )
 
 
 def _arm_alone() -> float:

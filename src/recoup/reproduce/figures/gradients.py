@@ -8,17 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.core.families.gaussian import Rho, draw
+from recoup.core.families.family import draw
+from recoup.core.families.rho import Diagonal
 from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
 from recoup.reproduce.jobs import Arrays, Job, Tick
-from recoup.tasks.registry import Task, make_task
+from recoup.tasks.registry import make_task
+from recoup.tasks.task import Task
 
 N, ITERATIONS, EPSILON, FLOOR = 10, 20, 0.1, 0.05
 ON_POLICY = 10_000  # samples of the paper's true gradient
 BUCKETS = (5, 10, 15, 20)  # lengths of the padded archives, one compilation each
 CHUNK = 1_000  # trials at once
 GRID = np.linspace(-9.0, 9.0, 1801)  # theta of the table of expected returns
+SURFACE_DRAWS = 4_000  # of the task's noise, for each theta of that table
 
 SHAPED: dict[str, dict[str, Any]] = {  # what the introduction names against large weights
     "truncated": {"truncate": 2.0},
@@ -42,7 +45,7 @@ ESTIMATORS: dict[str, dict[str, Any]] = {  # what `estimate` is told; a window o
 # -- the true gradient --
 
 
-def surface_job(draws: int) -> Job:
+def surface_job(draws: int = SURFACE_DRAWS) -> Job:
     """E[R | theta] on a grid of theta, each with the same `draws` of the task's noise."""
     return Job("toy/surface", {"draws": draws}, draws / 1_000, partial(_surface, draws))
 
@@ -85,25 +88,25 @@ def _masses(eta: Any, tau: Any) -> np.ndarray:
     return density / density.sum(-1, keepdims=True)
 
 
-def rho_of(eta: float, tau: float) -> Rho:
+def rho_of(eta: float, tau: float) -> Diagonal:
     """A distribution over one parameter."""
-    return Rho(jnp.array([float(eta)]), jnp.array([float(tau)]))
+    return Diagonal(jnp.array([float(eta)]), jnp.array([float(tau)]))
 
 
-def on_policy_gradient(key: Array, rho: Rho, samples: int) -> Rho:
+def on_policy_gradient(key: Array, rho: Diagonal, samples: int) -> Diagonal:
     """The plain PGPE estimate from so many on-policy samples, as the paper finds the true one."""
     key_draw, key_roll = jax.random.split(key)
     theta = draw(key_draw, rho, samples)
     found = estimate(
         theta,
         toy().rollouts(jax.random.split(key_roll, samples), theta),
-        proposals=(rho.eta[None], rho.tau[None]),
+        proposals=(rho.mean[None], rho.std[None]),
         proposal=jnp.zeros(samples, int),
         target=rho,
         weighting="none",
         baseline="none",
     )
-    return Rho(found.mean_gradient, found.std_gradient)
+    return Diagonal(found.mean_gradient, found.std_gradient)
 
 
 # -- the study of Figure 1 --

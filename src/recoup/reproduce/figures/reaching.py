@@ -72,54 +72,73 @@ def _from_to(data: Arrays, method: str) -> str:
     return f"{method} from {start:.2f} to {end:.2f}"
 
 
+def _gain(data: Arrays, method: str) -> np.ndarray:
+    return data[method][:, -1] - data[method][:, 0]
+
+
+# -- Figure 9 --
+
+
 def two_claims(data: Arrays) -> list[Claim]:
     """What the paper says of Figure 9."""
-    end, what = _at_end(data), _budget(data)
-    middle = len(data["iterations"]) // 3
-    gap = data[OURS] - data["niw-pgpe-ob"]
-    gain = {method: data[method][:, -1] - data[method][:, 0] for method in METHODS}
-    return [
-        Claim(
-            "reach-2.improves",
-            "S4.3.2",
-            "IW-PGPE_OB nicely improves the performance over iterations only with a small number "
-            "of on-policy samples.",
-            (contrast("gain of iw-pgpe-ob", gain[OURS]),),
+    said = (_ours_improves, _pgpe_ob_is_slower, _niw_ob_falls_behind, _reinforce_stays)
+    return [claim(data) for claim in said]
+
+
+def _ours_improves(data: Arrays) -> Claim:
+    return Claim(
+        "reach-2.improves",
+        "S4.3.2",
+        "IW-PGPE_OB nicely improves the performance over iterations only with a small number "
+        "of on-policy samples.",
+        (contrast("gain of iw-pgpe-ob", _gain(data, OURS)),),
+    )
+
+
+def _pgpe_ob_is_slower(data: Arrays) -> Claim:
+    return Claim(
+        "reach-2.pgpe-ob-slower",
+        "S4.3.2",
+        "The plain PGPE_OB can also improve the performance over iterations, but slowly.",
+        (
+            contrast("gain of pgpe-ob", _gain(data, "pgpe-ob")),
+            *above(_at_end(data), OURS, ["pgpe-ob"], _budget(data)),
         ),
-        Claim(
-            "reach-2.pgpe-ob-slower",
-            "S4.3.2",
-            "The plain PGPE_OB can also improve the performance over iterations, but slowly.",
-            (
-                contrast("gain of pgpe-ob", gain["pgpe-ob"]),
-                *above(end, OURS, ["pgpe-ob"], what),
+    )
+
+
+def _niw_ob_falls_behind(data: Arrays) -> Claim:
+    gap, third = data[OURS] - data["niw-pgpe-ob"], len(data["iterations"]) // 3
+    return Claim(
+        "reach-2.niw-ob-falls-behind",
+        "S4.3.2",
+        "NIW-PGPE_OB is not as good as IW-PGPE_OB especially at the later iterations.",
+        (
+            *above(_at_end(data), OURS, ["niw-pgpe-ob"], _budget(data)),
+            contrast("that gap at the end minus after a third", gap[:, -1] - gap[:, third]),
+        ),
+    )
+
+
+def _reinforce_stays(data: Arrays) -> Claim:
+    return Claim(
+        "reach-2.reinforce-stays",
+        "S4.3.2",
+        "... makes IW-REINFORCE_OB not able to improve the performance significantly over "
+        "iterations.",
+        (
+            contrast(
+                "a fifth of the gain of iw-pgpe-ob, minus the gain of iw-reinforce-ob",
+                0.2 * _gain(data, OURS) - _gain(data, "iw-reinforce-ob"),
             ),
         ),
-        Claim(
-            "reach-2.niw-ob-falls-behind",
-            "S4.3.2",
-            "NIW-PGPE_OB is not as good as IW-PGPE_OB especially at the later iterations.",
-            (
-                *above(end, OURS, ["niw-pgpe-ob"], what),
-                contrast("that gap at the end minus after a third", gap[:, -1] - gap[:, middle]),
-            ),
-        ),
-        Claim(
-            "reach-2.reinforce-stays",
-            "S4.3.2",
-            "... makes IW-REINFORCE_OB not able to improve the performance significantly over "
-            "iterations.",
-            (
-                contrast(
-                    "a fifth of the gain of iw-pgpe-ob, minus the gain of iw-reinforce-ob",
-                    0.2 * gain[OURS] - gain["iw-reinforce-ob"],
-                ),
-            ),
-            "Not significantly: less than a fifth of what iw-pgpe-ob gains. It starts lower, since "
-            f"noise on its actions costs: {_from_to(data, 'iw-reinforce-ob')}, "
-            f"{_from_to(data, OURS)}.",
-        ),
-    ]
+        "Not significantly: less than a fifth of what iw-pgpe-ob gains. It starts lower, since "
+        f"noise on its actions costs: {_from_to(data, 'iw-reinforce-ob')}, "
+        f"{_from_to(data, OURS)}.",
+    )
+
+
+# -- Figure 12 --
 
 
 def four_claims(data: Arrays) -> list[Claim]:
@@ -149,53 +168,7 @@ def four_claims(data: Arrays) -> list[Claim]:
     ]
 
 
-def nine_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 14, and of all three tasks together."""
-    end, what = _at_end(data), _budget(data)
-    shared = data["2 joints max weight"].shape[1]  # iterations that all three have
-    weight = {j: np.log(data[f"{j} joints max weight"][:, :shared]).mean(-1) for j in (2, 4, 9)}
-    returns = {2: data["2 joints"], 4: data["4 joints"], 9: end[OURS]}
-    return [
-        Claim(
-            "reach-9.truncated-best",
-            "S1, S4.3.4, S5",
-            "The performance of Truncated IW-PGPE_OB is the best, which implies that the "
-            "truncation of importance weights is helpful when applying our proposed method to "
-            "high-dimensional problems.",
-            tuple(above(end, TRUNCATED, METHODS, what)),
-            _reuse(data),
-        ),
-        Claim(
-            "reach-9.degrades",
-            "S4.3.4",
-            "Just like other importance weight-based methods, the performance [of IW-PGPE_OB] "
-            "degrades in high-dimensional problems without the use of additional correction "
-            "techniques such as weight truncation.",
-            tuple(above(end, "pgpe-ob", [OURS], what)),
-            "Degrades: falls below the same method without reuse.",
-        ),
-        Claim(
-            "reach-9.weights-grow",
-            "S4.3.4",
-            "[More degrees of freedom] may grow the values of importance weights exponentially.",
-            (
-                contrast("mean log of the largest weight, 4 joints minus 2", weight[4] - weight[2]),
-                contrast("9 joints minus 4", weight[9] - weight[4]),
-            ),
-            f"Of iw-pgpe-ob, over the first {shared} iterations of each task. A step has one "
-            "length in all dimensions, so the more there are, the less each moves.",
-        ),
-        Claim(
-            "reach-9.returns-fall",
-            "S4.3.4",
-            "The returns tend to be lower as the dimension is increased, even though we run the "
-            "higher-dimensional experiment for a larger number of iterations.",
-            (
-                contrast("iw-pgpe-ob, 2 joints minus 4", returns[2] - returns[4]),
-                contrast("iw-pgpe-ob, 4 joints minus 9", returns[4] - returns[9]),
-            ),
-        ),
-    ]
+# -- Figure 14 --
 
 
 def collect_nine(size: Size, results: dict[str, Arrays]) -> Arrays:
@@ -206,6 +179,69 @@ def collect_nine(size: Size, results: dict[str, Arrays]) -> Arrays:
         data[f"{joints} joints"] = runs.returns[:, -1]
         data[f"{joints} joints max weight"] = runs.max_weight
     return data
+
+
+def nine_claims(data: Arrays) -> list[Claim]:
+    """What the paper says of Figure 14, and of all three tasks together."""
+    said = (_truncated_is_best, _ours_degrades, _weights_grow, _returns_fall)
+    return [claim(data) for claim in said]
+
+
+def _truncated_is_best(data: Arrays) -> Claim:
+    return Claim(
+        "reach-9.truncated-best",
+        "S1, S4.3.4, S5",
+        "The performance of Truncated IW-PGPE_OB is the best, which implies that the "
+        "truncation of importance weights is helpful when applying our proposed method to "
+        "high-dimensional problems.",
+        tuple(above(_at_end(data), TRUNCATED, METHODS, _budget(data))),
+        _reuse(data),
+    )
+
+
+def _ours_degrades(data: Arrays) -> Claim:
+    return Claim(
+        "reach-9.degrades",
+        "S4.3.4",
+        "Just like other importance weight-based methods, the performance [of IW-PGPE_OB] "
+        "degrades in high-dimensional problems without the use of additional correction "
+        "techniques such as weight truncation.",
+        tuple(above(_at_end(data), "pgpe-ob", [OURS], _budget(data))),
+        "Degrades: falls below the same method without reuse.",
+    )
+
+
+def _weights_grow(data: Arrays) -> Claim:
+    shared = data["2 joints max weight"].shape[1]  # iterations that all three have
+    weight = {j: np.log(data[f"{j} joints max weight"][:, :shared]).mean(-1) for j in (2, 4, 9)}
+    return Claim(
+        "reach-9.weights-grow",
+        "S4.3.4",
+        "[More degrees of freedom] may grow the values of importance weights exponentially.",
+        (
+            contrast("mean log of the largest weight, 4 joints minus 2", weight[4] - weight[2]),
+            contrast("9 joints minus 4", weight[9] - weight[4]),
+        ),
+        f"Of iw-pgpe-ob, over the first {shared} iterations of each task. A step has one "
+        "length in all dimensions, so the more there are, the less each moves.",
+    )
+
+
+def _returns_fall(data: Arrays) -> Claim:
+    two, four, nine = (data[f"{joints} joints"] for joints in (2, 4, 9))
+    return Claim(
+        "reach-9.returns-fall",
+        "S4.3.4",
+        "The returns tend to be lower as the dimension is increased, even though we run the "
+        "higher-dimensional experiment for a larger number of iterations.",
+        (
+            contrast("iw-pgpe-ob, 2 joints minus 4", two - four),
+            contrast("iw-pgpe-ob, 4 joints minus 9", four - nine),
+        ),
+    )
+
+
+# -- the pictures --
 
 
 def draw_curves(data: Arrays) -> Picture:

@@ -3,7 +3,6 @@
 Arrays are of n joints with any leading axes; angles in rad, from arms hanging.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +15,7 @@ from recoup.checks import (
     check_flag,
     check_shape,
 )
-from recoup.core.families.policy import linear
 from recoup.tasks.reach.body import JOINTS, Servos
-from recoup.tasks.registry import Task
 
 NEAR, FAR = (0.603, -0.203, 1.237), (0.637, 0.015, 1.237)
 TARGETS = {2: NEAR, 4: FAR, 9: FAR}
@@ -71,24 +68,6 @@ def reach(
         noise=check_between("noise", noise, 0.0, MOST),
         k1=check_between("k1", k1, 0.0, MOST),
         k2=check_between("k2", k2, 0.0, MOST),
-    )
-
-
-def task_of(name: str, task: Reach, horizon: int, discount: float) -> Task:
-    """The task for `recoup.train`, on the host."""
-    from recoup.tasks.reach import task as host
-
-    host.engine_of(task)  # so that a missing MuJoCo is named before anything is written
-    return Task(
-        name=name,
-        dim=task.size * task.joints,
-        actions=task.joints,
-        horizon=horizon,
-        discount=discount,
-        rollouts=partial(host.rollouts, task, horizon, discount),
-        episodes=partial(host.episodes, task, horizon),
-        act=lambda theta, observation: linear(np.asarray(theta), np.asarray(observation)),
-        traced=False,
     )
 
 

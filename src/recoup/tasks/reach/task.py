@@ -9,11 +9,28 @@ import numpy as np
 from jax import Array
 
 from recoup.checks import check_shape
-from recoup.core.families.gaussian import Rho
 from recoup.core.families.policy import linear
+from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory
 from recoup.tasks.reach.engine import Episodes, engine_of
 from recoup.tasks.reach.rules import Reach
+from recoup.tasks.task import Task
+
+
+def task_of(name: str, task: Reach, horizon: int, discount: float) -> Task:
+    """The task for `recoup.train`, on the host."""
+    engine_of(task)  # so that a missing MuJoCo is named before anything is written
+    return Task(
+        name=name,
+        dim=task.size * task.joints,
+        actions=task.joints,
+        horizon=horizon,
+        discount=discount,
+        rollouts=partial(rollouts, task, horizon, discount),
+        episodes=partial(episodes, task, horizon),
+        act=lambda theta, observation: linear(np.asarray(theta), np.asarray(observation)),
+        traced=False,
+    )
 
 
 def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any) -> np.ndarray:
@@ -24,10 +41,10 @@ def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any
     return (went.rewards * discount ** np.arange(horizon)).sum(1)  # row by row: no BLAS
 
 
-def episodes(task: Reach, horizon: int, keys: Array, policies: Rho) -> Trajectory:
+def episodes(task: Reach, horizon: int, keys: Array, policies: Policy) -> Trajectory:
     """Trajectories `[N]` of Gaussian policies, mu `[N, F n]` and sigma `[N, n]`."""
     noise, draws = _draws(task.joints, horizon, keys)
-    gains, sigma = _gains(task, policies.eta, len(noise)), np.asarray(policies.tau, np.float64)
+    gains, sigma = _gains(task, policies.mu, len(noise)), np.asarray(policies.sigma, np.float64)
     went = engine_of(task).run(
         lambda t, seen: _linear(gains, seen) + sigma * draws[:, t], task.noise * noise
     )

@@ -1,0 +1,43 @@
+"""The program's commands are added to this app, and what they share."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, NoReturn
+
+import typer
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+]
+
+
+def fail(sentence: str, status: int) -> NoReturn:
+    """Ends with one sentence and a status."""
+    print(f"recoup: {sentence}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+def stop(sentence: str) -> NoReturn:
+    """Ends at once after Ctrl-C: threads of others may not survive an orderly end."""
+    print(f"recoup: {sentence}", file=sys.stderr, flush=True)
+    os._exit(130)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C is an exception inside, so that what was begun can be left in order."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

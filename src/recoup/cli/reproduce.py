@@ -1,0 +1,86 @@
+"""`recoup reproduce`: the paper's figures and claims."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from recoup.checks import InputError, check_count
+from recoup.cli.app import app, interruptible, stop
+from recoup.cli.parsing import whole_option
+from recoup.reproduce import ORDER
+
+if TYPE_CHECKING:
+    from recoup.reproduce.reproduce import Finding
+
+REPRODUCE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup reproduce toy-variance
+
+  recoup reproduce reach-2 reach-2-cost --quick
+
+  recoup reproduce all
+"""
+VERDICTS = {"holds": "[green]✓ holds", "does not hold": "[red]✗ does not hold"}
+
+
+@app.command(epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    figures: Annotated[
+        list[str], typer.Argument(help=f"{', '.join(ORDER)}, or all.", metavar="FIGURE...")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few runs: all figures in ten minutes.")
+    ] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's own numbers of runs and trials.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory (runs/reproduce-SIZE unless said).")
+    ] = None,
+    workers: Annotated[
+        int | None, whole_option("Processes that measure (one a core unless said).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+) -> None:
+    """Measure, draw and judge figures of the paper; `all` ends in a page."""
+    if quick and paper:
+        raise InputError("give --quick or --paper, not both.")
+    from recoup.report.reproduction import write_reproduction
+    from recoup.reproduce.reproduce import ALL, directory_of, work_left
+    from recoup.reproduce.reproduce import reproduce as run
+    from recoup.reproduce.workers import default_workers
+    from recoup.runs.progress import reproducing
+
+    size = "quick" if quick else "paper" if paper else "default"
+    processes = default_workers() if workers is None else check_count("workers", workers)
+    out = directory_of(size, out)
+    try:
+        with interruptible(), reproducing(work_left(figures, size, out), quiet) as show:
+            findings = run(figures, size, out, show, processes)
+    except KeyboardInterrupt:
+        stop(f"stopped; the same command goes on from what lies in {out}.")
+    if not quiet:
+        _show_claims(findings)
+    for finding in findings:
+        if finding.problem is not None:
+            print(
+                f"recoup: no picture of {finding.figure.name}: {finding.problem}", file=sys.stderr
+            )
+    print(write_reproduction(out) if ALL in figures else out)
+
+
+def _show_claims(findings: "list[Finding]") -> None:
+    table = Table(show_edge=False, title="claims of the paper", title_justify="left")
+    for head in ("", "claim", "least favourable contrast"):
+        table.add_column(head)
+    for finding in findings:
+        for claim in finding.claims:
+            least = claim.least
+            words = f"{least.effect:.3g} ± {least.stderr:.2g}  {least.what}"
+            table.add_row(VERDICTS.get(claim.verdict, "[yellow]? inconclusive"), claim.id, words)
+    Console().print(table)

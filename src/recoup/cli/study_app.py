@@ -1,0 +1,69 @@
+"""The app of `recoup study`, and the options that its commands share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recoup.checks import InputError
+from recoup.cli.parsing import vector, whole_option
+
+if TYPE_CHECKING:
+    from recoup.study.study import Study
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1
+
+  recoup study ask robot.db -n 4
+
+  recoup study tell robot.db 3 -12.3
+
+  recoup study tell robot.db 4 --failed "gripper slipped"
+
+  recoup study show robot.db
+"""
+SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
+
+
+@contextmanager
+def opened(file: Path) -> "Iterator[Study]":
+    """The study in `file`; what stands there but makes no sense gets one sentence."""
+    from recoup.store.errors import sensible
+    from recoup.study.study import Study
+
+    if not file.exists():
+        raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
+    with sensible(file), Study.open(file) as study:
+        yield study
+
+
+File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
+MethodOption = Annotated[str | None, typer.Option(help="See `recoup methods`.", metavar="NAME")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting of the method, repeatable.", metavar="KEY=VALUE"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
+MeanOption = Annotated[
+    str | None, typer.Option(help="Means: a number, or D separated by commas.", metavar="X,...")
+]
+StdOption = Annotated[
+    str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
+]
+BatchOption = Annotated[int | None, whole_option("Results of one move (10 unless said).")]
+SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
+
+
+def given_options(**options: Any) -> dict[str, Any]:
+    """The options that were given, vectors as numbers."""
+    found = {key: value for key, value in options.items() if value is not None}
+    return {
+        key: vector(f"--{key}", value) if key in ("mean", "std") else value
+        for key, value in found.items()
+    }

@@ -1,0 +1,226 @@
+"""`recoup study check|export|import|replay|fork|upgrade`: a study as a whole, and its results."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from recoup.checks import InputError, check_choice
+from recoup.cli.parsing import method_settings, whole_option
+from recoup.cli.study_app import (
+    SIGNED,
+    File,
+    JsonOption,
+    MeanOption,
+    MethodOption,
+    SetOption,
+    StdOption,
+    app,
+    given_options,
+    opened,
+)
+from recoup.cli.study_tables import plain, print_replay
+
+CHECK_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study check robot.db
+
+  recoup study check robot.db --recover saved.db
+"""
+EXPORT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study export robot.db > trials.csv
+
+  recoup study export robot.db --out trials.parquet
+"""
+IMPORT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study import robot.db last-year.db
+
+  recoup study import robot.db samples.csv --mean 0,0 --std 0.5
+"""
+REPLAY_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study replay robot.db --method iw-pgpe-ob
+
+  recoup study replay robot.db --set epsilon=0.3 --plot replay.png
+"""
+FORK_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
+
+  recoup study fork runs/reach-2-mis-pgpe-ob-0/study.db by-hand.db --std 0.3
+"""
+UPGRADE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study upgrade old.db robot.db
+"""
+
+
+@app.command(epilog=CHECK_EXAMPLES)
+def check(
+    file: File,
+    recover: Annotated[
+        Path | None,
+        typer.Option(help="Write everything that can be read to this new file.", metavar="NEW"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Verify a study: its bytes, its rows, its counters, its draws and its moves."""
+    if recover is not None:
+        from recoup.study.recover import recover as recover_file
+
+        print(recover_file(file, recover).words)
+        return
+    from recoup.study.verify import check as check_file
+
+    with _progress("making its moves again", quiet) as tick:
+        found = check_file(file, tick)
+    for finding in found:
+        print(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
+    if not all(finding.sound for finding in found):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    with Progress(console=console, transient=True, disable=hidden) as bar:
+        row = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(row, completed=done, total=of)
+
+
+@app.command(epilog=EXPORT_EXAMPLES)
+def export(
+    file: File,
+    format: Annotated[
+        str | None, typer.Option(help="csv or parquet (by the name's ending unless said).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; CSV goes to standard output without one.")
+    ] = None,
+) -> None:
+    """Write all trials as a table, with the distributions that drew them."""
+    from recoup.study import tables
+
+    form = format or ("parquet" if out and out.suffix in tables.PARQUET else "csv")
+    check_choice("format", form, tables.FORMATS)
+    if form == "parquet" and out is None:
+        raise InputError("a Parquet file needs a name: give --out trials.parquet.")
+    with opened(file) as study:
+        if out is None:
+            tables.write_csv(study.opened, sys.stdout)
+            return
+        tables.refuse_existing(out)
+        if form == "parquet":
+            count = tables.write_parquet(study.opened, out)
+        else:
+            with out.open("w", newline="") as stream:
+                count = tables.write_csv(study.opened, stream)
+    print(f"{count} trials in {out}")
+
+
+@app.command(name="import", epilog=IMPORT_EXAMPLES, context_settings=SIGNED)
+def import_(
+    file: File,
+    samples: Annotated[
+        Path,
+        typer.Argument(help="A .csv, .parquet or .npz file, or another study.", metavar="SAMPLES"),
+    ],
+    mean: Annotated[
+        str | None, typer.Option(help="Mean of what drew them, where the file does not say.")
+    ] = None,
+    std: Annotated[str | None, typer.Option(help="Its standard deviations, likewise.")] = None,
+) -> None:
+    """Add samples from elsewhere, weighed by what drew them."""
+    from recoup.study.samples import import_samples
+    from recoup.study.tables import read_samples
+
+    with opened(file) as study:
+        found = read_samples(study.opened, samples)
+        given = given_options(mean=mean, std=std)
+        if given:
+            import numpy as np
+
+            if found.mean is not None or found.blocks is not None:
+                raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
+            drawn = {key: np.asarray(value, float) for key, value in given.items()}
+            found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
+        print(import_samples(study.opened, found, str(samples)).words)
+
+
+@app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
+def replay(
+    file: File,
+    method: MethodOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    set_: SetOption = None,
+    plot: Annotated[Path | None, typer.Option(help="A picture of it.", metavar="PNG")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How another method would have moved on the same results, at no rollout."""
+    from recoup.study.replay import replay as replay_study
+
+    with opened(file) as study:
+        given = {**given_options(mean=mean, std=std), **method_settings(set_)}
+        with _progress("replaying", as_json) as tick:
+            found = replay_study(study.opened, method, tick=tick, **given)
+        if not found:
+            raise InputError(f"{file} has not moved yet: there is nothing to replay.")
+        own = study.history()
+        name = method or study.method.name
+        if plot is not None:
+            from recoup.pictures.curves import replayed
+
+            try:
+                replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
+            except (OSError, ValueError) as wrong:
+                raise InputError(f"{plot} cannot be written: {wrong}.") from None
+        if as_json:
+            print(json.dumps([plain(row.plain()) for row in found]))
+        else:
+            print_replay(study, own, name, found)
+
+
+@app.command(epilog=FORK_EXAMPLES, context_settings=SIGNED)
+def fork(
+    file: File,
+    new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
+    method: MethodOption = None,
+    batch: Annotated[int | None, whole_option("Results of one move.")] = None,
+    seed: Annotated[int | None, whole_option("Seed of all randomness.")] = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Start a new study from all results of an old one, under another method or start."""
+    given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
+    with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
+        counts = forked.counts()
+        print(f"{new}: starts from {counts['ok']} results of {file}")
+
+
+@app.command(epilog=UPGRADE_EXAMPLES)
+def upgrade(
+    old: Annotated[Path, typer.Argument(help="A study of an older format.", metavar="OLD")],
+    new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
+) -> None:
+    """Carry a study of an older format over to a new file; the old one stays as it is."""
+    from recoup.store.format1 import carry_over
+
+    print(carry_over(old, new).words)

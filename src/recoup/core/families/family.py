@@ -1,0 +1,130 @@
+"""What a search distribution must offer: everything that depends on the shape of rho.
+
+A family is a record of pure functions of one sample and its rho; batches are made by `jax.vmap`.
+Nothing outside this folder looks inside a rho.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from recoup.core.families.normals import standard_normal
+
+
+class Family(NamedTuple):
+    """A search distribution as functions of one sample; rho and samples are pytrees.
+
+    `family` makes one from fewer. What a None leaves out is refused where it is needed.
+    """
+
+    name: str
+    start: Callable[[Any, Any], Any]  # means [D], standard deviations [S] -> rho
+    draw: Callable[[Array, Any, int, bool], Any]  # key, rho, N, mirrored -> samples [N]
+    log_ratio: Callable[[Any, Any, Any], Array]  # rho, reference, sample -> scalar
+    score: Callable[[Any, Any], Any]  # rho, sample -> pytree shaped like rho
+    divergence: Callable[[Any, Any, Any, Array], Array]  # KL(new || old), samples and valid [N]
+    packed: Callable[[Any], Any]  # rho -> one block of numbers [..., K]
+    unpacked: Callable[[Any, int], Any]  # block of numbers [..., K], D -> rho
+    floored: Callable[[Any, float], Any] | None = None  # rho, least standard deviation -> rho
+    natural: Callable[[Any, Any], Any] | None = None  # rho, gradient -> F^-1 gradient
+    moved: Callable[[Any, Any, float], Any] | None = None  # rho, natural direction, KL -> rho
+    renyi2: Callable[[Any, Any], Array] | None = None  # p, q -> log E_q[(p / q)^2]
+
+
+def family(
+    name: str,
+    *,
+    start: Callable[[Any, Any], Any],
+    log_density: Callable[[Any, Any], Array],
+    **more: Any,
+) -> Family:
+    """A family of your own, from how it starts and its log-density.
+
+    `start(mean, std)`, both `[D]`, gives rho: a NamedTuple of arrays with `mean` and `std`, and
+    `theta(noise)`, the theta that standard normal noise `[D]` becomes. `log_density(rho, theta)` is
+    that of one sample. Scores come by differentiation; a closed form of anything can be given by
+    the name it has in `Family`.
+    """
+
+    def log_ratio(rho: Any, reference: Any, sample: Any) -> Array:
+        return log_density(rho, sample) - log_density(reference, sample)
+
+    def unpacked(numbers: Any, dim: int) -> Any:
+        like = start(np.zeros(dim), np.ones(dim))
+        leaves, structure = jax.tree.flatten(like)
+        sizes = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
+        parts = np.split(np.asarray(numbers), sizes, axis=-1)
+        shaped = [
+            part.reshape(*part.shape[:-1], *np.shape(leaf))
+            for part, leaf in zip(parts, leaves, strict=True)
+        ]
+        return jax.tree.unflatten(structure, shaped)
+
+    given = {
+        "draw": draw,
+        "log_ratio": log_ratio,
+        "score": jax.grad(log_density),
+        "divergence": lambda new, old, samples, valid: jnp.asarray(jnp.nan),
+        "packed": _packed,
+        "unpacked": unpacked,
+    }
+    return Family(name=name, start=start, **{**given, **more})
+
+
+def _packed(rho: Any) -> np.ndarray:
+    """The numbers of a rho without leading axes, one array after the other."""
+    leaves = [np.ravel(leaf) for leaf in jax.tree.leaves(rho)]
+    return np.concatenate(leaves).astype(np.float64)
+
+
+class LogDensities(NamedTuple):
+    """Log-densities of samples, each relative to a reference that the sample shares with all three.
+
+    The weights see only differences of them, so the reference cancels.
+    """
+
+    target: Array
+    own: Array  # of the proposal that drew the sample
+    mixture: Array | None  # of the mixture of all proposals by their counts, where it is kept
+
+
+def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:
+    """Samples `[N, D]` of a rho that turns noise into theta; `mirrored` in adjacent pairs.
+
+    Implements: sehnke2010 symmetric sampling, theta_{2i} from z, theta_{2i+1} from -z.
+    """
+    shape, theta = rho.mean.shape, jax.vmap(rho.theta)
+    noise = standard_normal(key, (n // 2 if mirrored else n, *shape), rho.mean.dtype)
+    if mirrored:
+        return jnp.stack([theta(noise), theta(-noise)], axis=1).reshape(n, *shape)
+    return theta(noise)
+
+
+def length_to(kl: float, divergence: Callable[[Array], Array], longest: Array) -> Array:
+    """The length in [0, longest] at which an increasing `divergence` is `kl`, by bisection."""
+
+    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        short = divergence(middle) < kl
+        return jnp.where(short, middle, low), jnp.where(short, high, middle)
+
+    return jax.lax.fori_loop(0, 60, halve, (jnp.zeros_like(longest), longest))[0]
+
+
+def longest_length(kl: float, free: Array, capped: Array) -> Array:
+    """A length of a natural step at which the divergence is `kl`, or all that its cap allows.
+
+    `free` and `capped` are v^T F v of the direction's coordinates without and with a cap. Those
+    without diverge by length^2 free / 2. Where there are none, the second-order expansion is within
+    a factor of two up to the cap, so 8 times its length is enough.
+    """
+    return jnp.where(free > 0, _safe_sqrt(2 * kl, free), 8 * _safe_sqrt(2 * kl, capped))
+
+
+def _safe_sqrt(top: float, bottom: Array) -> Array:
+    return jnp.where(bottom > 0, jnp.sqrt(top / jnp.where(bottom > 0, bottom, 1.0)), 0.0)

@@ -1,0 +1,154 @@
+"""The hyper-parameters rho of the search distributions, as records of arrays.
+
+Each can be made from means and standard deviations, shows them, turns standard normal noise into a
+theta, and packs itself into one block of numbers, which is what a study file stores. All of it is
+plain arithmetic on arrays with any leading axes, in NumPy or JAX, and needs no JAX to be imported.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class Rho(Protocol):
+    """What everybody may ask of a hyper-parameter, whatever its family."""
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., D]`."""
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[..., S]`."""
+
+
+class Diagonal(NamedTuple):
+    """Of the diagonal Gaussian over theta: means `eta [D]`, standard deviations `tau [D]`."""
+
+    eta: Any
+    tau: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., D]`."""
+        return self.eta
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[..., D]`."""
+        return self.tau
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "Diagonal":
+        """The Gaussian with these means and standard deviations, each `[D]`."""
+        return cls(mean, std)
+
+    def theta(self, noise: Any) -> Any:
+        """The theta `[..., D]` that standard normal noise `[..., D]` becomes.
+
+        Implements: zhao2013 S2.2 p(theta_i | rho_i) = N(theta_i | eta_i, tau_i^2).
+        """
+        return self.eta + self.tau * noise
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., 2 D]`."""
+        return _block(self.eta, self.tau)
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "Diagonal":
+        """What `packed` has packed, of `dim` means."""
+        return cls(numbers[..., :dim], numbers[..., dim:])
+
+
+class Full(NamedTuple):
+    """Of the Gaussian with full covariance: means `eta [D]`, and `factor [D, D]`.
+
+    The factor is lower triangular with a positive diagonal; the covariance is factor factor^T.
+    """
+
+    eta: Any
+    factor: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., D]`."""
+        return self.eta
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[..., D]` of the coordinates, each by itself."""
+        return (self.factor**2).sum(-1) ** 0.5
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "Full":
+        """The Gaussian with these means and standard deviations, each `[D]`, uncorrelated."""
+        return cls(mean, std[..., None] * np.eye(std.shape[-1], dtype=std.dtype))
+
+    def theta(self, noise: Any) -> Any:
+        """The theta `[..., D]` that standard normal noise `[..., D]` becomes."""
+        return self.eta + (self.factor * noise[..., None, :]).sum(-1)
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., D + D (D + 1) / 2]`: means, then the factor row by row."""
+        rows, columns = np.tril_indices(np.shape(self.eta)[-1])
+        return _block(self.eta, np.asarray(self.factor)[..., rows, columns])
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "Full":
+        """What `packed` has packed, of `dim` means."""
+        place, lower = _triangle(dim)
+        return cls(numbers[..., :dim], numbers[..., dim:][..., place] * lower)
+
+
+class Policy(NamedTuple):
+    """Of the linear Gaussian policy: means `mu [F A]`, standard deviations `sigma [A]` of actions.
+
+    Here the sample is a trajectory; theta, what a trial is given, is the policy's mu.
+    """
+
+    mu: Any
+    sigma: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., F A]`."""
+        return self.mu
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations of the actions `[..., A]`."""
+        return self.sigma
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "Policy":
+        """The policy with these means `[F A]` and standard deviations `[A]`."""
+        return cls(mean, std)
+
+    def theta(self, noise: Any) -> Any:
+        """mu, whatever the noise: such a policy draws its actions, not its parameters."""
+        return self.mu
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., F A + A]`."""
+        return _block(self.mu, self.sigma)
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "Policy":
+        """What `packed` has packed, of `dim` means."""
+        return cls(numbers[..., :dim], numbers[..., dim:])
+
+
+RHOS: dict[str, Any] = {"diagonal": Diagonal, "full": Full, "policy": Policy}
+
+
+def _block(*parts: Any) -> np.ndarray:
+    return np.concatenate([np.asarray(part, np.float64) for part in parts], axis=-1)
+
+
+@lru_cache(maxsize=32)
+def _triangle(dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each entry of a matrix, its place among those of the lower triangle, and which are."""
+    lower = np.tri(dim, dtype=bool)
+    place = np.cumsum(lower).reshape(dim, dim) - 1
+    return np.where(lower, place, 0), lower

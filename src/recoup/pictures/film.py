@@ -1,0 +1,104 @@
+"""Pictures that move: an episode of a policy as a video and as a film strip."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from recoup.checks import InputError
+
+
+class Film(NamedTuple):
+    """One episode, frame by frame: the start and then every step."""
+
+    frames: np.ndarray  # [T + 1, height, width, 3]
+    rewards: np.ndarray  # [T]
+    captions: list[str]  # of the frames
+    fps: int
+
+
+def film(env: Any, act: Callable[[Any], Any], seed: int = 0) -> Film:
+    """An episode of `act(observation) -> action` in any Gymnasium environment with `rgb_array`."""
+    if env.render_mode != "rgb_array":
+        raise InputError('the environment must be made with render_mode="rgb_array".')
+    observation, info = env.reset(seed=seed)
+    frames, rewards, captions, over = [env.render()], [], [_caption(0, info)], False
+    while not over:
+        observation, reward, terminated, truncated, info = env.step(act(observation))
+        over = terminated or truncated
+        frames.append(env.render())
+        rewards.append(float(reward))
+        captions.append(_caption(len(rewards), info))
+    fps = int(env.metadata.get("render_fps") or 30)
+    return Film(np.stack(frames), np.array(rewards), captions, fps)
+
+
+def write_video(shot: Film, path: Path) -> None:
+    """An H.264 video; needs no ffmpeg on the system."""
+    try:
+        import imageio.v2 as imageio
+        import imageio_ffmpeg  # noqa: F401  (what imageio writes H.264 with)
+    except ImportError:
+        raise InputError("a video needs imageio: pip install 'recoup[video]'.") from None
+    with warnings.catch_warnings():  # JAX warns of forks; this one becomes ffmpeg at once
+        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+        imageio.mimwrite(path, list(shot.frames), fps=shot.fps, macro_block_size=2, quality=8)
+
+
+def film_strip(shot: Film, title: str, steps: Sequence[int] | None = None) -> Figure:
+    """Frames side by side, what was measured under each."""
+    last = len(shot.frames) - 1
+    chosen = _spread(last) if steps is None else list(steps)
+    for step in chosen:
+        if not 0 <= step <= last:
+            raise InputError(f"the steps of the film strip must lie in 0..{last}, got {step}.")
+    height, width = shot.frames.shape[1:3]
+    inches = 2.4
+    figure = Figure(
+        figsize=(inches * len(chosen), inches * height / width + 0.6), layout="compressed"
+    )
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    for axes, step in zip(figure.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
+        axes.imshow(shot.frames[step])
+        axes.set_xlabel(shot.captions[step], fontsize=10)
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+    return figure
+
+
+def steps_plot(distance: np.ndarray, cost: np.ndarray, title: str, unit: str = "(N m)²") -> Figure:
+    """Distance and control cost along the episode, `[N, T]`: every episode, and their mean.
+
+    Implements: zhao2013 Fig. 10, distance and control costs over the trajectory.
+    """
+    figure = Figure(figsize=(7, 4.6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.set_title(title, loc="left", fontsize=11)
+    time = np.arange(1, distance.shape[1] + 1)
+    for axes, values, colour, label in (
+        (above, 100 * distance, "#0b6e99", "hand to target, cm"),
+        (below, cost, "#c4622d", f"control cost, {unit}"),
+    ):
+        axes.plot(time, values.T, color=colour, alpha=0.2, lw=0.8)
+        axes.plot(time, values.mean(0), color=colour, lw=1.8)
+        axes.set_ylabel(label)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, lw=0.6)
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.01)
+    below.set_xlabel("step")
+    return figure
+
+
+def _caption(step: int, info: dict[str, Any]) -> str:
+    distance = info.get("distance")
+    return f"step {step}" + ("" if distance is None else f" · {100 * distance:.1f} cm")
+
+
+def _spread(last: int, frames: int = 6) -> list[int]:
+    """Steps over the episode, denser at its beginning, where most happens."""
+    share = np.linspace(0, 1, frames) ** 2.5
+    return sorted({int(step) for step in np.round(last * share)})

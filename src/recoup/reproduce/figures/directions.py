@@ -1,0 +1,182 @@
+"""Figure 4: in which direction estimated gradients point."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.figure import Figure as Picture
+
+from recoup.core.families.family import draw
+from recoup.engine.estimate import estimate
+from recoup.reproduce.claims import Claim, contrast
+from recoup.reproduce.drawing import LOOKS, picture
+from recoup.reproduce.figure import Figure
+from recoup.reproduce.figures import gradients
+from recoup.reproduce.figures.gradients import ESTIMATORS
+from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.sizes import Size
+
+POINT, SOURCE = (-0.8, 0.5), (-1.6, 1.0)  # where, and what drew the samples
+COMPARED = ("niw-pgpe", "iw-pgpe", "iw-pgpe-ob")
+
+
+def direction_jobs(size: Size) -> list[Job]:
+    """Estimates from ten off-policy samples, and the true gradient."""
+    settings = {"estimates": size.angles, "point": POINT, "source": SOURCE}
+    job = Job("toy/directions", settings, 8, partial(_directions, size.angles))
+    return [gradients.surface_job(), job]
+
+
+def _directions(estimates: int, tick: Tick) -> Arrays:
+    task, rho, source = gradients.toy(), gradients.rho_of(*POINT), gradients.rho_of(*SOURCE)
+
+    def one(key: jax.Array) -> jax.Array:
+        key_draw, key_roll = jax.random.split(key)
+        theta = draw(key_draw, source, gradients.N)
+        returns = task.rollouts(jax.random.split(key_roll, gradients.N), theta)
+        found = [
+            estimate(
+                theta,
+                returns,
+                proposals=(source.mean[None], source.std[None]),
+                proposal=jnp.zeros(gradients.N, int),
+                target=rho,
+                weighting=ESTIMATORS[method]["weighting"],
+                baseline=ESTIMATORS[method]["baseline"],
+            )
+            for method in COMPARED
+        ]
+        return jnp.stack([jnp.concatenate([e.mean_gradient, e.std_gradient]) for e in found])
+
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(0), estimates)
+        found = np.asarray(jax.jit(jax.vmap(one))(keys))
+        on_policy = gradients.on_policy_gradient(jax.random.key(1), rho, gradients.ON_POLICY)
+    tick(1.0)
+    return {"gradients": found, "on_policy": np.concatenate(on_policy)}
+
+
+def collect_directions(size: Size, results: dict[str, Arrays]) -> Arrays:
+    """Estimates `[M, 2]` by method, and their angles to the true gradient in degrees `[M]`."""
+    found = results["toy/directions"]
+    truth = gradients.true_gradient(results["toy/surface"]["mean"], *POINT)
+    data = {"truth": truth, "on_policy": found["on_policy"]}
+    for i, method in enumerate(COMPARED):
+        each = found["gradients"][:, i]
+        turn = np.arctan2(each[:, 1], each[:, 0]) - np.arctan2(truth[1], truth[0])
+        data[method] = each
+        data[f"{method} angle"] = (np.degrees(turn) + 180) % 360 - 180
+    return data
+
+
+def direction_claims(data: Arrays) -> list[Claim]:
+    """What the paper says of Figure 4."""
+    said = (_niw_goes_astray, _niw_points_down, _iw_is_wide, _iw_ob_is_concentrated)
+    return [claim(data) for claim in said]
+
+
+def _within(data: Arrays, method: str, low: float, high: float) -> np.ndarray:
+    """1 for each estimate whose angle lies there, 0 for the others `[M]`."""
+    angle = data[f"{method} angle"]
+    return ((angle >= low) & (angle <= high)).astype(float)
+
+
+def _niw_goes_astray(data: Arrays) -> Claim:
+    there = _within(data, "niw-pgpe", -150, -90)
+    return Claim(
+        "toy-directions.niw-astray",
+        "S4.1.3",
+        "The angles [of NIW-PGPE] are concentrated in [-150, -90].",
+        (contrast("share of niw-pgpe in there, minus 1/2", there - 0.5),),
+        f"The median is {np.median(data['niw-pgpe angle']):.0f} degrees: farther astray than the "
+        "paper says. Angles are counted from the true gradient, anticlockwise in the plane of eta "
+        "and tau.",
+    )
+
+
+def _niw_points_down(data: Arrays) -> Claim:
+    down = np.abs(data["niw-pgpe angle"]) > 90
+    return Claim(
+        "toy-directions.niw-wrong-side",
+        "S4.1.3",
+        "... which further explains the inconsistent property of the NIW-PGPE method.",
+        (contrast("share of niw-pgpe beyond 90 degrees, minus 1/2", down - 0.5),),
+        "Whatever the sign: more than half of the estimates point down instead of up.",
+    )
+
+
+def _iw_is_wide(data: Arrays) -> Claim:
+    there = _within(data, "iw-pgpe", -60, 60)
+    return Claim(
+        "toy-directions.iw-wide",
+        "S4.1.3",
+        "The angles [of IW-PGPE] are widely distributed in [-180, 180].",
+        (contrast("1/2 minus share of iw-pgpe within 60 degrees", 0.5 - there),),
+    )
+
+
+def _iw_ob_is_concentrated(data: Arrays) -> Claim:
+    there, without = (_within(data, method, -60, 60) for method in ("iw-pgpe-ob", "iw-pgpe"))
+    return Claim(
+        "toy-directions.iw-ob-concentrated",
+        "S4.1.3",
+        "The angles for the IW-PGPE_OB method are concentrated in [-60, 60].",
+        (
+            contrast("share of iw-pgpe-ob in there, minus 1/2", there - 0.5),
+            contrast("and minus that of iw-pgpe", there - without),
+        ),
+    )
+
+
+def draw_directions(data: Arrays) -> Picture:
+    """Unit directions of twenty estimates above, the histogram of all angles below."""
+    figure, axes = picture(3, 2, width=9.5, height=6)
+    true = data["truth"] / np.linalg.norm(data["truth"])
+    for column, method in enumerate(COMPARED):
+        above, below = axes[:, column]
+        units = data[method][:20] / np.linalg.norm(data[method][:20], axis=1, keepdims=True)
+        for unit in units:
+            above.plot([0, unit[0]], [0, unit[1]], color=LOOKS[method].colour, linewidth=1)
+        above.quiver(
+            0,
+            0,
+            *true,
+            angles="xy",
+            scale_units="xy",
+            scale=1,
+            width=0.018,
+            zorder=3,
+            color="black",
+        )
+        above.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", xlabel="η")
+        above.set_title(f"{method} (arrow: true gradient)", loc="left", fontsize=9)
+        angles = data[f"{method} angle"]
+        below.hist(
+            angles,
+            np.arange(-180, 181, 15),
+            weights=np.full(angles.size, 1 / angles.size),
+            color=LOOKS[method].colour,
+            edgecolor="white",
+            linewidth=0.5,
+        )
+        below.set(xticks=range(-180, 181, 60), xlabel="angle to the true gradient, degrees")
+    axes[0, 0].set_ylabel("τ")
+    axes[1, 0].set_ylabel("share of estimates")
+    return figure
+
+
+FIGURES = (
+    Figure(
+        "toy-directions",
+        "Figure 4",
+        "Directions of estimated gradients",
+        "Estimates at mean -0.8 and standard deviation 0.5 from ten samples of N(-1.6, 1): twenty "
+        "of them as directions in the plane of mean and standard deviation (the arrow is the true "
+        "gradient), and the angles of all.",
+        jobs=direction_jobs,
+        collect=collect_directions,
+        claims=direction_claims,
+        draw=draw_directions,
+    ),
+)

@@ -1,0 +1,203 @@
+"""Figure 3: where the methods move on the toy, in the plane of mean and standard deviation."""
+
+import numpy as np
+from matplotlib.figure import Figure as Picture
+
+from recoup.reproduce.claims import Claim, Contrast, contrast
+from recoup.reproduce.drawing import LOOKS, picture
+from recoup.reproduce.figure import Figure
+from recoup.reproduce.figures import gradients
+from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.sizes import Size
+
+WALKED = ("niw-pgpe", "iw-pgpe", "iw-pgpe-ob")
+STARTS = (-1.6, -0.8, -0.1)
+SETTINGS = ((10, 20), (1, 200))  # batch, iterations
+CHUNK = 1_000
+NEAR = 0.9  # of the way from the start's expected return to the best: "the vicinity"
+VICINITY = f"Near: {NEAR:.0%} of the way from the start's expected return to the maximum."
+
+
+def path_jobs(size: Size) -> list[Job]:
+    """Runs from the three starts, with ten samples an iteration and with one."""
+    jobs = [gradients.surface_job()]
+    for batch, iterations in SETTINGS:
+        for start in STARTS:
+            jobs += learning_jobs(
+                "toy",
+                (*WALKED, "mis-pgpe-ob"),
+                size.paths,
+                iterations,
+                range(iterations + 1),
+                0,
+                chunk=CHUNK,
+                mean=start,
+                batch=batch,
+            )
+    return jobs
+
+
+def collect_paths(size: Size, results: dict[str, Arrays]) -> Arrays:
+    """Paths of rho `[start, shown, L + 1, 2]` and the expected returns at their ends."""
+    surface = results["toy/surface"]["mean"]
+    data: Arrays = {"surface": surface, "best": np.array(_summit(surface))}
+    for batch, _ in SETTINGS:
+        for method in (*WALKED, "mis-pgpe-ob"):
+            runs = [joined(results, "toy", method, mean=s, batch=batch) for s in STARTS]
+            paths = np.stack([np.concatenate([r.mean, r.std], -1) for r in runs])
+            ends = gradients.expected_return(surface, paths[:, :, -1, 0], paths[:, :, -1, 1])
+            data[f"{method} N={batch}"] = paths[:, :5]
+            data[f"{method} N={batch} return"] = ends
+    data["start return"] = gradients.expected_return(surface, STARTS, np.ones(3))
+    return data
+
+
+def _summit(surface: np.ndarray) -> tuple[float, float, float]:
+    """The best expected return with tau at its floor or above, and where it is."""
+    eta, tau = np.meshgrid(np.linspace(-2, 1, 301), np.linspace(0.05, 1.2, 116))
+    values = gradients.expected_return(surface, eta, tau)
+    i = np.unravel_index(values.argmax(), values.shape)
+    return float(values[i]), float(eta[i]), float(tau[i])
+
+
+def _reached(data: Arrays, key: str) -> np.ndarray:
+    """Which runs `[start, R]` have come into the vicinity of the maximum."""
+    start = data["start return"][:, None]
+    return data[f"{key} return"] >= start + NEAR * (data["best"][0] - start)
+
+
+def path_claims(data: Arrays) -> list[Claim]:
+    """What the paper says of Figure 3; a run index is one run from each of the three starts."""
+    return [*_ten_sample_claims(data), *_one_sample_claims(data)]
+
+
+def _share(data: Arrays, key: str) -> np.ndarray:
+    """Of the three starts, from how many a run comes near the maximum `[R]`."""
+    return _reached(data, key).mean(0)
+
+
+def _most(data: Arrays, key: str) -> Contrast:
+    what = f"share of runs of {key} near the maximum, minus 1/2"
+    return contrast(what, _share(data, key) - 0.5)
+
+
+def _few(data: Arrays, key: str) -> Contrast:
+    what = f"1/2 minus the share of runs of {key} near the maximum"
+    return contrast(what, 0.5 - _share(data, key))
+
+
+def _some(data: Arrays, key: str) -> Contrast:
+    return contrast(f"share of runs of {key}, minus 0.05", _share(data, key) - 0.05)
+
+
+def _not_all(data: Arrays, key: str) -> Contrast:
+    return contrast(f"0.95 minus the share of runs of {key}", 0.95 - _share(data, key))
+
+
+def _ten_sample_claims(data: Arrays) -> list[Claim]:
+    gain = (data["iw-pgpe-ob N=10 return"] - data["iw-pgpe N=10 return"]).mean(0)
+    return [
+        Claim(
+            "toy-paths.niw-fails",
+            "S4.1.3",
+            "NIW-PGPE can not properly update the solutions [N = 10].",
+            (_few(data, "niw-pgpe N=10"),),
+            VICINITY,
+        ),
+        Claim(
+            "toy-paths.iw-sometimes",
+            "S4.1.3",
+            "IW-PGPE can lead the solutions to an area with large returns sometimes, but can not "
+            "always reach [it] after 20 iterations.",
+            (_some(data, "iw-pgpe N=10"), _not_all(data, "iw-pgpe N=10")),
+            VICINITY,
+        ),
+        Claim(
+            "toy-paths.iw-ob-arrives",
+            "S4.1.3",
+            "IW-PGPE_OB gives the reliable update directions and the three paths converge rapidly "
+            "to the vicinity of the maximum point without detours.",
+            (_most(data, "iw-pgpe-ob N=10"),),
+            VICINITY,
+        ),
+        Claim(
+            "toy-paths.baseline-helps",
+            "S4.1.3",
+            "The optimal constant baseline highly contributes to improving the convergence "
+            "property of IW-PGPE.",
+            (contrast("iw-pgpe-ob minus iw-pgpe, expected return at the end, N = 10", gain),),
+        ),
+    ]
+
+
+def _one_sample_claims(data: Arrays) -> list[Claim]:
+    return [
+        Claim(
+            "toy-paths.niw-fails-n1",
+            "S4.1.3",
+            "NIW-PGPE can not properly update the solutions to the maximum point [N = 1].",
+            (_few(data, "niw-pgpe N=1"),),
+            VICINITY,
+        ),
+        Claim(
+            "toy-paths.iw-not-always-n1",
+            "S4.1.3",
+            "The IW-PGPE solutions can not always reach an area with large returns after 200 "
+            "iterations [N = 1].",
+            (_not_all(data, "iw-pgpe N=1"),),
+            VICINITY,
+        ),
+        Claim(
+            "toy-paths.iw-ob-reliable-n1",
+            "S4.1.3",
+            "The proposed IW-PGPE_OB can still find fairly reliable update directions with only "
+            "N = 1.",
+            (_most(data, "iw-pgpe-ob N=1"),),
+            VICINITY,
+        ),
+    ]
+
+
+def draw_paths(data: Arrays) -> Picture:
+    """Paths on the contour of the expected return; rows N, columns methods."""
+    methods = (*WALKED, "mis-pgpe-ob")
+    figure, axes = picture(len(methods), len(SETTINGS), width=11, height=5.6)
+    eta, tau = np.meshgrid(np.linspace(-2.2, 0.6, 141), np.linspace(0.05, 1.5, 80))
+    level = gradients.expected_return(data["surface"], eta, tau)
+    for row, (batch, iterations) in enumerate(SETTINGS):
+        for column, method in enumerate(methods):
+            ax, key = axes[row, column], f"{method} N={batch}"
+            ax.grid(visible=False)
+            ax.contourf(eta, tau, level, 14, cmap="Greys", alpha=0.55)
+            for paths in data[key]:
+                for shown, path in enumerate(paths[:3]):
+                    colour = LOOKS[method].colour
+                    ax.plot(*path.T, color=colour, linewidth=1.1, alpha=1 if shown == 0 else 0.45)
+                ax.plot(*paths[0, 0], "o", color="white", markeredgecolor="black", markersize=5)
+            ax.plot(*data["best"][1:], "*", color="#e6ac00", markeredgecolor="black", markersize=11)
+            share = _reached(data, key).mean()
+            title = f"{method}, N = {batch}\n{share:.0%} of runs come near"
+            ax.set_title(title, loc="left", fontsize=9)
+            ax.set(xlim=(-2.2, 0.6), ylim=(0.0, 1.5))
+            if row == len(SETTINGS) - 1:
+                ax.set_xlabel("mean η")
+            if column == 0:
+                ax.set_ylabel(f"std τ ({iterations} iterations)")
+    return figure
+
+
+FIGURES = (
+    Figure(
+        "toy-paths",
+        "Figure 3",
+        "Paths of the hyper-parameters",
+        "Mean and standard deviation of the search distribution over iterations, three starts, on "
+        "the expected return (darker is better); the star is its maximum. Three runs from each "
+        "start are drawn, all are counted.",
+        jobs=path_jobs,
+        collect=collect_paths,
+        claims=path_claims,
+        draw=draw_paths,
+    ),
+)

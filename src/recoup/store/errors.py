@@ -1,0 +1,99 @@
+"""What can be wrong with a study file, in sentences that say what to do."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recoup.checks import InputError
+from recoup.store.rows import FAILED, Told, same
+
+BUSY = 10.0  # seconds to wait for another process
+DAMAGE = ("malformed", "disk image", "no such", "disk I/O", "decode")  # in what SQLite says
+
+
+class Conflict(InputError):
+    """Two rows claim the same place."""
+
+
+class Exists(InputError):
+    """There is a file where a new one was to be made."""
+
+
+@contextmanager
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """What SQLite has against a file, as a sentence that says what to do."""
+    try:
+        yield
+    except sqlite3.IntegrityError as wrong:
+        raise Conflict(damage(path, str(wrong))) from None
+    except sqlite3.DatabaseError as wrong:
+        raise InputError(_sentence(path, str(wrong))) from None
+
+
+@contextmanager
+def sensible(path: Path) -> Iterator[None]:
+    """What stands in a file but makes no sense, as a sentence; RECOUP_TRACEBACK=1 shows where."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:
+        if os.environ.get("RECOUP_TRACEBACK"):
+            raise
+        reason = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
+        raise InputError(damage(path, reason)) from None
+    except (AssertionError, MemoryError, RecursionError) as wrong:
+        if os.environ.get("RECOUP_TRACEBACK"):
+            raise
+        raise InputError(damage(path, type(wrong).__name__)) from None
+
+
+def damage(path: Path, reason: str) -> str:
+    """A sentence about a file that is not as it was written, and what to do."""
+    return (
+        f"{path} is damaged ({reason}): `recoup study check {path} --recover NEW` saves what can "
+        "be read."
+    )
+
+
+def read_only(path: Path) -> str:
+    """A sentence about a file that is to be written, and cannot be."""
+    return f"{path} cannot be written to: it, or its directory, is read-only."
+
+
+def check_again(number: int, before: Told, told: Told) -> None:
+    """Accepts what is told again, refuses what differs from it."""
+    if same(before, told):
+        return
+    raise InputError(
+        f"trial {number} was told {_spoken(before)} before, and now {_spoken(told, before)}: it "
+        "stays as it was."
+    )
+
+
+def _sentence(path: Path, reason: str) -> str:
+    if "locked" in reason or "busy" in reason:
+        return f"{path} is being written by another process for over {BUSY:.0f} s: try again."
+    if "not a database" in reason:
+        return f"{path} is not a study file (not SQLite)."
+    if "readonly" in reason or "read-only" in reason:
+        return read_only(path)
+    if "full" in reason:
+        return f"the disk of {path} is full: nothing was changed; free some space and try again."
+    if "closed database" in reason:
+        return f"the study in {path} was closed: open it again."
+    if any(word in reason for word in DAMAGE):
+        return damage(path, reason)
+    return f"{path}: {reason}."
+
+
+def _spoken(told: Told, other: Told | None = None) -> str:
+    if told.status == FAILED:
+        return f"failed ({told.note})"
+    if other is None or other.value != told.value:
+        return f"{told.value}"
+    return (
+        "another trajectory" if told.trajectory is not None else f"{told.value} of other episodes"
+    )

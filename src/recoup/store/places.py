@@ -1,0 +1,67 @@
+"""A result's place among those that moves are made of, and counters that fit a set of rows.
+
+Places are given in the order of telling. A mirrored pair counts when both of it were told: the
+place is written with the second, and the first has the place before it.
+"""
+
+from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, Asked, Contents, Counters
+
+
+def partner_of(number: int, kind: str) -> int:
+    """The other trial of a mirrored pair."""
+    return number - 1 if kind == MIRROR else number + 1
+
+
+def place_alone(counted: int, kind: str, status: str) -> tuple[int | None, int]:
+    """The place of a result that is of no pair, and how many it makes ready for a move.
+
+    `counted` is the last place that was given.
+    """
+    counts = status == OK and kind in (DRAWN, FOREIGN)
+    return (counted + 1 if counts else None), int(counts and kind == DRAWN)
+
+
+def place_in_pair(counted: int, status: str, partner: str | None) -> tuple[int | None, int]:
+    """The same for a result of a pair; `partner` is the other's status, None before it is told."""
+    if partner is None or FAILED == status == partner:
+        return None, 0
+    return counted + 2, (status == OK) + (partner == OK)
+
+
+def fitting_counters(rows: Contents, last: int) -> Counters:
+    """The counters that fit `rows`, where no number up to `last` is to be given out again."""
+    told = rows.told.values()
+    mark = max((move.counted for move in rows.moves.values()), default=0)
+    fresh = [result for result in told if (result.counted or 0) > mark]
+    return Counters(
+        trials=len(rows.asked),
+        ok=sum(result.told.status == OK for result in told),
+        failed=sum(result.told.status == FAILED for result in told),
+        counted=max((result.counted or 0 for result in told), default=0),
+        fresh=sum(_ready(rows.asked[result.id], rows) for result in fresh),
+        last=last,
+    )
+
+
+def densities_fit(rows: Contents) -> bool:
+    """Whether the densities are those of the last move, none missing and none too many."""
+    last = max(rows.moves, default=0)
+    mark = rows.moves[last].counted if last else 0
+    results = sum(0 < (result.counted or 0) <= mark for result in rows.told.values())
+    paired = any(trial.kind == MIRROR for trial in rows.asked.values())
+    size = results * (2 if paired else 1)
+    own, mixture = rows.own, rows.mixture
+    own_fits = not own or (
+        sorted(own) == list(range(1, last + 1)) and sum(map(len, own.values())) == size
+    )
+    mixture_fits = not mixture or (list(mixture) == [last] and len(mixture[last]) == size)
+    return own_fits and mixture_fits
+
+
+def _ready(trial: Asked, rows: Contents) -> int:
+    """How many results a place makes ready for a move: two for a mirrored pair."""
+    partner = partner_of(trial.id, trial.kind)
+    other = rows.asked.get(partner)
+    paired = trial.kind == MIRROR or (other is not None and other.kind == MIRROR)
+    drew = [trial.id, partner] if paired else [trial.id] if trial.kind == DRAWN else []
+    return sum(number in rows.told and rows.told[number].told.status == OK for number in drew)

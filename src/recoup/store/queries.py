@@ -1,0 +1,294 @@
+"""What can be read from a study file: the reading half of `Store`.
+
+Whatever numbers are used later are read with their checksums; a row that is not as it was written
+is a sentence, never a wrong number. Arrays are the caller's own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.store.errors import damage
+from recoup.store.file import StudyFile
+from recoup.store.records import (
+    asked_of,
+    counters_of,
+    densities_of,
+    event_of,
+    move_of,
+    proposal_of,
+    queued_of,
+    result_of,
+    setting_of,
+    test_of,
+    trajectory_of,
+)
+from recoup.store.rows import (
+    FOREIGN,
+    OK,
+    Asked,
+    Counters,
+    Event,
+    Fresh,
+    Move,
+    Proposal,
+    Queued,
+    Result,
+    Test,
+)
+from recoup.store.schema import TABLES, checksum
+
+CHUNK = 1000  # rows read at once
+WAITING = "id NOT IN (SELECT id FROM told)"
+Row = TypeVar("Row")
+
+
+class Queries:
+    """The reads of a `Store`. Inside `reading()` all of them see the same state of the file."""
+
+    def __init__(self, file: StudyFile) -> None:
+        self._file = file
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies; `:memory:` where there is none."""
+        return self._file.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file cannot be written to."""
+        return self._file.read_only
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All reads inside see the same state of the file, whatever others write meanwhile."""
+        with self._file.reading():
+            yield
+
+    # -- the study, its proposals and its moves --
+
+    def settings(self) -> dict[str, Any]:
+        """The study's settings, as they were when it was made."""
+        return dict(self._file.read("settings", setting_of, "ORDER BY id"))
+
+    def counters(self) -> Counters:
+        """How many trials and results there are."""
+        return self._file.one("counters", counters_of)
+
+    def newest(self) -> Proposal:
+        """The proposal that the last move made."""
+        last = "WHERE id = (SELECT proposal FROM moves ORDER BY id DESC LIMIT 1)"
+        return self._file.one("proposals", proposal_of, last)
+
+    def proposal(self, number: int) -> Proposal:
+        """The proposal of a number; a sentence about damage where it is missing."""
+        return self._file.one("proposals", proposal_of, "WHERE id = ?", (int(number),))
+
+    def proposals(self, ids: Iterable[int] | None = None) -> dict[int, Proposal]:
+        """Proposals by number, all unless said; a sentence about damage where one is missing."""
+        wanted = None if ids is None else set(ids)
+        found = {row.id: row for row in self._by_id("proposals", proposal_of, wanted)}
+        if wanted is not None and len(found) < len(wanted):
+            raise InputError(damage(self.path, "rows of proposals are not there"))
+        return found
+
+    def moves(self) -> list[Move]:
+        """All moves in order; number 0 is the start."""
+        return self._file.read("moves", move_of, "ORDER BY id")
+
+    def last_move(self) -> Move:
+        """The move that was made last."""
+        return self._file.one("moves", move_of, "ORDER BY id DESC LIMIT 1")
+
+    def move_upto(self, number: int) -> Move:
+        """The last move of a number up to `number`; others may be lost in a recovered study."""
+        where = "WHERE id <= ? ORDER BY id DESC LIMIT 1"
+        return self._file.one("moves", move_of, where, (int(number),))
+
+    # -- trials --
+
+    def asked(
+        self, ids: Iterable[int] | None = None, kinds: Sequence[str] | None = None
+    ) -> list[Asked]:
+        """Trials by number, of `ids` and of `kinds` if said; ids without a trial are left out."""
+        return self._by_id("asked", asked_of, ids, *_of_kinds(kinds))
+
+    def pending(self, kinds: Sequence[str] | None = None) -> list[Asked]:
+        """Trials that wait for a result, by number."""
+        condition, values = _of_kinds(kinds)
+        where = f"WHERE {WAITING} AND {condition} ORDER BY id"
+        return self._file.read("asked", asked_of, where, values)
+
+    def pending_count(self, kinds: Sequence[str] | None = None) -> int:
+        """How many trials wait for a result."""
+        condition, values = _of_kinds(kinds)
+        query = f"SELECT COUNT(*) FROM asked WHERE {condition} AND {WAITING}"
+        return int(self._file.rows(query, values)[0][0])
+
+    def kind_count(self, kind: str) -> int:
+        """How many trials of a kind there are."""
+        return int(self._file.rows("SELECT COUNT(*) FROM asked WHERE kind = ?", (kind,))[0][0])
+
+    def told_count(self, kinds: Sequence[str]) -> int:
+        """How many trials of these kinds have a result, failed or not."""
+        condition, values = _of_kinds(kinds)
+        query = f"SELECT COUNT(*) FROM asked WHERE {condition} AND NOT {WAITING}"
+        return int(self._file.rows(query, values)[0][0])
+
+    def trial_count(self) -> int:
+        """How many rows of trials there are, to compare with the counters."""
+        return int(self._file.rows("SELECT COUNT(*) FROM asked")[0][0])
+
+    def trials(self) -> Iterator[tuple[Asked, Result | None]]:
+        """All trials by number, each with its result if it has one; read a thousand at a time."""
+        last = -1
+        while some := self._file.read(
+            "asked", asked_of, f"WHERE id > ? ORDER BY id LIMIT {CHUNK}", (last,)
+        ):
+            last = some[-1].id
+            results = self.results(trial.id for trial in some)
+            yield from ((trial, results.get(trial.id)) for trial in some)
+
+    # -- results --
+
+    def results(self, ids: Iterable[int] | None = None) -> dict[int, Result]:
+        """Results by trial, without trajectories; trials that wait have none."""
+        return {row.id: row for row in self._by_id("told", result_of, ids)}
+
+    def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
+        """Trajectories `[t, F + A + 1]` by trial, of those that have one."""
+        return dict(self._by_id("trajectories", trajectory_of, ids))
+
+    def statuses(self) -> dict[str, int]:
+        """How many rows of results there are of each status, to compare with the counters."""
+        return dict(self._file.rows("SELECT status, COUNT(*) FROM told GROUP BY status"))
+
+    def best(self) -> tuple[Asked, float] | None:
+        """The trial with the highest return, and that return; None before the first."""
+        query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT 1'
+        ids = [number for (number,) in self._file.rows(query, (OK,))]
+        return next(iter(self._valued(ids)), None)
+
+    def samples(self) -> list[tuple[Asked, float]]:
+        """The trials that a proposal drew and that have a return, with it, by number."""
+        rows = self._file.rows(
+            "SELECT told.id FROM told JOIN asked ON asked.id = told.id "
+            "WHERE status = ? AND proposal IS NOT NULL",
+            (OK,),
+        )
+        return self._valued([number for (number,) in rows])
+
+    def counted(self, after: int, upto: int, foreign: bool = True) -> list[tuple[int, int]]:
+        """Trial and place of the results in the places (after, upto], in the order of places.
+
+        Without `foreign`, those from elsewhere are left out. Of a mirrored pair only the one that
+        was told last has a place.
+        """
+        own = f"AND id IN (SELECT id FROM asked WHERE kind != '{FOREIGN}')"
+        return self._file.rows(
+            "SELECT id, counted FROM told WHERE counted BETWEEN ? AND ? "
+            f"{'' if foreign else own} ORDER BY counted",
+            (int(after) + 1, int(upto)),
+        )
+
+    def fresh(self, after: int) -> list[Fresh]:
+        """The results behind the place `after`, in the order of places."""
+        rows = self._file.rows(
+            "SELECT told.counted, told.id, status, kind, proposal FROM told "
+            "JOIN asked ON asked.id = told.id WHERE counted > ? ORDER BY counted",
+            (int(after),),
+        )
+        return [Fresh(*row) for row in rows]
+
+    # -- what else is kept --
+
+    def own(self, upto: int) -> np.ndarray:
+        """Densities of results under what drew them, as the moves up to `upto` have left them."""
+        return self._densities("own", upto)
+
+    def mixture(self, move: int) -> np.ndarray:
+        """Densities of results under the mixture of all proposals, as of `move`."""
+        return self._densities("mixture", move)
+
+    def queue(self, n: int) -> list[Queued]:
+        """The first thetas that wait in line, at most `n`."""
+        return self._file.read("queue", queued_of, "ORDER BY id LIMIT ?", (int(n),))
+
+    def events(self, kind: str | None = None) -> list[Event]:
+        """What happened to the study, in order; of one kind, if said."""
+        where, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
+        return self._file.read("events", event_of, f"{where} ORDER BY id", values)
+
+    def test(self, move: int) -> Test | None:
+        """What fresh episodes said after a move, if it was tested."""
+        found = self._file.read("tests", test_of, "WHERE id = ?", (int(move),))
+        return found[0] if found else None
+
+    def tests(self) -> list[Test]:
+        """What fresh episodes said, by move."""
+        return self._file.read("tests", test_of, "ORDER BY id")
+
+    # -- whether the file is sound --
+
+    def integrity(self) -> str | None:
+        """What SQLite finds wrong with the pages of the file; None where they are in order."""
+        ((answer,), *more) = self._file.rows("PRAGMA integrity_check")
+        if answer == "ok":
+            return None
+        return f"{str(answer).splitlines()[-1]}{', and more' if more else ''}"
+
+    def damaged_rows(self, chunk: int = CHUNK) -> tuple[int, list[str]]:
+        """How many rows there are, and "table id" of each whose checksum does not hold."""
+        count, wrong = 0, []
+        for table in TABLES:
+            last = -1
+            query = f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {int(chunk)}"
+            while some := self._file.rows(query, (last,)):
+                count, last = count + len(some), some[-1][0]
+                wrong += [f"{table} {r[0]}" for r in some if checksum(table, r[:-1]) != r[-1]]
+        return count, wrong
+
+    # -- small parts --
+
+    def _by_id(
+        self,
+        table: str,
+        make: Callable[[tuple[Any, ...]], Row],
+        ids: Iterable[int] | None,
+        condition: str = "1",
+        values: Sequence[Any] = (),
+    ) -> list[Row]:
+        """Rows of a table by id, all of them or those of `ids` that are there."""
+        if ids is None:
+            return self._file.read(table, make, f"WHERE {condition} ORDER BY id", values)
+        wanted, found = sorted({int(number) for number in ids}), []
+        for first in range(0, len(wanted), CHUNK):
+            some = ",".join(map(str, wanted[first : first + CHUNK]))
+            where = f"WHERE id IN ({some}) AND {condition} ORDER BY id"
+            found += self._file.read(table, make, where, values)
+        return found
+
+    def _valued(self, ids: Sequence[int]) -> list[tuple[Asked, float]]:
+        """Trials with their returns, by number."""
+        results, trials = self.results(ids), self.asked(ids)
+        values = [results[trial.id].told.value for trial in trials if trial.id in results]
+        if len(values) < len(ids) or None in values:
+            raise InputError(damage(self.path, "rows of trials are not there"))
+        return [
+            (trial, value) for trial, value in zip(trials, values, strict=True) if value is not None
+        ]
+
+    def _densities(self, table: str, upto: int) -> np.ndarray:
+        where = "WHERE id <= ? ORDER BY id"
+        return np.concatenate(
+            [np.zeros(0), *self._file.read(table, densities_of, where, (int(upto),))]
+        )
+
+
+def _of_kinds(kinds: Sequence[str] | None) -> tuple[str, Sequence[str]]:
+    """A condition on the kind of a trial, and its values."""
+    return ("1", ()) if kinds is None else (f"kind IN ({','.join('?' * len(kinds))})", tuple(kinds))

@@ -1,0 +1,231 @@
+"""Rows as the tables hold them, made of named rows, and named rows made of them.
+
+A record is a row of a table without its checksum: its id, then its columns. What SQLite would
+change is put right before it is written, for the checksum is of what comes back: a column of reals
+turns 3 into 3.0 and -0.0 into 0.0, and keeps NULL in place of NaN.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.store.rows import (
+    CREATED,
+    Asked,
+    Contents,
+    Counters,
+    Event,
+    Move,
+    Proposal,
+    Queued,
+    Result,
+    Test,
+    Told,
+)
+from recoup.store.schema import packed, packed_memory, unpacked, unpacked_memory
+
+Record = tuple[Any, ...]
+Row = TypeVar("Row")
+WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+# -- to be written --
+
+
+def of_proposal(row: Proposal) -> Record:
+    """The record of a proposal."""
+    return int(row.id), row.origin, row.family, packed(row.numbers)
+
+
+def of_move(row: Move) -> Record:
+    """The record of a move."""
+    memory, info = packed_memory(row.memory), json.dumps(row.info)
+    return int(row.id), int(row.proposal), int(row.counted), memory, info, _real(row.made)
+
+
+def of_asked(row: Asked, now: float = 0.0) -> Record:
+    """The record of a trial, asked `now` unless it says when."""
+    theta, at = packed(row.theta), _real(row.asked_at or now)
+    return int(row.id), row.kind, _whole(row.proposal), theta, int(row.seed), at
+
+
+def of_result(row: Result) -> Record:
+    """The record of a result `as_kept`, but for its trajectory."""
+    told = row.told
+    return row.id, told.status, row.counted, *told[1:5], row.told_at
+
+
+def of_trajectory(number: int, rows: np.ndarray) -> Record:
+    """The record of a trajectory `[t, F + A + 1]`."""
+    if rows.ndim != 2 or not rows.size:
+        got = list(rows.shape)
+        raise InputError(f"a trajectory must have shape [t, F + A + 1], t > 0, got {got}.")
+    return int(number), len(rows), packed(rows)
+
+
+def of_queued(row: Queued) -> Record:
+    """The record of a theta that waits."""
+    return int(row.id), packed(row.theta), row.note
+
+
+def of_event(row: Event) -> Record:
+    """The record of an event."""
+    return int(row.id), row.kind, json.dumps(row.content), _real(row.at)
+
+
+def of_test(row: Test) -> Record:
+    """The record of a test."""
+    numbers = _real(row.mean), _real(row.stderr), int(row.episodes), _real(row.wall_s)
+    return int(row.move), *numbers
+
+
+def of_densities(move: int, values: np.ndarray) -> Record:
+    """The record of the densities that a move has left."""
+    return int(move), packed(values)
+
+
+def as_kept(told: Told) -> Told:
+    """A result with its numbers as they come back from a file."""
+    numbers = _real(told.value), _real(told.stderr), _whole(told.episodes)
+    return Told(told.status, *numbers, told.note, told.trajectory)
+
+
+# -- as they were read --
+
+
+def counters_of(record: Record) -> Counters:
+    """The counters of a record."""
+    if not all(type(n) is int for n in record):
+        raise ValueError("counters that are no whole numbers")
+    return Counters(*record[1:])
+
+
+def proposal_of(record: Record) -> Proposal:
+    """The proposal of a record."""
+    number, origin, family, numbers = record
+    return Proposal(number, origin, family, unpacked(numbers))
+
+
+def move_of(record: Record) -> Move:
+    """The move of a record."""
+    number, proposal, counted, memory, info, made = record
+    return Move(number, proposal, counted, unpacked_memory(memory), _object(info), made)
+
+
+def asked_of(record: Record) -> Asked:
+    """The trial of a record."""
+    number, kind, proposal, theta, seed, at = record
+    return Asked(number, kind, proposal, unpacked(theta), seed, at)
+
+
+def result_of(record: Record) -> Result:
+    """The result of a record."""
+    number, status, counted, value, stderr, episodes, note, at = record
+    if not (value is None or type(value) is float):
+        raise ValueError("a return that is no number")
+    return Result(number, Told(status, value, stderr, episodes, note), counted, at)
+
+
+def trajectory_of(record: Record) -> tuple[int, np.ndarray]:
+    """The trial of a record, and its trajectory `[t, F + A + 1]`."""
+    number, steps, content = record
+    return number, unpacked(content).reshape(steps, -1)
+
+
+def queued_of(record: Record) -> Queued:
+    """The waiting theta of a record."""
+    number, theta, note = record
+    return Queued(number, unpacked(theta), note)
+
+
+def event_of(record: Record) -> Event:
+    """The event of a record."""
+    number, kind, content, at = record
+    return Event(number, kind, _object(content), at)
+
+
+def test_of(record: Record) -> Test:
+    """The test of a record."""
+    move, mean, stderr, episodes, wall_s = record
+    mean, stderr, wall_s = (math.nan if x is None else float(x) for x in (mean, stderr, wall_s))
+    return Test(move, mean, stderr, episodes, wall_s)
+
+
+def densities_of(record: Record) -> np.ndarray:
+    """The densities of a record."""
+    return unpacked(record[1])
+
+
+def setting_of(record: Record) -> tuple[str, Any]:
+    """A setting's name and value."""
+    return record[1], json.loads(record[2])
+
+
+def contents_of(rows: dict[str, dict[int, Record]]) -> Contents:
+    """Records of all tables as named rows; those that make no sense are left out."""
+    events = _made(rows["events"], event_of)
+    settings = dict(_made(rows["settings"], setting_of).values()) or None
+    for event in events.values():
+        if event.kind == CREATED:
+            settings = event.content
+    return Contents(
+        settings=settings,
+        counters=_made(rows["counters"], counters_of).get(0),
+        proposals=_made(rows["proposals"], proposal_of),
+        moves=_made(rows["moves"], move_of),
+        asked=_made(rows["asked"], asked_of),
+        told=_made(rows["told"], result_of),
+        trajectories=dict(_made(rows["trajectories"], trajectory_of).values()),
+        queue=_made(rows["queue"], queued_of),
+        events=events,
+        own=_made(rows["own"], densities_of),
+        mixture=_made(rows["mixture"], densities_of),
+        tests=_made(rows["tests"], test_of),
+    )
+
+
+def records_of(rows: Contents) -> dict[str, Iterable[Record]]:
+    """Named rows as records of their tables; all but settings and counters."""
+    return {
+        "proposals": map(of_proposal, rows.proposals.values()),
+        "moves": map(of_move, rows.moves.values()),
+        "asked": map(of_asked, rows.asked.values()),
+        "told": map(of_result, rows.told.values()),
+        "trajectories": (of_trajectory(*item) for item in rows.trajectories.items()),
+        "queue": map(of_queued, rows.queue.values()),
+        "events": map(of_event, rows.events.values()),
+        "own": (of_densities(*item) for item in rows.own.items()),
+        "mixture": (of_densities(*item) for item in rows.mixture.items()),
+        "tests": map(of_test, rows.tests.values()),
+    }
+
+
+def _made(records: dict[int, Record], make: Callable[[Record], Row]) -> dict[int, Row]:
+    found = {}
+    for number, record in records.items():
+        with suppress(*WRONG):
+            found[number] = make(record)
+    return found
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("JSON that is no object")
+    return found
+
+
+def _real(value: Any) -> float | None:
+    """A number as a column of reals gives it back."""
+    if value is None or value != value:
+        return None
+    return float(value) + 0.0
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)

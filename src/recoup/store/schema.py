@@ -1,0 +1,158 @@
+"""The tables of a study file, the checksum of a row, and arrays as bytes."""
+
+import json
+import struct
+import zlib
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.store.rows import Leaf, Memory
+
+APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
+VERSION = 2
+
+TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
+    "counters": (  # one row, the only one that changes; first in the file
+        "trials INTEGER",
+        "ok INTEGER",
+        "failed INTEGER",
+        "counted INTEGER",
+        "fresh INTEGER",
+        "last INTEGER",
+    ),
+    "settings": ("key TEXT", "value TEXT"),
+    "proposals": ("origin TEXT", "family TEXT", "numbers BLOB"),
+    "moves": (
+        "proposal INTEGER",  # that the move made
+        "counted INTEGER",  # the last result that it was made of
+        "memory BLOB",  # of the update rule, NULL while it has not begun
+        "info TEXT",  # what it was made of
+        "made REAL",
+    ),
+    "asked": (
+        "kind TEXT",
+        "proposal INTEGER",  # that drew it, if one did
+        "theta BLOB",
+        "seed INTEGER",
+        "asked_at REAL",
+    ),
+    "told": (
+        "status TEXT",
+        "counted INTEGER",  # its place among the results that moves are made of
+        "return REAL",
+        "stderr REAL",
+        "episodes INTEGER",
+        "note TEXT",
+        "told_at REAL",
+    ),
+    "trajectories": ("steps INTEGER", "content BLOB"),
+    "queue": ("theta BLOB", "note TEXT"),
+    "events": ("kind TEXT", "content TEXT", "at REAL"),
+    "own": ("content BLOB",),  # by move: densities of its new results under what drew them
+    "mixture": ("content BLOB",),  # of the newest move alone: of all results, under all proposals
+    "tests": (  # by move: what fresh episodes said, in a training run
+        "mean REAL",
+        "stderr REAL",
+        "episodes INTEGER",
+        "wall_s REAL",
+    ),
+}
+EXTRAS = (
+    "CREATE UNIQUE INDEX told_in_order ON told (counted)",
+    """CREATE VIEW trials AS
+    SELECT asked.id AS id, kind, proposal, theta, seed, COALESCE(status, 'pending') AS status,
+           "return", stderr, episodes, note, asked_at, told_at
+    FROM asked LEFT JOIN told ON told.id = asked.id""",
+)
+NUMBER = np.dtype("<f8")
+DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint32", "bool")  # of a memory
+DIMENSIONS = 32  # of a leaf of a memory, at most
+
+
+def checksum(table: str, row: Sequence[Any]) -> int:
+    """CRC-32 of a row's content, which also says of which table it is."""
+    crc, text = zlib.crc32(table.encode()), ""
+    for value in row:
+        if type(value) is bytes:
+            crc, text = zlib.crc32(value, zlib.crc32(text.encode(), crc)), ""
+        else:  # together with those behind it: fewer calls, the same checksum
+            text += repr(value)
+    return zlib.crc32(text.encode(), crc)
+
+
+def packed(values: Any) -> bytes:
+    """Numbers as eight bytes each, little-endian."""
+    return np.ascontiguousarray(values, NUMBER).tobytes()
+
+
+def unpacked(content: bytes) -> np.ndarray:
+    """What `packed` has packed, flat."""
+    return np.frombuffer(content, NUMBER).copy()
+
+
+def packed_memory(memory: Memory) -> bytes | None:
+    """An update rule's memory as bytes: the length of a JSON header, the header, the arrays.
+
+    The header has path, dtype and shape of every leaf; the arrays follow, little-endian.
+    """
+    if memory is None:
+        return None
+    values = [np.asarray(leaf.value) for leaf in memory]
+    for leaf, value in zip(memory, values, strict=True):
+        if value.dtype.name not in DTYPES:
+            raise InputError(
+                f"the memory of an update rule must be made of {', '.join(DTYPES)}; "
+                f"{leaf.path!r} is {value.dtype.name}."
+            )
+    names = [
+        {"path": leaf.path, "dtype": value.dtype.name, "shape": list(value.shape)}
+        for leaf, value in zip(memory, values, strict=True)
+    ]
+    header = json.dumps(names).encode()
+    arrays = [value.astype(value.dtype.newbyteorder("<")).tobytes() for value in values]
+    return b"".join([struct.pack("<I", len(header)), header, *arrays])
+
+
+def unpacked_memory(content: bytes | None) -> Memory:
+    """What `packed_memory` has packed; a ValueError where the header does not fit the bytes.
+
+    Sizes are compared before any array is made, so that a header costs no more than its bytes.
+    """
+    if content is None:
+        return None
+    if not isinstance(content, bytes) or len(content) < 4:
+        raise ValueError("a memory that is too short")
+    start = 4 + struct.unpack_from("<I", content)[0]
+    if start > len(content):
+        raise ValueError("a memory whose header is longer than all of it")
+    leaves = []
+    for path, dtype, shape in map(_described, json.loads(content[4:start])):
+        size = prod(shape) * dtype.itemsize
+        if size > len(content) - start:
+            raise ValueError("a memory that is shorter than its header says")
+        leaves.append(Leaf(path, _array(content[start : start + size], dtype, shape)))
+        start += size
+    if start < len(content):
+        raise ValueError("a memory that is longer than its header says")
+    return tuple(leaves)
+
+
+def _described(leaf: Any) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
+    """Path, dtype and shape of a leaf, once the header has made sense of them."""
+    path, name, shape = leaf["path"], leaf["dtype"], leaf["shape"]
+    if not isinstance(path, str) or name not in DTYPES:
+        raise ValueError(f"a memory of the unknown dtype {str(name)[:20]!r}")
+    whole = all(type(n) is int and 0 <= n < 2**31 for n in shape)
+    if not isinstance(shape, list) or len(shape) > DIMENSIONS or not whole:
+        raise ValueError("a memory of an impossible shape")
+    return path, np.dtype(name).newbyteorder("<"), tuple(shape)
+
+
+def _array(content: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+    if dtype.kind == "b" and content.strip(b"\0\1"):
+        raise ValueError("a memory of bools that are neither true nor false")
+    return np.frombuffer(content, dtype).astype(dtype.newbyteorder("=")).reshape(shape)

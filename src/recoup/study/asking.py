@@ -1,0 +1,37 @@
+"""Giving out trials: first those in line, then draws from the newest distribution."""
+
+from recoup.store.rows import DRAWN, MEAN, MIRROR, OWN, Asked, Proposal
+from recoup.study.draws import episode_seed, theta_of
+from recoup.study.opened import Opened
+
+
+def ask(opened: Opened, n: int, at: str | None) -> list[Asked]:
+    """`n` new trials, on disk; under mirrored sampling whole pairs, so one more where need be."""
+    store, pairs = opened.store, opened.method.mirrored and at is None
+    with store.writing():
+        newest, last = store.newest(), store.counters().last
+        waiting = [] if at else store.queue(n)
+        new = [
+            Asked(last + i, OWN, None, queued.theta, episode_seed(_seed(opened), last + i))
+            for i, queued in enumerate(waiting, 1)
+        ]
+        last, more = last + len(new), n - len(new)
+        more += pairs and more % 2
+        kinds = [MEAN if at else MIRROR if pairs and i % 2 else DRAWN for i in range(more)]
+        new += [_drawn(opened, newest, last + i, kind) for i, kind in enumerate(kinds, 1)]
+        store.add_trials(new)
+        store.dequeue([queued.id for queued in waiting])
+    return new
+
+
+def _drawn(opened: Opened, newest: Proposal, number: int, kind: str) -> Asked:
+    """The trial of a number: its randomness depends on the study's seed and nothing else."""
+    rho, seed = opened.rho(newest.numbers), _seed(opened)
+    if kind == MEAN:
+        return Asked(number, kind, None, rho.mean, episode_seed(seed, number))
+    theta = theta_of(rho, seed, number, kind, opened.dim)
+    return Asked(number, kind, newest.id, theta, episode_seed(seed, number))
+
+
+def _seed(opened: Opened) -> int:
+    return opened.settings["seed"]

@@ -1,0 +1,52 @@
+"""What a study's results say: how the search fares, and what a candidate is worth."""
+
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, PENDING
+from recoup.study.advice import advice, evaluation
+from recoup.study.opened import Opened
+from recoup.study.settling import Mover
+from recoup.study.trials import Evaluation
+
+
+def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
+    """The expected return of a candidate distribution, from all results."""
+    from recoup.core.pareto import pareto_k
+    from recoup.study.moves import judge  # needs JAX
+
+    if "family" in opened.missing:
+        opened.check_whole()
+    with opened.store.reading():
+        target = opened.target(mean, std)
+        counted = opened.store.counters().counted
+        if counted < 2:
+            raise InputError(
+                f"{opened.path} has {counted} results of its own distributions: two are needed to "
+                "evaluate."
+            )
+        found = judge(opened.method, mover.all_results(), counted, target)
+    coverage = float(np.sum(found.weights)) / max(found.samples, 1)
+    k = pareto_k(found.weights)
+    return evaluation(found.objective, found.stderr, found.ess, k, found.samples, coverage)
+
+
+def diagnostics(opened: Opened) -> dict[str, Any]:
+    """How the search fares, in numbers and, under `advice`, in words."""
+    store = opened.store
+    counters, last = store.counters(), store.last_move()
+    unset = dict.fromkeys(("ess", "samples", "max_weight", "pareto_k", "objective"))
+    found: dict[str, Any] = {
+        **unset,
+        **last.info,
+        PENDING: counters.trials - counters.ok - counters.failed,
+        OK: counters.ok,
+        FAILED: counters.failed,
+        "imported": store.kind_count(FOREIGN),
+        "waiting": store.pending_count((DRAWN, MIRROR)),
+        "moves": last.id,
+        "until_move": max(opened.batch - counters.fresh, 0),
+    }
+    return {**found, "advice": advice(opened.method, opened.batch, found)}

@@ -1,0 +1,246 @@
+"""A study as it is read: its settings, its units, its distributions, its results.
+
+What forks, replays, exports, verifies or judges a study takes one of these.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError, check_finite, check_shape, check_stds, check_vector
+from recoup.core.families.rho import RHOS
+from recoup.engine.methods import settings_of
+from recoup.store.errors import damage, sensible
+from recoup.store.rows import START, Asked, Memory, Proposal
+from recoup.store.store import Store
+from recoup.study.ledger import Ledger
+from recoup.study.parameters import Parameter, to_latent, to_user
+from recoup.study.settings import (
+    RUN,
+    check_settings,
+    family_name,
+    is_part,
+    layout_of,
+    method_of,
+    missing_parts,
+)
+from recoup.study.trials import Trial
+
+
+class Mark(NamedTuple):
+    """A move as it is stored, and the distribution that it made."""
+
+    number: int
+    counted: int
+    memory: Memory
+    numbers: np.ndarray
+
+
+class Opened:
+    """The read side of a study; nothing here writes."""
+
+    def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
+        """`parts` are those of the method that only Python can give."""
+        self.store, self.parts = store, dict(parts or {})
+        with sensible(store.path):
+            self.settings = store.settings()
+            check_settings(self.settings)
+            self.method = method_of(self.settings, self.parts)
+            self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
+            self.layout = layout_of(self.settings)
+        self.missing = missing_parts(self.settings, self.parts)
+        self.dim: int = self.settings["dim"]
+        self.batch: int = self.settings["batch"]
+        self.discount: float = self.settings.get("discount", 1.0)
+        self.names = tuple(p.name for p in self.parameters)
+        self.family: str = self.missing.get("family") or family_name(self.method)
+
+    @classmethod
+    def open(cls, path: Path, parts: Mapping[str, Any] | None = None) -> "Opened":
+        """The study in an existing file."""
+        store = Store.open(path)
+        try:
+            return cls(store, parts)
+        except BaseException:
+            store.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """Of the study's file."""
+        return self.store.path
+
+    def check_whole(self) -> None:
+        """Raises where a part of the method is missing, which only Python can give."""
+        for key, text in self.missing.items():
+            given = f"`recoup.Study.open(..., {key}=...)`"
+            if RUN in self.settings:
+                given = f"`recoup.resume(run, {key}=...)`"
+            raise InputError(
+                f"{self.path} was made with {key}={text}, which a file cannot hold: give it again, "
+                f"{given}."
+            )
+
+    # -- distributions --
+
+    @cached_property
+    def _unpacked(self) -> Callable[[Any, int], Any]:
+        if "family" in self.missing:
+            self.check_whole()
+        if self.family in RHOS:
+            return RHOS[self.family].unpacked
+        return self.method.family.unpacked
+
+    def rho(self, numbers: Any) -> Any:
+        """The hyper-parameter that a block of numbers `[..., K]` holds."""
+        unpacked = self._unpacked
+        if numbers.shape[-1] != self._size:
+            words = f"a distribution of {numbers.shape[-1]} numbers, not {self._size}"
+            raise InputError(damage(self.path, words))
+        return unpacked(numbers, self.dim)
+
+    @cached_property
+    def _size(self) -> int:
+        """How many numbers a block has."""
+        return self.start(self.settings["mean"], self.settings["std"]).size
+
+    def start(self, mean: Any, std: Any) -> np.ndarray:
+        """The block of numbers `[K]` of the distribution with latent means and deviations."""
+        return start_block(self.family, self.method, mean, std)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Means of the newest distribution `[D]`, latent where parameters are named."""
+        return np.asarray(self.rho(self.store.newest().numbers).mean)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviations of the newest distribution `[D]`; in action space sigma `[A]`."""
+        return np.asarray(self.rho(self.store.newest().numbers).std)
+
+    def marks(self) -> list[Mark]:
+        """Every move with the distribution that it made; the first is the start."""
+        moves = self.store.moves()
+        proposals = self.store.proposals({move.proposal for move in moves})
+        return [
+            Mark(move.id, move.counted, move.memory, proposals[move.proposal].numbers)
+            for move in moves
+        ]
+
+    def target(self, mean: Any = None, std: Any = None) -> np.ndarray:
+        """The block of numbers of a candidate: the newest's where neither is given."""
+        return self.around(self.store.newest().numbers, mean, std)
+
+    def around(self, numbers: np.ndarray, mean: Any, std: Any) -> np.ndarray:
+        """A block of numbers with other means, in the user's units, or other deviations, or both.
+
+        With other deviations it has no correlations; without, it keeps its own.
+        """
+        if mean is None and std is None:
+            return numbers
+        rho = self.rho(numbers)
+        means = np.asarray(rho.mean) if mean is None else self.latent_mean(mean)
+        if std is None:  # every family packs its means first
+            return np.concatenate([means, numbers[self.dim :]])
+        return self.start(means, self.latent_std(std))
+
+    # -- units --
+
+    def in_units(self, latent: np.ndarray) -> np.ndarray:
+        """Latent values `[..., D]` in the user's units."""
+        return to_user(self.parameters, latent)
+
+    def by_name(self, theta: Mapping[str, Any]) -> list[Any]:
+        """Values by name, in the order of the parameters."""
+        missing = [name for name in self.names if name not in theta]
+        extra = [name for name in theta if name not in self.names]
+        if missing or extra:
+            raise InputError(
+                f"the parameters are {', '.join(self.names) or 'not named'}; got "
+                f"{', '.join(map(str, theta))}."
+            )
+        return [theta[name] for name in self.names]
+
+    def latent_theta(self, theta: Any) -> np.ndarray:
+        """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
+        if isinstance(theta, Mapping):
+            theta = self.by_name(theta)
+        check_shape("`enqueue(theta=...)`", theta, "[D]", (self.dim,))
+        check_finite("`enqueue(theta=...)`", theta)
+        return to_latent(self.parameters, np.asarray(theta, float))
+
+    def latent_mean(self, mean: Any = None) -> np.ndarray:
+        """A candidate's means, given in the user's units, as latent ones; the newest's if None."""
+        if mean is None:
+            return self.mean
+        if isinstance(mean, Mapping):
+            mean = self.by_name(mean)
+        check_vector("mean", mean, self.dim)
+        check_finite("mean", mean)
+        return to_latent(self.parameters, np.broadcast_to(np.asarray(mean, float), (self.dim,)))
+
+    def latent_std(self, std: Any = None) -> np.ndarray:
+        """A candidate's standard deviations, latent as they are; the newest's if None."""
+        if std is None:
+            return self.std
+        check_vector("std", std, self.layout.stds)
+        check_stds("std", std)
+        return np.broadcast_to(np.asarray(std, float), (self.layout.stds,)).copy()
+
+    # -- trials and results --
+
+    def trial(self, asked: Asked) -> Trial:
+        """A trial as the user sees it."""
+        spread = None
+        if self.method.space == "actions":
+            drew = self._drew(asked)
+            spread = np.asarray(self.rho(drew.numbers).std)
+        user = self.in_units(asked.theta)
+        return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names)
+
+    def _drew(self, asked: Asked) -> Proposal:
+        if asked.proposal is None:
+            return self.store.newest()
+        return self.store.proposal(asked.proposal)
+
+    def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
+        """The results behind the place `after`, none read yet; `foreign` ones too, or not."""
+        window, run = self.method.window, self.settings.get(RUN, {})
+        planned = run.get("iterations", 0) * self.batch
+        return Ledger(
+            self.store,
+            self.layout,
+            self.batch,
+            mirrored=self.method.mirrored,
+            after=after,
+            foreign=foreign,
+            planned=planned if window is None else min(planned, window * self.batch),
+        )
+
+    def method_settings(self) -> dict[str, Any]:
+        """The settings of the method, those that only Python can give as they were given."""
+        row = self.method
+        return {
+            key: getattr(row, key) if is_part(key, getattr(row, key)) else self.settings[key]
+            for key in settings_of(row)
+            if key in self.settings
+        }
+
+
+def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Proposal:
+    """The distribution that a study of these settings starts from."""
+    row = method_of(settings, parts)
+    family = family_name(row)
+    numbers = start_block(family, row, settings["mean"], settings["std"])
+    return Proposal(0, START, family, numbers)
+
+
+def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:
+    """The block of numbers `[K]` of a distribution with latent means and deviations."""
+    mean, std = np.asarray(mean, float), np.asarray(std, float)
+    if family in RHOS:
+        return RHOS[family].start(mean, std).packed()
+    return np.asarray(method.family.packed(method.family.start(mean, std)), np.float64)

@@ -1,0 +1,239 @@
+"""Samples from elsewhere, imported into a study with the densities that drew them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import (
+    InputError,
+    check_numbers,
+    check_shape,
+    check_stds,
+    check_vector,
+)
+from recoup.store.rows import FOREIGN, OK, Asked, Told
+from recoup.study.opened import Opened, start_block
+from recoup.study.parameters import to_latent
+
+IMPORTED, FITTED = "imported", "fitted"
+
+
+class Imported(NamedTuple):
+    """What was imported, and what it is worth."""
+
+    samples: int
+    skipped: int  # rows without a finite return, or without what drew them
+    again: int  # those that were in the study already
+    proposals: int
+    fitted: bool  # whether their proposal had to be guessed from the samples
+    ess: float  # at the newest distribution
+    words: str
+
+
+class Samples(NamedTuple):
+    """Samples of somebody else's, and what drew them if that is known."""
+
+    theta: np.ndarray  # [n, D]
+    returns: np.ndarray  # [n]
+    mean: np.ndarray | None = None  # [D], or [n, D]: a proposal each
+    std: np.ndarray | None = None  # likewise, latent
+    factor: np.ndarray | None = None  # [n, D (D + 1) / 2] of correlated proposals, in place of std
+    blocks: np.ndarray | None = None  # [n, K] of proposals, from a study; theta is latent then
+
+    def to_latent(self, study: Opened, values: np.ndarray) -> np.ndarray:
+        """`values [..., D]` of theta or mean in the latent space of `study`."""
+        return values if self.blocks is not None else to_latent(study.parameters, values)
+
+
+def import_samples(study: Opened, samples: Samples, origin: str = "") -> Imported:
+    """Adds foreign samples to a study's archive, with the densities that drew them.
+
+    Without `mean` and `std` a Gaussian is fitted to them and marked as such: weights are then as
+    good as that guess. The distribution does not move for them; the next move uses them.
+    """
+    refuse_foreign(study)
+    store = study.store
+    theta, finite = _checked(study, samples)
+    with store.writing():
+        twice = finite & _already(study, theta, samples.returns)
+        finite &= ~twice
+        if not finite.any():
+            raise InputError("all of these samples are in the study already: nothing was imported.")
+        fitted = samples.mean is None and samples.blocks is None
+        drew = _proposals(study, samples, theta, finite)[finite]
+        blocks, index = np.unique(drew, axis=0, return_inverse=True)
+        kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
+        first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
+        _add_results(study, kept, returns, first + index)
+        store.note("imported", {"of": origin, "samples": len(kept), "fitted": fitted})
+    ess = _worth(study, kept, returns, blocks, index)
+    again = int(np.sum(twice))
+    skipped = int(np.sum(~finite)) - again
+    words = _words(study, len(kept), skipped, again, len(blocks), fitted, ess)
+    return Imported(len(kept), skipped, again, len(blocks), fitted, ess, words)
+
+
+def samples_of(other: Opened) -> Samples:
+    """The results of a study as samples with their proposals."""
+    if other.method.space == "actions":
+        raise InputError(f"{other.path} holds trajectories: fork it to reuse them.")
+    rows = other.store.samples()
+    if not rows:
+        raise InputError(f"{other.path} has no results to import.")
+    drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
+    proposals = other.store.proposals(set(drew))
+    return Samples(
+        theta=np.stack([trial.theta for trial, _ in rows]),
+        returns=np.array([value for _, value in rows]),
+        blocks=np.stack([proposals[number].numbers for number in drew]),
+    )
+
+
+def refuse_foreign(study: Opened) -> None:
+    """Raises where a study takes no samples from elsewhere."""
+    if study.method.mirrored:
+        raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
+
+
+def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]`, and which have a finite return."""
+    if study.method.space == "actions":
+        raise InputError("samples of parameters cannot be imported where trajectories are told.")
+    check_numbers("the returns to import", samples.returns)
+    if np.ndim(samples.returns) != 1 or not np.size(samples.returns):
+        raise InputError("the returns to import must be a list of numbers, one for each theta.")
+    n = len(samples.returns)
+    check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
+    returns = np.asarray(samples.returns, float)
+    finite = np.isfinite(returns) & np.isfinite(samples.theta).all(axis=1)
+    for drawn in (samples.mean, samples.std):
+        if drawn is not None and drawn.shape == (n, study.dim):  # no weight without what drew it
+            finite &= np.isfinite(drawn).all(axis=1)
+    if not finite.any():
+        raise InputError("none of the samples has a finite return: nothing was imported.")
+    theta = np.zeros((n, study.dim))
+    theta[finite] = samples.to_latent(study, np.asarray(samples.theta, float)[finite])
+    return theta, finite
+
+
+def _proposals(
+    study: Opened, samples: Samples, theta: np.ndarray, finite: np.ndarray
+) -> np.ndarray:
+    """Blocks of numbers `[n, K]` of what drew each sample."""
+    if samples.blocks is not None:
+        return samples.blocks
+    mean, std = _gaussians(study, samples, theta, finite)
+    if samples.factor is not None:
+        return np.hstack([mean, samples.factor])
+    if study.family == "diagonal":
+        return np.hstack([mean, std])
+    return np.stack(
+        [start_block(study.family, study.method, *row) for row in zip(mean, std, strict=True)]
+    )
+
+
+def _gaussians(
+    study: Opened, samples: Samples, theta: np.ndarray, finite: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Latent means and standard deviations `[n, D]` of what drew each sample."""
+    if (samples.mean is None) != (samples.std is None):
+        raise InputError("give both the mean and the std that drew the samples, or neither.")
+    n = len(theta)
+    if samples.mean is None or samples.std is None:
+        return _fitted(study, theta, finite)
+    check_numbers("the mean of the samples", samples.mean)
+    check_numbers("the std of the samples", samples.std)
+    mean, std = np.asarray(samples.mean, float), np.asarray(samples.std, float)
+    for what, x in (("mean", mean), ("std", std)):
+        if x.shape != (n, study.dim):
+            check_vector(f"the {what} of the samples", x, study.dim)
+    mean, std = (np.broadcast_to(x, (n, study.dim)) for x in (mean, std))
+    check_stds("the std of the samples", std[finite])
+    latent = np.zeros((n, study.dim))
+    latent[finite] = samples.to_latent(study, mean[finite])
+    return latent, std
+
+
+def _fitted(study: Opened, theta: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    kept = theta[finite]
+    if len(kept) < 2:
+        raise InputError("one sample is too few to fit what drew it: give its mean and std.")
+    mean, std = kept.mean(0), kept.std(0, ddof=1)
+    if not (std > 0).all():
+        which = int(np.argmin(std > 0))
+        name = study.names[which] if study.names else f"theta_{which}"
+        raise InputError(
+            f"{name} is the same in all samples: give the mean and std that drew them."
+        )
+    return np.broadcast_to(mean, theta.shape), np.broadcast_to(std, theta.shape)
+
+
+def _add_results(study: Opened, theta: Any, returns: Any, proposals: Any) -> None:
+    last = study.store.counters().last
+    trials = [
+        Asked(last + i, FOREIGN, int(proposal), row, 0)
+        for i, (row, proposal) in enumerate(zip(theta, proposals, strict=True), 1)
+    ]
+    study.store.add_trials(trials)
+    for trial, value in zip(trials, returns, strict=True):
+        study.store.add_result(trial.id, Told(OK, float(value) + 0.0, None, 1, None))
+
+
+def _already(study: Opened, theta: np.ndarray, returns: Any) -> np.ndarray:
+    """Which of the samples the study has already `[n]`."""
+    known = _known(study)
+    rows = zip(theta, returns, strict=True)
+    return np.array([_key(row, value) in known for row, value in rows], bool)
+
+
+def _known(study: Opened) -> set[tuple[Any, ...]]:
+    """Samples that the study has, to notice those that come again."""
+    told = [(trial, result) for trial, result in study.store.trials() if result is not None]
+    return {
+        _key(trial.theta, result.told.value)
+        for trial, result in told
+        if result.told.value is not None
+    }
+
+
+def _key(theta: np.ndarray, value: float) -> tuple[Any, ...]:
+    """A sample, but for the last digits, which the user's units may change."""
+    return float(f"{value:.9g}"), np.round(theta, 9).tobytes()
+
+
+def _worth(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
+    """The effective sample size of imported samples at the newest distribution."""
+    from recoup.engine.estimate import estimate  # needs JAX
+
+    found = estimate(
+        theta,
+        returns,
+        proposals=study.rho(blocks),
+        proposal=index.astype(int),
+        target=study.rho(study.store.newest().numbers),
+        family=study.method.family,
+        baseline="none",
+    )
+    return float(found.ess)
+
+
+def _words(
+    study: Opened, n: int, skipped: int, again: int, proposals: int, fitted: bool, ess: float
+) -> str:
+    how = (
+        "from a proposal fitted to them, so that their weights are a guess"
+        if fitted
+        else f"from {proposals} proposal{'s' if proposals > 1 else ''}"
+    )
+    left = f"; {skipped} without a return, or without what drew them, were left out"
+    left = left if skipped else ""
+    left += f"; {again} were in the study already" if again else ""
+    unused = ""
+    if study.method.weighting == "none":
+        unused = (
+            f" {study.method.name} has no weights: its moves leave them out, `evaluate` does not."
+        )
+    return (
+        f"{n} samples imported {how}{left}. At the newest distribution they are worth {ess:.1f} "
+        f"fresh rollouts.{unused}"
+    )

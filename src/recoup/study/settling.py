@@ -1,0 +1,114 @@
+"""When a study moves: after every batch of results, each time from a fixed set of them.
+
+The life of a trial in the file:
+
+    ask          a row of `asked`: the trial waits                           (pending)
+    tell         a row of `told`, ok or failed. One that a proposal drew and that has a return
+                 gets a *place*: its number in the order of telling          (counted)
+    next batch   `counters.fresh` counts the places that no move has used; when it reaches the
+                 batch, a move takes the results up to its *mark*, the place where the batch is full
+    move         a row of `moves` with that mark, and of `proposals` with the distribution made
+
+So a move is made of all results whose place lies at or before its mark (of a window: behind the
+mark of an earlier move), whatever was told since; whichever process makes it finds the same.
+"""
+
+from typing import TYPE_CHECKING
+
+from recoup.checks import InputError
+from recoup.store.errors import damage
+from recoup.store.rows import FOREIGN, MIRROR, OK, Move
+from recoup.study.ledger import Ledger
+from recoup.study.opened import Opened
+
+if TYPE_CHECKING:
+    from recoup.study.moves import Made
+
+
+class Mover:
+    """Makes the moves that are due, and keeps what the next one starts from."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened, self.store = opened, opened.store
+        self._whole: Ledger | None = None  # all results
+        self._densities = 0  # the move whose densities the ledger of all results has
+
+    def settle(self) -> None:
+        """Makes the moves that the results told so far allow."""
+        while not self.store.read_only and self._move():
+            pass
+
+    def all_results(self) -> Ledger:
+        """All results, and their densities as the last move left them."""
+        if self._whole is None:
+            self._whole = self.opened.ledger()
+        last = self.store.last_move().id
+        if last != self._densities:
+            self._whole.own, self._whole.mixture = self.store.own(last), self.store.mixture(last)
+            self._densities = last
+        return self._whole
+
+    def _move(self) -> bool:
+        """Makes the next move, if one is due; another process may make it too: it is the same."""
+        with self.store.reading():
+            if self.store.counters().fresh < self.opened.batch:
+                return False
+            self.opened.check_whole()
+            before, newest = self.store.last_move(), self.store.newest()
+            upto, new, late = self._next_mark(before.counted, newest.id)
+            ledger = self._results_of(before.id)
+        from recoup.study.moves import Before, make_move  # needs JAX
+
+        start = Before(newest.numbers, before.memory)
+        how = (self.opened.method, self.opened.discount)
+        made = make_move(*how, ledger, upto, new, start)
+        made.info["late"] = late
+        self._write(before, upto, new, ledger, made)
+        return True
+
+    def _write(self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made") -> None:
+        """Writes a move, unless another process has."""
+        number, kept = before.id + 1, ledger is self._whole  # and its densities with it
+        with self.store.writing():
+            if self.store.last_move().id != before.id:
+                return
+            family = self.opened.family
+            self.store.add_move(number, upto, family, made.numbers, made.memory, made.info)
+            self.store.take_fresh(new)
+            if kept:
+                self.store.add_densities(number, made.own[len(ledger.own) :], made.mixture)
+        if kept:
+            ledger.own, ledger.mixture, self._densities = made.own, made.mixture, number
+
+    def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
+        """The place up to which the next move takes results, how many are new, how many late."""
+        new = late = 0
+        for place, number, status, kind, proposal in self.store.fresh(before):
+            if kind == FOREIGN:
+                continue
+            ready = int(status == OK)
+            if self.opened.method.mirrored:
+                partner = number - 1 if kind == MIRROR else number + 1
+                ready += self.store.results([partner])[partner].told.status == OK
+            new += ready
+            late += ready if proposal != newest else 0
+            if new >= self.opened.batch:
+                return place, new, late
+        raise InputError(damage(self.store.path, "its counters are higher than its rows"))
+
+    def _results_of(self, number: int) -> Ledger:
+        """What the move after `number` is made of: all results, or those of the last batches.
+
+        A method without weights leaves out those from elsewhere.
+        """
+        method = self.opened.method
+        if method.window is None and method.reweighs:
+            return self.all_results()
+        return self.opened.ledger(window_start(self.opened, number), method.reweighs)
+
+
+def window_start(opened: Opened, number: int) -> int:
+    """The place behind which the results of the move after `number` lie."""
+    window = opened.method.window
+    first = 0 if window is None else max(number + 1 - window, 0)
+    return opened.store.move_upto(first).counted if first else 0

@@ -1,0 +1,184 @@
+"""Rolling out: what a search asked for becomes returns or trajectories.
+
+Functions of keys and arrays, for one run or many side by side; and the engine that evaluates the
+trials of a study, some at a time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from recoup.core.families.family import Family
+from recoup.core.families.rho import Policy
+from recoup.core.families.trajectory import Episodes, Trajectory, discounted_rewards
+from recoup.tasks.task import Task
+
+
+class Measured(NamedTuple):
+    """A mean over fresh episodes, with its standard error."""
+
+    mean: float
+    stderr: float
+    episodes: int
+
+
+class Trial(Protocol):
+    """What an engine must know of a trial."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+
+    @property
+    def theta(self) -> Any:
+        """Parameters `[D]` of the policy."""
+
+    @property
+    def seed(self) -> int:
+        """Of the episode's randomness."""
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[A]` of the actions, None where the policy has none."""
+
+
+class Outcome(NamedTuple):
+    """What came of a trial: a return, or a trajectory; one that is not finite has failed."""
+
+    id: int
+    value: float = float("nan")
+    trajectory: Trajectory | None = None
+
+
+class Engine(Protocol):
+    """What a training run rolls trials out with; a cluster would be another."""
+
+    def evaluate(self, trials: Sequence[Trial]) -> Iterator[list[Outcome]]:
+        """What came of the trials, some at a time, as they finish, in any order."""
+
+
+class TaskEngine:
+    """Rolls trials out on a task in this process, so many at a time.
+
+    In JAX batches are always of one size, so that what is compiled serves for all, and no return
+    depends on which trials were rolled out together.
+    """
+
+    def __init__(self, task: Task, batch: int) -> None:
+        self.task, self.batch = task, batch
+        self._roll = _rolled(task)
+
+    def evaluate(self, trials: Sequence[Trial]) -> Iterator[list[Outcome]]:
+        """What came of the trials, a batch at a time."""
+        for first in range(0, len(trials), self.batch):
+            some = trials[first : first + self.batch]
+            spare = self.batch - len(some) if self.task.traced else 0
+            padded = [*some, *[some[-1]] * spare]
+            seeds = jnp.asarray([trial.seed for trial in padded], jnp.uint32)
+            theta = jnp.asarray(np.stack([trial.theta for trial in padded]))
+            stds = [trial.std for trial in padded]
+            noisy = stds[0] is not None
+            found = self._roll(seeds, theta, jnp.asarray(np.stack(stds)) if noisy else None)
+            yield [_outcome(trial.id, found, i) for i, trial in enumerate(some)]
+
+
+@lru_cache(maxsize=32)
+def _rolled(task: Task) -> Callable[[Array, Array, Array | None], Any]:
+    """`roll(seeds [N], theta [N, D], std [N, A] or None)`: returns, or trajectories."""
+
+    def roll(seeds: Array, theta: Array, std: Array | None) -> Any:
+        keys = jax.vmap(jax.random.key)(seeds)
+        if std is None:
+            return task.rollouts(keys, theta)
+        return task.episodes(keys, Policy(theta, std))
+
+    return jax.jit(roll) if task.traced else roll
+
+
+def _outcome(number: int, found: Any, i: int) -> Outcome:
+    if isinstance(found, Trajectory):
+        return Outcome(number, trajectory=Trajectory(*(np.asarray(x)[i] for x in found)))
+    return Outcome(number, float(found[i]))
+
+
+def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
+    """What `tell` takes, for what `ask` gave: theta and returns, or trajectories.
+
+    Of one run, or of many side by side: then the keys are `[R]`, and so is the leading axis of all.
+    """
+    if isinstance(asked, Episodes):
+        return (_with_axes(asked.seeds.shape, problem.episodes(*_policies(asked))),)
+    keys = jax.vmap(lambda one: jax.random.split(one, asked.shape[-2]))(key.reshape(-1))
+    returns = problem.rollouts(keys.ravel(), asked.reshape(-1, asked.shape[-1]))
+    return asked, _with_axes(asked.shape[:-1], returns)
+
+
+def returns_of(problem: Task, told: tuple[Any, ...]) -> Array:
+    """Returns `[N]`, or `[R, N]`, of what was told."""
+    if isinstance(told[0], Trajectory):
+        discounted = partial(discounted_rewards, problem.discount)
+        for _ in told[0].rewards.shape[:-1]:
+            discounted = jax.vmap(discounted)
+        return jnp.sum(discounted(told[0]), axis=-1)
+    return told[1]
+
+
+@lru_cache(maxsize=64)
+def fresh_returns(problem: Task, family: Family, episodes: int) -> Callable[[Array, Any], Array]:
+    """`test(key, rho) -> returns [episodes]` of fresh samples of rho, an episode each.
+
+    With keys `[R]` and rho of many runs, `[R, episodes]`. Compiled where the task can be.
+    """
+    draw = jax.jit(lambda key, rho: family.draw(key, rho, episodes, False))
+
+    def test(key: Array, rho: Any) -> Array:
+        if key.ndim:
+            key_draw, key_roll = jnp.moveaxis(jax.vmap(jax.random.split)(key), 1, 0)
+            asked = jax.vmap(draw)(key_draw, rho)
+        else:
+            key_draw, key_roll = jax.random.split(key)
+            asked = draw(key_draw, rho)
+        return returns_of(problem, roll_out(problem, key_roll, asked))
+
+    return jax.jit(test) if problem.traced else test
+
+
+@lru_cache(maxsize=64)
+def mean_policy_returns(problem: Task, episodes: int) -> Callable[[Array, Array], Array]:
+    """`test(key, theta) -> returns [episodes]` of one linear policy without any noise of its own.
+
+    Compiled where the task can be.
+    """
+
+    def test(key: Array, theta: Array) -> Array:
+        return roll_out(problem, key, jnp.broadcast_to(theta, (episodes, *theta.shape)))[1]
+
+    return jax.jit(test) if problem.traced else test
+
+
+def measured(returns: Any) -> Measured:
+    """Mean and standard error of the returns of fresh episodes.
+
+    Implements: zhao2013 S2.1 J(theta) at one policy, by Monte Carlo; over policies drawn from rho,
+    the expected return of rho.
+    """
+    returns = np.asarray(returns)
+    return Measured(
+        float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(returns.size)), returns.size
+    )
+
+
+def _policies(asked: Episodes) -> tuple[Array, Policy]:
+    """The key and the policy of every episode, in one row."""
+    each = asked.seeds.shape[-1]
+    policies = [jnp.repeat(x.reshape(-1, x.shape[-1]), each, axis=0) for x in asked.policy]
+    return jax.vmap(jax.random.key)(asked.seeds.ravel()), Policy(*policies)
+
+
+def _with_axes(lead: tuple[int, ...], rows: Any) -> Any:
+    return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), rows)

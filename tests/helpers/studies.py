@@ -1,0 +1,40 @@
+"""Studies that other processes work on, and everything in a file that a search decides."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+WORKER = Path(__file__).parent / "study_worker.py"
+
+
+def work(path, results, *settings, method="mis-pgpe-ob"):
+    """A process that works on a study until it has so many results."""
+    command = [sys.executable, str(WORKER), str(path), method, str(results), *settings]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def told(path):
+    """How many results a killed worker has left, without touching what it left."""
+    if not path.exists():
+        return 0
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    (count,) = connection.execute("SELECT COUNT(*) FROM told").fetchone()
+    connection.close()
+    return count
+
+
+def content(path):
+    """Everything in the file that a run decides."""
+    connection = sqlite3.connect(path)
+    trials = connection.execute(
+        'SELECT asked.id, proposal, theta, seed, status, told.counted, "return", note '
+        "FROM asked LEFT JOIN told ON told.id = asked.id ORDER BY asked.id"
+    ).fetchall()
+    proposals = connection.execute(
+        "SELECT moves.id, family, numbers, memory, counted, info FROM moves "
+        "JOIN proposals ON proposals.id = moves.proposal ORDER BY moves.id"
+    ).fetchall()
+    mixture = connection.execute("SELECT * FROM mixture").fetchall()
+    connection.close()
+    return trials, proposals, mixture

@@ -1,0 +1,158 @@
+"""Rows read from the bytes of a damaged file, and written to a new one as they were."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from stores import SETTINGS, filled, ok, start, trial
+
+from recoup.store import rows
+from recoup.store.places import densities_fit, fitting_counters
+from recoup.store.rows import MIRROR, OWN, Counters, Leaf, Told
+from recoup.store.salvage import salvage, salvaged_records
+from recoup.store.schema import TABLES
+from recoup.store.store import Store
+
+PAGE = 4096
+
+
+def contents(path):
+    """Everything in a file, by table and id, as SQLite reads it."""
+    store = Store.open(path)
+    found = {
+        table: {row[0]: row for row in store._file.read(table, tuple, "ORDER BY id")}
+        for table in TABLES
+    }
+    store.close()
+    return found
+
+
+@pytest.fixture
+def path(tmp_path):
+    store = filled(tmp_path / "robot.db")
+    with store.writing():
+        memory = (Leaf("m", np.ones(600)), Leaf("n", np.int32(3)))  # longer than a page
+        store.add_move(2, 5, "diagonal", np.zeros(6), memory, {})
+        store.add_test(rows.Test(2, float("nan"), 3, 100, 1))
+        store.take_fresh(1)
+        store.add_densities(2, np.ones(1), np.ones(5))
+    store.close()
+    return tmp_path / "robot.db"
+
+
+def restored(saved, new, last=8):
+    def write(store):
+        store.restore(saved, fitting_counters(saved, last))
+
+    Store.create(new, saved.settings, start(), then=write).close()
+    return contents(new)
+
+
+def test_salvage_reads_what_sqlite_reads(path):
+    assert salvaged_records(path) == contents(path)
+
+
+def test_salvage_as_named_rows(path):
+    found = salvage(path)
+    store = Store.open(path)
+    assert found.settings == store.settings() == SETTINGS
+    assert found.counters == store.counters()
+    assert found.told == store.results()
+    assert list(found.asked) == [t.id for t in store.asked()]
+    assert [leaf.path for leaf in found.moves[2].memory] == ["m", "n"]
+    assert found.queue[1].note == "next"
+    assert math.isnan(found.tests[2].mean)
+    store.close()
+
+
+def test_salvage_reads_the_log(tmp_path):
+    store = filled(tmp_path / "robot.db")
+    assert len(salvage(tmp_path / "robot.db").told) == 6
+    store.close()
+
+
+def test_a_sound_file_comes_back_the_same(path, tmp_path):
+    found, before = restored(salvage(path), tmp_path / "new.db"), contents(path)
+    assert found == before
+
+
+@pytest.mark.parametrize("page", range(20))
+def test_any_page_can_be_destroyed(path, tmp_path, page):
+    """What is saved is as it was; all other pages are saved."""
+    content = bytearray(path.read_bytes())
+    assert len(content) <= 20 * PAGE
+    content[page * PAGE : (page + 1) * PAGE] = random.Random(page).randbytes(PAGE)
+    before = contents(path)
+    path.write_bytes(content[: len(content) // PAGE * PAGE])
+    saved = salvaged_records(path)
+    lost = 0
+    for table, found in saved.items():
+        assert found.items() <= before[table].items()
+        lost += found != before[table]
+    assert lost <= 1
+    assert salvage(path).settings == SETTINGS  # twice in the file
+
+
+def test_rows_that_make_no_sense_are_left_out(path):
+    store = Store.open(path)
+    with store.writing():
+        store._file.insert("asked", [(50, "drawn", 0, b"abc", 1, 1.0)])
+        store._file.insert("moves", [(3, 0, 0, b"abc", "{}", 1.0)])
+    store.close()
+    found = salvage(path)
+    assert 50 not in found.asked
+    assert 3 not in found.moves
+    assert len(found.asked) == 8
+
+
+def test_what_was_asked_does_not_wait_again(tmp_path):
+    store = Store.create(tmp_path / "s.db", SETTINGS, start())
+    with store.writing():
+        store.enqueue(np.ones(3), None)
+        store.enqueue(np.zeros(3), None)
+    with store.writing():
+        (queued,) = store.queue(1)
+        store.add_trials([rows.Asked(1, OWN, None, queued.theta, 1)])
+        store.dequeue([queued.id])
+    assert list(salvage(tmp_path / "s.db").queue) == [2]
+    store.close()
+
+
+def test_counters_that_fit(path):
+    saved = salvage(path)
+    assert fitting_counters(saved, 8) == saved.counters
+    del saved.moves[2]
+    assert fitting_counters(saved, 30) == Counters(8, 5, 1, 5, fresh=1, last=30)
+    del saved.told[6]
+    assert fitting_counters(saved, 8) == Counters(8, 4, 1, 4, fresh=0, last=8)
+
+
+def test_counters_that_fit_pairs(tmp_path):
+    store = Store.create(tmp_path / "s.db", SETTINGS, start())
+    with store.writing():
+        store.add_trials([trial(i, "drawn" if i % 2 else MIRROR) for i in range(1, 9)])
+        for i in (2, 1, 3, 5, 6):
+            store.add_result(i, ok(1.0))
+        store.add_result(4, Told("failed", note="x"))
+    assert store.counters() == Counters(8, 5, 1, counted=6, fresh=5, last=8)
+    store.close()
+    assert fitting_counters(salvage(tmp_path / "s.db"), 8) == Counters(8, 5, 1, 6, 5, 8)
+
+
+def test_densities_fit_or_not(path):
+    saved = salvage(path)
+    assert densities_fit(saved)
+    assert not densities_fit(saved._replace(own={2: saved.own[2]}))
+    assert not densities_fit(saved._replace(mixture={1: saved.mixture[2]}))
+    assert densities_fit(saved._replace(own={}, mixture={}))
+    del saved.told[1]
+    assert not densities_fit(saved)
+
+
+def test_noise_gives_nothing(tmp_path):
+    (tmp_path / "noise.db").write_bytes(random.Random(0).randbytes(50_000))
+    found = salvage(tmp_path / "noise.db")
+    assert found.settings is None
+    assert found.counters is None
+    assert not found.told

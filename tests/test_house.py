@@ -1,0 +1,180 @@
+"""The house: who may import whom, who may look inside a rho, and how large things may be."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "recoup"
+ROOMS = {  # room -> rooms it may import; every room may import `checks`, and itself
+    "checks": (),
+    "core": (),
+    "engine": ("core",),
+    "store": (),
+    "tasks": ("core",),
+    "study": ("engine", "core", "store"),
+    "pictures": (),
+    "runs": ("study", "engine", "tasks", "store", "core", "pictures"),
+    "reproduce": ("runs", "engine", "tasks", "core", "pictures"),
+    "report": ("reproduce", "runs", "study", "engine", "pictures"),
+    "cli": ("report", "reproduce", "runs", "study", "store", "engine", "tasks", "core", "pictures"),
+}
+VERSION_READERS = ("report/html.py", "reproduce/jobs.py", "cli/main.py")  # of recoup.__version__
+NO_JAX = ("store", "engine/methods.py", "engine/episodes.py", "core/families/rho.py", "checks.py")
+LINES, CLASS_LINES, FUNCTION_LINES, PARAMETERS = 400, 250, 40, 8
+REASON = "Longer than others: "  # a file or class that is says why, in its docstring
+DOORS = {  # functions of the outside, whose parameters are options: they may have many, and be long
+    "cli/reproduce.py",
+    "cli/runs.py",
+    "cli/study.py",
+    "cli/study_archives.py",
+    "engine/estimate.py:estimate",
+    "engine/search.py:search",
+    "runs/train.py:train",
+    "study/study.py:open",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = ("recoup", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(path): path for path in modules()}
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Modules of ours that a file imports, wherever in it, and the lines."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = [name if name in NAMES else str(node.module) for name in whole]
+        else:
+            continue
+        yield from ((name, node.lineno) for name in found if name.split(".")[0] == "recoup")
+
+
+def room(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_every_import_goes_down(path):
+    mine = room(name_of(path))
+    if mine in ("", "__main__"):  # the package itself opens every door
+        return
+    for name, line in imports(path):
+        where = f"{path.relative_to(SOURCE)}:{line}"
+        if name == "recoup":
+            assert str(path.relative_to(SOURCE)) in VERSION_READERS, f"{where} imports recoup"
+            continue
+        theirs = room(name)
+        allowed = (mine, "checks", *ROOMS[mine])
+        assert theirs in allowed, f"{where}: {mine} may not import {name}"
+
+
+def test_no_import_closes_a_circle():
+    graph = {name: {n for n, _ in imports(path) if n != "recoup"} for name, path in NAMES.items()}
+    done: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, f"a circle: {' -> '.join([*way[way.index(name) :], name])}"
+        if name not in done:
+            for other in sorted(graph.get(name, ())):
+                visit(other, (*way, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_every_room_is_in_the_rule_and_says_what_it_is_for():
+    found = {room(name) for name in NAMES} - {"", "__main__"}
+    assert found == set(ROOMS)
+    for folder in SOURCE.rglob("__init__.py"):
+        text = ast.get_docstring(ast.parse(folder.read_text()))
+        assert text, f"{folder.relative_to(SOURCE)} says nothing"
+
+
+def test_nothing_outside_the_families_looks_inside_a_rho():
+    for path in modules():
+        if "families" in path.parts:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert not re.search(r"\.(eta|tau)\b", line), f"{path}:{number}: {line.strip()}"
+
+
+def test_nothing_outside_the_store_knows_sql():
+    statement = re.compile(r"sqlite3|\b(SELECT|INSERT|DELETE|UPDATE|PRAGMA) ")
+    for path in modules():
+        if path.relative_to(SOURCE).parts[0] == "store":
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert not statement.search(line), f"{path}:{number}: {line.strip()}"
+
+
+@pytest.mark.parametrize("start", NO_JAX)
+def test_what_asking_and_telling_need_imports_no_jax(start):
+    for path in modules():
+        if str(path.relative_to(SOURCE)).startswith(start):
+            at_once = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.Import)]
+            names = [alias.name for node in at_once for alias in node.names]
+            assert not {"jax", "optax"} & {name.split(".")[0] for name in names}, path
+
+
+def test_a_study_is_asked_and_told_without_jax(tmp_path):
+    import subprocess
+    import sys
+
+    program = (
+        "import sys\nfrom recoup import Study\n"
+        "with Study.open('s.db', dim=2, batch=5, family='full') as study:\n"
+        "    trials = study.ask(3)\n    study.tell(trials[0].id, 1.0)\n    study.pending()\n"
+        "assert 'jax' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_grows_too_long(path):
+    """A file or class beyond the limit gives its reason; a function has none."""
+    text, where = path.read_text(), str(path.relative_to(SOURCE))
+    tree = ast.parse(text)
+    reason = REASON in (ast.get_docstring(tree) or "")
+    assert reason or len(text.splitlines()) <= LINES, f"{where} has {len(text.splitlines())} lines"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            size = node.end_lineno - node.lineno + 1
+            reason = REASON in (ast.get_docstring(node) or "")
+            assert reason or size <= CLASS_LINES, f"{where}: {node.name} has {size} lines"
+        elif isinstance(node, ast.FunctionDef):
+            if {where, f"{where}:{node.name}"} & DOORS:
+                continue
+            check_function(where, node)
+
+
+def check_function(where: str, node: ast.FunctionDef) -> None:
+    """A factory's inner functions are counted by themselves, so is a docstring."""
+    inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node]
+    lines = set(range(node.body[0].lineno, node.end_lineno + 1))
+    for one in inner:
+        lines -= set(range(one.lineno, one.end_lineno + 1))
+    if ast.get_docstring(node):
+        lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    assert len(lines) <= FUNCTION_LINES, f"{where}:{node.lineno} {node.name} has {len(lines)} lines"
+    arguments = [
+        a for a in (*node.args.args, *node.args.kwonlyargs) if a.arg not in ("self", "cls")
+    ]
+    count = len(arguments)
+    assert count <= PARAMETERS, f"{where}:{node.lineno} {node.name} takes {count} parameters"
