@@ -6,7 +6,17 @@ import platform
 
 import jax
 
-from benchmarks import ask_tell, many_runs, precision, reach, reuse, start_up, study, variance
+from benchmarks import (
+    ask_tell,
+    many_runs,
+    precision,
+    reach,
+    reuse,
+    sizes,
+    start_up,
+    study,
+    variance,
+)
 
 
 def processor():
@@ -20,6 +30,6 @@ def processor():
 
 
 print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, jax {jax.__version__}\n")
-for benchmark in (start_up, precision, ask_tell, reuse, many_runs, variance, reach, study):
+for benchmark in (start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study):
     benchmark.main()
     print(flush=True)

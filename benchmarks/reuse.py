@@ -11,10 +11,11 @@ import recoup
 BATCH, DIM, REPEATS = 100, 1000, 7
 
 
-def one_iteration(batches, table):
+def one_iteration(batches, table, batch=BATCH, **how):
     """Median seconds of one tell to an archive of `batches`, from new densities to the move."""
-    room = (batches + (0 if table else REPEATS + 1)) * BATCH
-    search = recoup.search("mis-pgpe-ob", dim=DIM, batch=BATCH, capacity=room, table=table)
+    room = (batches + (0 if table else REPEATS + 1)) * batch
+    how |= {"dim": DIM, "batch": batch, "capacity": room, "table": table}
+    search = recoup.search("mis-pgpe-ob", **how)
     tell = jax.jit(search.tell, donate_argnums=1)
     state, times = search.init(jax.random.key(0), mean=0.0), []
     for i in range(batches + REPEATS):
@@ -24,7 +25,7 @@ def one_iteration(batches, table):
         start = time.perf_counter()
         state, info = jax.block_until_ready(tell(jax.random.key(i), state, theta, returns))
         times.append(time.perf_counter() - start)
-    assert info.samples >= batches * BATCH
+    assert info.samples >= batches * batch
     return float(np.median(times[-REPEATS:]))
 
 

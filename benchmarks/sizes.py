@@ -6,30 +6,13 @@ Sizes that do not divide well must cost no more than their neighbours.
 import time
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import recoup
+from benchmarks.reuse import DIM, one_iteration
 
-BATCH, DIM, REPEATS = 20, 1000, 7
+BATCH = 20
 PAIRS = ((99, 100), (149, 150), (399, 400))  # batches: one proposal slot more than batches
-
-
-def tell(batches, table):
-    """Median seconds of one `tell` to a full archive of so many batches."""
-    room = (batches + (0 if table else REPEATS + 1)) * BATCH
-    how = {"dim": DIM, "batch": BATCH, "capacity": room, "late": 0, "table": table}
-    search = recoup.search("mis-pgpe-ob", **how)
-    step = jax.jit(search.tell, donate_argnums=1)
-    state, times = search.init(jax.random.key(0), mean=0.0), []
-    for i in range(batches + REPEATS):
-        theta, state = search.ask(jax.random.key(i), state)
-        returns = -jnp.sum(theta**2, axis=1)
-        jax.block_until_ready((theta, returns, state))
-        start = time.perf_counter()
-        state, _ = jax.block_until_ready(step(jax.random.key(i), state, theta, returns))
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[-REPEATS:]))
 
 
 def estimate(n):
@@ -53,7 +36,7 @@ def main():
     with jax.enable_x64(True):
         for table in (True, False):
             for even, odd in PAIRS:
-                times = [tell(batches, table) for batches in (even, odd)]
+                times = [one_iteration(n, table, BATCH, late=0) for n in (even, odd)]
                 kept = "table" if table else "running"
                 print(
                     f"  tell, {kept}, {even + 1} and {odd + 1} slots: {times[0] * 1e3:.0f} and "

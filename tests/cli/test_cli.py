@@ -1,4 +1,4 @@
-"""The program as a user runs it: a process, its streams, its exit status."""
+"""The program as a user runs it: its streams, its exit status; where they matter, as a process."""
 
 import json
 import os
@@ -7,12 +7,14 @@ import sys
 import time
 
 import pytest
+from program import recoup
 
 from recoup.engine.methods import METHODS
 from recoup.tasks.registry import TASKS
 
 
-def recoup(*words, cwd=None):
+def process(*words, cwd=None):
+    """The program as a process of its own."""
     program = [sys.executable, "-m", "recoup", *words]
     return subprocess.run(program, cwd=cwd, capture_output=True, text=True, timeout=300)
 
@@ -22,7 +24,7 @@ KEYS = "task method seed episodes iterations batch return_search return_mean_pol
 
 def test_train_prints_one_json_object_and_nothing_else(tmp_path):
     words = "train mountain-car --method iw-pgpe-ob --iterations 3 --batch 10 --seed 0 --json"
-    done = recoup(*words.split(), cwd=tmp_path)
+    done = process(*words.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert set(KEYS.split()) <= set(answer)
@@ -34,7 +36,7 @@ def test_train_prints_one_json_object_and_nothing_else(tmp_path):
         "curve.png",
         "study.db",
     ]
-    again = recoup(*words.split(), cwd=tmp_path)
+    again = process(*words.split(), cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already: `recoup resume runs/mountain-car-iw-pgpe-ob-0`" in again.stderr
     assert again.stdout == ""
@@ -52,7 +54,7 @@ def test_train_ends_with_a_table_and_where_things_lie(tmp_path):
 
 
 def test_quiet_says_nothing(tmp_path):
-    done = recoup("train", "toy", "--iterations", "1", "--quiet", cwd=tmp_path)
+    done = process("train", "toy", "--iterations", "1", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -114,7 +116,7 @@ def test_settings_are_numbers_however_they_are_written(number, tmp_path):
 
 
 def test_the_version_is_printed():
-    done = recoup("--version")
+    done = process("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("recoup 0.")
 
@@ -128,7 +130,7 @@ def test_a_return_that_is_not_finite_is_a_failure(tmp_path):
 
 def test_a_failure_is_one_sentence_and_status_1(tmp_path):
     (tmp_path / "file").write_text("")
-    done = recoup("train", "toy", "--iterations", "1", "--out", "file/run", cwd=tmp_path)
+    done = process("train", "toy", "--iterations", "1", "--out", "file/run", cwd=tmp_path)
     assert done.returncode == 1
     assert "Not a directory" in done.stderr
     assert "Traceback" not in done.stderr

@@ -7,13 +7,13 @@ import time
 
 import numpy as np
 import pytest
+from program import recoup
 
 from recoup.study.study import Study
 
 
 def study(cwd, *arguments, fails=None):
-    command = [sys.executable, "-m", "recoup", "study", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+    done = recoup("study", *arguments, cwd=cwd)
     if fails is None:
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -68,8 +68,8 @@ def check_again(number: int, before: Told, told: Told) -> None:
     if same(before, told):
         return
     raise InputError(
-        f"trial {number} was told {_spoken(before)} before, and now {_spoken(told, before)}: it "
-        "stays as it was."
+        f"trial {number} was told {_in_words(before)} before, and now {_in_words(told, before)}: "
+        "it stays as it was."
     )
 
 
@@ -89,7 +89,7 @@ def _sentence(path: Path, reason: str) -> str:
     return f"{path}: {reason}."
 
 
-def _spoken(told: Told, other: Told | None = None) -> str:
+def _in_words(told: Told, other: Told | None = None) -> str:
     if told.status == FAILED:
         return f"failed ({told.note})"
     if other is None or other.value != told.value:

@@ -25,7 +25,7 @@ def ask(opened: Opened, n: int, at: str | None) -> list[Asked]:
 
 
 def _drawn(opened: Opened, newest: Proposal, number: int, kind: str) -> Asked:
-    """The trial of a number: its randomness depends on the study's seed and nothing else."""
+    """Trial `number`: its randomness depends on that and the study's seed, and on nothing else."""
     rho, seed = opened.rho(newest.numbers), _seed(opened)
     if kind == MEAN:
         return Asked(number, kind, None, rho.mean, episode_seed(seed, number))

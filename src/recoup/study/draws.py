@@ -13,7 +13,7 @@ NOISE, EPISODE = 0, 1  # what a trial needs random numbers for
 
 
 def theta_of(rho: Any, seed: int, number: int, kind: str, dim: int) -> np.ndarray:
-    """The latent theta `[D]` that the trial of this number has when `rho` draws it.
+    """The latent theta `[D]` of trial `number` when `rho` draws it.
 
     The second of a mirrored pair has the noise of the first, turned round.
     """

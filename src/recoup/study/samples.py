@@ -66,7 +66,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
         _add_results(study, kept, returns, first + index)
         store.note("imported", {"of": origin, "samples": len(kept), "fitted": fitted})
-    ess = _worth(study, kept, returns, blocks, index)
+    ess = _effective_size(study, kept, returns, blocks, index)
     again = int(np.sum(twice))
     skipped = int(np.sum(~finite)) - again
     words = _words(study, len(kept), skipped, again, len(blocks), fitted, ess)
@@ -201,7 +201,7 @@ def _key(theta: np.ndarray, value: float) -> tuple[Any, ...]:
     return float(f"{value:.9g}"), np.round(theta, 9).tobytes()
 
 
-def _worth(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
+def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
     """The effective sample size of imported samples at the newest distribution."""
     from recoup.engine.estimate import estimate  # needs JAX
 

@@ -18,7 +18,7 @@ log = logging.getLogger("recoup")
 Act = Callable[[int, np.ndarray], np.ndarray]  # step, features [N, F] -> actions [N, n]
 
 
-class Episodes(NamedTuple):
+class Recorded(NamedTuple):
     """N episodes of T steps as they went; NaN rewards where one has failed."""
 
     features: np.ndarray  # [N, T, F]
@@ -44,7 +44,7 @@ class Engine:
     def __reduce__(self) -> Any:
         return engine_of, (self.task, self.threads)
 
-    def run(self, act: Act, noise: np.ndarray) -> Episodes:
+    def run(self, act: Act, noise: np.ndarray) -> Recorded:
         """Episodes under `act`, from rest with the arms hanging; `noise [N, T, n]` in rad.
 
         An episode whose policy gives no number, or that MuJoCo warns about, fails alone: what is
@@ -57,13 +57,13 @@ class Engine:
         with self._busy:
             return self._run(act, noise)
 
-    def _run(self, act: Act, noise: np.ndarray) -> Episodes:
+    def _run(self, act: Act, noise: np.ndarray) -> Recorded:
         n, horizon, joints = noise.shape
         batch = self._batch(n)
         batch.reset(stage=self._stages.mjSTAGE_NONE)
         q, qdot, sent = batch.bind("qpos"), batch.bind("qvel"), batch.bind("ctrl")
         hand = batch.bind("site_xpos")[:, self.hand]
-        went = Episodes(
+        went = Recorded(
             features=np.zeros((n, horizon, self.task.size)),
             actions=np.zeros((n, horizon, joints)),
             rewards=np.full((n, horizon), np.nan),
@@ -91,12 +91,12 @@ class Engine:
     def _new_batch(self, n: int) -> Any:
         return import_mujoco().batch.Batch(self.model, n, nthread=self.threads)
 
-    def _note_actions(self, t: int, went: Episodes) -> None:
+    def _note_actions(self, t: int, went: Recorded) -> None:
         """Notes the episodes whose action is not a number."""
         for episode in np.flatnonzero(~np.isfinite(went.actions[:, t]).all(-1)):
             went.failures.setdefault(int(episode), f"step {t}: the action is not finite")
 
-    def _note_warnings(self, t: int, batch: Any, went: Episodes) -> None:
+    def _note_warnings(self, t: int, batch: Any, went: Recorded) -> None:
         """Notes the episodes that MuJoCo has warned about."""
         for episode, kind in np.argwhere(batch.warning[:, :, 1] > 0):
             name = import_mujoco().mjtWarning(int(kind)).name.removeprefix("mjWARN_")

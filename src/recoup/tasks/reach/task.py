@@ -12,7 +12,7 @@ from recoup.checks import check_shape
 from recoup.core.families.policy import linear
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory
-from recoup.tasks.reach.engine import Episodes, engine_of
+from recoup.tasks.reach.engine import Recorded, engine_of
 from recoup.tasks.reach.rules import Reach
 from recoup.tasks.task import Task
 
@@ -53,7 +53,7 @@ def episodes(task: Reach, horizon: int, keys: Array, policies: Policy) -> Trajec
     return Trajectory(features, actions, rewards, steps)
 
 
-def trace(task: Reach, horizon: int, keys: Array, theta: Any) -> Episodes:
+def trace(task: Reach, horizon: int, keys: Array, theta: Any) -> Recorded:
     """Episodes `[N]` of one linear policy in full: distance and cost at every step."""
     noise, _ = _draws(task.joints, horizon, keys)
     policy = np.asarray(theta, np.float64)
