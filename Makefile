@@ -30,7 +30,7 @@ demo: $(VENV)/installed
 	$(BIN)/recoup train mountain-car --iterations 30 --seed 0 --out $(DEMO)
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

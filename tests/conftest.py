@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,16 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten():
+    """What a file has compiled is dropped at its end: a process can hold only so many programs."""
+    yield
+    if "jax" in sys.modules:
+        import jax
+
+        jax.clear_caches()
 
 
 @pytest.fixture

@@ -25,7 +25,9 @@ def assert_agrees(got, want, tolerance):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
 def test_every_combination_agrees_with_a_plain_loop(weighting, baseline, dtype, tolerance):
     problem = random_problem(dtype=dtype)
-    chosen = {"weighting": weighting, "baseline": baseline, "power": 0.3}
+    chosen = {"weighting": weighting, "baseline": baseline}
+    if weighting == "power-mean":
+        chosen["power"] = 0.3
     for flatten, truncate, normalize in SHAPERS:
         options = {**chosen, "flatten": flatten, "truncate": truncate, "normalize": normalize}
         want = loop_estimate(problem, **options)

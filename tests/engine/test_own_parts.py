@@ -18,6 +18,8 @@ from recoup.core.updates import normalised_ascent
 from recoup.engine.composition import composed
 from recoup.engine.methods import METHODS, Method, method_row
 
+KEY = jax.random.key(0)
+
 
 def learned(*method, batches=4, **settings):
     """Means and deviations after some moves on a bowl, and the last info."""
@@ -212,7 +214,7 @@ def test_estimates_of_full_covariance_agree_with_a_plain_loop():
         ({"kl": 0.3}, "kl has no effect on update='normalised': it is for update='natural'"),
         ({"power": 0.3}, "power has no effect on weighting='balance'"),
         ({"update": "natural", "epsilon": 0.1}, "epsilon has no effect on update='natural'"),
-        ({"update": optax.sgd(0.1), "epsilon": 0.1}, "epsilon has no effect on an update of your"),
+        ({"update": optax.sgd(0.1), "epsilon": 0.1}, "epsilon has no effect on your own update"),
         ({"family": "fuul"}, "Did you mean 'full'"),
         ({"update": "adan"}, "Did you mean 'adam'"),
         ({"weighting": 3}, "weighting must be one of"),
@@ -265,3 +267,167 @@ def test_a_run_with_parts_of_ones_own_goes_on_once_they_are_given_again(settings
     with recoup.Study.open(tmp_path / "run" / "study.db") as study:  # what needs no move works
         assert study.counts()["ok"] == 40
         study.export(tmp_path / "trials.csv") if key == "baseline" else None
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: recoup.family("full", start=Round, log_density=log_density), "name of a family"),
+        (
+            lambda: recoup.family("mine", start=Round, log_density=log_density, draw=len),
+            "draws by `theta",
+        ),
+        (
+            lambda: recoup.family("mine", start=Round, log_density=log_density, floord=len),
+            "Did you mean 'floored'",
+        ),
+        (lambda: recoup.needs("mixtrue"), "Did you mean 'mixture'"),
+        (
+            lambda: learned(Method("mine", space="actions", mirrored=True), horizon=3),
+            "'mirrored' is not a setting of mine, which explores in actions",
+        ),
+        (lambda: learned(Method("mine", per_decision=True)), "'per_decision' is not a setting"),
+        (
+            lambda: learned("pgpe", family=ROUND, tau_floor=0.3),
+            "tau_floor has no effect on a family",
+        ),
+        (
+            lambda: learned("pgpe", weighting=Unhashable()),
+            "weighting must be a function, or an object",
+        ),
+        (
+            lambda: recoup.search(
+                "iw-reinforce-ob",
+                dim=2,
+                batch=4,
+                horizon=3,
+                per_decision=True,
+                weighting=lambda d: d.target - d.mixture,
+            ),
+            "per_decision weights are against the own proposal",
+        ),
+        (lambda: recoup.EvosaxStrategy(8, jnp.zeros(2), METHODS["r3"]), "no verbs for"),
+    ],
+)
+def test_wrong_parts_get_one_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __call__(self, d):
+        return d.target - d.own
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"power": 0.5}, "power has no effect on weighting='balance'"),
+        ({"family": "full", "target": (np.zeros(2), 0.8)}, r"stds? must have shape \[..., D\]"),
+        ({"family": ROUND}, r"`estimate\(proposals=...\)` must be rho of the family, got tuple"),
+    ],
+)
+def test_estimate_refuses_what_it_cannot_use(change, sentence):
+    problem = {
+        "theta": np.zeros((4, 2)),
+        "returns": np.zeros(4),
+        "proposals": (np.zeros((1, 2)), np.ones((1, 2))),
+        "proposal": np.zeros(4, int),
+        "target": (np.zeros(2), np.ones(2)),
+    }
+    with pytest.raises(ValueError, match=sentence):
+        recoup.estimate(**{**problem, **change})
+
+
+def test_a_rule_that_fills_the_upper_triangle_leaves_a_factor():
+    search = recoup.search(
+        "pgpe", dim=3, batch=8, family="full", update=optax.noisy_sgd(0.05, key=KEY)
+    )
+    state = search.init(jax.random.key(0), mean=0.0)
+    for i in range(3):
+        theta, state = search.ask(jax.random.key(i), state)
+        state, _ = search.tell(jax.random.key(i), state, theta, -jnp.sum(theta**2, axis=1))
+    assert np.abs(np.tril(state.rho.factor, -1)).max() > 0
+    np.testing.assert_array_equal(np.triu(state.rho.factor, 1), 0.0)
+
+
+def to_nowhere(estimate, rho, memory):
+    return jax.tree.map(lambda x: x + jnp.nan, rho), memory, estimate(rho)
+
+
+class TestAStudyWithPartsOfOnesOwn:
+    def fill(self, study, batches=1):
+        for trial in study.ask(4 * batches):
+            study.tell(trial.id, -float(np.sum(trial.theta**2)))
+
+    def test_a_move_that_is_not_finite_is_not_written(self, tmp_path):
+        rule = recoup.Update(lambda rho: (), to_nowhere)
+        with recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, update=rule) as study:
+            with pytest.raises(ValueError, match="made a distribution that is not finite: nothing"):
+                self.fill(study)
+            assert study.counts()["ok"] == 4
+            assert study.history() == []
+            study.fork(tmp_path / "new.db", update="adam").close()
+
+    def test_a_memory_that_a_file_cannot_hold_is_refused_before_there_is_one(self, tmp_path):
+        with pytest.raises(ValueError, match="holds a random key"):
+            recoup.Study.open(tmp_path / "s.db", dim=2, update=optax.noisy_sgd(0.1, key=KEY))
+        assert not (tmp_path / "s.db").exists()
+
+    def test_another_rule_of_python_begins_without_the_memory(self, tmp_path):
+        how = {"dim": 2, "batch": 4, "update": optax.adam(0.1)}
+        with recoup.Study.open(tmp_path / "s.db", **how) as study:
+            self.fill(study)
+            with study.fork(tmp_path / "new.db", update=optax.sgd(0.1, momentum=0.9)) as new:
+                self.fill(new)
+                assert len(new.history()) == 1
+
+    def test_a_row_is_what_it_says_however_it_is_called(self, tmp_path):
+        mine = Method("mine", weighting="own", baseline="mean", epsilon=0.1)
+        other = replace(mine, weighting="balance", epsilon=0.7)
+        with recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, method=mine) as study:
+            self.fill(study)
+            with study.fork(tmp_path / "new.db", method=other) as new:
+                assert (new.method.weighting, new.method.epsilon) == ("balance", 0.7)
+        with pytest.raises(ValueError, match="was made with weighting='own', not 'balance'"):
+            recoup.Study.open(tmp_path / "s.db", method=other)
+        with recoup.Study.open(tmp_path / "s.db", method=mine) as study:
+            assert study.method.weighting == "own"
+
+    def test_another_function_is_not_the_one_it_was_made_with(self, tmp_path):
+        def mine(earned, scores):
+            return 1.0
+
+        def other(earned, scores):
+            return 2.0
+
+        recoup.Study.open(tmp_path / "s.db", dim=2, baseline=mine).close()
+        with pytest.raises(ValueError, match="was made with baseline=mine, not other"):
+            recoup.Study.open(tmp_path / "s.db", baseline=other)
+        recoup.Study.open(tmp_path / "s.db", baseline=mine).close()
+
+    def test_a_family_draws_the_same_whatever_precision_jax_has(self, tmp_path):
+        thetas = []
+        for i, double in enumerate((False, True)):
+            with (
+                jax.enable_x64(double),
+                recoup.Study.open(tmp_path / f"{i}.db", dim=2, std=0.3, family=ROUND) as study,
+            ):
+                thetas.append(study.ask(2)[1].theta)
+        np.testing.assert_array_equal(*thetas)
+
+
+def test_a_run_says_what_has_failed(tmp_path, monkeypatch):
+    from recoup.tasks import rollouts
+
+    def fails(number, found, i):
+        return rollouts.Outcome(number, float("nan") if number % 2 else 1.0)
+
+    monkeypatch.setattr(rollouts, "_outcome", fails)
+    run = recoup.train("toy", iterations=3, batch=4, seed=0, out=tmp_path / "run")
+    assert (run.episodes, run.failed, run.history[-1].iteration) == (12, 6, 1)
+    assert run.summary()["episodes"] == 12
+    assert recoup.load(tmp_path / "run").failed == 6

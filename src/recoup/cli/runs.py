@@ -262,8 +262,11 @@ def _show(run: "Run") -> None:
     console = Console()
     console.print()
     console.print(table)
-    spent = plan.iterations * plan.batch
-    console.print(f"\n{spent} episodes in {plan.iterations} iterations, {run.wall_s:.1f} s")
+    moves = run.history[-1].iteration
+    console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
+    if run.failed:
+        console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
     if run.out is not None:
         for name in ("curve.png", "study.db", "config.json"):
-            console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)
+            if (run.out / name).exists():
+                console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)

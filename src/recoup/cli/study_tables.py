@@ -64,7 +64,8 @@ def summary_rows(
     if found["imported"]:
         trials += f" ({found['imported']} of them from elsewhere)"
     rows = {
-        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameters",
+        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
+        f"{'' if study.dim == 1 else 's'}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
         "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",

@@ -198,7 +198,8 @@ def own_density(
         sample, slot = row
         return family.log_ratio(_rows(proposals, slot), reference, sample)
 
-    return map_samples(own, (samples, drawn_by))
+    work = sum(leaf[0].size for leaf in jax.tree.leaves(proposals)) // 2  # of a proposal a sample
+    return map_samples(own, (samples, drawn_by), work)
 
 
 def mixture_density(

@@ -135,8 +135,10 @@ def _sweep(
         )
         return totals, jax.tree.reduce(jnp.add, jax.tree.map(_sum_squares, values))
 
+    work = sum(leaf.size for leaf in jax.tree.leaves(like)) // 2  # a diagonal score has two parts
+
     def block(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
-        return scan_samples(chunk, totals, part)
+        return scan_samples(chunk, totals, part, work)
 
     return jax.lax.scan(block, (zero,) * len(coefficients), (coefficients, samples))
 

@@ -17,16 +17,19 @@ from jax import Array
 CHUNK = 2**20  # numbers
 
 
-def map_samples(function: Callable[[Any], Any], samples: Any) -> Any:
-    """`function` of every sample of the leading axis `[N]`, one chunk after the other."""
+def map_samples(function: Callable[[Any], Any], samples: Any, work: int = 0) -> Any:
+    """`function` of every sample of the leading axis `[N]`, one chunk after the other.
+
+    `work` is how many numbers it needs for one, where that is more than the sample has.
+    """
     _, results = scan_samples(
-        lambda total, chunk, fresh: (total, jax.vmap(function)(chunk)), None, samples
+        lambda total, chunk, fresh: (total, jax.vmap(function)(chunk)), None, samples, work
     )
     return results
 
 
 def scan_samples(
-    body: Callable[[Any, Any, Array], tuple[Any, Any]], start: Any, samples: Any
+    body: Callable[[Any, Any, Array], tuple[Any, Any]], start: Any, samples: Any, work: int = 0
 ) -> Any:
     """A total and results `[N]` of `body(total, chunk, fresh)` over chunks of the leading axis.
 
@@ -34,7 +37,7 @@ def scan_samples(
     the total. Results of a sample that comes twice must be the same both times.
     """
     n = jax.tree.leaves(samples)[0].shape[0]
-    m, chunks = _sizes(samples, n)
+    m, chunks = _sizes(samples, n, work)
     if chunks == 1:
         return body(start, samples, jnp.ones(n, bool))
     if n == m * chunks:
@@ -73,8 +76,8 @@ def _overlapping(
     return jax.lax.fori_loop(0, chunks, step, (start, room))
 
 
-def _sizes(samples: Any, n: int) -> tuple[int, int]:
+def _sizes(samples: Any, n: int, work: int = 0) -> tuple[int, int]:
     """How many samples a chunk has, and how many chunks there are."""
-    numbers = sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(samples))
-    chunks = -(-n // max(CHUNK // max(numbers, 1), 1))
+    numbers = max(work, sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(samples)), 1)
+    chunks = max(-(-n // max(CHUNK // numbers, 1)), 1)
     return -(-n // chunks), chunks

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
+from recoup.checks import check_choice
 from recoup.core.families.family import LogDensities
 
 Ratio = Callable[[LogDensities], Array]
@@ -20,6 +21,9 @@ OWN, MIXTURE = "own", "mixture"
 
 def needs(*densities: str) -> Callable[[Ratio], Ratio]:
     """Declares which densities a ratio looks at beside the target's, so that no others are kept."""
+
+    for word in densities:
+        check_choice("what a ratio needs", word, (OWN, MIXTURE))
 
     def declared(ratio: Ratio) -> Ratio:
         ratio.needs = densities  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.rho import RHOS, Full
 from recoup.core.pareto import pareto_k
 from recoup.engine.composition import composed
-from recoup.engine.methods import Method, checked
+from recoup.engine.methods import Method, method_row
 
 
 class GradientEstimate(NamedTuple):
@@ -58,7 +58,7 @@ def estimate(
     target: Any,
     family: Any = "diagonal",
     weighting: Any = "balance",
-    power: float = 0.1,
+    power: float | None = None,
     flatten: float | None = None,
     truncate: float | None = None,
     normalize: bool = False,
@@ -69,30 +69,21 @@ def estimate(
 
     `theta [N', D]`, `returns [N']`, `proposals` means and stds `[L, D]`, `proposal [N']` which of
     them drew each sample, `target` mean and std `[D]`; NumPy or JAX arrays. `weighting` is one of
-    none, own, balance, power-mean (with `power` its lambda); then `flatten`: w^nu; `truncate`:
-    min(w, c); `normalize`: w over its mean, in that order. `baseline` is one of none, mean,
-    optimal, coordinate, leave-one-out, split. Either may be a function of your own. `mirrored` says
-    that samples 2i and 2i + 1 are a mirrored pair: errors and effective sample size then count
-    pairs. A return that is not finite is a failed rollout: masked, counted in `failed`.
+    none, own, balance, power-mean (with `power` its lambda, 0.1 unless said); then `flatten`:
+    w^nu; `truncate`: min(w, c); `normalize`: w over its mean, in that order. `baseline` is one of
+    none, mean, optimal, coordinate, leave-one-out, split. Either may be a function of your own.
+    `mirrored` says that samples 2i and 2i + 1 are a mirrored pair: errors and effective sample size
+    then count pairs. A return that is not finite is a failed rollout: masked, counted in `failed`.
 
     With `family="full"`, Cholesky factors `[D, D]` of the covariance may stand in place of standard
     deviations; with a family of your own, `proposals` and `target` are its rho.
 
     Computed in float64 if any array is float64, in float32 otherwise.
     """
-    row = checked(
-        Method(
-            "estimate",
-            family=family,
-            weighting=weighting,
-            power=power,
-            flatten=flatten,
-            truncate=truncate,
-            normalize=normalize,
-            baseline=baseline,
-            mirrored=mirrored,
-        )
-    )
+    given: dict[str, Any] = {"family": family, "weighting": weighting, "baseline": baseline}
+    given |= {"flatten": flatten, "truncate": truncate, "normalize": normalize}
+    given |= {"mirrored": mirrored} | ({} if power is None else {"power": power})
+    row = method_row(Method("estimate"), **given)
     data = _checked(row, Data(theta, returns, proposals, proposal, target))
     arrays = jax.tree.leaves(data)
     double = any(_dtype(x) == np.float64 for x in arrays)
@@ -182,6 +173,10 @@ def _checked(row: Method, data: Data) -> Data:
 def _rho(row: Method, what: str, value: Any) -> Any:
     """The rho of a pair (means, stds); with a family of one's own, what was given."""
     if not isinstance(row.family, str):
+        if not hasattr(value, "mean") or not hasattr(value, "std"):
+            raise InputError(
+                f"`estimate({what}=...)` must be rho of the family, got {type(value).__name__}."
+            )
         return value
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise InputError(
@@ -190,7 +185,9 @@ def _rho(row: Method, what: str, value: Any) -> Any:
     mean, std = (x if hasattr(x, "shape") else np.asarray(x) for x in value)
     if row.family == "full" and std.ndim == mean.ndim + 1:
         return Full(mean, std)
-    check_numbers(f"`estimate({what}=...)` stds", std)
+    check_numbers(f"`estimate({what}=...)` means", mean)
+    several = "s" if what == "proposals" else ""
+    check_shape(f"`estimate({what}=...)` std{several}", std, "[..., D]", tuple(mean.shape))
     return RHOS[row.family].start(mean, std)
 
 

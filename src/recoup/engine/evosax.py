@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from recoup.checks import InputError, check_choice
-from recoup.engine.methods import DEFAULT_METHOD, METHODS
+from recoup.checks import InputError
+from recoup.engine.methods import DEFAULT_METHOD, Method, known_method
 from recoup.engine.search import SearchState, search
 
 
@@ -26,10 +26,15 @@ class EvosaxStrategy:
     """
 
     def __init__(
-        self, population_size: int, solution: Any, method: str = DEFAULT_METHOD, **settings: Any
+        self,
+        population_size: int,
+        solution: Any,
+        method: str | Method = DEFAULT_METHOD,
+        **settings: Any,
     ) -> None:
-        if METHODS[check_choice("method", method, METHODS)].space != "parameters":
-            raise InputError(f"{method} explores in action space, which evosax has no verbs for.")
+        row = known_method(method)
+        if row.space != "parameters":
+            raise InputError(f"{row.name} explores in action space, which evosax has no verbs for.")
         flat, self._unravel = ravel_pytree(solution)
         self.population_size, self.num_dims = population_size, flat.size
         self.search = search(method, dim=flat.size, batch=population_size, **settings)

@@ -215,7 +215,10 @@ def method_row(
 def checked(row: Method) -> Method:
     """`row` with its numbers in their types, once every value is one it may have."""
     _check_parts(row)
-    if row.per_decision and row.weighting == "balance":
+    _check_fields(row)
+    needs = getattr(row.weighting, "needs", ("own", "mixture"))
+    mixes = row.weighting == "balance" or (callable(row.weighting) and "mixture" in needs)
+    if row.per_decision and mixes:
         raise InputError(
             "per_decision weights are against the own proposal: use weighting='own', 'none' or "
             "'power-mean'."
@@ -237,6 +240,20 @@ def checked(row: Method) -> Method:
     )
 
 
+def _check_fields(row: Method) -> None:
+    """Raises where a row has a value for what its kind of method has not."""
+    known = settings_of(row)
+    for field in fields(Method):
+        if field.name in (*FIXED, "direction", *known) or getattr(row, field.name) == field.default:
+            continue
+        if row.direction == "em" and field.name in ("weighting", "update"):
+            continue
+        raise InputError(
+            f"{field.name!r} is not a setting of {row.name}, which explores in {row.space}; its "
+            f"settings are {', '.join(known)}."
+        )
+
+
 def own_parts(row: Method) -> dict[str, Any]:
     """The parts of a row that are no words: functions and objects that only Python can give."""
     given = {key: getattr(row, key) for key in (*PARTS, "direction")}
@@ -255,6 +272,14 @@ def _check_parts(row: Method) -> None:
         check_choice("family", row.family, FAMILIES)
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
+    for key, part in own_parts(row).items():
+        try:
+            hash(part)
+        except TypeError:
+            raise InputError(
+                f"{key} must be a function, or an object that can be hashed (a frozen dataclass, "
+                f"say), got {type(part).__name__}."
+            ) from None
 
 
 def _updates(row: Method) -> tuple[str, ...]:
@@ -272,12 +297,14 @@ def _check_effect(row: Method, key: str) -> None:
         word = getattr(row, kind)
         if not users or word in users or (key == "tau_floor" and not _is_rule(word)):
             continue
-        what = f"{kind}={word!r}" if isinstance(word, str) else f"an {kind} of your own"
+        what = f"{kind}={word!r}" if isinstance(word, str) else f"your own {kind}"
         raise InputError(
             f"{key} has no effect on {what}: it is for {kind}={' or '.join(map(repr, users))}."
         )
     if key == "baseline" and not isinstance(row.direction, str):
         raise InputError("baseline has no effect on a direction of your own, which has its own.")
+    if key == "tau_floor" and getattr(row.family, "floored", True) is None:
+        raise InputError("tau_floor has no effect on a family without `floored`.")
 
 
 def _is_rule(update: Any) -> bool:

@@ -148,7 +148,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     space = parameter_space(sizes.dim) if episode is None else action_space(sizes.dim, *episode)
     method = composed(row, 1.0 if episode is None else episode.discount)
     made = Made(row, method, space, sizes)
-    compiled_tell = jax.jit(partial(_tell, made))
+    compiled_tell, compiled_estimate = jax.jit(partial(_tell, made)), jax.jit(method.estimate)
     compiled_draw = jax.jit(lambda k, rho: method.family.draw(k, rho, sizes.batch, row.mirrored))
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
@@ -190,7 +190,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
                 f"{row.name} keeps no samples between moves, so there is nothing to estimate from: "
                 "use a method that reuses, or `recoup.estimate`."
             )
-        return method.estimate(rho, archive)
+        return compiled_estimate(rho, archive)
 
     capacity = sizes.blocks * sizes.batch
     return Search(init, ask, tell, estimate, row, sizes.dim, sizes.batch, capacity)

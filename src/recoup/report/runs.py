@@ -37,8 +37,9 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
 
 
 def _run(path: Path) -> dict[str, Any]:
-    config = {**UNKNOWN, **_json(path / CONFIG)}
     run = load(path)
+    found = _json(path / CONFIG) if (path / CONFIG).exists() else {}  # a run that was carried over
+    config = {**UNKNOWN, **run.plan.plain(), **found}
     history = _history(run)
     pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
     film = path / VIDEO

@@ -11,6 +11,7 @@ from recoup.runs.directory import STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.plan import Plan, stored_plan
 from recoup.store.errors import sensible
+from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 from recoup.study.study import Study
@@ -19,6 +20,7 @@ from recoup.tasks.rollouts import Measured
 from recoup.tasks.task import Task
 
 FINISHED = "finished"  # the event that holds what a run has come to
+SPENT = (DRAWN, MIRROR)  # kinds of trials that count as rollouts of a run
 
 
 class Run:
@@ -39,6 +41,7 @@ class Run:
         self.mean: np.ndarray = found.mean[-1]
         self.std: np.ndarray = found.std[-1]
         self.failed: int = opened.store.counters().failed
+        self.episodes: int = opened.store.told_count(SPENT)  # rollouts spent, failed ones too
         self._result = ends[-1].content if ends else None
         self.finished = self._result is not None
         if out is not None:
@@ -110,7 +113,8 @@ class Run:
             "task": plan.task,
             "method": plan.method,
             "seed": plan.seed,
-            "episodes": self.history[-1].episodes,
+            "episodes": self.episodes,
+            "failed": self.failed,
             "iterations": self.history[-1].iteration,
             "batch": plan.batch,
             "return_search": self.return_search._asdict(),

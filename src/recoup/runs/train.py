@@ -17,8 +17,8 @@ from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.directory import CURVE, make_directory, refuse_existing, study_in
 from recoup.runs.history import Step, history_of, step_of
 from recoup.runs.plan import Plan, Wanted, plan_of, stored_plan, study_settings
-from recoup.runs.run import FINISHED, Run, load
-from recoup.store.rows import DRAWN, FAILED, MIRROR, Test, Told
+from recoup.runs.run import FINISHED, SPENT, Run, load
+from recoup.store.rows import FAILED, Test, Told
 from recoup.study.study import Study
 from recoup.tasks.registry import make_task
 from recoup.tasks.rollouts import (
@@ -32,8 +32,7 @@ from recoup.tasks.rollouts import (
 )
 from recoup.tasks.task import Task
 
-SPENT = (DRAWN, MIRROR)  # kinds of trials that count as rollouts of a run
-FRESH = 2**31 - 1  # of the keys of an evaluation, apart from those of any run
+FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
 
 Show = Callable[[Step], None]
 
@@ -200,7 +199,7 @@ def _learn(study: Study, work: _Work, directory: Path | None, show: Show) -> Run
     _test(study, work, show)
     trials = [trial for trial in study.pending() if trial.kind in SPENT]
     while (left := work.plan.episodes - study.store.told_count(SPENT)) > 0:
-        for outcomes in work.engine.evaluate(trials or study.ask(_wanted(study, left))):
+        for outcomes in work.engine.evaluate(trials[:left] or study.ask(_wanted(study, left))):
             study.tell_all([(outcome.id, _as_told(study, outcome)) for outcome in outcomes])
             _test(study, work, show)
         trials = []
@@ -241,7 +240,7 @@ def _test(study: Study, work: _Work, show: Show) -> None:
 
 def _finish(study: Study, work: _Work) -> None:
     """Writes what was learned and what it is worth."""
-    keys = jax.random.split(work.key(work.plan.iterations + 1))
+    keys = jax.random.split(work.key(LAST))
     found = work.tests.both(keys, study.opened.rho(study.store.newest().numbers))
     with study.store.writing():
         study.store.note(

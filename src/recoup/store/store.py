@@ -138,10 +138,10 @@ class Store(Queries):
         if before is not None:
             check_again(number, before, told)
             return
-        kind = self._kind(number)
-        if kind is None:
+        kinds = self._kinds(number)
+        if number not in kinds:
             raise InputError(f"there is no trial {number} in {self.path}.")
-        place, fresh = self._place(number, kind, told.status)
+        place, fresh = self._place(number, kinds, told.status)
         self._file.insert("told", [of_result(Result(number, told, place, time.time()))])
         if told.trajectory is not None:
             self._file.insert("trajectories", [of_trajectory(number, told.trajectory)])
@@ -266,14 +266,15 @@ class Store(Queries):
             return None
         return found[0].told._replace(trajectory=self.trajectories([number]).get(number))
 
-    def _kind(self, number: int) -> str | None:
-        rows = self._file.rows("SELECT kind FROM asked WHERE id = ?", (number,))
-        return rows[0][0] if rows else None
+    def _kinds(self, number: int) -> dict[int, str]:
+        """The kinds of a trial and of the next, which may be the other of a pair."""
+        query = "SELECT id, kind FROM asked WHERE id IN (?, ?)"
+        return dict(self._file.rows(query, (number, number + 1)))
 
-    def _place(self, number: int, kind: str, status: str) -> tuple[int | None, int]:
+    def _place(self, number: int, kinds: dict[int, str], status: str) -> tuple[int | None, int]:
         """A result's place, and how many it makes ready for a move."""
-        counted = self._counters().counted
-        if kind != MIRROR and not (kind == DRAWN and self._kind(number + 1) == MIRROR):
+        counted, kind = self._counters().counted, kinds[number]
+        if kind != MIRROR and not (kind == DRAWN and kinds.get(number + 1) == MIRROR):
             return place_alone(counted, kind, status)
         query = "SELECT status FROM told WHERE id = ?"
         partner = self._file.rows(query, (partner_of(number, kind),))

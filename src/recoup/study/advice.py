@@ -61,8 +61,7 @@ def next_batch(ess: float, batch: int) -> str:
 
 def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     """What `Study.diagnostics` found, in sentences."""
-    said = []
-    failed = found["failed"] / max(found["ok"] + found["failed"], 1)
+    said = _due(found)
     if found["moves"] == 0:
         said.append(f"The distribution moves after {found['until_move']} more results.")
     elif method.window == 1:
@@ -70,12 +69,27 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     else:
         said.append(health(found["samples"], found["ess"], found["pareto_k"]))
         said.append(next_batch(found["ess"], batch))
+    return said + _late(method, batch, found) + _failures(found) + _waiting(found)
+
+
+def _due(found: dict[str, Any]) -> list[str]:
+    """That a move waits for a part of the method that only Python can give."""
+    if not found["missing"] or found["until_move"]:
+        return []
+    return [
+        f"A move is due. It needs {' and '.join(found['missing'])}, which a file cannot hold: it "
+        "is made once the study is opened with it, in Python. Nothing told is lost."
+    ]
+
+
+def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
+    """What results of older distributions, and from elsewhere, mean for the method."""
+    said, late = [], found.get("late") or 0
     if found["imported"] and method.weighting == "none":
         said.append(
             f"{method.name} has no weights, so that its moves leave out the {found['imported']} "
             "results from elsewhere; `evaluate` uses them."
         )
-    late = found.get("late") or 0
     if late and method.weighting == "none":
         said.append(
             f"{late} results of the last move were drawn by older distributions; {method.name} has "
@@ -86,16 +100,25 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
             "No result of the last move came from the newest distribution, so that its weights "
             "have no bound: tell some of the newest trials before the next."
         )
-    if failed > 0.3 and found["failed"] >= 3:
-        said.append(
-            f"{failed:.0%} of the results are failures, from which nothing is learned: smaller "
-            "standard deviations, or a return for what now counts as failed, would help."
-        )
-    waiting = found["waiting"]
-    if waiting:
-        several = "s wait for a result" if waiting > 1 else " waits for a result"
-        said.append(
-            f"{waiting} drawn trial{several}: however late, it will count with the density that "
-            "drew it."
-        )
     return said
+
+
+def _failures(found: dict[str, Any]) -> list[str]:
+    failed = found["failed"] / max(found["ok"] + found["failed"], 1)
+    if failed <= 0.3 or found["failed"] < 3:
+        return []
+    return [
+        f"{failed:.0%} of the results are failures, from which nothing is learned: smaller "
+        "standard deviations, or a return for what now counts as failed, would help."
+    ]
+
+
+def _waiting(found: dict[str, Any]) -> list[str]:
+    waiting = found["waiting"]
+    if not waiting:
+        return []
+    several = "s wait for a result" if waiting > 1 else " waits for a result"
+    return [
+        f"{waiting} drawn trial{several}: however late, it will count with the density that drew "
+        "it."
+    ]

@@ -1,7 +1,7 @@
 """Giving out trials: first those in line, then draws from the newest distribution."""
 
 from recoup.store.rows import DRAWN, MEAN, MIRROR, OWN, Asked, Proposal
-from recoup.study.draws import episode_seed, theta_of
+from recoup.study.draws import episode_seed
 from recoup.study.opened import Opened
 
 
@@ -29,7 +29,7 @@ def _drawn(opened: Opened, newest: Proposal, number: int, kind: str) -> Asked:
     rho, seed = opened.rho(newest.numbers), _seed(opened)
     if kind == MEAN:
         return Asked(number, kind, None, rho.mean, episode_seed(seed, number))
-    theta = theta_of(rho, seed, number, kind, opened.dim)
+    theta = opened.drawn(rho, number, kind)
     return Asked(number, kind, newest.id, theta, episode_seed(seed, number))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError
-from recoup.engine.methods import known_method
+from recoup.engine.methods import Method, known_method
 from recoup.store.rows import DRAWN, FOREIGN, MIRROR, START, Asked, Memory, Proposal
 from recoup.store.store import Store
 from recoup.study.opened import Opened
@@ -50,8 +50,7 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
 
 def _settings(study: Opened, changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
-    method = changes.get("method", study.method.name)
-    name = method if isinstance(method, str) else method.name
+    name = changes.get("method", study.method.name)
     keys = ("dim", "batch", "seed", "params")
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if study.method.space == "actions":
@@ -61,8 +60,8 @@ def _settings(study: Opened, changes: Mapping[str, Any]) -> tuple[dict[str, Any]
             study.check_whole()
         given["method"] = study.method
         given["defaults"] = study.method_settings()
-    elif study.family == "full":
-        given["defaults"] = {"family": "full"}
+    elif study.method.space == "parameters" and not isinstance(name, Method):
+        given["defaults"] = {"family": study.method.family}
     given |= changes
     found = resolved(given)
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
@@ -95,6 +94,7 @@ def _start(
         numbers = study.start(settings["mean"], settings["std"])
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
+    same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
     memory = study.store.last_move().memory if same else None
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
 

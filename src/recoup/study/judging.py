@@ -48,5 +48,6 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "waiting": store.pending_count((DRAWN, MIRROR)),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
+        "missing": [f"{key}={text}" for key, text in opened.missing.items()],
     }
     return {**found, "advice": advice(opened.method, opened.batch, found)}

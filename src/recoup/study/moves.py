@@ -29,6 +29,7 @@ from recoup.engine.composition import Composed, composed, family_of
 from recoup.engine.methods import Method
 from recoup.engine.move import move
 from recoup.store.rows import Leaf, Memory
+from recoup.store.schema import packed_memory
 from recoup.study.ledger import Ledger, Results, room
 from recoup.study.trials import AGES
 
@@ -77,13 +78,25 @@ def make_move(
         after, memory, info, _ = jax.device_get(
             _stepper(row, discount)(rho, memory, is_new, *placed, own, mixture)
         )
+    numbers = np.asarray(method.family.packed(after), np.float64)
+    if not np.isfinite(numbers).all():
+        raise InputError(
+            "the update rule made a distribution that is not finite: nothing was moved, and every "
+            "result is kept. Fork the study with another update, or a shorter step."
+        )
     kept = (
         x[: results.n] if needed and x is not None else np.zeros(0)
         for needed, x in zip(_keeps(row, method), (own, mixture), strict=True)
     )
-    numbers = np.asarray(method.family.packed(after), np.float64)
     noted = {**info.plain(row.draw), "ages": _ages(info.weights.ravel()[: results.n], new)}
-    return Made(numbers, _flattened(memory), noted, *kept)
+    return Made(numbers, _flattened(memory, before.memory), noted, *kept)
+
+
+def check_memory(row: Method, numbers: np.ndarray, dim: int) -> None:
+    """Raises unless a file can hold the memory of the row's update rule."""
+    with jax.enable_x64(True):
+        method = composed(row)
+        packed_memory(_flattened(method.update.init(_rho(method.family, numbers, dim))))
 
 
 def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
@@ -264,10 +277,27 @@ def _power(n: int) -> int:
     return 1 << (max(n, 1) - 1).bit_length()
 
 
-def _flattened(memory: Any) -> Memory:
-    """A memory as a file holds it: its arrays by their places in the structure."""
+def _flattened(memory: Any, before: Memory = None) -> Memory:
+    """A memory as a file holds it: its arrays by their places in the structure, as `before`."""
     leaves = jax.tree_util.tree_leaves_with_path(memory)
-    return tuple(Leaf(jax.tree_util.keystr(path), np.asarray(x)) for path, x in leaves) or None
+    for path, x in leaves:
+        if jnp.issubdtype(jnp.result_type(x), jax.dtypes.extended):
+            where = jax.tree_util.keystr(path)
+            raise InputError(
+                f"the memory of the update rule holds a random key ({where}), which a file cannot: "
+                "use `jax.random.key_data` of it."
+            )
+    found = tuple(Leaf(jax.tree_util.keystr(path), np.asarray(x)) for path, x in leaves) or None
+    if before is not None and _structure(found or ()) != _structure(before):
+        raise InputError(
+            "the memory of the update rule has changed its structure, which a study cannot hold: "
+            "nothing was moved, and every result is kept."
+        )
+    return found
+
+
+def _structure(memory: tuple[Leaf, ...]) -> list[tuple[Any, ...]]:
+    return [(leaf.path, leaf.value.shape) for leaf in memory]
 
 
 def _unflattened(first: Any, stored: Memory) -> Any:
@@ -275,10 +305,11 @@ def _unflattened(first: Any, stored: Memory) -> Any:
     if stored is None:
         return first
     want = _flattened(first) or ()
-    if [(x.path, x.value.shape) for x in want] != [(x.path, x.value.shape) for x in stored]:
+    if _structure(want) != _structure(stored):
         raise InputError(
             "the memory of the update rule has another structure than the one that was stored: go "
-            "on with the versions that the study was made with, or fork it."
+            "on with the versions that the study was made with, or fork it with an update given "
+            "anew, which begins without a memory."
         )
     leaves = [jnp.asarray(leaf.value) for leaf in stored]
     return jax.tree.unflatten(jax.tree.structure(first), leaves)

@@ -10,12 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, check_finite, check_shape, check_stds, check_vector
+from recoup.checks import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_shape,
+    check_stds,
+    check_vector,
+)
 from recoup.core.families.rho import RHOS
-from recoup.engine.methods import settings_of
+from recoup.engine.methods import PARTS, settings_of
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.draws import theta_of
 from recoup.study.ledger import Ledger
 from recoup.study.parameters import Parameter, to_latent, to_user
 from recoup.study.settings import (
@@ -45,6 +53,8 @@ class Opened:
     def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
         """`parts` are those of the method that only Python can give."""
         self.store, self.parts = store, dict(parts or {})
+        for key in self.parts:
+            check_choice("a part of a method", key, (*PARTS, "direction"))
         with sensible(store.path):
             self.settings = store.settings()
             check_settings(self.settings)
@@ -78,10 +88,10 @@ class Opened:
         for key, text in self.missing.items():
             given = f"`recoup.Study.open(..., {key}=...)`"
             if RUN in self.settings:
-                given = f"`recoup.resume(run, {key}=...)`"
+                given = f"`recoup.resume(run, {key}=...)` or `recoup.load(run, {key}=...)`"
             raise InputError(
                 f"{self.path} was made with {key}={text}, which a file cannot hold: give it again, "
-                f"{given}."
+                f"in Python, by {given}."
             )
 
     # -- distributions --
@@ -90,9 +100,13 @@ class Opened:
     def _unpacked(self) -> Callable[[Any, int], Any]:
         if "family" in self.missing:
             self.check_whole()
-        if self.family in RHOS:
-            return RHOS[self.family].unpacked
-        return self.method.family.unpacked
+        if self._is_own_family:
+            return in_double(self.method.family.unpacked)
+        return RHOS[self.family].unpacked
+
+    @property
+    def _is_own_family(self) -> bool:
+        return self.method.space == "parameters" and not isinstance(self.method.family, str)
 
     def rho(self, numbers: Any) -> Any:
         """The hyper-parameter that a block of numbers `[..., K]` holds."""
@@ -101,6 +115,11 @@ class Opened:
             words = f"a distribution of {numbers.shape[-1]} numbers, not {self._size}"
             raise InputError(damage(self.path, words))
         return unpacked(numbers, self.dim)
+
+    def drawn(self, rho: Any, number: int, kind: str) -> np.ndarray:
+        """The latent theta `[D]` of trial `number` when `rho` draws it."""
+        draw = in_double(theta_of) if self._is_own_family else theta_of
+        return draw(rho, self.settings["seed"], number, kind, self.dim)
 
     @cached_property
     def _size(self) -> int:
@@ -235,12 +254,29 @@ def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None 
     row = method_of(settings, parts)
     family = family_name(row)
     numbers = start_block(family, row, settings["mean"], settings["std"])
+    if not isinstance(row.update, str):
+        from recoup.study.moves import check_memory  # needs JAX, as such a rule does
+
+        check_memory(row, numbers, settings["dim"])
     return Proposal(0, START, family, numbers)
 
 
 def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:
     """The block of numbers `[K]` of a distribution with latent means and deviations."""
     mean, std = np.asarray(mean, float), np.asarray(std, float)
-    if family in RHOS:
+    if method.space == "actions" or isinstance(method.family, str):
         return RHOS[family].start(mean, std).packed()
-    return np.asarray(method.family.packed(method.family.start(mean, std)), np.float64)
+    own = method.family
+    return np.asarray(in_double(lambda: own.packed(own.start(mean, std)))(), np.float64)
+
+
+def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a family of one's own, whatever precision JAX is set to outside."""
+
+    def called(*arguments: Any) -> Any:
+        import jax  # which such a function needs itself
+
+        with jax.enable_x64(True):
+            return function(*arguments)
+
+    return called

@@ -143,6 +143,8 @@ def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -
             study.check_whole()
         method, defaults = study.method, {"family": study.method.family}
     elif study.method.space == "parameters":
+        if "family" in study.missing:
+            study.check_whole()
         defaults = {"family": study.method.family}
     row = method_row(method, defaults, **settings)
     if row.space != study.method.space:

@@ -71,7 +71,8 @@ def plain_method(row: Method) -> dict[str, Any]:
     """The settings of a method's row, as JSON can hold them: an object by its text."""
     own = {key: getattr(row, key) for key in settings_of(row)}
     plain = {key: {"python": _text(v)} if is_part(key, v) else v for key, v in own.items()}
-    if METHODS.get(row.name) is None:  # a row of the user's own
+    ours = METHODS.get(row.name)
+    if ours is None or (ours.space, ours.direction) != (row.space, row.direction):  # the user's own
         words = {"name": row.name, "summary": row.summary, "space": row.space}
         kept = row.direction if isinstance(row.direction, str) else "gradient"
         plain[ROW] = {
@@ -149,18 +150,26 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
     asked = resolved({**made, **given})
-    for key in given:
+    row = given.get("method")
+    for key in (*given, *(settings_of(row) if isinstance(row, Method) else ())):
         mine, other = settings.get(key), asked.get(key)
-        if mine != other and not (_is_python(mine) and _is_python(other)):
+        if mine != other and not _may_be_same(mine, other):
+            shown = other if _is_python(other) else given.get(key, other)
             raise InputError(
-                f"the study in {path} was made with {key}={_short(mine)}, not "
-                f"{_short(given[key])}: leave it out to go on, or start another study in another "
-                "file."
+                f"the study in {path} was made with {key}={_short(mine)}, not {_short(shown)}: "
+                "leave it out to go on, or start another study in another file."
             )
 
 
+def _may_be_same(mine: Any, other: Any) -> bool:
+    """Whether two parts that only Python can give may be the same: files of format 1 hold reprs."""
+    if not (_is_python(mine) and _is_python(other)):
+        return False
+    return mine == other or "(" in mine["python"]
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = value["python"] if _is_python(value) else repr(value)
     return text if len(text) < 80 else text[:77] + "..."
 
 
@@ -171,7 +180,7 @@ def _is_python(value: Any) -> bool:
 def _text(part: Any) -> str:
     """A function or object of Python, as a person would name it."""
     name = getattr(part, "__qualname__", None) or getattr(part, "name", None)
-    return str(name) if isinstance(name, str) else type(part).__name__
+    return name.rpartition(".")[2] if isinstance(name, str) else type(part).__name__
 
 
 def _parameters(given: Any) -> list[Parameter]:

@@ -11,7 +11,6 @@ from recoup.checks import InputError
 from recoup.store.errors import sensible
 from recoup.store.format1 import UPGRADED
 from recoup.store.rows import DRAWN, FAILED, MIRROR, OK
-from recoup.study.draws import theta_of
 from recoup.study.opened import Opened
 from recoup.study.recover import RECOVERED
 from recoup.study.replay import differences
@@ -99,14 +98,16 @@ def _counters(study: Opened) -> Verdict:
 
 def _draws(study: Opened) -> Verdict:
     """Every drawn theta against the seed and the distribution that it came from."""
+    if "family" in study.missing:
+        return Verdict(True, "Its family was given in Python: no draw was made again.")
     before = _drawn_before(study)
-    seed, dim, proposals = study.settings["seed"], study.dim, study.store.proposals()
+    proposals = study.store.proposals()
     rhos = {number: study.rho(proposal.numbers) for number, proposal in proposals.items()}
     count = 0
     for trial in study.store.asked(kinds=(DRAWN, MIRROR)):
         if trial.id <= before or trial.proposal is None:
             continue
-        drawn = theta_of(rhos[trial.proposal], seed, trial.id, trial.kind, dim)
+        drawn = study.drawn(rhos[trial.proposal], trial.id, trial.kind)
         if not np.array_equal(drawn, trial.theta):
             return Verdict(False, f"theta of trial {trial.id} is not the one that its seed draws.")
         count += 1

@@ -120,7 +120,7 @@ def _problem(make: Callable[..., Any], **options: Any) -> Any:
         return make(**options)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=32, typed=True)  # True is not 1: the options are checked by what makes it
 def _made(make: Callable[..., Any], **options: Any) -> Any:
     return make(**options)
 

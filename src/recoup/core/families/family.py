@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from recoup.checks import InputError, check_choice
 from recoup.core.families.normals import standard_normal
+from recoup.core.families.rho import RHOS
 
 
 class Family(NamedTuple):
@@ -46,9 +48,15 @@ def family(
 
     `start(mean, std)`, both `[D]`, gives rho: a NamedTuple of arrays with `mean` and `std`, and
     `theta(noise)`, the theta that standard normal noise `[D]` becomes. `log_density(rho, theta)` is
-    that of one sample. Scores come by differentiation; a closed form of anything can be given by
-    the name it has in `Family`.
+    that of one sample. Scores come by differentiation; a closed form of anything else can be given
+    by the name it has in `Family`.
     """
+    if name in RHOS:
+        raise InputError(f"{name!r} is the name of a family of ours: give yours another.")
+    if "draw" in more:
+        raise InputError("a family draws by `theta(noise)` of its rho: leave out draw.")
+    for key in more:
+        check_choice("what is given of a family", key, Family._fields)
 
     def log_ratio(rho: Any, reference: Any, sample: Any) -> Array:
         return log_density(rho, sample) - log_density(reference, sample)

@@ -106,12 +106,12 @@ def moved(rho: Full, direction: Full, kl: float) -> Full:
 
 
 def floored(rho: Full, least: float) -> Full:
-    """rho with no entry of the factor's diagonal below `least`.
+    """rho with a lower triangular factor, and no entry of its diagonal below `least`.
 
     That entry is a coordinate's standard deviation once those before it are known.
     """
     short = jnp.maximum(least - _scale(rho), 0.0)
-    return rho._replace(factor=rho.factor + jnp.diag(short))
+    return rho._replace(factor=jnp.tril(rho.factor) + jnp.diag(short))
 
 
 def kl_divergence(p: Full, q: Full) -> Array:

@@ -6,21 +6,9 @@ plain arithmetic on arrays with any leading axes, in NumPy or JAX, and needs no 
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-
-
-class Rho(Protocol):
-    """What everybody may ask of a hyper-parameter, whatever its family."""
-
-    @property
-    def mean(self) -> Any:
-        """Means `[..., D]`."""
-
-    @property
-    def std(self) -> Any:
-        """Standard deviations `[..., S]`."""
 
 
 class Diagonal(NamedTuple):
