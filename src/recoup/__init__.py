@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 from recoup.tasks.registry import register_envs
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "EvosaxStrategy": "recoup.engine.evosax",
