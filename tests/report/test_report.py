@@ -122,10 +122,17 @@ class TestTheRunsPage:
         assert found["complaints"] == found["broken"] == []
         assert len(found["images"]) == 3
 
+    def test_a_run_that_was_carried_over_has_no_config_and_gets_its_page(self, run, tmp_path):
+        copy = self.copy(run, tmp_path / "carried")
+        (copy / "config.json").unlink()
+        page = write_report([copy]).read_text()
+        plan = recoup.load(copy).plan
+        assert plan.task in page
+        assert plan.method in page
+
     @pytest.mark.parametrize(
         ("name", "content", "sentence"),
         [
-            ("config.json", None, "is not a run directory: it has no config.json"),
             ("config.json", "[1]", "holds no object"),
             ("config.json", "{", "cannot be read"),
             ("study.db", None, "is not a run directory: it has no study.db"),
