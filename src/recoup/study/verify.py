@@ -111,10 +111,10 @@ def _draws(study: Opened) -> Verdict:
         if not np.array_equal(drawn, trial.theta):
             return Verdict(False, f"theta of trial {trial.id} is not the one that its seed draws.")
         count += 1
-    words = f"All {count:,} drawn thetas are those of the seed."
+    said = [f"All {count:,} drawn thetas are those of the seed."] if count or not before else []
     if before:
-        words += f" The first {before:,} were drawn by recoup 0.1, which drew them otherwise."
-    return Verdict(True, words)
+        said.append(f"The first {before:,} were drawn by recoup 0.1, in its way: not made again.")
+    return Verdict(True, " ".join(said))
 
 
 def _drawn_before(study: Opened) -> int:
