@@ -266,7 +266,12 @@ def test_a_run_with_parts_of_ones_own_goes_on_once_they_are_given_again(settings
     assert recoup.load(tmp_path / "run", **settings).finished
     with recoup.Study.open(tmp_path / "run" / "study.db") as study:  # what needs no move works
         assert study.counts()["ok"] == 40
-        study.export(tmp_path / "trials.csv") if key == "baseline" else None
+        if key == "baseline":
+            assert study.export(tmp_path / "trials.csv") == 40
+        else:
+            with pytest.raises(ValueError, match="which a file cannot hold"):
+                study.export(tmp_path / "trials.csv")
+            assert not (tmp_path / "trials.csv").exists()
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def export(
         if out is None:
             tables.write_csv(study.opened, sys.stdout)
             return
-        tables.refuse_existing(out)
+        tables.check_exportable(study.opened, out)
         if form == "parquet":
             count = tables.write_parquet(study.opened, out)
         else:

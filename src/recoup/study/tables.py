@@ -44,15 +44,17 @@ def theta_columns(study: Opened) -> list[str]:
 
 def export(study: Opened, path: Path) -> int:
     """All trials as a table in `path`, Parquet or CSV by its ending; how many there are."""
-    refuse_existing(path)
+    check_exportable(study, path)
     if path.suffix in PARQUET:
         return write_parquet(study, path)
     with path.open("w", newline="") as file:
         return write_csv(study, file)
 
 
-def refuse_existing(path: Path) -> None:
-    """Raises unless `path` can become a new file."""
+def check_exportable(study: Opened, path: Path) -> None:
+    """Raises unless `path` can become a new file, and what drew the trials can be read."""
+    if "family" in study.missing:
+        study.check_whole()
     if path.exists():
         raise InputError(f"{path} exists already: name another file.")
     if not path.parent.is_dir():
