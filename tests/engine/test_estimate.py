@@ -4,9 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import loop_estimate, loop_scores, random_problem
+from oracles import (
+    loop_estimate,
+    loop_scores,
+    loop_weights,
+    random_problem,
+    stratified_error,
+)
 
 import recoup
+from recoup.checks import InputError
 from recoup.engine.methods import BASELINES, WEIGHTINGS
 
 SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
@@ -47,7 +54,8 @@ def test_defaults_are_balance_weights_and_the_optimal_baseline():
 def test_jax_arrays_give_the_same_as_numpy_arrays():
     problem = random_problem(2, dtype=np.float32)
     as_jax = jax.tree.map(jnp.asarray, problem)
-    for a, b in zip(recoup.estimate(**problem), recoup.estimate(**as_jax), strict=True):
+    both = (recoup.estimate(**p)._replace(given=None) for p in (problem, as_jax))
+    for a, b in zip(*both, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -62,19 +70,48 @@ def test_estimate_can_be_traced_and_differentiated_in_the_objective(x64):
     np.testing.assert_allclose(jax.jit(jax.grad(objective))(problem["target"][0]), got, rtol=1e-9)
 
 
-def test_failed_rollouts_are_masked_and_counted():
-    problem = random_problem(4)
+def test_failed_rollouts_count_as_drawn_and_are_left_out():
+    """The mixture knows all that was drawn; the weights of the others are over their mean."""
+    problem, gone = random_problem(4), [2, 7, 11]
     failing = {**problem, "returns": problem["returns"].copy()}
-    failing["returns"][[2, 7, 11]] = np.nan, np.inf, -np.inf
-    kept = np.delete(np.arange(23), [2, 7, 11])
-    clean = {**problem, **{k: problem[k][kept] for k in ("theta", "returns", "proposal")}}
+    failing["returns"][gone] = np.nan, np.inf, -np.inf
+    kept = np.delete(np.arange(23), gone)
+    w = np.array(loop_weights(problem, "balance", 0.1, None, None, False))[kept]
+    w, r, s = w / w.mean(), problem["returns"][kept], loop_scores(problem)[kept]
+    residuals = w * (r - (w * r).mean())
+    error = stratified_error(residuals, list(problem["proposal"][kept])) / 20
     for baseline in BASELINES:
-        got, want = (recoup.estimate(**p, baseline=baseline) for p in (failing, clean))
-        np.testing.assert_allclose(got.mean_gradient, want.mean_gradient, rtol=1e-12)
-        np.testing.assert_allclose(got.objective_stderr, want.objective_stderr, rtol=1e-12)
-        np.testing.assert_allclose(got.weights[kept], want.weights, rtol=1e-12)
+        got = recoup.estimate(**failing, baseline=baseline)
+        gradient = np.concatenate([got.mean_gradient, got.std_gradient])
+        np.testing.assert_allclose(gradient, residuals @ s / 20, rtol=1e-9)
+        np.testing.assert_allclose(got.objective_stderr, error, rtol=1e-10)
+        np.testing.assert_allclose(got.weights[kept], w, rtol=1e-10)
         assert got.failed == 3
-        assert not got.weights[[2, 7, 11]].any()
+        assert not got.weights[gone].any()
+
+
+@pytest.mark.parametrize(("failure", "value"), [("worst", None), (-7.5, -7.5), (0, 0.0)])
+def test_failed_rollouts_can_be_given_a_return(failure, value):
+    problem, gone = random_problem(4), [2, 7, 11]
+    failing = {**problem, "returns": problem["returns"].copy()}
+    failing["returns"][gone] = np.nan
+    returns = failing["returns"]
+    value = np.nanmin(returns) if value is None else value
+    filled = {
+        **problem,
+        "returns": np.where(np.isnan(failing["returns"]), value, problem["returns"]),
+    }
+    got, want = recoup.estimate(**failing, failure=failure), recoup.estimate(**filled)
+    np.testing.assert_allclose(got.mean_gradient, want.mean_gradient, rtol=1e-12)
+    assert got.objective_stderr == want.objective_stderr
+    assert got.interval() == want.interval()
+    assert (got.failed, want.failed) == (3, 0)
+
+
+@pytest.mark.parametrize("failure", ["best", np.nan, [1.0, 2.0], None])
+def test_what_a_failure_earns_is_a_word_or_a_number(failure):
+    with pytest.raises(InputError, match="failure"):
+        recoup.estimate(**random_problem(4), failure=failure)
 
 
 def test_mirrored_errors_and_effective_sample_size_count_pairs():
@@ -82,9 +119,10 @@ def test_mirrored_errors_and_effective_sample_size_count_pairs():
     got = recoup.estimate(**problem, mirrored=True)
     w, r = got.weights, problem["returns"]
     pairs = w[0::2] + w[1::2]
-    means = (w * r).reshape(-1, 2).mean(1)
+    residuals = (w * r - (w * r).mean()).reshape(-1, 2).sum(1)
+    error = stratified_error(residuals, list(problem["proposal"][::2])) / 24
     assert got.ess == pytest.approx(pairs.sum() ** 2 / (pairs**2).sum())
-    assert got.objective_stderr == pytest.approx(means.std(ddof=1) / np.sqrt(12))
+    assert got.objective_stderr == pytest.approx(error)
     assert got.ess <= 12
 
 
@@ -144,7 +182,7 @@ def test_one_sample_is_enough_for_a_finite_gradient(baseline):
     got = recoup.estimate(**problem, baseline=baseline)
     assert np.isfinite(got.mean_gradient).all()
     assert np.isnan(got.objective_stderr)
-    if baseline in ("none", "leave-one-out", "split"):
+    if baseline in ("none", "leave-one-out", "earlier", "split"):
         assert got.mean_gradient.any()
 
 

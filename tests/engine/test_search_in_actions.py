@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from linear_quadratic import DISCOUNT, HORIZON, MODEL, episodes, expected_return, policy
+from oracles import stratified_error
 from scipy import stats
 
 import recoup
@@ -21,14 +22,14 @@ N, T = 7, HORIZON  # seven do not divide into five folds
 STARTS = np.array([[-0.4, 0.3, 0.6], [-0.7, 0.1, 0.8]])
 
 
-def batches():
-    """Two batches by two policies: one failure and one early end in each."""
+def batches(fails=True):
+    """Two batches by two policies: one early end in each, and one failure where it `fails`."""
     found = []
     for i, x in enumerate(STARTS):
         h = episodes(jax.random.key(i), x, N)
         found.append(
             h._replace(
-                rewards=h.rewards.at[1 + i, 2].set(jnp.nan).at[4, 3].set(99.0),
+                rewards=h.rewards.at[1 + i, 2].add(jnp.nan if fails else 0.0).at[4, 3].set(99.0),
                 steps=h.steps.at[4].set(3),
             )
         )
@@ -38,11 +39,11 @@ def batches():
 class Told:
     """The trajectories that did not fail, as plain numbers; those of the archive by `slot`."""
 
-    def __init__(self, x):
+    def __init__(self, x, fails=True):
         self.x, self.rows, self.slot = x, [], []
-        for batch, h in enumerate(batches()):
+        for batch, h in enumerate(batches(fails)):
             for n in range(N):
-                if n != 1 + batch:
+                if n != 1 + batch or not fails:
                     arrays = [np.asarray(a[n]) for a in h]
                     self.rows.append(arrays)
                     self.slot.append(batch * N + n)
@@ -73,13 +74,13 @@ class Told:
         return np.array(found)
 
 
-def moved(method, **settings):
+def moved(method, fails=True, **settings):
     """rho after two batches, and what the second `tell` saw; the policies are put in by hand."""
     search = recoup.search(
         method, dim=2, batch=N, capacity=2 * N, horizon=T, discount=DISCOUNT, **settings
     )
     state = search.init(jax.random.key(0), mean=STARTS[0, :2], std=STARTS[0, 2])
-    first, second = batches()
+    first, second = batches(fails)
     state, _ = search.tell(jax.random.key(0), state, first)
     rho = policy(STARTS[1])
     proposals = jax.tree.map(lambda p, x: p.at[1].set(x), state.archive.proposals, rho)
@@ -93,41 +94,46 @@ def normalised(x, g, epsilon):
     return np.array([*after[:2], max(after[2], 0.05)])
 
 
-def test_reinforce():
-    told = Told(STARTS[1])
+@pytest.mark.parametrize("fails", [False, True])
+def test_reinforce(fails):
+    """With failures, the return given success: weights over their mean, the mean as baseline."""
+    told = Told(STARTS[1], fails)
     w, returns, s = np.exp(told.log_w()[:, -1]), told.rewards().sum(1), told.scores().sum(1)
-    c = w**2 * (s**2).sum(1)
+    w = w / w.mean() if fails else w
+    c = w if fails else w**2 * (s**2).sum(1)
     b = c @ returns / c.sum()
     g = (w * (returns - b)) @ s / len(w)
-    after, info = moved("iw-reinforce-ob", epsilon=0.3)
+    after, info = moved("iw-reinforce-ob", fails, epsilon=0.3)
     np.testing.assert_allclose(after, normalised(told.x, g, 0.3), rtol=1e-9)
-    assert info.samples == 2 * N - 2
-    assert info.failed == 1
+    assert info.samples == 2 * N - 2 * fails
+    assert info.failed == fails
+    assert info.censored == 2 * fails
     np.testing.assert_allclose(info.baseline, b, rtol=1e-9)
     np.testing.assert_allclose(info.objective, (w * returns).mean(), rtol=1e-12)
-    error = (w * returns).std(ddof=1) / np.sqrt(len(w))
+    residuals = w * (returns - b) if fails else w * returns - (w * returns).mean()
+    error = stratified_error(residuals, [slot // N for slot in told.slot]) / len(w)
     np.testing.assert_allclose(info.objective_stderr, error, rtol=1e-9)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_reinforce_per_decision(normalize):
-    told = Told(STARTS[1])
+@pytest.mark.parametrize(("normalize", "fails"), [(False, False), (True, False), (False, True)])
+def test_reinforce_per_decision(normalize, fails):
+    told = Told(STARTS[1], fails)
     w, r = np.minimum(np.exp(told.log_w()), 1.2), told.rewards()
-    if normalize:
+    if normalize or fails:
         w = w / w.mean(0)
     s = np.cumsum(told.scores(), axis=1)
-    c = w**2 * (s**2).sum(2)
+    c = w if fails else w**2 * (s**2).sum(2)
     b = (c * r).sum(0) / c.sum(0)
     g = np.einsum("nt,ntd->d", w * (r - b), s) / len(w)
-    after, info = moved(
-        "iw-reinforce-ob", epsilon=0.3, per_decision=True, truncate=1.2, normalize=normalize
-    )
+    settings = {"truncate": 1.2, "normalize": normalize}
+    after, info = moved("iw-reinforce-ob", fails, epsilon=0.3, per_decision=True, **settings)
     np.testing.assert_allclose(after, normalised(told.x, g, 0.3), rtol=1e-8)
     np.testing.assert_allclose(info.baseline, b, rtol=1e-8)
     np.testing.assert_allclose(info.objective, (w * r).sum(1).mean(), rtol=1e-9)
-    residuals = (w * (r - (w * r).mean(0))).sum(1) if normalize else (w * r).sum(1)
-    spread = np.sqrt((residuals**2).sum() / (len(w) - 1)) if normalize else residuals.std(ddof=1)
-    np.testing.assert_allclose(info.objective_stderr, spread / np.sqrt(len(w)), rtol=1e-8)
+    mean = (w * r).mean(0)
+    residuals = (w * (r - mean) if normalize or fails else w * r - mean).sum(1)
+    error = stratified_error(residuals, [slot // N for slot in told.slot]) / len(w)
+    np.testing.assert_allclose(info.objective_stderr, error, rtol=1e-8)
     np.testing.assert_allclose(np.asarray(info.weights).ravel()[told.slot], w[:, -1], rtol=1e-9)
 
 

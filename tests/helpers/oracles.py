@@ -71,14 +71,15 @@ def loop_scores(problem):
     return np.array(rows)
 
 
-def loop_baseline(kind, returns, weights, scores):
+def loop_baseline(kind, returns, weights, scores, order):
     """The baseline of each sample and coordinate `[N', 2D]`, and as `recoup.estimate` gives it."""
     n, width = scores.shape
     norms = [sum(s**2 for s in row) for row in scores]
 
     def optimal(members):
         top = sum(weights[i] ** 2 * norms[i] * returns[i] for i in members)
-        return top / sum(weights[i] ** 2 * norms[i] for i in members)
+        bottom = sum(weights[i] ** 2 * norms[i] for i in members)
+        return top / bottom if bottom else 0.0  # nobody else: no baseline
 
     if kind == "none":
         given = 0.0
@@ -88,6 +89,10 @@ def loop_baseline(kind, returns, weights, scores):
         given = optimal(range(n))
     elif kind == "leave-one-out":
         given = np.array([optimal([j for j in range(n) if j != i]) for i in range(n)])
+    elif kind == "earlier":
+        given = np.array(
+            [optimal([j for j in range(n) if j != i and order[j] <= order[i]]) for i in range(n)]
+        )
     elif kind == "split":
         given = np.array([optimal(range(1 - i % 2, n, 2)) for i in range(n)])
     else:
@@ -118,7 +123,7 @@ def loop_estimate(
     n, dim = problem["theta"].shape
     weights = loop_weights(problem, weighting, power, flatten, truncate, normalize)
     scores = loop_scores(problem)
-    each, given = loop_baseline(baseline, returns, weights, scores)
+    each, given = loop_baseline(baseline, returns, weights, scores, problem["proposal"])
     gradient = np.zeros(2 * dim)
     for i in range(n):
         for d in range(2 * dim):
@@ -127,8 +132,8 @@ def loop_estimate(
     objective = sum(values) / n
     if normalize:
         values = [w * (r - objective) for w, r in zip(weights, returns, strict=True)]
-    centre = sum(values) / n
-    stderr = math.sqrt(sum((v - centre) ** 2 for v in values) / (n - 1)) / math.sqrt(n)
+    apart = values if normalize else [v - objective for v in values]
+    stderr = stratified_error(apart, list(problem["proposal"])) / n
     return {
         "mean_gradient": gradient[:dim],
         "std_gradient": gradient[dim:],
@@ -139,6 +144,19 @@ def loop_estimate(
         "objective_stderr": stderr,
         "baseline": given,
     }
+
+
+def stratified_error(residuals, strata):
+    """The error of a sum of residuals: about the mean of their stratum where it has several."""
+    n, total = len(residuals), 0.0
+    for stratum in set(strata):
+        own = [u for u, s in zip(residuals, strata, strict=True) if s == stratum]
+        if len(own) == 1:
+            total += n / (n - 1) * own[0] ** 2
+        else:
+            mean = sum(own) / len(own)
+            total += len(own) / (len(own) - 1) * sum((u - mean) ** 2 for u in own)
+    return math.sqrt(total)
 
 
 def gauss_hermite(mean, std, points=80):

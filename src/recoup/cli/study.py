@@ -331,7 +331,9 @@ def evaluate(
         found = study.evaluate(**given_options(mean=mean, std=std))
     if as_json:
         print(json.dumps(plain(found._asdict())))
+    elif isfinite(found.low):
+        print(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
     elif isfinite(found.mean):
-        print(f"{found.mean:.4g} ± {found.stderr:.2g}: {found.words}")
+        print(f"{found.mean:.4g}. {found.words}")
     else:
         print(found.words[:1].upper() + found.words[1:])

@@ -77,10 +77,7 @@ def summary_rows(
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        rows["estimate"] = (
-            f"{found['objective']:.4g} ± {found['objective_stderr']:.2g}, of the distribution "
-            "that moved last"
-        )
+        rows["estimate"] = f"{_with_interval(found)}, of the distribution that moved last"
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
 
@@ -142,7 +139,8 @@ def print_replay(
     console = Console()
     console.print(table)
     console.print(
-        "\nworth: effective sample size; apart: distance of the means, in standard deviations.",
+        "\n±: half of the 95 % interval, where there is one that can be believed; worth: effective "
+        "sample size; apart: distance of the means, in standard deviations.",
         highlight=False,
     )
     if any(row.info["ess"] < LEAST for row in found):
@@ -160,7 +158,18 @@ def _gap(row: "Replayed", mean: Any, std: Any) -> str:
 
 
 def _estimate(info: dict[str, Any]) -> str:
-    return f"{info['objective']:.3g} ± {info['objective_stderr']:.1g}"
+    low, high = info.get("low"), info.get("high")
+    if low is None or high is None or not isfinite(low):
+        return f"{info['objective']:.3g}"
+    return f"{info['objective']:.3g} ± {(high - low) / 2:.1g}"
+
+
+def _with_interval(info: dict[str, Any]) -> str:
+    """The estimate of a move with its interval, if it has one that can be believed."""
+    low, high = info.get("low"), info.get("high")
+    if low is None or high is None or not isfinite(low):
+        return f"{info['objective']:.4g}, without an interval that could be believed"
+    return f"{info['objective']:.4g} ({low:.4g} to {high:.4g}, 95 %)"
 
 
 def _ess(info: dict[str, Any]) -> str:

@@ -34,13 +34,15 @@ class Batches(NamedTuple):
     proposal: Array  # slot of the proposal that drew each sample
     own: Array  # log p(sample | own proposal), relative
     reference: Array  # slot of the block's reference proposal
+    failed: Array  # told without a return: not valid, but drawn, and counted as that
+    order: Array  # larger where a sample was told, or its proposal was made, later
 
 
 class Archive(NamedTuple):
     """Batches, the proposals `[P]` that drew them, and log-densities relative to references."""
 
     proposals: Any  # pytree of rho, leading axis [P]
-    counts: Array  # [P] valid samples that each proposal drew
+    counts: Array  # [P] samples told that each proposal drew, failed ones among them
     batches: Batches | None  # None between the moves of a method that keeps nothing
     table: Array | None  # [P, B, N] log p(sample | proposal), relative
     mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
@@ -62,6 +64,8 @@ def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, kee
         proposal=jnp.zeros(shape, jnp.int32),
         own=jnp.zeros(shape, dtype),
         reference=jnp.zeros(blocks, jnp.int32),
+        failed=jnp.zeros(shape, bool),
+        order=jnp.zeros(shape, jnp.int32),
     )
     return Archive(
         proposals=jax.tree.map(lambda x: jnp.broadcast_to(x, (proposals, *x.shape)), rho),
@@ -87,7 +91,7 @@ def add_batch(
     newest: Array,
     samples: Any,
     returns: Array,
-    valid: Array,
+    told: Array,
     drawn_by: Array | None = None,
 ) -> Archive:
     """The archive with one batch in block `block`, in place of what was there.
@@ -96,8 +100,10 @@ def add_batch(
     the proposals that drew the samples, all `newest` if None. Only the densities that are new are
     computed: O((N' + N L) D) for a batch of one proposal, O((K N' + N L) D) for one that holds late
     results of K; a running mixture takes its proposals up to `FEW` at a time, which rounds its L
-    up. Samples that are not `valid` are masked and take part in nothing.
+    up. Samples that are not `told` are masked and take part in nothing; of those that are, one
+    without a finite return has failed.
     """
+    valid = told & jnp.isfinite(returns)
     batch = Batches(
         samples=samples,
         returns=jnp.where(valid, returns, 0),
@@ -105,16 +111,35 @@ def add_batch(
         proposal=jnp.full(returns.shape, newest) if drawn_by is None else drawn_by,
         own=_own_density(family, archive.proposals, newest, samples, returns, drawn_by),
         reference=newest,
+        failed=told & ~valid,
+        order=jnp.full(returns.shape, _next_order(archive)),
     )
     before = _counts_without(archive, block)
     archive = archive._replace(
-        counts=_counts_with(before, newest, valid, drawn_by),
+        counts=_counts_with(before, newest, told, drawn_by),
         batches=_put_batch(archive.batches, block, batch),
     )
     if archive.table is None and archive.mixture is None:
         return archive
-    drew = newest[None] if drawn_by is None else _distinct(drawn_by, valid, before.size)
+    drew = newest[None] if drawn_by is None else _distinct(drawn_by, told, before.size)
     return _keep_up(family, archive, block, batch, before, drew)
+
+
+def with_failures(archive: Archive, failure: str | float) -> Archive:
+    """The archive with its failed samples at the `worst` return in it, or at a number.
+
+    `censored` leaves them failed: drawn and counted, and worth nothing that is known.
+    """
+    if failure == "censored":
+        return archive
+    b = archive.batches
+    assert b is not None
+    worst = jnp.min(jnp.where(b.valid, b.returns, jnp.inf))
+    value = worst if failure == "worst" else jnp.asarray(failure, b.returns.dtype)
+    valued = b.failed & jnp.isfinite(value)
+    returns = jnp.where(valued, value, b.returns)
+    batches = b._replace(returns=returns, valid=b.valid | valued, failed=b.failed & ~valued)
+    return archive._replace(batches=batches)
 
 
 def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
@@ -145,8 +170,8 @@ class Drawn(NamedTuple):
     """Samples `[N']`, what they earned, and what drew them."""
 
     samples: Any
-    returns: Array
-    valid: Array
+    returns: Array  # one that was told and is not finite has failed
+    told: Array
     proposals: Any  # pytree of rho, leading axis [L]
     drawn_by: Array  # which of the proposals drew each sample
     reference: Any  # rho relative to which densities are kept; it drew none of the samples
@@ -164,12 +189,13 @@ def from_samples(
 
     Densities of the own proposals, and of the mixture of all of them, are computed unless given.
     """
-    samples, returns, valid, proposals, drawn_by, reference = drawn
+    samples, returns, told, proposals, drawn_by, reference = drawn
+    valid = told & jnp.isfinite(returns)
     slots = jax.tree.leaves(proposals)[0].shape[0]
     stacked = jax.tree.map(lambda p, r: jnp.concatenate([p, r[None]]), proposals, reference)
     if own is None:
         own = own_density(family, proposals, drawn_by, reference, samples)
-    counts = _counts_with(jnp.zeros(slots + 1, jnp.int32), jnp.int32(slots), valid, drawn_by)
+    counts = _counts_with(jnp.zeros(slots + 1, jnp.int32), jnp.int32(slots), told, drawn_by)
     if keep == "running" and mixture is None:
         mixture = mixture_density(family, proposals, counts[:slots], reference, samples)
     batch = Batches(
@@ -179,6 +205,8 @@ def from_samples(
         proposal=drawn_by,
         own=own,
         reference=jnp.int32(slots),
+        failed=told & ~valid,
+        order=drawn_by,
     )
     return Archive(
         proposals=stacked,
@@ -243,19 +271,24 @@ def _own_density(
     return own_density(family, proposals, drawn_by, _rows(proposals, newest), samples)
 
 
+def _next_order(archive: Archive) -> Array:
+    """The order of a batch that comes behind all others."""
+    return jnp.int32(1) if archive.batches is None else 1 + jnp.max(archive.batches.order)
+
+
 def _counts_without(archive: Archive, block: Array) -> Array:
     """The counts once the samples of `block` have left."""
     if archive.batches is None:
         return jnp.zeros_like(archive.counts)
-    leaving = archive.batches.valid[block].astype(jnp.int32)
+    leaving = (archive.batches.valid | archive.batches.failed)[block].astype(jnp.int32)
     return archive.counts.at[archive.batches.proposal[block]].add(-leaving)
 
 
-def _counts_with(counts: Array, newest: Array, valid: Array, drawn_by: Array | None) -> Array:
-    """The counts once the `valid` samples of a batch have come."""
+def _counts_with(counts: Array, newest: Array, told: Array, drawn_by: Array | None) -> Array:
+    """The counts once the samples `told` of a batch have come."""
     if drawn_by is None:
-        return counts.at[newest].add(jnp.sum(valid, dtype=jnp.int32))
-    return counts.at[drawn_by].add(valid.astype(jnp.int32))
+        return counts.at[newest].add(jnp.sum(told, dtype=jnp.int32))
+    return counts.at[drawn_by].add(told.astype(jnp.int32))
 
 
 def _put_batch(batches: Batches | None, block: Array, batch: Batches) -> Batches:
@@ -356,7 +389,7 @@ def _log(count: Array, dtype: Any) -> Array:
     )  # the log of an int32 would be float32 whatever is around it
 
 
-def _distinct(slots: Array, valid: Array, sentinel: int) -> Array:
-    """The distinct slots among the valid ones, first, then -1: `[N]`."""
-    found = jnp.unique(jnp.where(valid, slots, sentinel), size=slots.size, fill_value=sentinel)
+def _distinct(slots: Array, told: Array, sentinel: int) -> Array:
+    """The distinct slots among those told, first, then -1: `[N]`."""
+    found = jnp.unique(jnp.where(told, slots, sentinel), size=slots.size, fill_value=sentinel)
     return jnp.where(found == sentinel, -1, found).astype(jnp.int32)

@@ -22,6 +22,8 @@ class Earned(NamedTuple):
     weights: Array  # zero where not valid
     valid: Array
     origin: Array  # 0, unless returns are wanted relative to one that occurred
+    censored: Array | bool = False  # whether samples that failed are left out, a scalar
+    order: Array | int = 0  # [B, N], larger for samples of later batches
 
 
 Direction = Callable[[Any, Any, Earned], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
@@ -62,10 +64,20 @@ def likelihood_ratio(
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
         scores = scores_of(partial(score, rho), samples, earned.returns, earned.weights)
-        b = _relative_baseline(baseline, earned, scores)
+        b = _given_success(earned, scores, _relative_baseline(baseline, earned, scores))
         return mean_gradient(earned.returns, earned.weights, scores, b, n), b
 
     return direction
+
+
+def _given_success(earned: Earned, scores: Scores, b: Any) -> Any:
+    """The baseline b, or, where samples are censored, the weighted mean return.
+
+    The scores of those that did not fail do not average to zero: a b above their mean return would
+    pay for failing, one below it for not failing. With the mean itself the gradient is that of the
+    return given success.
+    """
+    return jax.tree.map(lambda x: jnp.where(earned.censored, scores.centre, x), b)
 
 
 def _relative_baseline(

@@ -114,15 +114,28 @@ def self_normalise() -> Shaper:
     return shape
 
 
-def weigh(ratio: Ratio, shapers: Sequence[Shaper], d: LogDensities, valid: Array) -> Array:
-    """Weights `[..., N]` after shaping, zero where not valid.
+def weigh(
+    ratio: Ratio,
+    shapers: Sequence[Shaper],
+    d: LogDensities,
+    valid: Array,
+    normalised: bool | Array = False,
+) -> Array:
+    """Weights `[..., N]` after shaping, zero where not valid; `normalised`, over their mean."""
+    log_w = ratio(d)
+    for shaper in shapers:
+        log_w = shaper(log_w, valid)
+    return exp_weights(log_w, valid, normalised)
+
+
+def exp_weights(log_w: Array, valid: Array, normalised: bool | Array) -> Array:
+    """Weights of log-weights, zero where not valid; `normalised`, over their mean.
 
     Differs: a log-weight is held below a quarter of the largest exponent of its type (w about 4e9
     in float32, 1e77 in float64), so that no later sum or square overflows.
     """
-    log_w = ratio(d)
-    for shaper in shapers:
-        log_w = shaper(log_w, valid)
+    if normalised is not False:
+        log_w = jnp.where(normalised, self_normalise()(log_w, valid), log_w)
     return jnp.where(valid, bounded_exp(log_w), 0.0)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from recoup.checks import InputError
 from recoup.core import weights
+from recoup.core.archive import with_failures
 from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
 from recoup.core.estimators.per_decision import decision_estimator
@@ -61,19 +62,22 @@ def baseline_of(row: Method) -> Baseline:
 
 
 def shapers_of(row: Method) -> list[weights.Shaper]:
-    """The row's shapers, in their order: flatten, truncate, self-normalise."""
+    """The row's shapers, in their order: flatten, truncate; weights are normalised behind them."""
     shapers = []
     if row.flatten is not None:
         shapers.append(weights.flatten(row.flatten))
     if row.truncate is not None:
         shapers.append(weights.truncate(row.truncate))
-    if row.normalize:
-        shapers.append(weights.self_normalise())
     return shapers
 
 
 def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimator:
     """The estimator of the row, on samples of `family`."""
+    estimate = _estimator_of(row, family, discount)
+    return lambda rho, archive: estimate(rho, with_failures(archive, row.failure))
+
+
+def _estimator_of(row: Method, family: Family, discount: float) -> Estimator:
     if row.direction == "em":
         return reward_weighted(
             discount=discount,

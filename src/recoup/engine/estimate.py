@@ -17,8 +17,10 @@ from recoup.checks import (
     check_stds,
     is_traced,
 )
-from recoup.core.archive import Drawn, from_samples
+from recoup.core.archive import Archive, Drawn, from_samples, with_failures
+from recoup.core.families.family import Family
 from recoup.core.families.rho import RHOS, Full
+from recoup.core.intervals import Interval, judged_archive, worth
 from recoup.core.pareto import pareto_k
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method, method_row
@@ -34,9 +36,24 @@ class GradientEstimate(NamedTuple):
     max_weight: Any
     objective: Any  # (1/N') sum w R
     objective_stderr: Any
-    baseline: Any  # scalar; [2D] for coordinate; [N'] for leave-one-out and split
+    baseline: Any  # scalar; [2D] for coordinate; [N'] for leave-one-out, earlier and split
     pareto_k: Any  # of the weights; None inside traced code
-    failed: Any  # returns that are not finite: masked, and not part of N'
+    failed: Any  # returns that are not finite
+    given: Any = None  # what it was made of, for `interval`; None inside traced code
+
+    def interval(self) -> Interval:
+        """The 95 % interval of the expected return of the target; not a number where there is none.
+
+        Whatever the weights of the estimate, this one rests on balance weights and, where it helps,
+        on a model of the returns. There is none where the effective sample size is below 5, or a
+        fifth of the target lies where hardly any sample could have been drawn.
+        """
+        if self.given is None:
+            raise InputError("an interval is not computed inside traced code.")
+        row, data = self.given
+        with jax.enable_x64(True):
+            seen, _, unseen, _ = jax.device_get(_judge(row)(_in_one_type(data, True)))
+        return worth(seen, float(unseen)).interval
 
 
 class Data(NamedTuple):
@@ -64,6 +81,7 @@ def estimate(
     normalize: bool = False,
     baseline: Any = "optimal",
     mirrored: bool = False,
+    failure: Any = "censored",
 ) -> GradientEstimate:
     """Expected return of `target` and its gradient, from samples that `proposals` drew.
 
@@ -71,9 +89,13 @@ def estimate(
     them drew each sample, `target` mean and std `[D]`; NumPy or JAX arrays. `weighting` is one of
     none, own, balance, power-mean (with `power` its lambda, 0.1 unless said); then `flatten`:
     w^nu; `truncate`: min(w, c); `normalize`: w over its mean, in that order. `baseline` is one of
-    none, mean, optimal, coordinate, leave-one-out, split. Either may be a function of your own.
+    none, mean, optimal, coordinate, leave-one-out, earlier (which takes proposals to be in the
+    order they were made), split. Either may be a function of your own.
     `mirrored` says that samples 2i and 2i + 1 are a mirrored pair: errors and effective sample size
-    then count pairs. A return that is not finite is a failed rollout: masked, counted in `failed`.
+    then count pairs. A return that is not finite is a failed rollout, counted in `failed`. By
+    default it is `censored`: it counts as drawn, the weights of the others are divided by their
+    mean, and everything is about the return *given success*. `failure="worst"` gives it the worst
+    return of all, a number that one.
 
     With `family="full"`, Cholesky factors `[D, D]` of the covariance may stand in place of standard
     deviations; with a family of your own, `proposals` and `target` are its rho.
@@ -82,7 +104,8 @@ def estimate(
     """
     given: dict[str, Any] = {"family": family, "weighting": weighting, "baseline": baseline}
     given |= {"flatten": flatten, "truncate": truncate, "normalize": normalize}
-    given |= {"mirrored": mirrored} | ({} if power is None else {"power": power})
+    given |= {"mirrored": mirrored, "failure": failure}
+    given |= {} if power is None else {"power": power}
     row = method_row(Method("estimate"), **given)
     data = _checked(row, Data(theta, returns, proposals, proposal, target))
     arrays = jax.tree.leaves(data)
@@ -92,7 +115,7 @@ def estimate(
         return _compute(row, _in_one_type(data, double))
     with jax.enable_x64(True) if double else nullcontext():
         result = jax.device_get(_compiled(row)(_in_one_type(data, double)))
-    return result._replace(pareto_k=pareto_k(result.weights))
+    return result._replace(pareto_k=pareto_k(result.weights), given=(row, data))
 
 
 @lru_cache(maxsize=256)
@@ -100,11 +123,27 @@ def _compiled(row: Method) -> Any:
     return jax.jit(partial(_compute, row))
 
 
+@lru_cache(maxsize=64)
+def _judge(row: Method) -> Any:
+    family = composed(row).family
+
+    @jax.jit
+    def judged(data: Data) -> Any:
+        archive = with_failures(_archive(family, data, "running"), row.failure)
+        return judged_archive(family, data.target, archive, row.draw)
+
+    return judged
+
+
+def _archive(family: Family, data: Data, keep: str) -> Archive:
+    told = jnp.ones(data.returns.shape, bool)
+    drawn = Drawn(data.theta, data.returns, told, data.proposals, data.drawn_by, data.target)
+    return from_samples(family, drawn, keep=keep)
+
+
 def _compute(row: Method, data: Data) -> GradientEstimate:
     method = composed(row)
-    valid = jnp.isfinite(data.returns)
-    drawn = Drawn(data.theta, data.returns, valid, data.proposals, data.drawn_by, data.target)
-    archive = from_samples(method.family, drawn, keep="running" if method.mixture else "own")
+    archive = _archive(method.family, data, "running" if method.mixture else "own")
     e = method.estimate(data.target, archive)
     mean_gradient, *rest = jax.tree.leaves(e.gradient)
     return GradientEstimate(
@@ -117,7 +156,7 @@ def _compute(row: Method, data: Data) -> GradientEstimate:
         objective_stderr=e.objective_stderr,
         baseline=_flat(e.baseline),
         pareto_k=None,
-        failed=jnp.sum(~valid),
+        failed=jnp.sum(~jnp.isfinite(data.returns)),
     )
 
 

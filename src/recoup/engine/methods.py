@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from recoup.checks import (
     InputError,
     check_between,
     check_choice,
     check_count,
+    check_finite,
     check_flag,
+    check_numbers,
     check_positive,
     nearest,
 )
@@ -40,6 +44,7 @@ BASELINES = {
     "optimal": Part("baselines:optimal"),
     "coordinate": Part("baselines:coordinate"),
     "leave-one-out": Part("baselines:leave_one_out", ("draw",), made=True),
+    "earlier": Part("baselines:earlier", ("draw",), made=True),
     "split": Part("baselines:split", ("draw",), made=True),
 }
 FAMILIES = {
@@ -81,6 +86,7 @@ class Method:
     kl: float = 0.5  # step length of the natural update
     tau_floor: float = 0.05
     mirrored: bool = False  # draw in pairs eta + noise, eta - noise
+    failure: Any = "censored"  # what a failed rollout earns: left out; "worst" so far; a number
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
@@ -162,7 +168,7 @@ _WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize",
 _STEPPING = ("update", "epsilon")
 _GRADIENT = (*_WEIGHING, *_STEPPING, "baseline", "direction")
 APPLICABLE = {  # by what is searched, and how the direction is found
-    ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored"),
+    ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored", "failure"),
     ("actions", "gradient"): (*_GRADIENT, "per_decision"),
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
     ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
@@ -234,10 +240,22 @@ def checked(row: Method) -> Method:
         kl=check_positive("kl", row.kl),
         tau_floor=check_positive("tau_floor", row.tau_floor),
         mirrored=check_flag("mirrored", row.mirrored),
+        failure=_check_failure(row.failure),
         per_decision=check_flag("per_decision", row.per_decision),
         ridge=check_positive("ridge", row.ridge),
         folds=check_count("folds", row.folds, least=2),
     )
+
+
+def _check_failure(value: Any) -> str | float:
+    """What a failed rollout earns: a word, or a finite number."""
+    if isinstance(value, str):
+        return check_choice("failure", value, ("censored", "worst"))
+    check_numbers("failure", value)
+    check_finite("failure", value)
+    if np.ndim(value):
+        raise InputError("failure must be 'censored', 'worst' or one number.")
+    return float(value)
 
 
 def _check_fields(row: Method) -> None:

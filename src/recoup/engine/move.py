@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive
+from recoup.core.intervals import Interval, student
 from recoup.core.pareto import pareto_k
 from recoup.engine.composition import Composed
 
@@ -27,21 +28,34 @@ class Info(NamedTuple):
     samples: Array  # valid samples in the archive
     kl: Array  # KL(new || old) of the move; in action space, of an episode of the new batch
     flatten: Array | None  # nu of w^nu, for methods that may choose it
+    mean_weight: Array | float = 1.0  # near 1 if the samples cover the distribution
+    censored: Array | int = 0  # failed samples that are left out: the objective is given success
     failed: Array | int = 0  # results of the new batch that are not finite
     stale: Array | int = 0  # results of it whose proposal is too old to be remembered
     dropped: Array | int = 0  # batches that a full archive has dropped so far
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the objective of a move that has been made; not a number if none."""
+        numbers = (self.objective, self.objective_stderr, self.ess, self.mean_weight)
+        return student(*(float(x) for x in numbers))
 
     def plain(self, draw: int = 1) -> dict[str, Any]:
         """The numbers of a move that has been made, as JSON can hold them.
 
         `draw` is how many samples one draw makes: the effective sample size is then in samples.
         """
+        low, high = self.interval
         return {
             "objective": float(self.objective),
             "objective_stderr": float(self.objective_stderr),
+            "low": low,
+            "high": high,
             "samples": int(self.samples),
             "ess": float(self.ess) * draw,
             "max_weight": float(self.max_weight),
+            "mean_weight": float(self.mean_weight),
+            "censored": int(self.censored),
             "pareto_k": pareto_k(self.weights),
             "kl": float(self.kl),
             "flatten": None if self.flatten is None else float(self.flatten),
@@ -78,6 +92,8 @@ def move(
         samples=found.samples.astype(jnp.int32),
         kl=method.family.divergence(after, rho, samples, new),
         flatten=found.flatten,
+        mean_weight=found.mean_weight,
+        censored=jnp.asarray(found.censored, jnp.int32),
     )
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(found.gradient)]
     return Moved(after, memory, info, jnp.all(jnp.stack(finite)))

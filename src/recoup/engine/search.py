@@ -249,15 +249,16 @@ def _tell(
     stale, drawn_by = _drawn_by(sizes, state.moves, returns, proposal)
     failed = no_return
     if sizes.blocks > 1:  # a kept sample that is not finite would spoil every later sum
-        samples, failed = without_failed(samples, failed)
+        samples, broken = without_failed(samples, jnp.zeros_like(failed))
+        failed |= broken
     archive = archives.add_batch(
         method.family,
         state.archive,
         block=state.moves % sizes.blocks,
         newest=state.moves % sizes.proposals,
         samples=samples,
-        returns=returns,
-        valid=~failed & ~stale,
+        returns=jnp.where(failed, jnp.nan, returns),
+        told=~stale,
         drawn_by=drawn_by,
     )
     rho, memory, info, sound = move(method, archive, state.rho, state.update, samples, ~failed)

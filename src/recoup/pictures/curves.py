@@ -80,12 +80,13 @@ def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequenc
         (own_name, own, ACCENT, "-"),
         (f"replayed: {name}", [row.info for row in found], SECOND, "--"),
     ):
-        keys = ("objective", "objective_stderr", "ess")
-        value, error, ess = (np.array([info[key] for info in infos], float) for key in keys)
-        above.fill_between(results, value - error, value + error, color=colour, alpha=0.18, lw=0)
+        keys = ("objective", "low", "high", "ess")  # moves of older files have no interval
+        columns = ([info.get(key) for info in infos] for key in keys)
+        value, low, high, ess = (np.array(column, float) for column in columns)
+        above.fill_between(results, low, high, color=colour, alpha=0.18, lw=0)
         above.plot(results, value, style, color=colour, linewidth=1.7, label=label)
         below.plot(results, ess, style, color=colour, linewidth=1.5)
-    above.set_ylabel("estimated return,\n± 1 standard error")
+    above.set_ylabel("estimated return,\n95 % interval")
     above.legend(frameon=False, fontsize=9)
     below.set(xlabel="results", ylabel="effective\nsample size", yscale="log")
     for axes in (above, below):

@@ -12,6 +12,8 @@ from recoup.study.trials import AGES
 NOTED = (  # of what a move was made of
     "objective",
     "objective_stderr",
+    "low",
+    "high",
     "samples",
     "ess",
     "max_weight",
@@ -41,6 +43,8 @@ class Step:
     std_max: float
     objective: float | None = None  # the archive's own estimate, before the move
     objective_stderr: float | None = None
+    low: float | None = None  # of its 95 % interval, where there is one that can be believed
+    high: float | None = None
     samples: int | None = None
     ess: float | None = None  # in samples, under mirrored sampling too
     max_weight: float | None = None

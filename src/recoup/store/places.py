@@ -15,15 +15,16 @@ def partner_of(number: int, kind: str) -> int:
 def place_alone(counted: int, kind: str, status: str) -> tuple[int | None, int]:
     """The place of a result that is of no pair, and how many it makes ready for a move.
 
-    `counted` is the last place that was given.
+    `counted` is the last place that was given. What failed was drawn all the same, so that it has a
+    place; it makes nothing ready.
     """
-    counts = status == OK and kind in (DRAWN, FOREIGN)
-    return (counted + 1 if counts else None), int(counts and kind == DRAWN)
+    counts = kind in (DRAWN, FOREIGN)
+    return (counted + 1 if counts else None), int(kind == DRAWN and status == OK)
 
 
 def place_in_pair(counted: int, status: str, partner: str | None) -> tuple[int | None, int]:
     """The same for a result of a pair; `partner` is the other's status, None before it is told."""
-    if partner is None or FAILED == status == partner:
+    if partner is None:
         return None, 0
     return counted + 2, (status == OK) + (partner == OK)
 

@@ -173,14 +173,17 @@ class Queries:
         ids = [number for (number,) in self._file.rows(query, (OK,))]
         return next(iter(self._valued(ids)), None)
 
-    def samples(self) -> list[tuple[Asked, float]]:
-        """The trials that a proposal drew and that have a return, with it, by number."""
+    def samples(self) -> list[tuple[Asked, float | None]]:
+        """The trials that a proposal drew and that were told, with their return, by number.
+
+        Without one where they failed.
+        """
         rows = self._file.rows(
-            "SELECT told.id FROM told JOIN asked ON asked.id = told.id "
-            "WHERE status = ? AND proposal IS NOT NULL",
-            (OK,),
+            "SELECT told.id FROM told JOIN asked ON asked.id = told.id WHERE proposal IS NOT NULL"
         )
-        return self._valued([number for (number,) in rows])
+        ids = [number for (number,) in rows]
+        results = self.results(ids)
+        return [(trial, results[trial.id].told.value) for trial in self.asked(ids)]
 
     def counted(self, after: int, upto: int, foreign: bool = True) -> list[tuple[int, int]]:
         """Trial and place of the results in the places (after, upto], in the order of places.

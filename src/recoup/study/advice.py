@@ -1,35 +1,52 @@
 """What the numbers of a study mean, in plain words."""
 
-from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recoup.engine.methods import Method
-from recoup.study.trials import Evaluation
 
-LEAST, COVERED = 3.0, 0.2  # effective sample size and share of the candidate that are needed
+if TYPE_CHECKING:  # needs JAX
+    from recoup.core.intervals import Worth
+    from recoup.study.moves import Judged
+
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
+LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.intervals` has it too
+LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
 
 
-def evaluation(
-    mean: float, stderr: float, ess: float, k: float, n: int, coverage: float
-) -> Evaluation:
-    """An evaluation in numbers and words; not a number where the weights carry nothing."""
-    if ess < LEAST or coverage < COVERED:
-        covers = f" and cover {coverage:.0%} of this candidate" if coverage < COVERED else ""
-        words = (
-            f"the {n} results count for {ess:.1f}{covers}: they say nothing about it; a few "
-            "rollouts of its own would."
+def judgement(found: "Judged") -> str:
+    """What results say of a candidate, what that rests on, or why they say nothing."""
+    worth, n = found.worth, found.samples
+    ess = f"{worth.ess:.0f}" if worth.ess >= 10 else f"{worth.ess:.1f}"
+    count = f"{n} result{'' if n == 1 else 's'} that count{'s' if n == 1 else ''} for {ess}"
+    if worth.refused == "equal":
+        return f"{count}, all returns equal: without any spread there is no interval."
+    if worth.refused:
+        return f"{count} say too little about it: {_why(worth)} A few rollouts of its own would."
+    rests = "it rests on weights alone"
+    if worth.explained >= LITTLE:
+        rests = (
+            f"a model of the returns takes over {min(worth.explained, 0.99):.0%} of their "
+            "variance, weights correct it"
         )
-        return Evaluation(float("nan"), float("nan"), ess, k, n, words)
-    words = f"{n} results that count for {ess:.1f}; {_trust(k)}."
-    return Evaluation(mean, stderr, ess, k, n, words)
+    return f"{count}; {rests}.{_given_success(found.censored)}"
 
 
-def _trust(k: float) -> str:
-    if isnan(k):
-        return "too few for a Pareto k-hat, so its error is a guess"
-    trusted = "cannot" if k > TRUSTED else "can"
-    return f"Pareto k-hat {k:.2f}: its error {trusted} be trusted"
+def _why(worth: "Worth") -> str:
+    if worth.refused == "unseen":
+        return f"{worth.unseen:.0%} of it lies where hardly any result could have been drawn."
+    if worth.refused == "few":
+        return f"an interval needs {LEAST:.0f}."
+    return "their weights do not average to 1, so that they miss a part of it."
+
+
+def _given_success(censored: int) -> str:
+    if not censored:
+        return ""
+    several = "s are" if censored > 1 else " is"
+    return (
+        f" {censored} failed result{several} left out: this is the return of a rollout that does "
+        "not fail."
+    )
 
 
 def health(samples: float, ess: float, k: float) -> str:

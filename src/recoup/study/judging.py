@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
 from recoup.checks import InputError
 from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, PENDING
-from recoup.study.advice import advice, evaluation
+from recoup.study.advice import advice, judgement
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
 from recoup.study.trials import Evaluation
@@ -28,9 +26,18 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
                 "evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
-    coverage = float(np.sum(found.weights)) / max(found.samples, 1)
-    k = pareto_k(found.weights)
-    return evaluation(found.objective, found.stderr, found.ess, k, found.samples, coverage)
+    return Evaluation(
+        mean=found.worth.mean,
+        stderr=found.worth.stderr,
+        ess=found.worth.ess,
+        pareto_k=pareto_k(found.weights),
+        samples=found.samples,
+        words=judgement(found),
+        low=found.worth.interval.low,
+        high=found.worth.interval.high,
+        unseen=found.worth.unseen,
+        explained=found.worth.explained,
+    )
 
 
 def diagnostics(opened: Opened) -> dict[str, Any]:

@@ -5,7 +5,6 @@ move before left them, relative to the study's first proposal: only what is new 
 made by `recoup.engine.move`, as every move is.
 """
 
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -22,9 +21,11 @@ from recoup.core.archive import (
     gained_mixture,
     mixture_density,
     own_density,
+    with_failures,
 )
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import Trajectory
+from recoup.core.intervals import Worth, judged_archive, worth
 from recoup.engine.composition import Composed, composed, family_of
 from recoup.engine.methods import Method
 from recoup.engine.move import move
@@ -32,8 +33,6 @@ from recoup.store.rows import Leaf, Memory
 from recoup.store.schema import packed_memory
 from recoup.study.ledger import Ledger, Results, room
 from recoup.study.trials import AGES
-
-JUDGE = Method("judge", weighting="balance")
 
 
 class Before(NamedTuple):
@@ -56,17 +55,16 @@ class Made(NamedTuple):
 class Judged(NamedTuple):
     """What results say about a distribution that need not have drawn any of them."""
 
-    objective: float  # by self-normalised weights
-    stderr: float
+    worth: Worth
     weights: np.ndarray  # [n] against the mixture of all proposals
-    ess: float
     samples: int
+    censored: int  # failed results that are left out
 
 
 def make_move(
-    row: Method, discount: float, ledger: Ledger, upto: int, new: int, before: Before
+    row: Method, discount: float, ledger: Ledger, upto: int, since: int, before: Before
 ) -> Made:
-    """The move that the results up to the place `upto` make; `new` of them are new."""
+    """The move that the results up to the place `upto` make; those behind `since` are new."""
     results, dim = ledger.results(upto), ledger.dim
     with jax.enable_x64(True):
         method = composed(row, discount)
@@ -74,9 +72,10 @@ def make_move(
         own, mixture = _densities(row, method, ledger, results, placed)
         rho = _rho(method.family, before.numbers, dim)
         memory = _unflattened(method.update.init(rho), before.memory)
-        is_new = np.arange(len(results.returns)) >= results.n - new
+        old = int(np.searchsorted(ledger.counted, since, "right"))
+        is_new = np.arange(len(results.returns)) >= old
         after, memory, info, _ = jax.device_get(
-            _stepper(row, discount)(rho, memory, is_new, *placed, own, mixture)
+            _stepper(row, discount)(rho, memory, is_new, results.n, placed, own, mixture)
         )
     numbers = np.asarray(method.family.packed(after), np.float64)
     if not np.isfinite(numbers).all():
@@ -88,7 +87,8 @@ def make_move(
         x[: results.n] if needed and x is not None else np.zeros(0)
         for needed, x in zip(_keeps(row, method), (own, mixture), strict=True)
     )
-    noted = {**info.plain(row.draw), "ages": _ages(info.weights.ravel()[: results.n], new)}
+    ages = _ages(info.weights.ravel()[: results.n], results.n - old)
+    noted = {**info.plain(row.draw), "ages": ages}
     return Made(numbers, _flattened(memory, before.memory), noted, *kept)
 
 
@@ -107,15 +107,17 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
         family = family_of(row)
         placed = _placed(family, results, dim)
         mixture = _extended_mixture(row, results, placed, ledger.mixture)
-        judged = _judge(row.space, row.family, row.mirrored)
+        judged = _judge(row.space, row.family, row.mirrored, row.failure)
         rho = _rho(family, target, dim)
-        plain, normalised = jax.device_get(judged(rho, *placed, unused, mixture))
+        seen, weights, unseen, left = jax.device_get(
+            judged(rho, results.n, placed, unused, mixture)
+        )
+    found = worth(seen, float(unseen))
     return Judged(
-        objective=float(normalised.objective),
-        stderr=float(normalised.objective_stderr),
-        weights=plain.weights.ravel()[: results.n],
-        ess=float(plain.ess) * row.draw,
-        samples=int(plain.samples),
+        worth=found._replace(ess=found.ess * row.draw),
+        weights=weights[: results.n],
+        samples=int(seen.samples),
+        censored=int(left),
     )
 
 
@@ -160,10 +162,9 @@ def _extended_mixture(
     Only what is new is computed: each new proposal on the old results, every proposal on the new.
     """
     old, slots = len(before), len(results.blocks)
-    valid = np.isfinite(results.returns[: results.n])
-    drawn_by = results.proposal[: results.n]
-    counts = np.bincount(drawn_by[valid], minlength=slots)
-    gained = np.bincount(drawn_by[old:][valid[old:]], minlength=slots)
+    drawn_by = results.proposal[: results.n]  # also what failed was drawn
+    counts = np.bincount(drawn_by, minlength=slots)
+    gained = np.bincount(drawn_by[old:], minlength=slots)
     drew = np.flatnonzero(gained).astype(np.int32)
     drew = np.concatenate([drew, np.full(_power(len(drew)) - len(drew), -1, np.int32)])
     padded, rows = _padded(results, before)
@@ -188,8 +189,8 @@ class _Placed(NamedTuple):
     """Results where JAX can use them, without a copy where they lie well."""
 
     samples: Any
-    returns: np.ndarray
-    drawn_by: np.ndarray
+    returns: Any
+    drawn_by: Any
     proposals: Any  # rho, leading axis [P]
     reference: Any  # rho that densities are relative to
 
@@ -228,39 +229,34 @@ def _stepper(row: Method, discount: float) -> Any:
     method = composed(row, discount)
 
     @jax.jit
-    def step(rho: Any, memory: Any, new: Array, *arrays: Any) -> Any:
-        archive = _archive(method.family, *arrays)
-        samples, valid = arrays[0], jnp.isfinite(arrays[1])
-        return move(method, archive, rho, memory, samples, valid & new)
+    def step(rho: Any, memory: Any, new: Array, n: Array, placed: _Placed, *kept: Any) -> Any:
+        archive = _archive(method.family, n, placed, *kept)
+        new = new & jnp.isfinite(placed.returns)
+        return move(method, archive, rho, memory, placed.samples, new)
 
     return step
 
 
 @lru_cache(maxsize=8)
-def _judge(space: str, family: Any, mirrored: bool) -> Any:
-    row = replace(JUDGE, space=space, family=family, mirrored=mirrored)
-    methods = [composed(one) for one in (row, replace(row, normalize=True))]
+def _judge(space: str, family: Any, mirrored: bool, failure: str | float) -> Any:
+    row = Method("judge", space=space, family=family, mirrored=mirrored)
+    drawn_from = family_of(row)
 
     @jax.jit
-    def judged(rho: Any, *arrays: Any) -> Any:
-        archive = _archive(methods[0].family, *arrays)
-        return tuple(method.estimate(rho, archive) for method in methods)
+    def judged(rho: Any, n: Array, placed: _Placed, *kept: Any) -> Any:
+        archive = with_failures(_archive(drawn_from, n, placed, *kept), failure)
+        return judged_archive(drawn_from, rho, archive, row.draw)
 
     return judged
 
 
 def _archive(
-    family: Family,
-    samples: Any,
-    returns: Array,
-    drawn_by: Array,
-    proposals: Any,
-    reference: Any,
-    own: Array | None,
-    mixture: Array | None,
+    family: Family, n: Array, placed: _Placed, own: Array | None, mixture: Array | None
 ) -> Archive:
-    valid = jnp.isfinite(returns)
-    drawn = Drawn(samples, returns, valid, proposals, drawn_by, reference)
+    """The first `n` of the results that were placed, as an archive."""
+    samples, returns, drawn_by, proposals, reference = placed
+    told = jnp.arange(returns.size) < n
+    drawn = Drawn(samples, returns, told, proposals, drawn_by, reference)
     return from_samples(family, drawn, keep="own", own=own, mixture=mixture)
 
 

@@ -128,8 +128,8 @@ def _moves(
         if method.window is not None:
             first = marks[max(i + 1 - method.window, 0)].counted
             ledger = study.ledger(first, method.reweighs)
-        new = mark.counted - marks[i].counted
-        made = make_move(method, study.discount, ledger, mark.counted, new, before(i))
+        since = marks[i].counted
+        made = make_move(method, study.discount, ledger, mark.counted, since, before(i))
         ledger.own, ledger.mixture = made.own, made.mixture
         yield mark, made
         tick(i + 1, len(marks) - 1)

@@ -11,7 +11,7 @@ from recoup.checks import (
     check_stds,
     check_vector,
 )
-from recoup.store.rows import FOREIGN, OK, Asked, Told
+from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.opened import Opened, start_block
 from recoup.study.parameters import to_latent
 
@@ -21,8 +21,9 @@ IMPORTED, FITTED = "imported", "fitted"
 class Imported(NamedTuple):
     """What was imported, and what it is worth."""
 
-    samples: int
-    skipped: int  # rows without a finite return, or without what drew them
+    samples: int  # those with a return
+    failed: int  # those that were rolled out and have none
+    skipped: int  # rows of which neither is known, or not what drew them
     again: int  # those that were in the study already
     proposals: int
     fitted: bool  # whether their proposal had to be guessed from the samples
@@ -39,6 +40,7 @@ class Samples(NamedTuple):
     std: np.ndarray | None = None  # likewise, latent
     factor: np.ndarray | None = None  # [n, D (D + 1) / 2] of correlated proposals, in place of std
     blocks: np.ndarray | None = None  # [n, K] of proposals, from a study; theta is latent then
+    failed: np.ndarray | None = None  # [n] those known to have failed: drawn, without a return
 
     def to_latent(self, study: Opened, values: np.ndarray) -> np.ndarray:
         """`values [..., D]` of theta or mean in the latent space of `study`."""
@@ -49,7 +51,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     """Adds foreign samples to a study's archive, with the densities that drew them.
 
     Without `mean` and `std` a Gaussian is fitted to them and marked as such: weights are then as
-    good as that guess. The distribution does not move for them; the next move uses them.
+    good as that guess. The distribution does not move for them; the next move uses them. Those that
+    failed come along, since they were drawn: without them the others would count for too much.
     """
     refuse_foreign(study)
     store = study.store
@@ -57,7 +60,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     with store.writing():
         twice = finite & _already(study, theta, samples.returns)
         finite &= ~twice
-        if not finite.any():
+        if not (finite & np.isfinite(np.asarray(samples.returns, float))).any():
             raise InputError("all of these samples are in the study already: nothing was imported.")
         fitted = samples.mean is None and samples.blocks is None
         drew = _proposals(study, samples, theta, finite)[finite]
@@ -66,11 +69,18 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
         _add_results(study, kept, returns, first + index)
         store.note("imported", {"of": origin, "samples": len(kept), "fitted": fitted})
-    ess = _effective_size(study, kept, returns, blocks, index)
-    again = int(np.sum(twice))
-    skipped = int(np.sum(~finite)) - again
-    words = _words(study, len(kept), skipped, again, len(blocks), fitted, ess)
-    return Imported(len(kept), skipped, again, len(blocks), fitted, ess, words)
+    failed, again = int(np.sum(~np.isfinite(returns))), int(np.sum(twice))
+    found = Imported(
+        samples=len(kept) - failed,
+        failed=failed,
+        skipped=int(np.sum(~finite)) - again,
+        again=again,
+        proposals=len(blocks),
+        fitted=fitted,
+        ess=_effective_size(study, kept, returns, blocks, index),
+        words="",
+    )
+    return found._replace(words=_words(study, found))
 
 
 def samples_of(other: Opened) -> Samples:
@@ -84,8 +94,9 @@ def samples_of(other: Opened) -> Samples:
     proposals = other.store.proposals(set(drew))
     return Samples(
         theta=np.stack([trial.theta for trial, _ in rows]),
-        returns=np.array([value for _, value in rows]),
+        returns=np.array([np.nan if value is None else value for _, value in rows]),
         blocks=np.stack([proposals[number].numbers for number in drew]),
+        failed=np.array([value is None for _, value in rows]),
     )
 
 
@@ -96,7 +107,7 @@ def refuse_foreign(study: Opened) -> None:
 
 
 def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Latent thetas `[n, D]`, and which have a finite return."""
+    """Latent thetas `[n, D]`, and which have a finite return or are known to have failed."""
     if study.method.space == "actions":
         raise InputError("samples of parameters cannot be imported where trajectories are told.")
     check_numbers("the returns to import", samples.returns)
@@ -105,11 +116,12 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     n = len(samples.returns)
     check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
     returns = np.asarray(samples.returns, float)
-    finite = np.isfinite(returns) & np.isfinite(samples.theta).all(axis=1)
+    known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
+    finite = known & np.isfinite(samples.theta).all(axis=1)
     for drawn in (samples.mean, samples.std):
         if drawn is not None and drawn.shape == (n, study.dim):  # no weight without what drew it
             finite &= np.isfinite(drawn).all(axis=1)
-    if not finite.any():
+    if not (finite & np.isfinite(returns)).any():
         raise InputError("none of the samples has a finite return: nothing was imported.")
     theta = np.zeros((n, study.dim))
     theta[finite] = samples.to_latent(study, np.asarray(samples.theta, float)[finite])
@@ -176,7 +188,10 @@ def _add_results(study: Opened, theta: Any, returns: Any, proposals: Any) -> Non
     ]
     study.store.add_trials(trials)
     for trial, value in zip(trials, returns, strict=True):
-        study.store.add_result(trial.id, Told(OK, float(value) + 0.0, None, 1, None))
+        told = Told(OK, float(value) + 0.0, None, 1, None)
+        if not np.isfinite(value):
+            told = Told(FAILED, note="failed before it was imported")
+        study.store.add_result(trial.id, told)
 
 
 def _already(study: Opened, theta: np.ndarray, returns: Any) -> np.ndarray:
@@ -189,16 +204,13 @@ def _already(study: Opened, theta: np.ndarray, returns: Any) -> np.ndarray:
 def _known(study: Opened) -> set[tuple[Any, ...]]:
     """Samples that the study has, to notice those that come again."""
     told = [(trial, result) for trial, result in study.store.trials() if result is not None]
-    return {
-        _key(trial.theta, result.told.value)
-        for trial, result in told
-        if result.told.value is not None
-    }
+    return {_key(trial.theta, result.told.value) for trial, result in told}
 
 
-def _key(theta: np.ndarray, value: float) -> tuple[Any, ...]:
+def _key(theta: np.ndarray, value: float | None) -> tuple[Any, ...]:
     """A sample, but for the last digits, which the user's units may change."""
-    return float(f"{value:.9g}"), np.round(theta, 9).tobytes()
+    earned = value if value is not None and np.isfinite(value) else None
+    return None if earned is None else float(f"{earned:.9g}"), np.round(theta, 9).tobytes()
 
 
 def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
@@ -217,23 +229,23 @@ def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index:
     return float(found.ess)
 
 
-def _words(
-    study: Opened, n: int, skipped: int, again: int, proposals: int, fitted: bool, ess: float
-) -> str:
+def _words(study: Opened, found: Imported) -> str:
+    several = "s" if found.proposals > 1 else ""
     how = (
         "from a proposal fitted to them, so that their weights are a guess"
-        if fitted
-        else f"from {proposals} proposal{'s' if proposals > 1 else ''}"
+        if found.fitted
+        else f"from {found.proposals} proposal{several}"
     )
-    left = f"; {skipped} without a return, or without what drew them, were left out"
-    left = left if skipped else ""
-    left += f"; {again} were in the study already" if again else ""
+    left = f", with {found.failed} that failed" if found.failed else ""
+    if found.skipped:
+        left += f"; {found.skipped} without a return, or without what drew them, were left out"
+    left += f"; {found.again} were in the study already" if found.again else ""
     unused = ""
     if study.method.weighting == "none":
         unused = (
             f" {study.method.name} has no weights: its moves leave them out, `evaluate` does not."
         )
     return (
-        f"{n} samples imported {how}{left}. At the newest distribution they are worth {ess:.1f} "
-        f"fresh rollouts.{unused}"
+        f"{found.samples} samples imported {how}{left}. At the newest distribution they are worth "
+        f"{found.ess:.1f} fresh rollouts.{unused}"
     )

@@ -3,10 +3,10 @@
 The life of a trial in the file:
 
     ask          a row of `asked`: the trial waits                           (pending)
-    tell         a row of `told`, ok or failed. One that a proposal drew and that has a return
-                 gets a *place*: its number in the order of telling          (counted)
-    next batch   `counters.fresh` counts the places that no move has used; when it reaches the
-                 batch, a move takes the results up to its *mark*, the place where the batch is full
+    tell         a row of `told`, ok or failed. One that a proposal drew gets a *place*: its number
+                 in the order of telling                                     (counted)
+    next batch   `counters.fresh` counts the returns that no move has used; when they fill the
+                 batch, a move takes the results up to its *mark*, the place where it is full
     move         a row of `moves` with that mark, and of `proposals` with the distribution made
 
 So a move is made of all results whose place lies at or before its mark (of a window: behind the
@@ -63,7 +63,7 @@ class Mover:
 
         start = Before(newest.numbers, before.memory)
         how = (self.opened.method, self.opened.discount)
-        made = make_move(*how, ledger, upto, new, start)
+        made = make_move(*how, ledger, upto, before.counted, start)
         made.info["late"] = late
         self._write(before, upto, new, ledger, made)
         return True

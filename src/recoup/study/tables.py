@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from recoup.checks import InputError, nearest
-from recoup.store.rows import PENDING
+from recoup.store.rows import FAILED, OK, PENDING
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED
 from recoup.study.samples import Samples, samples_of
@@ -182,7 +182,9 @@ def _of_numpy(path: Path) -> Samples:
     for key in ("theta", "returns"):
         if key not in arrays:
             raise InputError(f"{path} must hold theta and returns; it has {', '.join(arrays)}.")
-    return Samples(arrays["theta"], arrays["returns"], arrays.get("mean"), arrays.get("std"))
+    returns = arrays["returns"]
+    failed = ~np.isfinite(returns) if np.issubdtype(returns.dtype, np.floating) else None
+    return Samples(arrays["theta"], returns, arrays.get("mean"), arrays.get("std"), failed=failed)
 
 
 def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
@@ -218,15 +220,16 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
         if name not in table:
             raise InputError(f"{path} has no column {name!r}.{nearest(name, table)}")
     returns = _numbers(path, table, ["return"])[:, 0]
+    failed = None
     if "status" in table:  # an export: failed and pending trials have no return
-        ok = np.array([status == "ok" for status in table["status"]], bool)
+        ok, failed = (np.array([s == word for s in table["status"]], bool) for word in (OK, FAILED))
         returns = np.where(ok, returns, np.nan)
     drawn = [[f"{which}_{_bare(name)}" for name in theta] for which in ("mean", "std")]
     known = [all(name in table for name in names) for names in drawn]
     if any(known) != all(known):
         raise InputError(f"{path} has {drawn[0][0]} or {drawn[1][0]}, but not both.")
     mean, std = (_numbers(path, table, names) for names in drawn) if all(known) else (None, None)
-    samples = Samples(_numbers(path, table, theta), returns, mean, std)
+    samples = Samples(_numbers(path, table, theta), returns, mean, std, failed=failed)
     return _with_factors(study, path, table, samples)
 
 

@@ -43,3 +43,7 @@ class Evaluation(NamedTuple):
     pareto_k: float
     samples: int
     words: str  # what that means
+    low: float  # of the 95 % interval; not a number where none can be given
+    high: float
+    unseen: float  # share of the distribution where hardly any result could have been drawn
+    explained: float  # share of the returns' variance that a model took over; 0: weights alone

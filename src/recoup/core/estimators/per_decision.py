@@ -15,12 +15,21 @@ from jax import Array
 from recoup.core.archive import Archive
 from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
-from recoup.core.estimators.whole import Estimate, Estimator, direction_of, summary
+from recoup.core.estimators.whole import (
+    Estimate,
+    Estimator,
+    censored,
+    direction_of,
+    drawn,
+    earned_by,
+    mean_weight,
+    summary,
+)
 from recoup.core.families.family import LogDensities
 from recoup.core.families.policy import step_score
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, prefix_log_ratios
-from recoup.core.weights import Ratio, Shaper, weigh
+from recoup.core.weights import Ratio, Shaper, bounded_exp, weigh
 
 
 def decision_estimator(
@@ -42,8 +51,9 @@ def decision_estimator(
     def estimate(policy: Policy, archive: Archive) -> Estimate:
         assert archive.batches is not None
         samples, _, valid, *_ = archive.batches
-        rewards = rewards_by_step(discount, archive)
-        weights = weights_by_step(ratio, shapers, policy, archive)
+        rewards, own_mean = rewards_by_step(discount, archive), normalised | censored(archive)
+        weights = weights_by_step(ratio, shapers, policy, archive, own_mean)
+        raw = jnp.where(drawn(archive), bounded_exp(log_weights_by_step(policy, archive)[-1]), 0.0)
 
         def step(
             total: tuple[Policy, Policy], at: tuple[Any, ...]
@@ -53,7 +63,8 @@ def decision_estimator(
             scores = jax.vmap(jax.vmap(partial(step_score, policy)))(features, actions)
             happened = (t < samples.steps)[..., None]
             prefix = jax.tree.map(lambda p, s: p + jnp.where(happened, s, 0.0), prefix, scores)
-            g, b = direction_of(direction, None, prefix, reward, weight, valid)
+            earned = earned_by(archive, reward, weight)
+            g, b = direction_of(direction, None, prefix, earned)
             return (jax.tree.map(jnp.add, gradient, g), prefix), b
 
         nothing = jax.tree.map(jnp.zeros_like, policy)
@@ -62,7 +73,13 @@ def decision_estimator(
         steps = (rewards, weights, features, actions, jnp.arange(len(rewards)))
         (gradient, _), b = jax.lax.scan(step, (nothing, prefix), steps)
         return summary(
-            rewards, weights, valid, normalised=normalised, gradient=gradient, baseline=b
+            archive,
+            rewards,
+            weights,
+            normalised=own_mean,
+            mean_weight=mean_weight(ratio, raw, archive),
+            gradient=gradient,
+            baseline=b,
         )
 
     return estimate
@@ -88,12 +105,16 @@ def log_weights_by_step(policy: Policy, archive: Archive) -> Array:
 
 
 def weights_by_step(
-    ratio: Ratio, shapers: Sequence[Shaper], policy: Policy, archive: Archive
+    ratio: Ratio,
+    shapers: Sequence[Shaper],
+    policy: Policy,
+    archive: Archive,
+    normalised: bool | Array = False,
 ) -> Array:
     """Weights `[T, B, N]` of all prefixes, shaped step by step."""
     assert archive.batches is not None
     log_w = log_weights_by_step(policy, archive)
     valid = archive.batches.valid
     return jax.vmap(
-        lambda d: weigh(ratio, shapers, LogDensities(d, jnp.zeros_like(d), None), valid)
+        lambda d: weigh(ratio, shapers, LogDensities(d, jnp.zeros_like(d), None), valid, normalised)
     )(log_w)

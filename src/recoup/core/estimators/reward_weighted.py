@@ -20,7 +20,7 @@ from jax import Array
 
 from recoup.core.archive import Archive
 from recoup.core.estimators.per_decision import log_weights_by_step, rewards_by_step
-from recoup.core.estimators.whole import Estimate, Estimator, summary
+from recoup.core.estimators.whole import Estimate, Estimator, censored, drawn, mean_weight, summary
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
@@ -30,7 +30,7 @@ from recoup.core.families.trajectory import (
     log_ratio,
 )
 from recoup.core.regressions import em_step
-from recoup.core.weights import bounded_exp
+from recoup.core.weights import bounded_exp, exp_weights, own_ratio
 
 GRID = tuple(i / 10 for i in range(11))  # of nu
 
@@ -61,22 +61,38 @@ def reward_weighted(
             return over_policy + data.log_w[:, -1]
 
         if nu is None:
-            fold = jnp.arange(data.valid.size) % folds
+            fold = told_order(archive) % folds
             returns = jnp.sum(data.rewards, axis=1)
             chosen = choose_nu(fit, log_weights, returns, data.valid, fold, folds)
         else:
             chosen = jnp.asarray(nu, data.log_w.dtype)
         new = fit(chosen, data.valid)
+        own_mean = censored(archive)
+        whole = jnp.where(drawn(archive), bounded_exp(by_step[-1]), 0.0)
         return summary(
+            archive,
             rewards_by_step(discount, archive),
-            jnp.where(valid, bounded_exp(chosen * by_step), 0.0),
-            valid,
+            jax.vmap(lambda log_w: exp_weights(chosen * log_w, valid, own_mean))(by_step),
+            normalised=own_mean,
+            mean_weight=mean_weight(own_ratio, whole, archive),
             gradient=jax.tree.map(jnp.subtract, new, policy),
             baseline=data.least,
             flatten=chosen,
         )
 
     return estimate
+
+
+def told_order(archive: Archive) -> Array:
+    """The place `[M]` of each trajectory in the order of telling, whatever block it lies in."""
+    assert archive.batches is not None
+    order = archive.batches.order
+    blocks, n = order.shape
+    if blocks == 1:
+        return jnp.arange(n)
+    told = jnp.where(order[:, 0] > 0, order[:, 0], jnp.iinfo(order.dtype).max)  # empty ones last
+    rank = jnp.argsort(jnp.argsort(told, stable=True))
+    return (rank[:, None] * n + jnp.arange(n)).ravel()
 
 
 class _Data(NamedTuple):

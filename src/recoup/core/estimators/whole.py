@@ -13,7 +13,8 @@ from jax import Array
 from recoup.core.archive import Archive, log_densities
 from recoup.core.directions import Direction, Earned, is_relative
 from recoup.core.families.family import Family
-from recoup.core.weights import Ratio, Shaper, effective_sample_size, weigh
+from recoup.core.intervals import by_draw, standard_error
+from recoup.core.weights import Ratio, Shaper, effective_sample_size, needs_of, weigh
 
 
 class Estimate(NamedTuple):
@@ -28,6 +29,8 @@ class Estimate(NamedTuple):
     baseline: Any  # scalar, [B, N] or pytree of rho; by step, with leading axis [T]
     samples: Array  # n, the valid samples
     flatten: Array | None = None  # nu of w^nu, for methods that may choose it
+    mean_weight: Array | float = 1.0  # before any division by it; near 1 if samples cover rho
+    censored: Array | int = 0  # failed samples, left out: the objective is given success
 
 
 Estimator = Callable[[Any, Archive], Estimate]
@@ -44,21 +47,25 @@ def estimator(
 ) -> Estimator:
     """`estimate(rho, archive)`.
 
-    `normalised` says that the last shaper made the weights' mean 1, `paired` that samples 2i and
-    2i + 1 of a batch are a mirrored pair, one draw.
+    `normalised` divides weights by their mean, `paired` says that samples 2i and 2i + 1 of a batch
+    are a mirrored pair, one draw.
     """
 
     def estimate(rho: Any, archive: Archive) -> Estimate:
         assert archive.batches is not None
         samples, returns, valid, *_ = archive.batches
-        weights = weigh(ratio, shapers, log_densities(family, rho, archive), valid)
-        gradient, b = direction_of(direction, rho, samples, returns, weights, valid)
+        densities, own_mean = log_densities(family, rho, archive), normalised | censored(archive)
+        weights = weigh(ratio, shapers, densities, valid, own_mean)
+        raw = weigh(ratio, shapers, densities, drawn(archive))
+        earned = earned_by(archive, returns, weights)
+        gradient, b = direction_of(direction, rho, samples, earned)
         return summary(
+            archive,
             returns[None],
             weights[None],
-            valid,
             paired=paired,
-            normalised=normalised,
+            normalised=own_mean,
+            mean_weight=mean_weight(ratio, raw, archive),
             gradient=gradient,
             baseline=b,
         )
@@ -66,49 +73,88 @@ def estimator(
     return estimate
 
 
-def direction_of(
-    direction: Direction, rho: Any, samples: Any, returns: Array, weights: Array, valid: Array
-) -> tuple[Any, Any]:
+def censored(archive: Archive) -> Array:
+    """Whether some samples have failed, so that means are of the return given success, a scalar.
+
+    What failed was drawn, and counts in N' and in the mixture; what it would have earned is not
+    known. Weights are then over their own mean: over N' a failure would count as a return of 0.
+    """
+    assert archive.batches is not None
+    return jnp.any(archive.batches.failed)
+
+
+def earned_by(archive: Archive, returns: Array, weights: Array) -> Earned:
+    """What the samples of an archive earned and weigh."""
+    assert archive.batches is not None
+    valid, order = archive.batches.valid, archive.batches.order
+    return Earned(returns, weights, valid, jnp.zeros((), returns.dtype), censored(archive), order)
+
+
+def drawn(archive: Archive) -> Array:
+    """Which samples `[B, N]` were drawn and told, whether they failed or not."""
+    assert archive.batches is not None
+    return archive.batches.valid | archive.batches.failed
+
+
+def mean_weight(ratio: Ratio, weights: Array, archive: Archive) -> Array:
+    """The mean of the weights of all samples that were drawn, which should be 1, a scalar.
+
+    Not a number where samples of several proposals have no weights.
+    """
+    mean = jnp.sum(weights) / jnp.maximum(jnp.sum(drawn(archive), dtype=weights.dtype), 1)
+    if needs_of(ratio):
+        return mean
+    return jnp.where(jnp.sum(archive.counts > 0) > 1, jnp.nan, mean)
+
+
+def direction_of(direction: Direction, rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
     """The direction and its baseline, of what samples earned and weigh."""
     if not is_relative(direction):
-        nothing = jnp.zeros((), returns.dtype)
-        return direction(rho, samples, Earned(returns, weights, valid, nothing))
-    origin = _origin(returns, valid)
-    relative = jnp.where(valid, returns - origin, 0.0)
-    gradient, b = direction(rho, samples, Earned(relative, weights, valid, origin))
+        return direction(rho, samples, earned)
+    origin = _origin(earned.returns, earned.valid)
+    relative = jnp.where(earned.valid, earned.returns - origin, 0.0)
+    gradient, b = direction(rho, samples, earned._replace(returns=relative, origin=origin))
     return gradient, jax.tree.map(lambda x: x + origin, b)
 
 
 def summary(
+    archive: Archive,
     rewards: Array,
     weights: Array,
-    valid: Array,
     *,
     paired: bool = False,
-    normalised: bool = False,
+    normalised: bool | Array = False,
     **found: Any,
 ) -> Estimate:
     """An `Estimate` with what was `found`, and what the weights make of the objective.
 
     Rewards and weights are `[T, B, N]`, by step: T = 1 for samples that are weighed as a whole; the
-    weights of the last step are those of the whole sample.
+    weights of the last step are those of the whole sample. `normalised` ones are over their mean.
     """
+    assert archive.batches is not None
+    valid, size = archive.batches.valid, 2 if paired else 1
     n = jnp.sum(valid, dtype=rewards.dtype)
     by_step = jax.vmap(expected_return, (0, 0, None))(rewards, weights, n)
     objective, whole = jnp.sum(by_step), weights[-1]
-    if normalised:
-        residuals = jnp.sum(weights * (rewards - by_step[:, None, None]), axis=0)
-    else:
-        residuals = jnp.sum(weights * rewards, axis=0) - objective
-    residuals = _by_draw(paired, jnp.where(valid, residuals, 0.0))
-    draws = jnp.sum(_by_draw(paired, valid) > 0, dtype=rewards.dtype)
+    residuals = jnp.where(
+        normalised,
+        jnp.sum(weights * (rewards - by_step[:, None, None]), axis=0),
+        jnp.sum(weights * rewards, axis=0) - objective,
+    )
+    stderr = standard_error(
+        by_draw(jnp.where(valid, residuals, 0.0), size),
+        by_draw(valid, size) > 0,
+        archive.batches.proposal.ravel()[::size],
+        archive.counts.size,
+    )
     return Estimate(
         objective=objective,
-        objective_stderr=standard_error(residuals, draws, n),
+        objective_stderr=stderr / jnp.maximum(n, 1),
         weights=whole,
-        ess=effective_sample_size(_by_draw(paired, whole)),
+        ess=effective_sample_size(by_draw(whole, size)),
         max_weight=jnp.max(whole),
         samples=n,
+        censored=jnp.sum(archive.batches.failed),
         **found,
     )
 
@@ -121,25 +167,7 @@ def expected_return(returns: Array, weights: Array, n: Array) -> Array:
     return jnp.sum(weights * returns) / jnp.maximum(n, 1)
 
 
-def standard_error(residuals: Array, draws: Array, n: Array) -> Array:
-    """Standard error of a mean over n samples in G independent draws, a scalar.
-
-    Implements: owen2013 S9.1 and S9.2 standard error of an importance-sampled mean,
-    sqrt(G / (G - 1) sum_g u_g^2) / n, where u_g is the sum of the residuals of draw g.
-
-    With single samples and u = w R - J this is the standard deviation (ddof 1) over sqrt(n); with
-    self-normalised weights and u = w (R - J), the delta method's. Not a number below two draws.
-    """
-    spread = jnp.where(draws > 1, draws / (draws - 1), jnp.nan)
-    return jnp.sqrt(spread * jnp.sum(residuals**2)) / n
-
-
 def _origin(returns: Array, valid: Array) -> Array:
     """The largest return, to which all are taken relative: equal ones become exactly zero."""
     largest = jnp.max(jnp.where(valid, returns, -jnp.inf))
     return jnp.where(jnp.isfinite(largest), largest, 0.0)
-
-
-def _by_draw(paired: bool, x: Array) -> Array:
-    """Sums over the samples that share one draw: pairs where they are mirrored."""
-    return x.reshape(-1, 2).sum(-1) if paired else x.ravel()

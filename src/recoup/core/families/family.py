@@ -35,6 +35,7 @@ class Family(NamedTuple):
     natural: Callable[[Any, Any], Any] | None = None  # rho, gradient -> F^-1 gradient
     moved: Callable[[Any, Any, float], Any] | None = None  # rho, natural direction, KL -> rho
     renyi2: Callable[[Any, Any], Array] | None = None  # p, q -> log E_q[(p / q)^2]
+    whitened: Callable[[Any, Any], Array] | None = None  # rho, sample -> the noise it was made of
 
 
 def family(

@@ -34,6 +34,7 @@ def full_gaussian() -> Family:
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
+        whitened=_whitened,
     )
 
 

@@ -28,6 +28,7 @@ def diagonal_gaussian() -> Family:
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
+        whitened=lambda rho, theta: (theta - rho.eta) / rho.tau,
     )
 
 

@@ -1,0 +1,259 @@
+"""Intervals for an expected return, and when none can be given.
+
+Weights say how far results of other distributions count for a candidate, not what lies where none
+were drawn: an effective sample size of 3 can come with a small spread and a wrong mean. So how much
+of the candidate was never looked at is computed from the densities, not from the results, and a
+model of the returns takes part where it explains them.
+"""
+
+from functools import partial
+from math import hypot
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from scipy.special import stdtrit
+
+from recoup.core.archive import Archive, log_densities, mixture_density
+from recoup.core.families.family import Family
+from recoup.core.surrogate import fitted
+from recoup.core.weights import effective_sample_size, mixture_ratio, weigh
+
+LEVEL = 0.95
+LEAST = 5.0  # effective sample size below which there is no interval
+FAIR = (0.8, 1.25)  # the mean of weights, which should be 1, between which there is one
+FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer
+EXPERIENCED = 10.0  # effective sample size up to which the model cannot narrow an interval
+MOST = 256  # results that the model looks at
+NEGLIGIBLE = 1e-3  # share of the weight that it may leave out
+PROBES = 1024  # draws of the candidate that are looked at
+
+
+class Interval(NamedTuple):
+    """A 95 % interval; not a number where there is none."""
+
+    low: float
+    high: float
+
+
+NOTHING = Interval(float("nan"), float("nan"))
+
+
+def student(mean: float, stderr: float, ess: float, mean_weight: float = 1.0) -> Interval:
+    """The interval of a weighted mean, from its standard error and the worth of its weights.
+
+    Implements: student1908 t interval, mean +- t(ess - 1) stderr. Differs: the effective sample
+    size stands for the number of samples. None where that is below 5, where the weights' mean
+    says that they miss a part of the distribution, or where there is no spread to go by.
+    """
+    if not (ess >= LEAST and FAIR[0] <= mean_weight <= FAIR[1] and stderr > 0):
+        return NOTHING
+    half = quantile(ess) * stderr
+    return Interval(mean - half, mean + half)
+
+
+def quantile(ess: float) -> float:
+    """The quantile of Student's t for `ess` effective samples, two-sided."""
+    return float(stdtrit(max(ess - 1, 1), (1 + LEVEL) / 2))
+
+
+class Seen(NamedTuple):
+    """What weighed results say of the mean return of a candidate, by weights, and with a model."""
+
+    weighted: Array  # sum w R / sum w
+    weighted_stderr: Array
+    modelled: Array  # the model's mean and the weighted mean of what it leaves over
+    modelled_stderr: Array  # of the latter
+    model_std: Array  # of the former, as the model has it; infinite where no model takes part
+    ess: Array  # in draws
+    mean_weight: Array
+    spread: Array  # of the returns
+    samples: Array
+
+
+class Weighed(NamedTuple):
+    """Results and their weights: draws of `size` adjacent samples each."""
+
+    weights: Array  # [n] against the mixture of all proposals, zero where not valid
+    returns: Array  # [n]
+    valid: Array  # [n]
+    stratum: Array  # [n] the proposal that drew each, below `strata`
+    strata: int
+    size: int = 1
+
+
+def standard_error(residuals: Array, drew: Array, stratum: Array, strata: int) -> Array:
+    """Standard error of a sum of independent `residuals [G]`, drawn in strata.
+
+    Implements: owen2013 S9.1, S9.2 and S9.11 standard error of an importance-sampled mean,
+    sqrt(sum_l G_l / (G_l - 1) sum_g (u_g - mean_l)^2), u_g the residual of draw g of proposal l.
+
+    How many draws each proposal makes is not random, so what differs between proposals is no noise.
+    Differs: a proposal with one draw lends its residual about the common mean, with G / (G - 1)
+    over all G. Not a number below two draws.
+    """
+    drew = drew.astype(residuals.dtype)
+    total = jnp.sum(drew)
+    zeros = jnp.zeros(strata, residuals.dtype)
+    count = zeros.at[stratum].add(drew)
+    mean = zeros.at[stratum].add(drew * residuals) / jnp.maximum(count, 1)
+    several = count > 1
+    overall = jnp.where(total > 1, total / (total - 1), jnp.nan)
+    factor = jnp.where(several, count / jnp.maximum(count - 1, 1), overall)
+    apart = residuals - jnp.where(several, mean, 0.0)[stratum]
+    return jnp.where(total > 1, 1.0, jnp.nan) * jnp.sqrt(jnp.sum(drew * factor[stratum] * apart**2))
+
+
+def by_draw(x: Array, size: int) -> Array:
+    """Sums `[G]` over the samples that share one draw."""
+    return x.reshape(-1, size).sum(-1) if size > 1 else x.ravel()
+
+
+def looked_at(data: Weighed, z: Array | None) -> Seen:
+    """What `data` says; `z [n, D]` are the samples where the candidate is N(0, I), for a model."""
+    weights, returns, valid = data.weights, data.returns, data.valid
+    n = jnp.sum(valid, dtype=returns.dtype)
+    level = jnp.sum(returns * valid) / jnp.maximum(n, 1)
+    weighted, stderr = _mean_of(data, returns)
+    nothing = jnp.asarray(jnp.inf, returns.dtype)
+    modelled = (weighted, stderr, nothing) if z is None else _with_model(data, z)
+    return Seen(
+        weighted,
+        stderr,
+        *modelled,
+        ess=effective_sample_size(by_draw(weights, data.size)),
+        mean_weight=jnp.sum(weights) / jnp.maximum(n, 1),
+        spread=jnp.sqrt(jnp.sum(valid * (returns - level) ** 2) / jnp.maximum(n, 1)),
+        samples=n,
+    )
+
+
+def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
+    """The self-normalised mean of `values [n]`, and its standard error."""
+    total = jnp.sum(data.weights)
+    total = jnp.where(total > 0, total, 1.0)
+    mean = jnp.sum(data.weights * values) / total
+    residuals = by_draw(data.weights * (values - mean), data.size)
+    drew = by_draw(data.valid, data.size) > 0
+    stratum = data.stratum[:: data.size]
+    return mean, standard_error(residuals, drew, stratum, data.strata) / total
+
+
+def _with_model(data: Weighed, z: Array) -> tuple[Array, Array, Array]:
+    """The mean return with the model as control variate, the error of its correction, and its own.
+
+    Implements: robins1994 augmented weighting, E_p[g] + sum w (R - g) / sum w, every residual by a
+    model g that was fitted without it.
+    """
+    heavy = _heaviest(data)
+    part = data._replace(
+        weights=data.weights[heavy],
+        returns=data.returns[heavy],
+        valid=data.valid[heavy],
+        stratum=data.stratum[heavy],
+    )
+    model = fitted(z[heavy], part.returns, part.valid)
+    left, stderr = _mean_of(part, model.residuals)
+    n = jnp.maximum(jnp.sum(part.valid, dtype=left.dtype), 1)
+    without = jnp.sum(model.pulls * model.residuals) / n  # the mean follows each return a little
+    kept = jnp.sum(part.weights) >= (1 - NEGLIGIBLE) * jnp.sum(data.weights)
+    return model.mean + left - without, stderr, jnp.where(kept, model.std, jnp.inf)
+
+
+def _heaviest(data: Weighed) -> Array:
+    """Which samples belong to the draws of most weight, as many as the model looks at."""
+    draws = by_draw(data.weights, data.size)
+    _, chosen = jax.lax.top_k(draws, min(MOST // data.size, draws.size))
+    return (chosen[:, None] * data.size + jnp.arange(data.size)).ravel()
+
+
+def unseen_share(family: Family, rho: Any, archive: Archive) -> Array:
+    """How much of a candidate lies where hardly any sample could have been drawn, a scalar.
+
+    Implements: chatterjee2018 P(w > n / 6) under the candidate, w = p / sum_l (n_l / n) q_l.
+
+    That importance sampling needs an n above most of the weights *under the candidate* is a
+    statement about densities: no result has to be lucky enough to reveal it.
+    """
+    reference = jax.tree.map(lambda x: x[0], archive.proposals)
+    probes = family.draw(jax.random.key(0), rho, PROBES, False)
+    mixture = mixture_density(family, archive.proposals, archive.counts, reference, probes)
+    target = jax.vmap(lambda sample: family.log_ratio(rho, reference, sample))(probes)
+    return jnp.mean(target - mixture > -np.log(FEW), dtype=target.dtype)
+
+
+def judged_archive(
+    family: Family, rho: Any, archive: Archive, size: int = 1
+) -> tuple[Seen, Array, Array, Array]:
+    """What the samples of an archive of one block say of any rho; draws have `size` samples.
+
+    The numbers, the weights against the mixture of all proposals `[n]`, the share of rho that is
+    unseen (not a number where samples cannot be drawn: trajectories), and how many samples failed
+    and are left out.
+    """
+    assert archive.batches is not None
+    b = jax.tree.map(lambda x: x[0], archive.batches)
+    densities = log_densities(family, rho, archive)
+    weights = weigh(mixture_ratio, (), densities, archive.batches.valid)[0]
+    data = Weighed(weights, b.returns, b.valid, b.proposal, archive.counts.size, size)
+    left_out = jnp.sum(b.failed)
+    z = None if family.whitened is None else jax.vmap(partial(family.whitened, rho))(b.samples)
+    seen = looked_at(data, z)
+    seen = seen._replace(model_std=jnp.where(left_out > 0, jnp.inf, seen.model_std))
+    in_theta = isinstance(b.samples, Array)
+    unseen = unseen_share(family, rho, archive) if in_theta else jnp.asarray(jnp.nan)
+    return seen, weights, unseen, left_out
+
+
+UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL = "unseen", "few", "unfair", "equal"
+
+
+class Worth(NamedTuple):
+    """The mean return of a candidate in numbers; not a number where results say nothing."""
+
+    mean: float
+    stderr: float
+    interval: Interval
+    ess: float
+    unseen: float
+    explained: float  # share of the returns' variance that the model took over; 0: weights alone
+    refused: str = ""  # why there is no interval: UNSEEN_PART, FEW_SAMPLES, UNFAIR or EQUAL
+
+
+def _refusal(seen: Seen, unseen: float) -> str:
+    """Why there is no interval, or nothing."""
+    if unseen > UNSEEN:
+        return UNSEEN_PART
+    if not float(seen.ess) >= LEAST:
+        return FEW_SAMPLES
+    if np.isnan(unseen) and not FAIR[0] <= float(seen.mean_weight) <= FAIR[1]:
+        return UNFAIR
+    return "" if float(seen.spread) > 0 and float(seen.weighted_stderr) > 0 else EQUAL
+
+
+def worth(seen: Seen, unseen: float) -> Worth:
+    """The interval that is narrower, by weights or with the model, if any may be given.
+
+    The model may narrow an interval only as far as there are samples to show that it is right; and
+    where the two disagree, the interval holds both means.
+    """
+    ess = float(seen.ess)
+    refused = _refusal(seen, unseen)
+    mean, other, explained = float(seen.weighted), float(seen.modelled), 0.0
+    if refused:
+        shown = mean if refused == EQUAL else float("nan")
+        return Worth(shown, float("nan"), NOTHING, ess, unseen, 0.0, refused)
+    t = quantile(ess)
+    half = t * float(seen.weighted_stderr)
+    doubt = min(1.0, (EXPERIENCED / ess) ** 0.5) * half
+    z = quantile(float("inf"))
+    both = hypot(t * float(seen.modelled_stderr), z * float(seen.model_std), doubt)
+    if both < half:
+        mean, other = other, mean
+        explained = max(0.0, 1 - (float(seen.modelled_stderr) / float(seen.weighted_stderr)) ** 2)
+        half = both
+    if np.isfinite(float(seen.model_std)):
+        half = max(half, abs(mean - other))
+    return Worth(mean, half / t, Interval(mean - half, mean + half), ess, unseen, explained)

@@ -1,0 +1,234 @@
+"""Intervals: their formulas, when they are refused, and how often they hold the truth."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from oracles import stratified_error
+from scipy import stats
+from scipy.special import ndtr
+
+from recoup.core import intervals
+from recoup.core.archive import Drawn, from_samples
+from recoup.core.families.gaussian import diagonal_gaussian
+from recoup.core.families.rho import Diagonal
+from recoup.study import advice
+
+FAMILY = diagonal_gaussian()
+
+
+def test_the_interval_is_students_with_the_effective_sample_size():
+    low, high = intervals.student(3.0, 0.5, 9.0)
+    assert (low, high) == pytest.approx(stats.t.interval(0.95, 8, 3.0, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("stderr", "ess", "mean_weight"),
+    [(0.5, 4.99, 1.0), (0.5, 50, 0.79), (0.5, 50, 1.26), (0.0, 50, 1.0), (np.nan, 9, 1.0)],
+)
+def test_there_is_none_without_samples_fair_weights_and_a_spread(stderr, ess, mean_weight):
+    assert np.isnan(intervals.student(3.0, stderr, ess, mean_weight)).all()
+
+
+def test_the_words_know_the_limit():
+    assert advice.LEAST == intervals.LEAST
+
+
+def test_errors_are_those_of_a_plain_loop_over_strata(x64):
+    """A proposal with one draw, one with none, draws that are not there."""
+    rng = np.random.default_rng(0)
+    residuals, strata = rng.standard_normal(12), np.array([0, 0, 0, 2, 3, 3, 3, 3, 3, 0, 0, 1])
+    drew = np.arange(12) < 11
+    got = intervals.standard_error(jnp.asarray(residuals), drew, strata, 5)
+    want = stratified_error(residuals[:11], list(strata[:11]))
+    assert float(got) == pytest.approx(want, rel=1e-12)
+    assert np.isnan(intervals.standard_error(jnp.ones(1), np.ones(1, bool), np.zeros(1, int), 2))
+
+
+def judged(theta, returns, mean, std, start=(0.0, 1.0)):
+    """What studies `[S, n, D]` say of one candidate."""
+    with jax.enable_x64(True):
+        arrays = (jnp.asarray(x) for x in (theta, returns, mean, std, *start))
+        return jax.device_get(_judged(*arrays))
+
+
+@jax.jit
+def _judged(theta, returns, mean, std, start, spread):
+    like = jnp.ones(theta.shape[-1])
+    proposals = Diagonal(start * like[None], spread * like[None])
+    target = Diagonal(mean * like, std * like)
+
+    def one(theta, returns):
+        n = returns.size
+        told, drawn_by = jnp.ones(n, bool), jnp.zeros(n, jnp.int32)
+        drawn = Drawn(theta, returns, told, proposals, drawn_by, target)
+        return intervals.judged_archive(FAMILY, target, from_samples(FAMILY, drawn, keep="running"))
+
+    return jax.lax.map(lambda x: one(*x), (theta, returns))
+
+
+def worths(found):
+    seen, _, unseen, _ = found
+    return [
+        intervals.worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i]))
+        for i in range(len(unseen))
+    ]
+
+
+@pytest.mark.parametrize(("mean", "std", "n"), [(1.0, 0.8, 20), (2.0, 0.8, 200), (0.5, 1.2, 40)])
+def test_what_is_unseen_is_a_probability_under_the_candidate(mean, std, n, x64):
+    """P(w > n / 6), by a fine grid; 1,024 draws of it are within 4 standard errors."""
+    x = np.linspace(-9, 9, 200_001)
+    density = stats.norm(mean, std).pdf(x)
+    exact = np.trapezoid(density * (density / stats.norm.pdf(x) > n / 6), x)
+    theta = jnp.zeros((1, n, 1))
+    _, _, unseen, _ = judged(theta, jnp.zeros((1, n)), mean, std)
+    assert abs(float(unseen[0]) - exact) < 4 * np.sqrt(exact * (1 - exact) / 1024) + 1e-3
+
+
+def test_a_candidate_out_of_sight_is_refused_however_small_the_spread():
+    """40 results of N(-2.5, 1), a candidate N(0, 0.8): k-hat was below 0.7 in a third of these."""
+    rng = np.random.default_rng(1)
+    theta = rng.normal(-2.5, 1, (60, 40, 1))
+    found = worths(judged(theta, (theta + 3)[..., 0], 0.0, 0.8, start=(-2.5, 1.0)))
+    assert {worth.refused for worth in found} == {intervals.UNSEEN_PART}
+    assert np.isnan([worth.mean for worth in found]).all()
+
+
+def test_equal_returns_have_a_mean_and_no_interval():
+    (worth,) = worths(judged(np.zeros((1, 20, 1)), np.full((1, 20), 4.0), 0.0, 1.0))
+    assert (worth.refused, worth.mean) == (intervals.EQUAL, pytest.approx(4.0))
+    assert np.isnan(worth.interval).all()
+
+
+def smooth(rng):
+    best = rng.uniform(0, 2.5)
+    return (lambda x: -((x - best) ** 2) / 2), lambda m, s: -((m - best) ** 2 + s**2) / 2
+
+
+def plateau(rng):
+    edge = rng.uniform(-1.0, 1.5)
+    return (lambda x: (x > edge) * 1.0), lambda m, s: ndtr((m - edge) / s)
+
+
+def rough(rng):
+    pace, phase = rng.uniform(3, 6), rng.uniform(0, 6.3)
+    return (
+        lambda x: np.cos(pace * x + phase)
+    ), lambda m, s: np.cos(pace * m + phase) * np.exp(-((pace * s) ** 2) / 2)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("kind", "noise"), [(smooth, 0.0), (smooth, 2.0), (plateau, 0.0), (rough, 0.0)]
+)
+def test_intervals_hold_the_truth_and_are_not_wide(kind, noise, shift):
+    """150 studies of 40 results: at least 90 % within two binomial errors, at most 1.3 times."""
+    rng = np.random.default_rng(5)
+    functions = [kind(rng) for _ in range(150)]
+    theta = rng.standard_normal((150, 40, 1))
+    returns = np.stack([f(x[:, 0]) for (f, _), x in zip(functions, theta, strict=True)])
+    found = judged(theta, returns + noise * rng.standard_normal(returns.shape), shift, 0.8)
+    given = [i for i, worth in enumerate(worths(found)) if not worth.refused]
+    assert len(given) > 140
+    chosen = worths(found)
+    held = [
+        chosen[i].interval.low <= functions[i][1](shift, 0.8) <= chosen[i].interval.high
+        for i in given
+    ]
+    assert np.mean(held) > 0.9 - 2 * np.sqrt(0.9 * 0.1 / len(given))
+    seen = found[0]
+    plain = 2 * 1.96 * (seen.weighted_stderr * seen.mean_weight)[given]
+    widths = [chosen[i].interval.high - chosen[i].interval.low for i in given]
+    assert np.median(widths) < 1.3 * np.median(plain)
+
+
+def test_a_model_that_explains_the_returns_narrows_the_interval():
+    rng = np.random.default_rng(6)
+    theta = rng.standard_normal((20, 200, 2))
+    returns = -(theta**2).sum(-1) + 0.05 * rng.standard_normal((20, 200))
+    found = judged(theta, returns, 0.3, 0.8)
+    chosen = worths(found)
+    truth = -2 * (0.3**2 + 0.8**2)
+    halves = np.array([(w.interval.high - w.interval.low) / 2 for w in chosen])
+    assert all(w.interval.low < truth < w.interval.high for w in chosen)
+    assert np.median(halves) < 0.5 * 1.96 * np.median(found[0].weighted_stderr)
+    assert min(w.explained for w in chosen) > 0.9
+
+
+def test_where_weights_and_model_disagree_the_interval_holds_both():
+    seen = intervals.Seen(
+        weighted=np.float64(1.0),
+        weighted_stderr=np.float64(0.1),
+        modelled=np.float64(3.0),
+        modelled_stderr=np.float64(0.01),
+        model_std=np.float64(0.01),
+        ess=np.float64(200.0),
+        mean_weight=np.float64(1.0),
+        spread=np.float64(1.0),
+        samples=np.float64(300.0),
+    )
+    worth = intervals.worth(seen, 0.0)
+    assert worth.mean == 3.0
+    assert worth.interval.low == pytest.approx(1.0)
+    alone = intervals.worth(seen._replace(model_std=np.float64(np.inf)), 0.0)
+    assert alone.mean == 1.0
+    assert alone.interval == pytest.approx(stats.t.interval(0.95, 199, 1.0, 0.1))
+
+
+def test_what_the_model_cannot_look_at_leaves_it_to_the_weights(x64):
+    """Of 300 results of equal weight the model would see 256: it takes no part."""
+    rng = np.random.default_rng(7)
+    theta = rng.standard_normal((1, 300, 1))
+    seen, *_ = judged(theta, theta[..., 0] ** 2, 0.0, 1.0)
+    assert np.isinf(seen.model_std[0])
+
+
+def archives(seed, proposals, n, step):
+    """An archive along a path of proposals in one dimension; the newest is N(0, 1)."""
+    rng = np.random.default_rng(seed)
+    means = (np.arange(proposals) - proposals + 1) * step
+    drawn_by = np.repeat(np.arange(proposals), n)
+    theta = means[drawn_by] + rng.standard_normal(len(drawn_by))
+    return theta, means, drawn_by, rng
+
+
+@pytest.mark.parametrize("weights", ["own", "mixture"])
+@pytest.mark.parametrize(("proposals", "n", "step"), [(1, 6, 0.0), (3, 5, 0.8), (8, 4, 0.5)])
+def test_the_interval_of_a_move_holds_the_truth(weights, proposals, n, step):
+    """1,000 archives; weighed by NumPy. Where it is given, at least 90 % within two errors."""
+    held = []
+    for seed in range(1000):
+        theta, means, drawn_by, rng = archives(seed, proposals, n, step)
+        returns = -((theta - 1) ** 2) / 2 + 0.5 * rng.standard_normal(len(theta))
+        each = stats.norm.pdf(theta[:, None], means)
+        below = each.mean(1) if weights == "mixture" else each[np.arange(len(theta)), drawn_by]
+        w = stats.norm.pdf(theta) / below
+        mean = (w * returns).mean()
+        error = stratified_error(w * returns - mean, list(drawn_by)) / len(w)
+        ess = w.sum() ** 2 / (w**2).sum()
+        low, high = intervals.student(mean, error, ess, w.mean())
+        if np.isfinite(low):
+            held.append(low <= -1.0 <= high)
+    assert len(held) > 100
+    assert np.mean(held) > 0.9 - 2 * np.sqrt(0.9 * 0.1 / len(held))
+
+
+def test_a_pair_is_one_draw(x64):
+    """Mirrored samples: half as many draws, and the model's choice takes whole pairs."""
+    rng = np.random.default_rng(8)
+    noise = rng.standard_normal((150, 1))
+    theta = np.stack([noise, -noise], 1).reshape(-1, 1)
+    data = intervals.Weighed(
+        jnp.asarray(rng.uniform(0.5, 1.5, 300)),
+        jnp.asarray(theta[:, 0] ** 3),
+        jnp.ones(300, bool),
+        jnp.zeros(300, int),
+        1,
+        2,
+    )
+    heavy = np.asarray(intervals._heaviest(data))
+    assert len(heavy) == 256
+    assert (heavy[1::2] == heavy[::2] + 1).all()
+    seen = intervals.looked_at(data, None)
+    assert float(seen.ess) <= 150
