@@ -150,6 +150,21 @@ def test_failed_trajectories_do_not_vote_in_the_cross_validation():
     assert chosen([False, True, True, True]) > 0.5
 
 
+def test_of_equal_votes_the_smallest_nu_is_taken():
+    """All earn the same whatever nu; then two values of nu share the best place."""
+    fold, valid = jnp.asarray([0, 0, 1, 1]), jnp.ones(4, bool)
+
+    def chosen(log_weights, returns):
+        return float(choose_nu(lambda nu, kept: nu, log_weights, returns, valid, fold, 2))
+
+    def favours(nu):  # exactly alike from 0.3 on, and worse below
+        lower = jnp.asarray([0, -30, 0, -30]) * (nu > 0.25)
+        return jnp.where(nu > 0.25, lower, -lower - jnp.asarray([30, 0, 30, 0]))
+
+    assert chosen(lambda nu: jnp.zeros(4), jnp.full(4, 2.0)) == 0.0
+    assert chosen(favours, jnp.asarray([2.0, 1.0, 2.0, 1.0])) == pytest.approx(0.3)
+
+
 def test_candidates_are_held_above_the_floor_like_the_policy_itself():
     h, drawn_by = drawn(jax.random.key(0), 20)
     got = estimate("r3", h, FAR, drawn_by, TARGET, tau_floor=3.0)
