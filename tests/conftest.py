@@ -1,3 +1,4 @@
+import gc
 import os
 import sys
 from pathlib import Path
@@ -17,6 +18,44 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
+# The files that take longest, the longest first: what is left for the end is short, and the workers
+# end together. (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
+LONG = [
+    "study/test_study.py",
+    "engine/test_estimate.py",
+    "contracts/test_action_methods.py",
+    "study/test_study_methods.py",
+    "reproduce/test_reproduce.py",
+    "study/test_families_and_memory.py",
+    "contracts/test_tasks_by_methods.py",
+    "report/test_report.py",
+    "docs/test_docs.py",
+    "cli/test_cli.py",
+    "docs/test_readme.py",
+    "runs/test_lockstep.py",
+    "engine/test_search_in_actions.py",
+    "runs/test_train.py",
+    "contracts/test_methods.py",
+    "engine/test_search.py",
+    "engine/test_own_parts.py",
+    "cli/test_study_commands.py",
+    "study/test_study_archives.py",
+    "tasks/test_reach.py",
+    "study/test_study_faults.py",
+]
+
+
+def pytest_collection_modifyitems(items):
+    home, last = Path(__file__).parent, len(LONG)
+    place = {home / name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path, last))
+
+
+def pytest_collection_finish():
+    """Tracing makes many objects and little garbage: look for it seldom, and not in what stays."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,6 +66,7 @@ def _forgotten():
         import jax
 
         jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture
