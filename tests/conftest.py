@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-# Compilation takes most of the suite's time; what was compiled once is kept, apart for each worker
-# so that none reads what another is writing.
+# Compilation takes most of the suite's time; what was compiled once is kept, for all workers and
+# the processes that they start. One that is writing, or was killed while it did, leaves a part of
+# an entry: JAX warns (pyproject.toml lets it) and compiles anew.
 CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", str(CACHE / os.environ.get("PYTEST_XDIST_WORKER", "main"))
-)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")
 # Most of what is compiled here runs once: compile fast rather than well.
 os.environ.setdefault(

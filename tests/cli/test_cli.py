@@ -36,7 +36,7 @@ def test_train_prints_one_json_object_and_nothing_else(tmp_path):
         "curve.png",
         "study.db",
     ]
-    again = process(*words.split(), cwd=tmp_path)
+    again = recoup(*words.split(), cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already: `recoup resume runs/mountain-car-iw-pgpe-ob-0`" in again.stderr
     assert again.stdout == ""
