@@ -30,7 +30,7 @@ demo: $(VENV)/installed
 	$(BIN)/recoup train mountain-car --iterations 30 --seed 0 --out $(DEMO)
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -1,15 +1,15 @@
+import gc
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-# Compilation takes most of the suite's time; what was compiled once is kept, apart for each worker
-# so that none reads what another is writing.
+# Compilation takes most of the suite's time; what was compiled once is kept, for all workers and
+# the processes that they start. One that is writing, or was killed while it did, leaves a part of
+# an entry: JAX warns (pyproject.toml lets it) and compiles anew.
 CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", str(CACHE / os.environ.get("PYTEST_XDIST_WORKER", "main"))
-)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")
 # Most of what is compiled here runs once: compile fast rather than well.
 os.environ.setdefault(
@@ -17,6 +17,44 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
+# The files that take longest, the longest first: what is left for the end is short, and the workers
+# end together. (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
+LONG = [
+    "study/test_study.py",
+    "engine/test_estimate.py",
+    "contracts/test_action_methods.py",
+    "study/test_study_methods.py",
+    "reproduce/test_reproduce.py",
+    "study/test_families_and_memory.py",
+    "contracts/test_tasks_by_methods.py",
+    "report/test_report.py",
+    "docs/test_docs.py",
+    "cli/test_cli.py",
+    "docs/test_readme.py",
+    "runs/test_lockstep.py",
+    "engine/test_search_in_actions.py",
+    "runs/test_train.py",
+    "contracts/test_methods.py",
+    "engine/test_search.py",
+    "engine/test_own_parts.py",
+    "cli/test_study_commands.py",
+    "study/test_study_archives.py",
+    "tasks/test_reach.py",
+    "study/test_study_faults.py",
+]
+
+
+def pytest_collection_modifyitems(items):
+    home, last = Path(__file__).parent, len(LONG)
+    place = {home / name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path, last))
+
+
+def pytest_collection_finish():
+    """Tracing makes many objects and little garbage: look for it seldom, and not in what stays."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,6 +65,7 @@ def _forgotten():
         import jax
 
         jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture

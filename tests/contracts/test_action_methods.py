@@ -40,6 +40,7 @@ def make(name, settings=None, **sizes):
     return recoup.search(name, capacity=4 * sizes["batch"], **sizes, **(settings or {}))
 
 
+@jax.jit
 def roll_out(asked):
     keys = jax.vmap(jax.random.key)(asked.seeds)
     return jax.vmap(episode(MODEL, T), (0, None))(keys, asked.policy)

@@ -21,9 +21,10 @@ class Done(NamedTuple):
     stderr: str
 
 
-def recoup(*words, cwd=None):
-    """`recoup WORDS...` in the directory `cwd`."""
-    out, err, before = io.StringIO(), io.StringIO(), os.getcwd()
+def recoup(*words, cwd=None, together=False):
+    """`recoup WORDS...` in the directory `cwd`; both streams as one where they are `together`."""
+    out, before = io.StringIO(), os.getcwd()
+    err = out if together else io.StringIO()
     argv = mock.patch.object(sys, "argv", ["recoup", *map(str, words)])
     os.chdir(cwd or before)
     try:

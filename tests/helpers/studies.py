@@ -1,17 +1,14 @@
 """Studies that other processes work on, and everything in a file that a search decides."""
 
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
 
-WORKER = Path(__file__).parent / "study_worker.py"
+import study_worker
+from processes import Forked
 
 
-def work(path, results, *settings, method="mis-pgpe-ob"):
+def work(path, results, **settings):
     """A process that works on a study until it has so many results."""
-    command = [sys.executable, str(WORKER), str(path), method, str(results), *settings]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return Forked(path.with_suffix(".errors"), study_worker.work, str(path), results, settings)
 
 
 def told(path):

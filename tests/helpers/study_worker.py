@@ -1,11 +1,5 @@
-"""Works on a study until it has so many results.
+"""What processes do to a study that they share with others, or are killed over."""
 
-`python study_worker.py FILE METHOD RESULTS [SETTING=WORD...]`.
-
-Asks for two trials at a time and tells them in a fixed odd order; every fifth trial fails.
-"""
-
-import sys
 import time
 
 import numpy as np
@@ -17,8 +11,12 @@ def value_of(trial):
     return float(-np.sum((trial.theta - 0.5) ** 2)) + (trial.seed % 1000) / 1e4
 
 
-def main(path, method, results, settings):
-    how = {"dim": 3, "method": method, "batch": 4, "seed": 5, "std": 0.7, **settings}
+def work(path, results, settings):
+    """Works on a study until it has so many results.
+
+    Asks for two trials at a time and tells them in a fixed odd order; every fifth trial fails.
+    """
+    how = {"dim": 3, "method": "mis-pgpe-ob", "batch": 4, "seed": 5, "std": 0.7, **settings}
     with Study.open(path, **how) as study:
         while True:
             waiting = study.pending()
@@ -34,6 +32,14 @@ def main(path, method, results, settings):
                 study.tell(trial.id, value_of(trial))
 
 
-if __name__ == "__main__":
-    words = dict(word.split("=") for word in sys.argv[4:])
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), words)
+def ask_and_tell(path, times):
+    with Study.open(path) as study:
+        for _ in range(times):
+            (trial,) = study.ask()
+            study.tell(trial.id, float(-(trial.theta**2).sum()))
+
+
+def tell_every_other(path, first, last):
+    with Study.open(path) as study:
+        for number in range(first, last + 1, 2):
+            study.tell(number, float(-number))

@@ -12,6 +12,7 @@ import figure_data
 import jax
 import numpy as np
 import pytest
+from program import recoup
 
 from recoup.reproduce import ORDER
 from recoup.reproduce import reproduce as running
@@ -283,7 +284,7 @@ def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_pat
     before = (directory / "claims.json").read_text()
     jobs = directory.parent / "jobs"
     stamps = {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
-    assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
+    assert recoup("reproduce", "toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
     assert stamps == {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
     assert before == (directory / "claims.json").read_text()
 
@@ -296,7 +297,7 @@ def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_pat
     ],
 )
 def test_wrong_use_gets_one_sentence(arguments, sentence, tmp_path):
-    done = program(*arguments, cwd=tmp_path)
+    done = recoup("reproduce", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert re.search(sentence, done.stderr)

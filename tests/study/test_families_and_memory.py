@@ -1,10 +1,8 @@
 """Studies that search with correlations, and those whose update rule remembers."""
 
 import csv
-import os
 import random
 import shutil
-import signal
 import sqlite3
 import time
 
@@ -164,24 +162,20 @@ class TestBoth:
     @pytest.mark.parametrize("settings", SETTINGS)
     def test_kills_change_nothing(self, tmp_path, settings):
         """The undisturbed study, and one whose worker is killed in the middle of it."""
-        path, words = tmp_path / "rough.db", [f"{key}={word}" for key, word in settings.items()]
-        left = []
+        path, left = tmp_path / "rough.db", []
         for most in (3, 6, 18, 33):
-            process = work(path, 50, *words)
+            process = work(path, 50, **settings)
             deadline = time.monotonic() + 120
             while told(path) < most and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.002)
-            assert process.poll() is None, process.stderr.read()
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            process.stderr.close()
+            assert process.poll() is None, process.said()
+            process.kill()
             left.append(told(path))
         assert sorted(set(left)) == left
         assert left[-1] < 50
         for rest in (path, tmp_path / "calm.db"):
-            process = work(rest, 50, *words)
-            assert process.wait(300) == 0, process.stderr.read()
-            process.stderr.close()
+            process = work(rest, 50, **settings)
+            assert process.wait(300) == 0, process.said()
         trials, moves, mixture = content(path)
         assert (trials, moves, mixture) == content(tmp_path / "calm.db")
         assert len(moves) == 11

@@ -2,16 +2,15 @@
 
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import study_worker
+from processes import Forked
 from studies import content, told, work
 
 import recoup
@@ -253,17 +252,14 @@ def test_thirty_kills_at_random_moments_change_nothing(tmp_path):
     for _ in range(30):
         process = work(path, 10**6)
         wait_for(path, process, rng.uniform(0.0, 0.3))
-        assert process.poll() is None, process.stderr.read()
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stderr.close()
+        assert process.poll() is None, process.said()
+        process.kill()
         left.append(told(path))
     assert len(set(left)) > 10
     assert left[-1] > 100
     last, calm = work(path, left[-1] + 40), work(tmp_path / "calm.db", left[-1] + 40)
     for process in (last, calm):
-        assert process.wait(300) == 0, process.stderr.read()
-        process.stderr.close()
+        assert process.wait(300) == 0, process.said()
     assert content(path) == content(tmp_path / "calm.db")
 
 
@@ -287,18 +283,14 @@ def test_judging_while_others_tell(tmp_path):
         trials = study.ask(3)
         study.tell([t.id for t in trials], [float(-(t.theta**2).sum()) for t in trials])
         study.evaluate()  # compiled before the others begin
-    code = (
-        "import sys; from recoup.study.study import Study\n"
-        "with Study.open(sys.argv[1]) as s:\n"
-        "    for _ in range(60):\n"
-        "        (t,) = s.ask(); s.tell(t.id, float(-(t.theta**2).sum()))\n"
-    )
-    workers = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(2)]
+    workers = [
+        Forked(tmp_path / f"errors-{i}", study_worker.ask_and_tell, str(path), 60) for i in range(2)
+    ]
     judged = 0
     with Study.open(path) as study:
         while any(worker.poll() is None for worker in workers):
             judged += np.isfinite(study.evaluate().ess)
-        assert [worker.returncode for worker in workers] == [0, 0]
+        assert [worker.wait() for worker in workers] == [0, 0], [w.said() for w in workers]
         assert judged > 3
         assert len(study.history()) == 123
 
@@ -338,21 +330,16 @@ class TestTrouble:
         path = tmp_path / "robot.db"
         with Study.open(path, dim=3, batch=10, method="pgpe-ob", seed=1) as study:
             trials = study.ask(40)
-        code = (
-            "import sys; from recoup.study.study import Study\n"
-            "with Study.open(sys.argv[1]) as s:\n"
-            "    for i in range(int(sys.argv[2]), 41, 2): s.tell(i, float(-i))\n"
-        )
         workers = [
-            subprocess.Popen([sys.executable, "-c", code, str(path), str(first)])
-            for first in (1, 2)
+            Forked(tmp_path / f"errors-{i}", study_worker.tell_every_other, str(path), i, 40)
+            for i in (1, 2)
         ]
         seen = []
         with Study.open(path) as reader:
             while any(worker.poll() is None for worker in workers):
                 seen.append(reader.counts()["ok"])
                 time.sleep(0.02)
-            assert [worker.returncode for worker in workers] == [0, 0]
+            assert [worker.wait() for worker in workers] == [0, 0], [w.said() for w in workers]
             assert reader.counts() == {"pending": 0, "ok": 40, "failed": 0}
             assert len(reader.history()) == 4
         assert seen == sorted(seen)
