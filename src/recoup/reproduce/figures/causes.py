@@ -5,7 +5,6 @@ made again and again, from fresh samples of all the proposals before.
 """
 
 from functools import lru_cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -184,7 +183,7 @@ def _iw_varies(data: Arrays) -> Claim:
 
 
 def _truncation_biases(data: Arrays) -> Claim:
-    moved = np.isfinite(data["cause bias"]).all(1)
+    moved = np.asarray(np.isfinite(data["cause bias"]).all(1))
     lost, bias = data["cause lost"], data["cause bias"][moved]
     return Claim(
         f"{TASK}.enac-bias-grows",
