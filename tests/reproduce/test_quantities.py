@@ -58,7 +58,8 @@ def test_a_bias_is_counted_without_what_chance_adds():
     rng = np.random.default_rng(0)
     truth = np.array([3.0, 4.0])
     noise = rng.normal(size=(2_000, 50, 2))
-    found = [causes.relative_bias(truth + [0.5, 0.0] + each, truth) for each in noise]
+    beside = truth + np.array([0.5, 0.0])
+    found = [causes.relative_bias(beside + each, truth) for each in noise]
     error = np.std(found) / np.sqrt(len(found))
     assert np.mean(found) == pytest.approx(0.25 / 25, abs=4 * error)
     assert error < 0.25 / 25 / 10
