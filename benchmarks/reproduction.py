@@ -52,12 +52,13 @@ def verdict_table(figures):
     for figure in figures:
         for claim in figure["claims"]:
             least = claim["least"]
+            runs = f"{least['runs']:,}" if least["runs"] else "none needed"
             says = claim["says"].replace("|", "\\|")
             yield (
                 f"| `{claim['id']}` | {says} ({claim['where']}) | {MARKS[claim['verdict']]} | "
                 f"{MARKS[claim['holm_verdict']]} | {claim['p']:.2g} | "
                 f"{cell(least)}: {least['what'].replace('|', chr(92) + '|')} | "
-                f"{least['runs'] or 'none needed':,} |"
+                f"{runs} |"
             )
 
 

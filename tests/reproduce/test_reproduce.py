@@ -250,6 +250,22 @@ def test_ids_are_unique(results):
     assert len(ids) == len(set(ids)) > 60
 
 
+def test_figures_made_one_after_the_other_are_judged_together(results, tmp_path):
+    for name in ("bounds", "toy-returns"):
+        running._finding(running.FIGURES[name], figure_data.TINY, results, tmp_path / name)
+        running.correct(tmp_path)
+    (tmp_path / "toy-weights").mkdir()
+    (tmp_path / "toy-weights" / "claims.json").write_text("{}")  # not one of ours: left alone
+    judged = running.correct(tmp_path)
+    files = [
+        json.loads((tmp_path / n / "claims.json").read_text()) for n in ("bounds", "toy-returns")
+    ]
+    records = [record for content in files for record in content["claims"]]
+    assert {record["id"]: record for record in records} == judged
+    assert {record["holm_of"] for record in records} == {len(records)}
+    assert all(record["holm_p"] >= record["p"] for record in records)
+
+
 def test_every_name_is_a_figure_and_sizes_are_as_stated():
     assert set(ORDER) == set(running.FIGURES)
     assert [f.name for f in running.chosen_figures(["reach-9", "bounds"])] == ["bounds", "reach-9"]
@@ -278,7 +294,9 @@ def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_pat
     claims = json.loads((directory / "claims.json").read_text())
     by_id = {claim["id"]: claim for claim in claims["claims"]}
     concentrated = by_id["toy-directions.iw-ob-concentrated"]
-    assert concentrated["verdict"] == HOLDS
+    assert concentrated["verdict"] == concentrated["holm_verdict"] == HOLDS
+    assert concentrated["holm_of"] == len(by_id) == 4
+    assert "of all claims together" in done.stdout
     assert concentrated["contrasts"][0]["runs"] == 1000
     about = json.loads((directory / "data.json").read_text())
     assert about["size"]["angles"] == 1000
