@@ -63,7 +63,7 @@ class TestTheReproductionsPage:
                 assert f'id="{claim["id"]}"' in text
         assert "does not hold" in text
         assert "What is ours, not the paper" in text
-        assert "two halves, each with the baseline of the other" in text
+        assert "each with the baseline of the other (cross-fitted)" in text
         assert "mis-pgpe-ob" in text
         assert "bound on the car" in text
 

@@ -85,6 +85,8 @@ def test_few_runs_decide_nothing():
 def test_a_number_that_is_none_decides_nothing():
     assert Contrast("", float("nan"), 0.1, 10).verdict == OPEN
     assert Contrast("", 3.0, float("nan"), 10).verdict == OPEN
+    assert contrast("", []).verdict == OPEN
+    assert claim(contrast("", [])).p == 1
 
 
 def test_a_claim_needs_all_its_contrasts_and_falls_with_one():

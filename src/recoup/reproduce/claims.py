@@ -120,6 +120,8 @@ def contrast(what: str, by_run: Any, most: float | None = None) -> Contrast:
     """The mean over runs `[R]` of a number, with its standard error."""
     by_run = np.asarray(by_run, float)
     runs = by_run.size
+    if runs == 0:  # no run has such a number: nothing is known
+        return Contrast(what, float("nan"), 0.0, 0, most)
     same = runs < 2 or np.ptp(by_run) == 0  # a mean rounds: equal numbers have no spread
     stderr = 0.0 if same else float(by_run.std(ddof=1) / np.sqrt(runs))
     return Contrast(what, float(by_run.mean()), stderr, runs, most)

@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from claim_cases.parts import HAIR, RUNS, Case, FigureCases, both, leads, moves, put, put_all
+from claim_cases.parts import (
+    HAIR,
+    NONE,
+    RUNS,
+    Case,
+    FigureCases,
+    both,
+    leads,
+    level,
+    level_all,
+    moves,
+    put,
+    put_all,
+)
 
 TASKS = ("mountain-car", "mountain-car-weak")
 PGPE = ("pgpe-ob", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob")
@@ -18,13 +31,10 @@ def neutral():
     data = {}
     for task in TASKS:
         for method in METHODS:
-            data[f"{task} {method}"] = np.zeros((RUNS, END + 1))
+            data[f"{task} {method}"] = np.full((RUNS, END + 1), NONE)
             data[f"{task} {method} ess"] = np.ones((RUNS, END))
-    for name in ("iw-pgpe", "iw-pgpe-ob"):
-        data[f"cause {name}"] = np.ones((RUNS, 2))
-    for name in ("lost", "bias"):
-        data[f"cause {name}"] = np.ones((RUNS, 2))
-    data["cause bias"][0, 0] = np.nan  # a start without a direction: left out
+    for name in ("iw-pgpe", "iw-pgpe-ob", "lost", "bias"):
+        data[f"cause {name}"] = np.full((RUNS, 2), NONE)
     return data
 
 
@@ -32,7 +42,7 @@ def wavers(key, fall):
     """Up by 1 early, down by `fall` late: of all moves a share of fall / (1 + fall) goes down."""
 
     def change(data):
-        data[key][:, 1:] = 1.0
+        data[key][:, 0], data[key][:, 1:] = 0.0, 1.0
         data[key][:, -1] = 1.0 - fall
 
     return change
@@ -67,7 +77,7 @@ def cases_of(task):
         "iw-below-iw-ob": leads(OURS, ["iw-pgpe"], END, at),
         "niw-ob-fair": half_of_ours(f"{task} niw-pgpe-ob", ours),
         "pgpe-ob-improves": Case(
-            both(put(pgpe_ob, HALF, HAIR), put(pgpe_ob, END, 2 * HAIR)),
+            both(moves(pgpe_ob, 0.0, 2 * HAIR), put(pgpe_ob, HALF, HAIR)),
             (put(pgpe_ob, HALF, -HAIR), put(pgpe_ob, END, HAIR / 2)),
         ),
         "others-improve": Case(
@@ -78,7 +88,10 @@ def cases_of(task):
             ),
         ),
         "others-below-pgpe": Case(
-            both(*(put(f"{task} {m}", END, HAIR) for m in PGPE)),
+            both(
+                level([f"{task} {m}" for m in PGPE], END, HAIR),
+                level([f"{task} {m}" for m in POLICY_GRADIENTS], END),
+            ),
             tuple(one_below(task, m, other) for m in PGPE for other in POLICY_GRADIENTS),
         ),
         "reinforce-above-enac": leads("iw-reinforce-ob", ["tiw-enac"], END, at),
@@ -87,13 +100,22 @@ def cases_of(task):
     }
 
 
+def no_direction(data):
+    """A start from which nothing can be learned: left out."""
+    data["cause bias"][0, 0] = np.nan
+
+
 CAUSES = {
     "mountain-car.iw-varies": Case(
-        put_all("cause iw-pgpe", 1 + HAIR),
+        both(put_all("cause iw-pgpe-ob", 1.0), put_all("cause iw-pgpe", 1 + HAIR)),
         (put("cause iw-pgpe", 0, 1 - HAIR), put("cause iw-pgpe", 1, 1 - HAIR)),
     ),
     "mountain-car.enac-bias-grows": Case(
-        both(put("cause lost", 1, 1 + HAIR), put("cause bias", 1, 1 + HAIR)),
+        both(
+            level_all(["cause lost", "cause bias"], 1.0),
+            level(["cause lost", "cause bias"], 1, 1 + HAIR),
+            no_direction,
+        ),
         (put("cause lost", 1, 1 - HAIR), put("cause bias", 1, 1 - HAIR)),
     ),
 }

@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from claim_cases.parts import HAIR, RUNS, Case, FigureCases, both, put, put_all
+from claim_cases.parts import (
+    HAIR,
+    NONE,
+    RUNS,
+    Case,
+    FigureCases,
+    both,
+    level_all,
+    put,
+    put_all,
+)
 
 SIX = ("pgpe", "pgpe-ob", "niw-pgpe", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob")
 *OTHERS, OURS = SIX
@@ -16,10 +26,8 @@ def neutral():
     data = {"truth": np.full((*shape, 2), 7.0), "trials": np.array(10_000)}
     data["truth"][..., 0] = 1.0  # of the mean; that of the standard deviation is not looked at
     for method in (*SIX, *SHAPED, "mis-pgpe-ob", "iw-pgpe-split"):
-        small = method.startswith("niw") or method in SHAPED
-        data[f"{method} variance"] = np.ones(shape)
-        data[f"{method} bias2"] = np.full(shape, 0.0 if small else 5.0)
-        data[f"{method} largest weight"] = np.ones(shape)
+        for what in ("variance", "bias2", "largest weight"):
+            data[f"{method} {what}"] = np.full(shape, NONE)
     return data
 
 
@@ -29,11 +37,14 @@ def varies(method, value):
 
 def biased(method, value):
     """A squared bias, and what chance adds to it."""
-    return put_all(f"{method} bias2", value + CHANCE)
+    return both(varies(method, 1.0), put_all(f"{method} bias2", value + CHANCE))
 
 
 def below(ours, *others):
-    return Case(varies(ours, 1 - HAIR), tuple(varies(other, 1 - 2 * HAIR) for other in others))
+    rest = both(*(varies(other, 1.0) for other in others))
+    return Case(
+        both(rest, varies(ours, 1 - HAIR)), tuple(varies(other, 1 - 2 * HAIR) for other in others)
+    )
 
 
 def less_biased(*methods, least=0.0):
@@ -51,23 +62,32 @@ def errs(method, variance, bias2):
 
 
 def gap(index, value):
-    return put("iw-pgpe variance", index, 1 + value)
+    """By how much iw-pgpe varies more than iw-pgpe-ob in some iterations."""
+    return both(put("iw-pgpe variance", index, 1 + value), put("iw-pgpe-ob variance", index, 1.0))
+
+
+LEVEL = {m: both(varies(m, 1.0)) for m in SIX}
+EARLY, LATE = slice(1, 6), slice(-5, None)  # iterations 2 to 6, and the last five
 
 
 VARIANCES = {
     "lowest": below(OURS, *OTHERS),
-    "iw-above-niw": Case(varies("iw-pgpe", 1 + HAIR), (varies("iw-pgpe", 1 - HAIR),)),
-    # the edges of both stretches: iteration 16, and iterations 2 and 6; not 1
+    "iw-above-niw": below("niw-pgpe", "iw-pgpe"),
+    # the edges of both stretches: iteration 16, and iterations 2 and 6
     "gap-grows": Case(
-        both(gap(0, 100.0), gap(-5, HAIR), gap(-6, -100.0)),
+        both(gap(EARLY, 0.0), gap(LATE, 0.0), gap(-5, HAIR)),
         (both(gap(1, HAIR), gap(5, HAIR)),),
     ),
-    "reduction-grows": Case(gap(-1, HAIR), (gap(-1, -HAIR),)),
-    "reuse-helps": Case(
-        varies("pgpe-ob", 1 + HAIR), (varies("niw-pgpe-ob", 1.02), varies(OURS, 1.02))
+    "reduction-grows": Case(
+        both(gap(slice(None), 0.0), gap(-1, HAIR)),
+        (gap(-1, -HAIR),),
     ),
-    "iw-ob-below-niw-ob": Case(varies(OURS, 1 - HAIR), (varies("niw-pgpe-ob", 1 - 2 * HAIR),)),
-    "baseline-helps-pgpe": Case(varies("pgpe-ob", 1 - HAIR), (varies("pgpe", 1 - 2 * HAIR),)),
+    "reuse-helps": Case(
+        both(LEVEL["niw-pgpe-ob"], LEVEL[OURS], varies("pgpe-ob", 1 + HAIR)),
+        (varies("niw-pgpe-ob", 1.02), varies(OURS, 1.02)),
+    ),
+    "iw-ob-below-niw-ob": below(OURS, "niw-pgpe-ob"),
+    "baseline-helps-pgpe": below("pgpe-ob", "pgpe"),
     "baseline-adds-no-bias": Case(
         both(
             biased("pgpe-ob", 0.0099),
@@ -81,20 +101,28 @@ VARIANCES = {
     "iw-small-bias": less_biased("iw-pgpe"),
     "iw-ob-small-bias": less_biased(OURS),
     "plain-small-bias": less_biased("pgpe", "pgpe-ob"),
-    "smallest-error": Case(errs(OURS, 0.5, 0.49), tuple(errs(m, 0.5, 0.48) for m in OTHERS)),
+    "smallest-error": Case(
+        both(errs(OURS, 0.5, 0.49), *(errs(m, 0.5, 0.5) for m in OTHERS)),
+        tuple(errs(m, 0.5, 0.48) for m in OTHERS),
+    ),
     "shaping-lowers-bound": Case(
-        put_all("iw-pgpe largest weight", 1 + HAIR),
+        both(
+            level_all([f"{m} largest weight" for m in SHAPED[:2]], 1.0),
+            put_all("iw-pgpe largest weight", 1 + HAIR),
+        ),
         tuple(put_all(f"{m} largest weight", 1 + 2 * HAIR) for m in SHAPED[:2]),
     ),
     "shaping-lowers-variance": Case(
-        varies("iw-pgpe", 1 + HAIR), tuple(varies(m, 1 + 2 * HAIR) for m in SHAPED)
+        both(*(varies(m, 1.0) for m in SHAPED), varies("iw-pgpe", 1 + HAIR)),
+        tuple(varies(m, 1 + 2 * HAIR) for m in SHAPED),
     ),
     "shaping-biases": more_biased(0.01, *SHAPED),
     "split-worse": Case(
-        errs("iw-pgpe-split", 0.5, 5.5 + HAIR), (errs("iw-pgpe-split", 0.5, 5.5 - HAIR),)
+        both(errs(OURS, 0.4, 0.6), errs("iw-pgpe-split", 0.5, 0.5 + HAIR)),
+        (errs("iw-pgpe-split", 0.5, 0.5 - HAIR),),
     ),
     "baseline-over-weights": Case(
-        both(errs("niw-pgpe-ob", 0.5, 0.5), errs("iw-pgpe", 0.4, 0.6 + HAIR)),
+        both(errs("niw-pgpe-ob", 0.5, 0.5), errs("iw-pgpe", 0.4, 0.6 + HAIR), errs(OURS, 3.0, 7.0)),
         (errs("iw-pgpe", 0.4, 0.6 - HAIR),),
     ),
 }
@@ -107,7 +135,7 @@ COMPARED = ("niw-pgpe", "iw-pgpe", "iw-pgpe-ob")
 
 
 def neutral_angles():
-    return {f"{method} angle": np.zeros(ESTIMATES) for method in COMPARED}
+    return {f"{method} angle": np.full(ESTIMATES, NONE) for method in COMPARED}
 
 
 def split(method, share, inside, outside):

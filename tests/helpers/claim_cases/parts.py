@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 RUNS = 8
+NONE = float("nan")  # where no claim should look
 HAIR = 0.01  # how far beyond a threshold the true data lie, and short of it the false
 
 Change = Callable[[dict], None]
@@ -53,10 +54,21 @@ def both(*changes):
     return change
 
 
+def level(keys, index, value=0.0):
+    """Several arrays at one value, in some of their columns."""
+    return both(*(put(key, index, value) for key in keys))
+
+
+def level_all(keys, value=0.0):
+    """Several whole arrays at one value."""
+    return both(*(put_all(key, value) for key in keys))
+
+
 def leads(best, others, index, keys="{}"):
     """`best` above all `others` in one column, and nowhere else."""
+    behind = [keys.format(other) for other in others]
     return Case(
-        put(keys.format(best), index, HAIR),
+        both(level(behind, index), put(keys.format(best), index, HAIR)),
         tuple(put(keys.format(other), index, 2 * HAIR) for other in others),
     )
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from claim_cases.parts import HAIR, Case, FigureCases, both, put_all
+from claim_cases.parts import HAIR, NONE, Case, FigureCases, both, put_all
 
 CASES = ("on-policy", "near", "apart", "far")
 APART = CASES[1:]
@@ -14,25 +14,25 @@ BASELINES = ("none", "own", "joint", "mean", "lower", "higher")
 
 
 def neutral():
-    data = {"rare own": np.zeros(2), "rare joint": np.zeros(2)}
+    data = {"rare own": np.full(2, NONE), "rare joint": np.full(2, NONE)}
     for case in CASES:
         for name in BASELINES:
             for n in (10, 40):
-                data[f"{case} {name} {n}"] = np.ones((GROUPS, 2))
+                data[f"{case} {name} {n}"] = np.full((GROUPS, 2), NONE)
         for name in ("theorem 1", "theorem 3 above"):
-            data[f"{case} {name} 10"] = np.ones(2)
-            data[f"{case} {name} 40"] = np.full(2, 99.0)
-        data[f"{case} curvature"] = np.array([70.0, 80.0, 5.0])
-        data[f"{case} baselines"] = np.array([70.0, 80.0, 2.0])
+            for n in (10, 40):
+                data[f"{case} {name} {n}"] = np.full(2, NONE)
+        data[f"{case} curvature"] = np.array([NONE, NONE, 5.0])
+        data[f"{case} baselines"] = np.array([NONE, NONE, 2.0])
     for name in ("theorem 3 below", "corollary"):
-        data[f"on-policy {name} 10"] = np.ones(2)
-        data[f"on-policy {name} 40"] = np.full(2, 99.0)
+        for n in (10, 40):
+            data[f"on-policy {name} {n}"] = np.full(2, NONE)
     for case in APART:
         for method in ("niw", "iw"):
             for n in (40, 400, 4000):
-                data[f"error {case} {method} {n}"] = np.ones(GROUPS)
+                data[f"error {case} {method} {n}"] = np.full(GROUPS, NONE)
     for method in ("pgpe", "reinforce"):
-        data[f"horizon {method}"] = np.ones((len(HORIZONS), GROUPS))
+        data[f"horizon {method}"] = np.full((len(HORIZONS), GROUPS), NONE)
     return data
 
 
@@ -115,8 +115,9 @@ MINIMUM = Case(  # over both blocks together: what one loses, the other gains
             pair(f"{case} {name} 10", 0.5, 1.5 + HAIR)
             for case in CASES
             for name in BASELINES
-            if name != "joint"
-        )
+            if name not in ("joint", "own")
+        ),
+        *(pair(f"{case} joint 10", 1.0, 1.0) for case in CASES),
     ),
     tuple(
         pair(f"{case} {name} 10", 0.5, 1.5 - HAIR)
@@ -135,7 +136,11 @@ EXCESS = Case(
     both(*(excess(case, 1.09) for case in CASES)), tuple(excess(case, 1.11) for case in CASES)
 )
 REDUCTION = Case(
-    both(pair("far none 10", 3.0 + HAIR, 3.0 + HAIR), pair("on-policy none 10", 3.0, 3.0)),
+    both(
+        pair("far none 10", 3.0 + HAIR, 3.0 + HAIR),
+        pair("on-policy none 10", 3.0, 3.0),
+        *(pair(f"{case} own 10", 1.0, 1.0) for case in ("far", "on-policy")),
+    ),
     tuple(block_of("far own 10", block, 1 + 2 * HAIR) for block in BLOCKS),
 )
 
@@ -175,14 +180,21 @@ def scaled(last):
 
     def change(data):
         factors = [((1 - 0.9**t) / 0.1) ** 2 for t in HORIZONS]
-        data["horizon pgpe"][...] = np.array(factors)[:, None]
-        data["horizon pgpe"][0] *= 1e-3  # T = 5 is not looked at
+        data["horizon pgpe"][1:] = np.array(factors)[1:, None]
         data["horizon pgpe"][-1] *= last
 
     return change
 
 
-SHORT = at_horizon("pgpe", 5, 1e-3)  # not looked at: it would make any slope rise
+def from_ten(method):
+    """A variance of 1 at all horizons but 5."""
+
+    def change(data):
+        data[f"horizon {method}"][1:] = 1.0
+
+    return change
+
+
 FIGURES = {
     "bounds": FigureCases(
         neutral,
@@ -199,11 +211,14 @@ FIGURES = {
             "bounds.niw-inconsistent": inconsistent(),
             "bounds.iw-consistent": CONSISTENT,
             "bounds.horizon": Case(
-                both(SHORT, at_horizon("pgpe", 80, 1 - HAIR)), (at_horizon("pgpe", 80, 1 + HAIR),)
+                both(from_ten("pgpe"), at_horizon("pgpe", 80, 1 - HAIR)),
+                (at_horizon("pgpe", 80, 1 + HAIR),),
             ),
             "bounds.horizon-scaled": Case(scaled(1 - HAIR), (scaled(1 + HAIR),)),
             "bounds.horizon-reinforce": Case(
-                both(at_horizon("reinforce", 80, 1 + HAIR), at_horizon("reinforce", 5, 9.0)),
+                both(
+                    from_ten("pgpe"), from_ten("reinforce"), at_horizon("reinforce", 80, 1 + HAIR)
+                ),
                 (
                     both(at_horizon("reinforce", 80, 0.99), at_horizon("reinforce", 10, 0.9)),
                     at_horizon("reinforce", 10, 1.1),

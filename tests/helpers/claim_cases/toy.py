@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from claim_cases.parts import HAIR, RUNS, Case, FigureCases, both, leads, moves, put, put_all
+from claim_cases.parts import (
+    HAIR,
+    NONE,
+    RUNS,
+    Case,
+    FigureCases,
+    both,
+    leads,
+    level,
+    level_all,
+    moves,
+    put,
+    put_all,
+)
 
 SIX = ("pgpe", "pgpe-ob", "niw-pgpe", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob")
 *OTHERS, OURS = SIX
@@ -10,12 +23,12 @@ END = 20
 
 
 def neutral():
-    return {method: np.zeros((RUNS, 21)) for method in (*SIX, "tiw-pgpe-ob", "mis-pgpe-ob")}
+    return {method: np.full((RUNS, 21), NONE) for method in (*SIX, "tiw-pgpe-ob", "mis-pgpe-ob")}
 
 
 RETURNS = {
     "converges-early": Case(
-        both(moves(OURS, 1.0, 2.0), put(OURS, 10, 1.91), put(OURS, 9, 0.0), put(OURS, 11, 0.0)),
+        both(moves(OURS, 1.0, 2.0), put(OURS, 10, 1.91)),
         (both(put(OURS, 10, 1.0), put(OURS, END, 0.99)), put(OURS, 10, 1.89)),
     ),
     "niw-stays": Case(
@@ -23,11 +36,11 @@ RETURNS = {
     ),
     "iw-above-niw": leads("iw-pgpe", ["niw-pgpe"], END),
     "iw-saturates": Case(
-        both(moves("iw-pgpe", 1.0, 2.0), put("iw-pgpe", 9, 1.81), put("iw-pgpe", 10, 0.0)),
+        both(moves("iw-pgpe", 1.0, 2.0), put("iw-pgpe", 9, 1.81)),
         (put("iw-pgpe", 9, 1.79),),
     ),
     "late-advantage": Case(
-        both(put(OURS, END, HAIR), put(OURS, 4, 9.0), put(OURS, 6, 9.0)),
+        both(level([OURS, "niw-pgpe-ob"], [5, END]), put(OURS, END, HAIR)),
         (both(put(OURS, END, -HAIR), put(OURS, 5, -2 * HAIR)), put(OURS, 5, 2 * HAIR)),
     ),
     "above-pgpe-ob": Case(
@@ -40,12 +53,15 @@ RETURNS = {
 
 
 def neutral_weights():
-    return {method: np.ones((RUNS, 20)) for method in ("iw-pgpe", "iw-pgpe-ob")}
+    return {method: np.full((RUNS, 20), NONE) for method in ("iw-pgpe", "iw-pgpe-ob")}
 
 
 WEIGHTS = {
     "grow": Case(
-        both(put("iw-pgpe", -1, 1 + HAIR), put("iw-pgpe-ob", -1, 1 + HAIR)),
+        both(
+            level_all(["iw-pgpe", "iw-pgpe-ob"], 1.0),
+            level(["iw-pgpe", "iw-pgpe-ob"], -1, 1 + HAIR),
+        ),
         (put("iw-pgpe", -1, 1 - HAIR), put("iw-pgpe-ob", -1, 1 - HAIR)),
     )
 }
@@ -62,8 +78,8 @@ def neutral_paths():
     data = {"best": np.array([BEST, -1.0, 0.05]), "start return": STARTS.copy()}
     for method in (*WALKED, "mis-pgpe-ob"):
         for batch in (10, 1):
-            data[f"{method} N={batch} return"] = np.zeros((3, MANY))
-        data[f"{method} N=10 detour"] = np.full((3, MANY), 3.0)
+            data[f"{method} N={batch} return"] = np.full((3, MANY), NONE)
+        data[f"{method} N=10 detour"] = np.full((3, MANY), NONE)
     return data
 
 
@@ -98,7 +114,8 @@ PATHS = {
         (*ARRIVES.false, put_all("iw-pgpe-ob N=10 detour", 1.51)),
     ),
     "baseline-helps": Case(
-        put_all("iw-pgpe-ob N=10 return", HAIR), (put_all("iw-pgpe N=10 return", 2 * HAIR),)
+        both(put_all("iw-pgpe-ob N=10 return", HAIR), put_all("iw-pgpe N=10 return", 0.0)),
+        (put_all("iw-pgpe N=10 return", 2 * HAIR),),
     ),
     "niw-fails-n1": few("niw-pgpe N=1"),
     "iw-not-always-n1": Case(near("iw-pgpe N=1", 0.93), (near("iw-pgpe N=1", 0.97),)),
