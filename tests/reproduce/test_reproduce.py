@@ -296,7 +296,8 @@ def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_pat
     concentrated = by_id["toy-directions.iw-ob-concentrated"]
     assert concentrated["verdict"] == concentrated["holm_verdict"] == HOLDS
     assert concentrated["holm_of"] == len(by_id) == 4
-    assert "of all claims together" in done.stdout
+    assert "judged alone and together" in done.stdout
+    assert "toy-directions.iw-ob-concentrated" in done.stdout  # in full, on 80 columns
     assert concentrated["contrasts"][0]["runs"] == 1000
     about = json.loads((directory / "data.json").read_text())
     assert about["size"]["angles"] == 1000

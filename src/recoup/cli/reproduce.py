@@ -75,9 +75,10 @@ def reproduce(
 
 
 def _show_claims(findings: "list[Finding]") -> None:
-    table = Table(show_edge=False, title="claims of the paper", title_justify="left")
-    for head in ("", "of all claims together", "claim", "least favourable contrast"):
-        table.add_column(head)
+    title = "claims of the paper, judged alone and together with all others (Holm)"
+    table = Table(show_edge=False, title=title, title_justify="left")
+    for head in ("alone", "together", "claim", "least favourable contrast"):
+        table.add_column(head, no_wrap=head == "claim")
     for finding in findings:
         for claim in finding.judged:
             least = claim["contrasts"][claim["least"]]
