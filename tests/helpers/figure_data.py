@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 
-from recoup.reproduce.figures import gradients, horizons, theorems
+from recoup.reproduce.figures import consistency, gradients, horizons, theorems
 from recoup.reproduce.sizes import Size
 from recoup.runs.lockstep import Runs
 from recoup.tasks.registry import make_problem, task_row
@@ -37,16 +37,28 @@ def made_up(job):
         shape = (gradients.ITERATIONS, len(gradients.ESTIMATORS), 2)
         path = {"eta": rng.normal(size=shape[0]), "tau": rng.uniform(0.3, 1, shape[0])}
         moments = {k: rng.uniform(1, 2, shape) for k in ("mean", "variance", "variance_stderr")}
+        path["max_weight"] = rng.uniform(1, 9, shape[:2])
         return {**path, **moments, "on_policy": rng.normal(size=(shape[0], 2))}
     if job.name == "toy/directions":
         return {"gradients": rng.normal(size=(50, 3, 2)), "on_policy": np.ones(2)}
     if job.name == "toy/horizons":
         shape = (len(horizons.HORIZONS), horizons.GROUPS)
         return {name: rng.uniform(1, 2, shape) for name in ("pgpe", "reinforce")}
+    if job.name == "toy/consistency":
+        shape = (consistency.GROUPS, consistency.EACH, 2)
+        return {
+            f"{case} {method} {size}": rng.normal(size=shape)
+            for case in theorems.APART
+            for method in consistency.METHODS
+            for size in consistency.SIZES
+        }
+    if job.name.startswith("mountain-car/cause"):
+        names = ("iw-pgpe", "iw-pgpe-ob") if job.name.endswith("variance") else ("lost", "bias")
+        return {name: rng.uniform(1, 2, (job.settings["starts"], 2)) for name in names}
     assert job.name.startswith("toy/bounds")
     variances = {
         f"{name} {n}": rng.uniform(1, 2, (theorems.GROUPS, 2))
-        for name in ("none", "own", "joint", "mean")
+        for name in ("none", "own", "joint", "mean", "lower", "higher")
         for n in theorems.SAMPLES
     }
     scalars = {"largest": np.array(3.0), "smallest": np.array(0.1)}

@@ -1,6 +1,8 @@
 """Pages about runs and about the reproduction, read by a real browser."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 
@@ -14,6 +16,7 @@ from recoup.report.html import measured, number
 from recoup.report.reproduction import write_reproduction
 from recoup.report.runs import write_report
 from recoup.reproduce import reproduce as running
+from recoup.reproduce.claims import corrected
 
 NASTY = '<script>document.title="owned"</script><img src=x onerror="owned()">'
 
@@ -59,8 +62,33 @@ class TestTheReproductionsPage:
             for claim in json.loads(path.read_text())["claims"]:
                 assert f'id="{claim["id"]}"' in text
         assert "does not hold" in text
+        assert "What is ours, not the paper" in text
+        assert "each with the baseline of the other (cross-fitted)" in text
         assert "mis-pgpe-ob" in text
         assert "bound on the car" in text
+
+    def test_both_verdicts_stand_in_the_table_judged_over_all_claims_on_the_page(
+        self, reproduction
+    ):
+        files = [json.loads(p.read_text()) for p in reproduction.parent.glob("*/claims.json")]
+        records = corrected([record for content in files for record in content["claims"]])
+        text = reproduction.read_text()
+        assert f"of all {len(records)} together" in text
+        table = text[text.index('id="verdicts"') :]
+        for record in records:
+            row = table[: table.index(f'<a href="#{record["id"]}">')].rpartition("<tr>")[2]
+            words = re.findall(r"(holds|does not hold|inconclusive)</span>", row)
+            assert words == [record["verdict"], record["holm_verdict"]]
+        assert any(record["verdict"] != record["holm_verdict"] for record in records)
+
+    def test_claims_of_an_older_version_are_named(self, reproduction, tmp_path):
+        copy = tmp_path / "old"
+        shutil.copytree(reproduction.parent / "bounds", copy / "bounds")
+        content = json.loads((copy / "bounds" / "claims.json").read_text())
+        del content["claims"][0]["p"]
+        (copy / "bounds" / "claims.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=r"older version.*reproduce it again"):
+            write_reproduction(copy)
 
     def test_what_comes_from_files_is_escaped(self, reproduction, tmp_path):
         copy = tmp_path / "copy"

@@ -75,12 +75,17 @@ def reproduce(
 
 
 def _show_claims(findings: "list[Finding]") -> None:
-    table = Table(show_edge=False, title="claims of the paper", title_justify="left")
-    for head in ("", "claim", "least favourable contrast"):
-        table.add_column(head)
+    title = "claims of the paper, judged alone and together with all others (Holm)"
+    table = Table(show_edge=False, title=title, title_justify="left")
+    for head in ("alone", "together", "claim", "least favourable contrast"):
+        table.add_column(head, no_wrap=head == "claim")
     for finding in findings:
-        for claim in finding.claims:
-            least = claim.least
-            words = f"{least.effect:.3g} ± {least.stderr:.2g}  {least.what}"
-            table.add_row(VERDICTS.get(claim.verdict, "[yellow]? inconclusive"), claim.id, words)
+        for claim in finding.judged:
+            least = claim["contrasts"][claim["least"]]
+            words = f"{least['effect']:.3g} ± {least['stderr']:.2g}  {least['what']}"
+            verdicts = (
+                VERDICTS.get(claim[key], "[yellow]? inconclusive")
+                for key in ("verdict", "holm_verdict")
+            )
+            table.add_row(*verdicts, claim["id"], words)
     Console().print(table)

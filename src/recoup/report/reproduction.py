@@ -11,7 +11,8 @@ from recoup.checks import InputError
 from recoup.engine.methods import METHODS, Method
 from recoup.report.html import embedded, measured, page
 from recoup.reproduce import ORDER
-from recoup.reproduce.claims import FAILS, HOLDS, OPEN, RULE
+from recoup.reproduce.claims import FAILS, HOLDS, HOLM, OPEN, RULE, corrected
+from recoup.reproduce.figures.nine import LONGER
 from recoup.reproduce.reproduce import ABOUT, CLAIMS, DATA, FILM, PICTURE
 
 PAGE = "report.html"
@@ -74,12 +75,76 @@ CHOICES = (
 )
 
 
-def write_reproduction(directory: str | Path) -> Path:
-    """`report.html` of what lies in the directory of a reproduction."""
-    directory = Path(directory)
+def ours_of(size: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """What the paper neither says nor does, what is done here at a size, and why."""
+    iterations = dict(size["reach_iterations"])
+    return (
+        (
+            "iterations of the reaching tasks",
+            f"{iterations[2]} with two joints, {iterations[4]} with four, {iterations[9]} with "
+            f"nine; one method goes on to {int(LONGER * iterations[9])} with nine, to see what "
+            "more of them do",
+            "the paper's text gives 400 for nine joints, and no number for two and four",
+        ),
+        (
+            "test episodes of the reaching tasks",
+            f"{size['reach_tests']} at every test",
+            "the paper has 50; runs differ more than episodes of one run do, so more runs and "
+            "fewer episodes say more (a guess)",
+        ),
+        (
+            "runs",
+            f"{size['toy_runs']:,} on the toy, {size['car_runs']} on the cars, "
+            f"{size['reach_runs']} on the reaching tasks",
+            "the paper has 20, 10 and 10",
+        ),
+        *NOT_THE_PAPERS,
+    )
+
+
+NOT_THE_PAPERS = (
+    (
+        "the split baseline",
+        "two halves, each with the baseline of the other (cross-fitted), so that all samples serve "
+        "the gradient",
+        "the paper says that splitting does not work well, not how it was done",
+    ),
+    (
+        "thresholds",
+        "nine tenths, a half, a fifth, 1 %, 10 %, 1.5 times, a third of the iterations, 5 cm",
+        "words such as fast, small, near or fairly well need a number; every claim names its own",
+    ),
+    (
+        "tests",
+        "a t-test over runs, and Holm's correction over all claims",
+        "the paper shows error bars and tests nothing",
+    ),
+    (
+        "causes on the car",
+        "estimates made again from fresh samples, at iterations 10 and 30 of real runs",
+        "the paper supposes them (perhaps, maybe) and measures neither",
+    ),
+    (
+        "policies whose distance, cost and energy are measured",
+        "the mean of the search distribution, 20 episodes",
+        "the paper does not say which policy it shows",
+    ),
+)
+
+
+def figures_of(directory: Path) -> list[dict[str, Any]]:
+    """The figures in the directory of a reproduction, their claims judged together."""
     figures = [
         figure_of(directory / name) for name in ORDER if (directory / name / CLAIMS).is_file()
     ]
+    together = iter(corrected([claim for figure in figures for claim in figure["claims"]]))
+    return [{**figure, "claims": [next(together) for _ in figure["claims"]]} for figure in figures]
+
+
+def write_reproduction(directory: str | Path) -> Path:
+    """`report.html` of what lies in the directory of a reproduction."""
+    directory = Path(directory)
+    figures = figures_of(directory)
     if not figures:
         raise InputError(f"{directory} holds no figures: run `recoup reproduce` first.")
     sizes = {figure["about"]["size"]["name"] for figure in figures}
@@ -88,31 +153,37 @@ def write_reproduction(directory: str | Path) -> Path:
             f"{directory} holds figures of different sizes ({', '.join(sorted(sizes))}): reproduce "
             "them in one size, or in directories of their own."
         )
-    claims = [claim for figure in figures for claim in figure["claims"]]
     path = directory / PAGE
-    path.write_text(
-        page(
-            "reproduction.html",
-            about=figures[0]["about"],
-            size=figures[0]["about"]["size"],
-            counts=Counter(claim["verdict"] for claim in claims),
-            claims=claims,
-            parts=_parts(claims),
-            groups=[
-                {"word": word, "claims": [c for c in claims if c["verdict"] == word]}
-                for word in (FAILS, OPEN, HOLDS)
-                if any(c["verdict"] == word for c in claims)
-            ],
-            rule=RULE,
-            figures=figures,
-            methods=[_method(row) for row in METHODS.values()],
-            choices=CHOICES,
-        )
-    )
+    path.write_text(page("reproduction.html", **_content(figures)))
     return path
 
 
-def _parts(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _content(figures: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything that the page shows."""
+    claims = [claim for figure in figures for claim in figure["claims"]]
+    about = figures[0]["about"]
+    return {
+        "about": about,
+        "size": about["size"],
+        "counts": Counter(claim["verdict"] for claim in claims),
+        "together": Counter(claim["holm_verdict"] for claim in claims),
+        "claims": claims,
+        "parts": parts_of(claims),
+        "groups": [
+            {"word": word, "claims": [c for c in claims if c["verdict"] == word]}
+            for word in (FAILS, OPEN, HOLDS)
+            if any(c["verdict"] == word for c in claims)
+        ],
+        "rule": RULE,
+        "holm": HOLM,
+        "figures": figures,
+        "methods": [_method(row) for row in METHODS.values()],
+        "choices": CHOICES,
+        "ours": ours_of(about["size"]),
+    }
+
+
+def parts_of(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """How the claims fare, by what they are about."""
     parts = (
         ("The theory", ("bounds",)),
@@ -135,6 +206,9 @@ def figure_of(directory: Path) -> dict[str, Any]:
     try:
         about = json.loads((directory / ABOUT).read_text())
         claims = json.loads((directory / CLAIMS).read_text())["claims"]
+        claims = [{**claim, "least": claim["contrasts"][claim["least"]]} for claim in claims]
+        if not all("p" in claim for claim in claims):
+            raise ValueError("claims of an older version, without p-values")
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         raise InputError(f"{directory} is damaged ({wrong}): reproduce it again.") from None
     picture, film = directory / f"{PICTURE}.png", directory / FILM
@@ -150,7 +224,7 @@ def figure_of(directory: Path) -> dict[str, Any]:
         "problem": about.get("problem"),
         "film": embedded(film) if film.is_file() else None,
         "table": table,
-        "claims": [{**claim, "least": claim["contrasts"][claim["least"]]} for claim in claims],
+        "claims": claims,
     }
 
 

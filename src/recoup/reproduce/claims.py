@@ -1,22 +1,32 @@
 """Claims of the paper as measured statements, and the one rule that judges them all.
 
 A claim is a list of contrasts: numbers that are positive where it is true. Each is measured run by
-run, so that what runs share (a start, a seed) cancels, and is judged at two standard errors.
+run, so that what runs share (a start, a seed) cancels, and is judged by a t-test over runs; then
+all claims are judged again, together, by Holm's correction for so many tests.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtr
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
-ERRORS = 2.0  # standard errors that a verdict needs
-LEAST = 5  # runs that it needs
+LEVEL = 0.05  # a verdict needs a smaller p
+LEAST = 5  # and so many runs
 RULE = (
-    f"A contrast holds if it lies more than {ERRORS:g} standard errors above 0, does not hold if "
-    f"more than {ERRORS:g} below, and is inconclusive otherwise or with fewer than {LEAST} runs. A "
-    "claim holds if all its contrasts hold, does not hold if any does not, and is inconclusive "
-    "otherwise."
+    f"A contrast holds if it lies above 0 and a two-sided t-test over runs gives p < {LEVEL:g}; it "
+    f"does not hold if it lies below 0 with p < {LEVEL:g}; it is inconclusive otherwise, with "
+    f"fewer than {LEAST} runs, and where it is too noisy to tell the greatest value that it can "
+    "have from 0. (Where all runs give one number, p is that of a sign test; where nothing is left "
+    "to chance, 0.) A claim holds if all its contrasts hold, does not hold if any does not, and is "
+    "inconclusive otherwise."
+)
+HOLM = (
+    "With so many claims some would be decided by chance alone. The second verdict is Holm's: the "
+    "chance that even one of all decisions together is wrong is kept below "
+    f"{LEVEL:.0%}. The p of a claim that holds is the largest of its contrasts; of one that does "
+    "not, the smallest times their number."
 )
 
 
@@ -26,7 +36,8 @@ class Contrast(NamedTuple):
     what: str
     effect: float
     stderr: float
-    runs: int
+    runs: int  # 0: nothing in it is left to chance
+    most: float | None = None  # the greatest that it can be, where there is such a limit
 
     @property
     def errors(self) -> float:
@@ -34,13 +45,34 @@ class Contrast(NamedTuple):
         return self.effect / self.stderr if self.stderr else float(np.copysign(np.inf, self.effect))
 
     @property
+    def p(self) -> float:
+        """The chance of an effect as large, of either sign, where there is none; 1 if too few."""
+        if not np.isfinite([self.effect, self.stderr]).all() or 0 < self.runs < LEAST:
+            return 1.0
+        return self._chance_of(self.effect)
+
+    @property
+    def uninformative(self) -> bool:
+        """Whether even the greatest value that it can have could not be told from 0."""
+        return self.most is not None and not self._chance_of(self.most) < LEVEL
+
+    @property
     def verdict(self) -> str:
         """By the rule, from the numbers alone."""
-        if self.runs < LEAST or not np.isfinite([self.effect, self.stderr]).all():
+        if not self.p < LEVEL:
             return OPEN
-        if abs(self.effect) <= ERRORS * self.stderr:
-            return OPEN
-        return HOLDS if self.effect > 0 else FAILS
+        if self.effect < 0:
+            return FAILS
+        return OPEN if self.uninformative else HOLDS
+
+    def _chance_of(self, effect: float) -> float:
+        if effect == 0:
+            return 1.0
+        if self.runs == 0:
+            return 0.0
+        if self.stderr == 0:
+            return float(2.0 ** (1 - self.runs))
+        return float(2 * stdtr(self.runs - 1, -abs(effect) / self.stderr))
 
 
 class Claim(NamedTuple):
@@ -61,23 +93,43 @@ class Claim(NamedTuple):
         return HOLDS if verdicts == {HOLDS} else OPEN
 
     @property
+    def p(self) -> float:
+        """Of its verdict: the largest of contrasts that all hold; the smallest against, times k."""
+        against = [c.p for c in self.contrasts if c.verdict == FAILS]
+        if against:
+            return min(1.0, len(self.contrasts) * min(against))
+        return max(1.0 if c.effect <= 0 or c.uninformative else c.p for c in self.contrasts)
+
+    @property
     def least(self) -> Contrast:
         """The least favourable contrast, in standard errors."""
         return min(self.contrasts, key=lambda c: c.errors)
 
     def as_record(self) -> dict[str, Any]:
         """The claim as plain values, its verdict computed."""
-        contrasts = [{**c._asdict(), "verdict": c.verdict} for c in self.contrasts]
+        contrasts = [
+            {**c._asdict(), "p": c.p, "uninformative": c.uninformative, "verdict": c.verdict}
+            for c in self.contrasts
+        ]
+        found = {"p": self.p, "verdict": self.verdict}
         least = self.contrasts.index(self.least)
-        return {**self._asdict(), "contrasts": contrasts, "verdict": self.verdict, "least": least}
+        return {**self._asdict(), "contrasts": contrasts, **found, "least": least}
 
 
-def contrast(what: str, by_run: Any) -> Contrast:
+def contrast(what: str, by_run: Any, most: float | None = None) -> Contrast:
     """The mean over runs `[R]` of a number, with its standard error."""
     by_run = np.asarray(by_run, float)
     runs = by_run.size
-    stderr = float(by_run.std(ddof=1) / np.sqrt(runs)) if runs > 1 else 0.0  # too few to judge
-    return Contrast(what, float(by_run.mean()), stderr, runs)
+    if runs == 0:  # no run has such a number: nothing is known
+        return Contrast(what, float("nan"), 0.0, 0, most)
+    same = runs < 2 or np.ptp(by_run) == 0  # a mean rounds: equal numbers have no spread
+    stderr = 0.0 if same else float(by_run.std(ddof=1) / np.sqrt(runs))
+    return Contrast(what, float(by_run.mean()), stderr, runs, most)
+
+
+def certain(what: str, effect: float) -> Contrast:
+    """A contrast that was computed, with nothing left to chance."""
+    return Contrast(what, float(effect), 0.0, 0)
 
 
 def above(values: dict[str, Any], best: str, others: Sequence[str], what: str) -> list[Contrast]:
@@ -85,4 +137,31 @@ def above(values: dict[str, Any], best: str, others: Sequence[str], what: str) -
     return [
         contrast(f"{best} minus {other}, {what}", np.asarray(values[best]) - values[other])
         for other in others
+    ]
+
+
+def holm(chances: Sequence[float]) -> np.ndarray:
+    """p-values `[K]` corrected for there being K of them: below the level together, not each.
+
+    Implements: holm1979.
+    """
+    p = np.asarray(chances, float)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate((p.size - np.arange(p.size)) * p[order])
+    corrected = np.empty(p.size)
+    corrected[order] = np.minimum(steps, 1.0)
+    return corrected
+
+
+def corrected(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records of claims with what Holm's correction over all of them leaves of each verdict."""
+    together = holm([record["p"] for record in records])
+    return [
+        {
+            **record,
+            "holm_p": float(p),
+            "holm_verdict": record["verdict"] if p < LEVEL else OPEN,
+            "holm_of": len(records),
+        }
+        for record, p in zip(records, together, strict=True)
     ]

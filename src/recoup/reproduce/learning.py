@@ -20,6 +20,7 @@ STEPS_PER_SECOND = {
     "reach-4": 24e3,
     "reach-9": 19e3,
 }
+MARKS = ("mean", "batch", "longer")  # what tells apart runs of one method, in a job's name
 COMPILATION = 6.0  # seconds a method
 
 
@@ -34,7 +35,7 @@ def learning_jobs(
     chunk: int,
     **start: Any,
 ) -> list[Job]:
-    """A job for every method and every `chunk` of runs; `start` may hold `mean` and `batch`."""
+    """A job for every method and every `chunk` of runs; `start` may hold some of `MARKS`."""
     parts = [[first, min(first + chunk, runs)] for first in range(0, runs, chunk)]
     common = {"iterations": iterations, "checkpoints": list(checkpoints), "tests": tests, **start}
     return [
@@ -71,8 +72,8 @@ def _job(settings: dict[str, Any]) -> Job:
 
 
 def _suffix(settings: dict[str, Any]) -> str:
-    """What tells apart runs of one method from different starts."""
-    return "".join(f"/{key}={settings[key]}" for key in ("mean", "batch") if key in settings)
+    """What tells apart runs of one method from different starts, or of another length."""
+    return "".join(f"/{key}={settings[key]}" for key in MARKS if key in settings)
 
 
 def _learn(settings: dict[str, Any], tick: Tick) -> Arrays:

@@ -13,16 +13,25 @@ import numpy as np
 
 from recoup.checks import InputError, check_choice
 from recoup.reproduce import ORDER
-from recoup.reproduce.claims import RULE, Claim
+from recoup.reproduce.claims import HOLM, RULE, Claim, corrected
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.figures import cars, episodes, estimates, reaching, theorems, toy
+from recoup.reproduce.figures import (
+    cars,
+    episodes,
+    estimates,
+    nine,
+    reaching,
+    strips,
+    theorems,
+    toy,
+)
 from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.sizes import Size, size_of
 from recoup.reproduce.workers import run_in_processes
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
-    for module in (theorems, estimates, toy, cars, reaching, episodes)
+    for module in (theorems, estimates, toy, cars, reaching, nine, episodes, strips)
     for figure in module.FIGURES
 }
 ALL = "all"
@@ -37,6 +46,7 @@ class Finding(NamedTuple):
     directory: Path
     claims: list[Claim]
     problem: str | None  # why there is no picture
+    judged: list[dict[str, Any]]  # records of the claims, corrected for all in the directory
 
 
 def reproduce(
@@ -59,7 +69,34 @@ def reproduce(
     if workers > 1:
         run_in_processes(jobs, store, workers, show)
     results = run_jobs(jobs, store, show)
-    return [_finding(figure, amount, results, directory / figure.name) for figure in chosen]
+    findings = [_finding(figure, amount, results, directory / figure.name) for figure in chosen]
+    together = correct(directory)
+    return [
+        found._replace(judged=[together[claim.id] for claim in found.claims]) for found in findings
+    ]
+
+
+def correct(directory: Path) -> dict[str, dict[str, Any]]:
+    """Judges the claims of all figures in `directory` together; their records by id.
+
+    What each figure's file says is written again with Holm's verdicts beside its own.
+    """
+    files = {path: _read(path) for path in (directory / name / CLAIMS for name in ORDER)}
+    files = {path: content for path, content in files.items() if content is not None}
+    records = corrected([record for content in files.values() for record in content["claims"]])
+    left = iter(records)
+    for path, content in files.items():
+        _write(path, {**content, "claims": [next(left) for _ in content["claims"]]})
+    return {record["id"]: record for record in records}
+
+
+def _read(path: Path) -> Any:
+    """What a figure's file of claims holds; None if there is none, or not one of ours."""
+    try:
+        content = json.loads(path.read_text())
+        return content if all("p" in claim for claim in content["claims"]) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def directory_of(size: str, out: str | Path | None = None) -> Path:
@@ -94,11 +131,11 @@ def _finding(figure: Figure, size: Size, results: Any, directory: Path) -> Findi
     np.savez(directory / DATA, allow_pickle=False, **data)
     problem = _draw(figure, data, directory)
     _write(directory / ABOUT, {**_about(figure, size, data), "problem": problem})
+    records = [claim.as_record() for claim in claims]
     _write(
-        directory / CLAIMS,
-        {"figure": figure.name, "rule": RULE, "claims": [claim.as_record() for claim in claims]},
+        directory / CLAIMS, {"figure": figure.name, "rule": RULE, "holm": HOLM, "claims": records}
     )
-    return Finding(figure, directory, claims, problem)
+    return Finding(figure, directory, claims, problem, records)
 
 
 def _draw(figure: Figure, data: Any, directory: Path) -> str | None:
