@@ -24,7 +24,7 @@ from scipy.special import ndtr
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
-from recoup.core.intervals import judged_archive, student, worth
+from recoup.core.intervals import UNSEEN, judged_archive, student, unseen_share, worth
 
 SHIFTS, DIMS, COUNTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5), (1, 3, 10), (20, 40, 200)
 KINDS = ("smooth", "rough", "plateau", "noisy")
@@ -86,10 +86,28 @@ def judged(theta, returns, mean, *, dim):
     return jax.lax.map(lambda both: one(*both), (theta, returns), batch_size=20)
 
 
+def out_of_sight(mean, n):
+    """Whether every study is refused, which the densities alone decide."""
+    family, like = diagonal_gaussian(), jnp.ones(mean.size)
+    target = Diagonal(jnp.asarray(mean), STD * like)
+    drawn = Drawn(
+        jnp.zeros((n, mean.size)),
+        jnp.zeros(n),
+        jnp.ones(n, bool),
+        Diagonal(jnp.zeros((1, mean.size)), like[None]),
+        jnp.zeros(n, jnp.int32),
+        target,
+    )
+    archive = from_samples(family, drawn, keep="running")
+    return float(unseen_share(family, target, archive)) > UNSEEN
+
+
 def cell(kind, dim, n, shift, studies):
     """Coverage, share given and width over the weighted one's, in one cell of the table."""
     rng = np.random.default_rng([KINDS.index(kind), dim, n, int(10 * shift)])
     mean = shift * np.ones(dim) / np.sqrt(dim)
+    if out_of_sight(mean, n):
+        return [], [], []
     thetas, returns, truths = [], [], []
     for _ in range(studies):
         f = function(kind, dim, rng)

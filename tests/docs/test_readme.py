@@ -29,5 +29,6 @@ def test_the_examples_of_the_docs_run(example, tmp_path):
 def test_the_estimate_of_the_readme_is_the_one_it_prints(tmp_path):
     program = [sys.executable, "-c", EXAMPLES[1]]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    objective, stderr = map(float, done.stdout.splitlines()[0].split())
-    assert f"{objective:.2f} +- {stderr:.2f} (exact: -1.11)" in README
+    objective, low, high = map(float, done.stdout.splitlines()[0].split())
+    assert f"{objective:.2f}, 95 % interval {low:.2f} to {high:.2f}; exact: -1.11" in README
+    assert low < -1.11 < high

@@ -229,3 +229,19 @@ def test_bad_input_gets_one_sentence(change, sentence):
     with pytest.raises(ValueError, match=sentence) as caught:
         recoup.estimate(**{**random_problem(), **change})
     assert "\n" not in str(caught.value)
+
+
+def test_samples_that_were_not_told_take_part_in_nothing():
+    problem = random_problem(4)
+    told = np.arange(23) % 4 != 1
+    few = {**problem, **{k: problem[k][told] for k in ("theta", "returns", "proposal")}}
+    for baseline in BASELINES:
+        got = recoup.estimate(**problem, baseline=baseline, told=told)
+        want = recoup.estimate(**few, baseline=baseline)
+        np.testing.assert_allclose(got.mean_gradient, want.mean_gradient, rtol=1e-12)
+        np.testing.assert_allclose(got.weights[told], want.weights, rtol=1e-12)
+        assert got.objective_stderr == pytest.approx(float(want.objective_stderr), rel=1e-12)
+    assert not got.weights[~told].any()
+    assert got.interval() == pytest.approx(want.interval(), nan_ok=True)
+    with pytest.raises(InputError, match="told"):
+        recoup.estimate(**problem, told=told[:5])

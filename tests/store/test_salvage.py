@@ -33,10 +33,10 @@ def path(tmp_path):
     store = filled(tmp_path / "robot.db")
     with store.writing():
         memory = (Leaf("m", np.ones(600)), Leaf("n", np.int32(3)))  # longer than a page
-        store.add_move(2, 5, "diagonal", np.zeros(6), memory, {})
+        store.add_move(2, 6, "diagonal", np.zeros(6), memory, {})
         store.add_test(rows.Test(2, float("nan"), 3, 100, 1))
         store.take_fresh(1)
-        store.add_densities(2, np.ones(1), np.ones(5))
+        store.add_densities(2, np.ones(2), np.ones(6))
     store.close()
     return tmp_path / "robot.db"
 
@@ -123,9 +123,9 @@ def test_counters_that_fit(path):
     saved = salvage(path)
     assert fitting_counters(saved, 8) == saved.counters
     del saved.moves[2]
-    assert fitting_counters(saved, 30) == Counters(8, 5, 1, 5, fresh=1, last=30)
+    assert fitting_counters(saved, 30) == Counters(8, 5, 1, 6, fresh=1, last=30)
     del saved.told[6]
-    assert fitting_counters(saved, 8) == Counters(8, 4, 1, 4, fresh=0, last=8)
+    assert fitting_counters(saved, 8) == Counters(8, 4, 1, 5, fresh=0, last=8)
 
 
 def test_counters_that_fit_pairs(tmp_path):

@@ -62,7 +62,7 @@ class TestReads:
     def test_settings_and_counters(self, store):
         assert store.settings() == SETTINGS
         assert list(store.settings()) == list(SETTINGS)
-        assert store.counters() == Counters(trials=8, ok=5, failed=1, counted=5, fresh=1, last=8)
+        assert store.counters() == Counters(trials=8, ok=5, failed=1, counted=6, fresh=1, last=8)
         assert not store.read_only
         assert store.path.name == "robot.db"
 
@@ -112,9 +112,9 @@ class TestReads:
         found = store.results()
         assert list(found) == [1, 2, 3, 4, 5, 6]
         assert found[5].told == Told("failed", note="slipped")
-        assert found[5].counted is None
+        assert found[5].counted == 5  # what failed was drawn
         assert found[6].told == Told("ok", 2.0, 0.25, 3)
-        assert (found[6].counted, type(found[6].told.value)) == (5, float)
+        assert (found[6].counted, type(found[6].told.value)) == (6, float)
         assert list(store.results([6, 7])) == [6]
         assert list(store.trajectories()) == [1, 2, 3, 4]
         same_arrays(store.trajectories([2, 6])[2], np.full((2, 3), 2.0))
@@ -124,10 +124,12 @@ class TestReads:
         assert (best.id, value) == (6, 2.0)
         assert [(t.id, v) for t, v in store.samples()] == [
             *((i, i / 3) for i in range(1, 5)),
+            (5, None),
             (6, 2.0),
         ]
         assert store.counted(1, 4) == [(2, 2), (3, 3), (4, 4)]
-        assert store.fresh(4) == [Fresh(5, 6, "ok", "drawn", 0)]
+        failed, ok_one = Fresh(5, 5, "failed", "drawn", 0), Fresh(6, 6, "ok", "drawn", 0)
+        assert store.fresh(4) == [failed, ok_one]
 
     def test_pairs_of_trials_and_results_in_chunks(self, store, monkeypatch):
         monkeypatch.setattr("recoup.store.queries.CHUNK", 3)
@@ -181,7 +183,7 @@ class TestWrites:
     @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
     @pytest.mark.parametrize(
         ("first", "second", "place", "fresh"),
-        [("ok", "ok", 2, 2), ("ok", "failed", 2, 1), ("failed", "failed", None, 0)],
+        [("ok", "ok", 2, 2), ("ok", "failed", 2, 1), ("failed", "failed", 2, 0)],
     )
     def test_a_mirrored_pair_counts_when_both_were_told(
         self, memory, order, first, second, place, fresh

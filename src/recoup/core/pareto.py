@@ -8,10 +8,11 @@ MIN_WEIGHTS = 25  # fewer leave a tail of under five, to which no Pareto law can
 
 
 def pareto_k(weights: Any) -> float:
-    """Pareto k-hat of the positive `weights`: below 0.7 their mean can be trusted.
+    """Pareto k-hat of the positive `weights`: above 0.7 their mean cannot be trusted.
 
     Implements: vehtari2024 Pareto k-hat, by arviz-stats.
 
+    A small one says that the tail that was seen is light, and nothing about what was not seen.
     Not a number where there are fewer than 25 weights; minus infinity where the tail is flat (equal
     or truncated weights). arviz-stats takes *negated* log-weights.
     """

@@ -64,6 +64,7 @@ class Data(NamedTuple):
     proposals: Any  # rho, leading axis [L]
     drawn_by: Any  # [N']
     target: Any  # rho
+    told: Any = None  # [N'] which of them there are; None: all
 
 
 def estimate(
@@ -82,6 +83,7 @@ def estimate(
     baseline: Any = "optimal",
     mirrored: bool = False,
     failure: Any = "censored",
+    told: Any = None,
 ) -> GradientEstimate:
     """Expected return of `target` and its gradient, from samples that `proposals` drew.
 
@@ -95,7 +97,8 @@ def estimate(
     then count pairs. A return that is not finite is a failed rollout, counted in `failed`. By
     default it is `censored`: it counts as drawn, the weights of the others are divided by their
     mean, and everything is about the return *given success*. `failure="worst"` gives it the worst
-    return of all, a number that one.
+    return of all, a number that one. `told [N']` says which samples there are, all unless said: the
+    others fill up arrays of one shape and take part in nothing.
 
     With `family="full"`, Cholesky factors `[D, D]` of the covariance may stand in place of standard
     deviations; with a family of your own, `proposals` and `target` are its rho.
@@ -107,7 +110,7 @@ def estimate(
     given |= {"mirrored": mirrored, "failure": failure}
     given |= {} if power is None else {"power": power}
     row = method_row(Method("estimate"), **given)
-    data = _checked(row, Data(theta, returns, proposals, proposal, target))
+    data = _checked(row, Data(theta, returns, proposals, proposal, target, told))
     arrays = jax.tree.leaves(data)
     double = any(_dtype(x) == np.float64 for x in arrays)
     if is_traced(*arrays):
@@ -136,7 +139,7 @@ def _judge(row: Method) -> Any:
 
 
 def _archive(family: Family, data: Data, keep: str) -> Archive:
-    told = jnp.ones(data.returns.shape, bool)
+    told = jnp.ones(data.returns.shape, bool) if data.told is None else data.told
     drawn = Drawn(data.theta, data.returns, told, data.proposals, data.drawn_by, data.target)
     return from_samples(family, drawn, keep=keep)
 
@@ -156,7 +159,7 @@ def _compute(row: Method, data: Data) -> GradientEstimate:
         objective_stderr=e.objective_stderr,
         baseline=_flat(e.baseline),
         pareto_k=None,
-        failed=jnp.sum(~jnp.isfinite(data.returns)),
+        failed=jnp.sum(~jnp.isfinite(data.returns) & (True if data.told is None else data.told)),
     )
 
 
@@ -175,8 +178,9 @@ def _dtype(x: Any) -> Any:
 def _in_one_type(data: Data, double: bool) -> Data:
     real = jnp.float64 if double else jnp.float32
     index = jnp.asarray(data.drawn_by, jnp.int32)
-    rest = data._replace(drawn_by=None)
-    return jax.tree.map(lambda x: jnp.asarray(x, real), rest)._replace(drawn_by=index)
+    told = None if data.told is None else jnp.asarray(data.told, bool)
+    rest = jax.tree.map(lambda x: jnp.asarray(x, real), data._replace(drawn_by=None, told=None))
+    return rest._replace(drawn_by=index, told=told)
 
 
 def _checked(row: Method, data: Data) -> Data:
@@ -202,6 +206,8 @@ def _checked(row: Method, data: Data) -> Data:
     target = _rho(row, "target", data.target)
     _check_rho("target", target, "mean", "[D]", (dim,))
     check_shape("`estimate(proposal=...)`", data.drawn_by, "[N']", (n,))
+    if data.told is not None and np.shape(data.told) != (n,):
+        raise InputError(f"`estimate(told=...)` must have shape [N'] = [{n}].")
     _check_index(data.drawn_by, lines)
     if row.mirrored and n % 2:
         raise InputError(f"`estimate(mirrored=True)` needs an even number of samples, got {n}.")

@@ -168,7 +168,8 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     ) -> tuple[SearchState, Info]:
         """The state after one move, and what the move was made of.
 
-        A return that is not finite is a failed rollout: masked and counted. `proposal [N]` is the
+        A return that is not finite is a failed rollout: it counts as drawn, and what is estimated
+        is the return given success (or see the setting `failure`). `proposal [N]` is the
         number of the proposal that drew each theta, `state.moves` when it was asked for (default:
         the newest). Under mirrored sampling a pair is told side by side, as it was asked. In action
         space `theta` is a `Trajectory` with leading axis `[N]`, and holds the returns: one with a

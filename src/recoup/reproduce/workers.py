@@ -32,11 +32,12 @@ def run_in_processes(
     os.environ.setdefault("XLA_FLAGS", FLAGS)  # for the workers: JAX runs here already
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
-    for group in groups(left):
+    shared = groups(left, workers)
+    for group in shared:
         queue.put(group)
     processes = [
         context.Process(target=_work, args=(queue, store.directory), daemon=True)
-        for _ in range(min(workers, len(groups(left))))
+        for _ in range(min(workers, len(shared)))
     ]
     for process in processes:
         queue.put(None)
@@ -49,10 +50,23 @@ def run_in_processes(
             process.join()
 
 
-def groups(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Jobs that differ only in their seeds together, those that take longest first."""
+def groups(jobs: Sequence[Job], workers: int = 1) -> list[list[Job]]:
+    """Jobs that differ only in their seeds together, those that take longest first.
+
+    A group that would keep one worker busy for longer than an even share of all is taken apart.
+    """
     together = [list(group) for _, group in groupby(jobs, lambda job: job.name.rpartition("/")[0])]
-    return sorted(together, key=lambda group: -sum(job.seconds for job in group))
+    share = sum(job.seconds for job in jobs) / workers
+    shared = [
+        part
+        for group in together
+        for part in ([group] if _seconds(group) <= share else [[job] for job in group])
+    ]
+    return sorted(shared, key=lambda group: -_seconds(group))
+
+
+def _seconds(group: Sequence[Job]) -> float:
+    return sum(job.seconds for job in group)
 
 
 def _watch(

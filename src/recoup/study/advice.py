@@ -60,7 +60,7 @@ def health(samples: float, ess: float, k: float) -> str:
         )
     if ess < 0.1 * samples:
         return words + " Most of what was kept no longer counts: a window would lose little."
-    return words + " The weights are healthy."
+    return words + " No few weights decide the estimate."
 
 
 def next_batch(ess: float, batch: int) -> str:
@@ -86,7 +86,7 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     else:
         said.append(health(found["samples"], found["ess"], found["pareto_k"]))
         said.append(next_batch(found["ess"], batch))
-    return said + _late(method, batch, found) + _failures(found) + _waiting(found)
+    return said + _late(method, batch, found) + _failures(method, found) + _waiting(found)
 
 
 def _due(found: dict[str, Any]) -> list[str]:
@@ -120,13 +120,14 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     return said
 
 
-def _failures(found: dict[str, Any]) -> list[str]:
+def _failures(method: Method, found: dict[str, Any]) -> list[str]:
     failed = found["failed"] / max(found["ok"] + found["failed"], 1)
-    if failed <= 0.3 or found["failed"] < 3:
+    if method.failure != "censored" or failed <= 0.3 or found["failed"] < 3:
         return []
     return [
-        f"{failed:.0%} of the results are failures, from which nothing is learned: smaller "
-        "standard deviations, or a return for what now counts as failed, would help."
+        f"{failed:.0%} of the results are failures, which are left out: the search does not learn "
+        "to avoid them. Smaller standard deviations would help, or a return for what now counts as "
+        "failed (`fork` with failure=worst, or a number)."
     ]
 
 

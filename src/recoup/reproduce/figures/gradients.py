@@ -190,15 +190,13 @@ def _trials(bucket: int) -> Any:
         eta, tau = path[drawn_by, :1], path[drawn_by, 1:]
         theta = eta + tau * jax.random.normal(key_draw, eta.shape, eta.dtype)
         returns = toy().rollouts(jax.random.split(key_roll, len(theta)), theta)
-        kept = {
-            1: jnp.where(drawn_by == length - 1, returns, jnp.nan),
-            None: jnp.where(drawn_by < length, returns, jnp.nan),
-        }
+        kept = {1: drawn_by == length - 1, None: drawn_by < length}
         target = (path[length - 1, :1], path[length - 1, 1:])
         found = [
             estimate(
                 theta,
-                kept[settings["window"]],
+                returns,
+                told=kept[settings["window"]],
                 proposals=(path[:, :1], path[:, 1:]),
                 proposal=drawn_by,
                 target=target,
