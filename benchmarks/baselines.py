@@ -51,9 +51,7 @@ def main():
     """Prints a row for each baseline and case."""
     print(f"baselines on the toy, on-policy, {TRIALS:,} trials: bias (with its standard error) and")
     print("variance of the gradient with respect to the mean and to the standard deviation\n")
-    print(
-        "| mean, std, N (gradient) | baseline | bias, mean | variance | bias, std | variance |"
-    )
+    print("| mean, std, N (gradient) | baseline | bias, mean | variance | bias, std | variance |")
     print("|---|---|---|---|---|---|")
     for mean, std, n in ((-0.5, 1.0, 10), (-0.5, 1.0, 50), (-0.1, 0.3, 10)):
         for kind in KINDS:

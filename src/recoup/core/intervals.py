@@ -6,6 +6,7 @@ of the candidate was never looked at is computed from the densities, not from th
 model of the returns takes part where it explains them.
 """
 
+from collections.abc import Callable
 from functools import partial
 from math import hypot
 from typing import Any, NamedTuple
@@ -111,14 +112,18 @@ def by_draw(x: Array, size: int) -> Array:
     return x.reshape(-1, size).sum(-1) if size > 1 else x.ravel()
 
 
-def looked_at(data: Weighed, z: Array | None) -> Seen:
-    """What `data` says; `z [n, D]` are the samples where the candidate is N(0, I), for a model."""
+def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
+    """What `data` says.
+
+    `points(rows)` gives samples of those rows in coordinates where the candidate is N(0, I);
+    without it there is no model.
+    """
     weights, returns, valid = data.weights, data.returns, data.valid
     n = jnp.sum(valid, dtype=returns.dtype)
     level = jnp.sum(returns * valid) / jnp.maximum(n, 1)
     weighted, stderr = _mean_of(data, returns)
     nothing = jnp.asarray(jnp.inf, returns.dtype)
-    modelled = (weighted, stderr, nothing) if z is None else _with_model(data, z)
+    modelled = (weighted, stderr, nothing) if points is None else _with_model(data, points)
     return Seen(
         weighted,
         stderr,
@@ -141,7 +146,7 @@ def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
     return mean, standard_error(residuals, drew, stratum, data.strata) / total
 
 
-def _with_model(data: Weighed, z: Array) -> tuple[Array, Array, Array]:
+def _with_model(data: Weighed, points: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
     """The mean return with the model as control variate, the error of its correction, and its own.
 
     Implements: robins1994 augmented weighting, E_p[g] + sum w (R - g) / sum w, every residual by a
@@ -154,7 +159,7 @@ def _with_model(data: Weighed, z: Array) -> tuple[Array, Array, Array]:
         valid=data.valid[heavy],
         stratum=data.stratum[heavy],
     )
-    model = fitted(z[heavy], part.returns, part.valid)
+    model = fitted(points(heavy), part.returns, part.valid)
     left, stderr = _mean_of(part, model.residuals)
     n = jnp.maximum(jnp.sum(part.valid, dtype=left.dtype), 1)
     without = jnp.sum(model.pulls * model.residuals) / n  # the mean follows each return a little
@@ -199,8 +204,8 @@ def judged_archive(
     weights = weigh(mixture_ratio, (), densities, archive.batches.valid)[0]
     data = Weighed(weights, b.returns, b.valid, b.proposal, archive.counts.size, size)
     left_out = jnp.sum(b.failed)
-    z = None if family.whitened is None else jax.vmap(partial(family.whitened, rho))(b.samples)
-    seen = looked_at(data, z)
+    whitened = family.whitened and jax.vmap(partial(family.whitened, rho))
+    seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
     seen = seen._replace(model_std=jnp.where(left_out > 0, jnp.inf, seen.model_std))
     in_theta = isinstance(b.samples, Array)
     unseen = unseen_share(family, rho, archive) if in_theta else jnp.asarray(jnp.nan)

@@ -60,7 +60,7 @@ def health(samples: float, ess: float, k: float) -> str:
         )
     if ess < 0.1 * samples:
         return words + " Most of what was kept no longer counts: a window would lose little."
-    return words + " No few weights decide the estimate."
+    return words + " The estimate rests on many of them."
 
 
 def next_batch(ess: float, batch: int) -> str:
