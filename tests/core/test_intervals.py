@@ -12,6 +12,8 @@ from recoup.core import intervals
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
+from recoup.engine.composition import composed
+from recoup.engine.methods import Method
 from recoup.study import advice
 
 FAMILY = diagonal_gaussian()
@@ -24,7 +26,7 @@ def test_the_interval_is_students_with_the_effective_sample_size():
 
 @pytest.mark.parametrize(
     ("stderr", "ess", "mean_weight"),
-    [(0.5, 4.99, 1.0), (0.5, 50, 0.79), (0.5, 50, 1.26), (0.0, 50, 1.0), (np.nan, 9, 1.0)],
+    [(0.5, 4.99, 1.0), (0.5, 50, 0.89), (0.5, 50, 1.11), (0.0, 50, 1.0), (np.nan, 9, 1.0)],
 )
 def test_there_is_none_without_samples_fair_weights_and_a_spread(stderr, ess, mean_weight):
     assert np.isnan(intervals.student(3.0, stderr, ess, mean_weight)).all()
@@ -210,7 +212,7 @@ def test_the_interval_of_a_move_holds_the_truth(weights, proposals, n, step):
         low, high = intervals.student(mean, error, ess, w.mean())
         if np.isfinite(low):
             held.append(low <= -1.0 <= high)
-    assert len(held) > 100
+    assert len(held) > 50
     assert np.mean(held) > 0.9 - 2 * np.sqrt(0.9 * 0.1 / len(held))
 
 
@@ -223,6 +225,7 @@ def test_a_pair_is_one_draw(x64):
         jnp.asarray(rng.uniform(0.5, 1.5, 300)),
         jnp.asarray(theta[:, 0] ** 3),
         jnp.ones(300, bool),
+        jnp.ones(300, bool),
         jnp.zeros(300, int),
         1,
         2,
@@ -232,3 +235,64 @@ def test_a_pair_is_one_draw(x64):
     assert (heavy[1::2] == heavy[::2] + 1).all()
     seen = intervals.looked_at(data, None)
     assert float(seen.ess) <= 150
+
+
+@pytest.mark.parametrize(("weighting", "shape"), [("power-mean", {}), ("own", {"truncate": 2.0})])
+def test_weights_that_are_biased_by_design_have_no_interval(weighting, shape):
+    """Whatever their mean: it is no sign that the estimate can be believed."""
+    method = composed(Method("shaped", weighting=weighting, **shape))
+    rng = np.random.default_rng(9)
+    drawn_by = np.repeat([0, 1], 50)
+    theta = rng.standard_normal((100, 1)) - 0.1 * (1 - drawn_by[:, None])
+    proposals = Diagonal(jnp.asarray([[-0.1], [0.0]]), jnp.ones((2, 1)))
+    target = Diagonal(jnp.zeros(1), jnp.ones(1))
+    told = jnp.ones(100, bool)
+    drawn = Drawn(jnp.asarray(theta), jnp.asarray(theta[:, 0]), told, proposals, drawn_by, target)
+    found = method.estimate(target, from_samples(FAMILY, drawn, keep="own"))
+    assert np.isnan(found.mean_weight)
+    numbers = (found.objective, found.objective_stderr, found.ess, found.mean_weight)
+    assert np.isnan(intervals.student(*map(float, numbers))).all()
+
+
+def test_equal_returns_are_equal_however_they_round():
+    rng = np.random.default_rng(2)
+    (worth,) = worths(judged(rng.standard_normal((1, 40, 1)), np.full((1, 40), 0.1), 0.3, 0.8))
+    assert worth.refused == intervals.EQUAL
+
+
+def test_returns_too_large_to_square_are_refused():
+    rng = np.random.default_rng(2)
+    theta = rng.standard_normal((1, 40, 1))
+    (worth,) = worths(judged(theta, 1e200 * theta[..., 0], 0.3, 0.8))
+    assert worth.refused == intervals.HUGE
+
+
+def test_a_result_far_away_does_not_spoil_the_model():
+    rng = np.random.default_rng(3)
+    theta = rng.standard_normal((1, 60, 1))
+    theta[0, -1] = 1e8
+    found, *_ = judged(theta, -(np.minimum(theta[..., 0], 3.0) ** 2), 0.3, 0.8)
+    assert abs(float(found.modelled[0] - found.weighted[0])) < 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_how_many_draws_fail_is_chance_too(share):
+    """Narrow proposals side by side, returns far from 0, random failures: 300 studies hold 90 %."""
+    rng = np.random.default_rng(4)
+    means = np.linspace(-1.5, 1.5, 6)
+    held = []
+    for _ in range(300):
+        drawn_by = np.repeat(np.arange(6), 20)
+        theta = means[drawn_by] + 0.5 * rng.standard_normal(120)
+        ok = rng.uniform(size=120) >= share
+        w = stats.norm.pdf(theta, 0, 1) / stats.norm.pdf(theta[:, None], means, 0.5).mean(1)
+        w = np.where(ok, w, 0.0)
+        mean = (w * theta).sum() / w.sum()
+        error = (
+            intervals.standard_error(
+                jnp.asarray(w * (theta - mean)), np.ones(120, bool), drawn_by, 6
+            )
+            / w.sum()
+        )
+        held.append(abs(mean) < 1.99 * float(error))
+    assert np.mean(held) > 0.9 - 2 * np.sqrt(0.9 * 0.1 / 300)

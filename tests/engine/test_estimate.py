@@ -79,7 +79,9 @@ def test_failed_rollouts_count_as_drawn_and_are_left_out():
     w = np.array(loop_weights(problem, "balance", 0.1, None, None, False))[kept]
     w, r, s = w / w.mean(), problem["returns"][kept], loop_scores(problem)[kept]
     residuals = w * (r - (w * r).mean())
-    error = stratified_error(residuals, list(problem["proposal"][kept])) / 20
+    every = np.zeros(23)  # one that failed is a draw that adds nothing
+    every[kept] = residuals
+    error = stratified_error(every, list(problem["proposal"])) / 20
     for baseline in BASELINES:
         got = recoup.estimate(**failing, baseline=baseline)
         gradient = np.concatenate([got.mean_gradient, got.std_gradient])

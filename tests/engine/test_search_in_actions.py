@@ -49,6 +49,12 @@ class Told:
                     self.slot.append(batch * N + n)
                     arrays.append(STARTS[batch])
 
+    def error(self, residuals):
+        """Of their mean; one that failed is a draw that adds nothing."""
+        every = np.zeros(2 * N)
+        every[self.slot] = residuals
+        return stratified_error(every, [n // N for n in range(2 * N)]) / len(residuals)
+
     def log_p(self, row, x):
         """log p(a_t | s_t) by step, zero behind the end."""
         phi, a, _, steps, _ = row
@@ -111,7 +117,7 @@ def test_reinforce(fails):
     np.testing.assert_allclose(info.baseline, b, rtol=1e-9)
     np.testing.assert_allclose(info.objective, (w * returns).mean(), rtol=1e-12)
     residuals = w * (returns - b) if fails else w * returns - (w * returns).mean()
-    error = stratified_error(residuals, [slot // N for slot in told.slot]) / len(w)
+    error = told.error(residuals)
     np.testing.assert_allclose(info.objective_stderr, error, rtol=1e-9)
 
 
@@ -132,8 +138,7 @@ def test_reinforce_per_decision(normalize, fails):
     np.testing.assert_allclose(info.objective, (w * r).sum(1).mean(), rtol=1e-9)
     mean = (w * r).mean(0)
     residuals = (w * (r - mean) if normalize or fails else w * r - mean).sum(1)
-    error = stratified_error(residuals, [slot // N for slot in told.slot]) / len(w)
-    np.testing.assert_allclose(info.objective_stderr, error, rtol=1e-8)
+    np.testing.assert_allclose(info.objective_stderr, told.error(residuals), rtol=1e-8)
     np.testing.assert_allclose(np.asarray(info.weights).ravel()[told.slot], w[:, -1], rtol=1e-9)
 
 

@@ -23,12 +23,14 @@ from recoup.core.surrogate import fitted
 from recoup.core.weights import effective_sample_size, mixture_ratio, weigh
 
 LEVEL = 0.95
+ROUNDING = 1e-12  # of the mean, below which a spread is none
 LEAST = 5.0  # effective sample size below which there is no interval
-FAIR = (0.8, 1.25)  # the mean of weights, which should be 1, between which there is one
+FAIR = (0.9, 1.1)  # the mean of weights, which should be 1, between which there is one
 FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer
 EXPERIENCED = 10.0  # effective sample size up to which the model cannot narrow an interval
 MOST = 256  # results that the model looks at
 NEGLIGIBLE = 1e-3  # share of the weight that it may leave out
+FAR_AWAY = 1e-8  # of the largest weight, below which it leaves out a result anyway
 PROBES = 1024  # draws of the candidate that are looked at
 
 
@@ -49,7 +51,8 @@ def student(mean: float, stderr: float, ess: float, mean_weight: float = 1.0) ->
     size stands for the number of samples. None where that is below 5, where the weights' mean
     says that they miss a part of the distribution, or where there is no spread to go by.
     """
-    if not (ess >= LEAST and FAIR[0] <= mean_weight <= FAIR[1] and stderr > 0):
+    known = ess >= LEAST and FAIR[0] <= mean_weight <= FAIR[1] and np.isfinite(stderr)
+    if not (known and stderr > ROUNDING * abs(mean)):
         return NOTHING
     half = quantile(ess) * stderr
     return Interval(mean - half, mean + half)
@@ -70,7 +73,7 @@ class Seen(NamedTuple):
     model_std: Array  # of the former, as the model has it; infinite where no model takes part
     ess: Array  # in draws
     mean_weight: Array
-    spread: Array  # of the returns
+    spread: Array  # of the returns: the largest less the smallest
     samples: Array
 
 
@@ -80,6 +83,7 @@ class Weighed(NamedTuple):
     weights: Array  # [n] against the mixture of all proposals, zero where not valid
     returns: Array  # [n]
     valid: Array  # [n]
+    drawn: Array  # [n] valid, or failed: how many of a proposal's draws fail is chance too
     stratum: Array  # [n] the proposal that drew each, below `strata`
     strata: int
     size: int = 1
@@ -120,7 +124,6 @@ def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
     """
     weights, returns, valid = data.weights, data.returns, data.valid
     n = jnp.sum(valid, dtype=returns.dtype)
-    level = jnp.sum(returns * valid) / jnp.maximum(n, 1)
     weighted, stderr = _mean_of(data, returns)
     nothing = jnp.asarray(jnp.inf, returns.dtype)
     modelled = (weighted, stderr, nothing) if points is None else _with_model(data, points)
@@ -130,9 +133,13 @@ def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
         *modelled,
         ess=effective_sample_size(by_draw(weights, data.size)),
         mean_weight=jnp.sum(weights) / jnp.maximum(n, 1),
-        spread=jnp.sqrt(jnp.sum(valid * (returns - level) ** 2) / jnp.maximum(n, 1)),
+        spread=_largest(returns, valid) + _largest(-returns, valid),
         samples=n,
     )
+
+
+def _largest(x: Array, valid: Array) -> Array:
+    return jnp.max(jnp.where(valid, x, -jnp.inf))
 
 
 def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
@@ -141,7 +148,7 @@ def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
     total = jnp.where(total > 0, total, 1.0)
     mean = jnp.sum(data.weights * values) / total
     residuals = by_draw(data.weights * (values - mean), data.size)
-    drew = by_draw(data.valid, data.size) > 0
+    drew = by_draw(data.drawn, data.size) > 0
     stratum = data.stratum[:: data.size]
     return mean, standard_error(residuals, drew, stratum, data.strata) / total
 
@@ -156,7 +163,8 @@ def _with_model(data: Weighed, points: Callable[[Array], Array]) -> tuple[Array,
     part = data._replace(
         weights=data.weights[heavy],
         returns=data.returns[heavy],
-        valid=data.valid[heavy],
+        valid=data.valid[heavy] & (data.weights[heavy] > FAR_AWAY * jnp.max(data.weights)),
+        drawn=data.drawn[heavy],
         stratum=data.stratum[heavy],
     )
     model = fitted(points(heavy), part.returns, part.valid)
@@ -202,7 +210,8 @@ def judged_archive(
     b = jax.tree.map(lambda x: x[0], archive.batches)
     densities = log_densities(family, rho, archive)
     weights = weigh(mixture_ratio, (), densities, archive.batches.valid)[0]
-    data = Weighed(weights, b.returns, b.valid, b.proposal, archive.counts.size, size)
+    drawn = b.valid | b.failed
+    data = Weighed(weights, b.returns, b.valid, drawn, b.proposal, archive.counts.size, size)
     left_out = jnp.sum(b.failed)
     whitened = family.whitened and jax.vmap(partial(family.whitened, rho))
     seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
@@ -212,7 +221,7 @@ def judged_archive(
     return seen, weights, unseen, left_out
 
 
-UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL = "unseen", "few", "unfair", "equal"
+UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL, HUGE = "unseen", "few", "unfair", "equal", "huge"
 
 
 class Worth(NamedTuple):
@@ -224,18 +233,23 @@ class Worth(NamedTuple):
     ess: float
     unseen: float
     explained: float  # share of the returns' variance that the model took over; 0: weights alone
-    refused: str = ""  # why there is no interval: UNSEEN_PART, FEW_SAMPLES, UNFAIR or EQUAL
+    refused: str = ""  # why there is no interval: UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL or HUGE
 
 
 def _refusal(seen: Seen, unseen: float) -> str:
     """Why there is no interval, or nothing."""
+    if float(seen.samples) < FEW:
+        return FEW_SAMPLES
     if unseen > UNSEEN:
         return UNSEEN_PART
     if not float(seen.ess) >= LEAST:
         return FEW_SAMPLES
     if np.isnan(unseen) and not FAIR[0] <= float(seen.mean_weight) <= FAIR[1]:
         return UNFAIR
-    return "" if float(seen.spread) > 0 and float(seen.weighted_stderr) > 0 else EQUAL
+    if float(seen.spread) == 0 or float(seen.weighted_stderr) == 0:
+        return EQUAL
+    numbers = (seen.weighted, seen.weighted_stderr, seen.modelled, seen.modelled_stderr)
+    return "" if np.isfinite(numbers).all() else HUGE
 
 
 def worth(seen: Seen, unseen: float) -> Worth:

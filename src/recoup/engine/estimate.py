@@ -45,8 +45,8 @@ class GradientEstimate(NamedTuple):
         """The 95 % interval of the expected return of the target; not a number where there is none.
 
         Whatever the weights of the estimate, this one rests on balance weights and, where it helps,
-        on a model of the returns. There is none where the effective sample size is below 5, or a
-        fifth of the target lies where hardly any sample could have been drawn.
+        on a model of the returns. There is none where the effective sample size is below 5, or more
+        than 15 % of the target lies where hardly any sample could have been drawn.
         """
         if self.given is None:
             raise InputError("an interval is not computed inside traced code.")

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from recoup.engine.methods import Method
 
 if TYPE_CHECKING:  # needs JAX
-    from recoup.core.intervals import Worth
     from recoup.study.moves import Judged
 
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
@@ -18,35 +17,39 @@ def judgement(found: "Judged") -> str:
     worth, n = found.worth, found.samples
     ess = f"{worth.ess:.0f}" if worth.ess >= 10 else f"{worth.ess:.1f}"
     count = f"{n} result{'' if n == 1 else 's'} that count{'s' if n == 1 else ''} for {ess}"
+    left_out = _left_out(found.censored)
     if worth.refused == "equal":
-        return f"{count}, all returns equal: without any spread there is no interval."
+        return f"{count}, all returns equal: without any spread there is no interval.{left_out}"
     if worth.refused:
-        return f"{count} say too little about it: {_why(worth)} A few rollouts of its own would."
+        says = "says" if n == 1 else "say"
+        why = f"{count} {says} too little about it: {_why(found)}"
+        return f"{why} A few rollouts of its own would say more.{left_out}"
     rests = "it rests on weights alone"
     if worth.explained >= LITTLE:
         rests = (
             f"a model of the returns takes over {min(worth.explained, 0.99):.0%} of their "
             "variance, weights correct it"
         )
-    return f"{count}; {rests}.{_given_success(found.censored)}"
+    about = " This is the return of a rollout that does not fail." if left_out else ""
+    return f"{count}; {rests}.{left_out}{about}"
 
 
-def _why(worth: "Worth") -> str:
+def _why(found: "Judged") -> str:
+    worth = found.worth
     if worth.refused == "unseen":
         return f"{worth.unseen:.0%} of it lies where hardly any result could have been drawn."
     if worth.refused == "few":
-        return f"an interval needs {LEAST:.0f}."
+        pairs = " (in pairs, 5)" if found.draw > 1 else ""
+        return f"an interval needs six that count for {LEAST * found.draw:.0f}{pairs}."
+    if worth.refused == "huge":
+        return "the returns are too large to compute with."
     return "their weights do not average to 1, so that they miss a part of it."
 
 
-def _given_success(censored: int) -> str:
+def _left_out(censored: int) -> str:
     if not censored:
         return ""
-    several = "s are" if censored > 1 else " is"
-    return (
-        f" {censored} failed result{several} left out: this is the return of a rollout that does "
-        "not fail."
-    )
+    return f" {censored} failed result{'s are' if censored > 1 else ' is'} left out."
 
 
 def health(samples: float, ess: float, k: float) -> str:

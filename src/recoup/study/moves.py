@@ -59,6 +59,7 @@ class Judged(NamedTuple):
     weights: np.ndarray  # [n] against the mixture of all proposals
     samples: int
     censored: int  # failed results that are left out
+    draw: int  # results that are one draw: two where they are mirrored
 
 
 def make_move(
@@ -118,6 +119,7 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
         weights=weights[: results.n],
         samples=int(seen.samples),
         censored=int(left),
+        draw=row.draw,
     )
 
 

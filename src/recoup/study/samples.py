@@ -47,6 +47,11 @@ class Samples(NamedTuple):
         return values if self.blocks is not None else to_latent(study.parameters, values)
 
 
+def without_return(returns: np.ndarray) -> np.ndarray | None:
+    """Which of an array of returns `[n]` have failed: those that are not finite."""
+    return ~np.isfinite(returns) if np.issubdtype(returns.dtype, np.floating) else None
+
+
 def import_samples(study: Opened, samples: Samples, origin: str = "") -> Imported:
     """Adds foreign samples to a study's archive, with the densities that drew them.
 
@@ -60,7 +65,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     with store.writing():
         twice = finite & _already(study, theta, samples.returns)
         finite &= ~twice
-        if not (finite & np.isfinite(np.asarray(samples.returns, float))).any():
+        if not finite.any():
             raise InputError("all of these samples are in the study already: nothing was imported.")
         fitted = samples.mean is None and samples.blocks is None
         drew = _proposals(study, samples, theta, finite)[finite]

@@ -17,7 +17,7 @@ from recoup.study.judging import diagnostics, evaluate
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
-from recoup.study.samples import Imported, Samples, import_samples
+from recoup.study.samples import Imported, Samples, import_samples, without_return
 from recoup.study.settings import check_same, is_part, resolved
 from recoup.study.settling import Mover
 from recoup.study.tables import export
@@ -254,7 +254,8 @@ class Study:
         them a Gaussian is fitted to the samples, and marked as such.
         """
         mean, std = (None if x is None else np.asarray(x) for x in (mean, std))
-        samples = Samples(np.asarray(theta), np.asarray(returns), mean, std)
+        theta, returns = np.asarray(theta), np.asarray(returns)
+        samples = Samples(theta, returns, mean, std, failed=without_return(returns))
         return import_samples(self.opened, samples)
 
     def fork(self, path: str | Path, **changes: Any) -> "Study":

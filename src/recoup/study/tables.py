@@ -13,7 +13,7 @@ from recoup.checks import InputError, nearest
 from recoup.store.rows import FAILED, OK, PENDING
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED
-from recoup.study.samples import Samples, samples_of
+from recoup.study.samples import Samples, samples_of, without_return
 
 FORMATS = ("csv", "parquet")
 PLAIN = RESERVED
@@ -183,7 +183,7 @@ def _of_numpy(path: Path) -> Samples:
         if key not in arrays:
             raise InputError(f"{path} must hold theta and returns; it has {', '.join(arrays)}.")
     returns = arrays["returns"]
-    failed = ~np.isfinite(returns) if np.issubdtype(returns.dtype, np.floating) else None
+    failed = without_return(returns)
     return Samples(arrays["theta"], returns, arrays.get("mean"), arrays.get("std"), failed=failed)
 
 

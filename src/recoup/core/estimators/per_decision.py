@@ -77,7 +77,7 @@ def decision_estimator(
             rewards,
             weights,
             normalised=own_mean,
-            mean_weight=mean_weight(ratio, raw, archive),
+            mean_weight=mean_weight(ratio, shapers, raw, archive),
             gradient=gradient,
             baseline=b,
         )

@@ -74,7 +74,7 @@ def reward_weighted(
             rewards_by_step(discount, archive),
             jax.vmap(lambda log_w: exp_weights(chosen * log_w, valid, own_mean))(by_step),
             normalised=own_mean,
-            mean_weight=mean_weight(own_ratio, whole, archive),
+            mean_weight=jnp.where(chosen == 1, mean_weight(own_ratio, (), whole, archive), jnp.nan),
             gradient=jax.tree.map(jnp.subtract, new, policy),
             baseline=data.least,
             flatten=chosen,

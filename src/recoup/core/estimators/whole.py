@@ -14,7 +14,14 @@ from recoup.core.archive import Archive, log_densities
 from recoup.core.directions import Direction, Earned, is_relative
 from recoup.core.families.family import Family
 from recoup.core.intervals import by_draw, standard_error
-from recoup.core.weights import Ratio, Shaper, effective_sample_size, needs_of, weigh
+from recoup.core.weights import (
+    Ratio,
+    Shaper,
+    effective_sample_size,
+    mixture_ratio,
+    own_ratio,
+    weigh,
+)
 
 
 class Estimate(NamedTuple):
@@ -65,7 +72,7 @@ def estimator(
             weights[None],
             paired=paired,
             normalised=own_mean,
-            mean_weight=mean_weight(ratio, raw, archive),
+            mean_weight=mean_weight(ratio, shapers, raw, archive),
             gradient=gradient,
             baseline=b,
         )
@@ -96,13 +103,14 @@ def drawn(archive: Archive) -> Array:
     return archive.batches.valid | archive.batches.failed
 
 
-def mean_weight(ratio: Ratio, weights: Array, archive: Archive) -> Array:
+def mean_weight(ratio: Ratio, shapers: Sequence[Shaper], weights: Array, archive: Archive) -> Array:
     """The mean of the weights of all samples that were drawn, which should be 1, a scalar.
 
-    Not a number where samples of several proposals have no weights.
+    Not a number where several proposals drew and the weights are no plain ratios of densities:
+    whatever their mean is, it does not say that an estimate can be believed.
     """
     mean = jnp.sum(weights) / jnp.maximum(jnp.sum(drawn(archive), dtype=weights.dtype), 1)
-    if needs_of(ratio):
+    if ratio in (own_ratio, mixture_ratio) and not shapers:
         return mean
     return jnp.where(jnp.sum(archive.counts > 0) > 1, jnp.nan, mean)
 
@@ -143,7 +151,7 @@ def summary(
     )
     stderr = standard_error(
         by_draw(jnp.where(valid, residuals, 0.0), size),
-        by_draw(valid, size) > 0,
+        by_draw(drawn(archive), size) > 0,
         archive.batches.proposal.ravel()[::size],
         archive.counts.size,
     )
