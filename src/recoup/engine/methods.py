@@ -86,7 +86,7 @@ class Method:
     kl: float = 0.5  # step length of the natural update
     tau_floor: float = 0.05
     mirrored: bool = False  # draw in pairs eta + noise, eta - noise
-    failure: Any = "censored"  # what a failed rollout earns: left out; "worst" so far; a number
+    failure: Any = "censored"  # what a failed rollout earns: left out; the "worst" kept; a number
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
