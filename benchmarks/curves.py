@@ -1,6 +1,8 @@
 """Learning curves of every method on a task, many runs at once: docs/TASK.png and its figures.
 
-python -m benchmarks.curves mountain-car mountain-car-weak
+python -m benchmarks.curves mountain-car mountain-car-weak toy
+
+What `recoup reproduce` has measured on the cars is not measured again: same runs, same numbers.
 """
 
 import sys
@@ -10,11 +12,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.engine.methods import METHODS
-from recoup.runs.lockstep import learn, search_of
-from recoup.runs.plan import task_settings
-from recoup.tasks.registry import make_task, task_row
+from recoup.reproduce.jobs import Store, run_jobs
+from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.reproduce import directory_of
+from recoup.reproduce.workers import default_workers, run_in_processes
+from recoup.tasks.registry import task_row
 
-RUNS, ITERATIONS, TESTS = 100, 30, 100
+RUNS, ITERATIONS, TESTS, CHUNK = 300, 30, 100, 100
 REFERENCE = "iw-pgpe-ob"
 DOCS = Path(__file__).parent.parent / "docs"
 COLOURS = {
@@ -29,13 +33,19 @@ COLOURS = {
 }
 
 
-def returns_of(task_name, method, **settings):
-    """Expected returns `[runs, iterations + 1]` of the search distribution."""
-    row, task = task_row(task_name), make_task(task_name)
-    settings = {**task_settings(row, method), **settings}
-    search = search_of(task, method, row.batch, ITERATIONS, settings)
-    how = {"checkpoints": range(ITERATIONS + 1), "tests": TESTS}
-    return learn(task, search, range(RUNS), ITERATIONS, **how).returns
+def curves_of(task):
+    """Expected returns `[runs, iterations + 1]` of the search distribution, by method."""
+    tested = range(ITERATIONS + 1)
+    jobs = learning_jobs(task, list(METHODS), RUNS, ITERATIONS, tested, TESTS, chunk=CHUNK)
+    store = Store(directory_of("default") / "jobs")
+    store.prepare()
+    run_in_processes(jobs, store, default_workers(), lambda name, seconds: _say(name))
+    results = run_jobs(jobs, store)
+    return {method: joined(results, task, method).returns for method in METHODS}
+
+
+def _say(name):
+    print(name, file=sys.stderr, flush=True)
 
 
 def draw(task_name, curves):
@@ -69,9 +79,9 @@ def main(names):
             "| method | start | 100 episodes | 200 episodes | 300 episodes | median at 300 "
             f"| minus `{REFERENCE}` at 300 |\n|---|---|---|---|---|---|---|"
         )
-        curves = {}
+        curves = curves_of(name)
         for method in (REFERENCE, *(m for m in METHODS if m != REFERENCE)):
-            curves[method] = values = returns_of(name, method)
+            values = curves[method]
             errors = values.std(0, ddof=1) / np.sqrt(RUNS)
             cells = [f"{values[:, i].mean():.2f} ± {errors[i]:.2f}" for i in (0, 10, 20, 30)]
             cells.append(f"{np.median(values[:, 30]):.2f}")
@@ -81,7 +91,7 @@ def main(names):
         gap = (curves["iw-reinforce-ob"] - curves["tiw-enac"])[:, 30]
         error = gap.std(ddof=1) / np.sqrt(RUNS)
         print(f"\niw-reinforce-ob minus tiw-enac at 300: {gap.mean():.2f} ± {error:.2f}")
-        draw(name, {method: curves[method] for method in METHODS})
+        draw(name, curves)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,8 @@ as a measured statement. Made by `recoup reproduce all` ({runs}) and
 positive where the claim is true; ± is one standard error over runs, paired where they share a
 start. A reason that was not measured is marked as a guess.
 
-[benchmarks.md](benchmarks.md) has tables of the same methods on the same cars with other numbers:
-100 runs of other random numbers, as it says there. Those here have {cars} runs and are the ones to
-quote.
+[benchmarks.md](benchmarks.md) shows the {cars} runs on the cars at more points of their way, and
+methods that the paper does not compare there.
 
 {parts}
 Beside the paper's methods stand two that are not in its comparison, or not in all of it:

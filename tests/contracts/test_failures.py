@@ -11,7 +11,9 @@ from scipy.special import ndtr
 
 import recoup
 from recoup.engine.methods import BASELINES
+from recoup.study.recover import recover
 from recoup.study.study import Study
+from recoup.study.verify import check
 
 OLD, NEW, EDGE = (-1.0, 1.2), (0.0, 1.0), -0.5  # two proposals; above the edge rollouts fail
 
@@ -150,6 +152,37 @@ def test_a_study_judges_what_failed_as_it_was_told_to(tmp_path, failure):
         assert found.low < exact < found.high
         assert ("does not fail" in found.words) == (failure == "censored")
         assert (study.history()[-1]["censored"] > 0) == (failure == "censored")
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(("failure", "moves"), [("censored", 0), ("worst", 2), (-20.0, 2)])
+def test_failures_fill_a_batch_where_they_are_worth_something(tmp_path, failure, moves, mirrored):
+    """Two batches that fail altogether; then one of four returns and one of four failures."""
+    settings = {"failure": failure, "mirrored": mirrored}
+    with Study.open(tmp_path / "s.db", dim=2, batch=4, **settings) as study:
+        study.tell_all([(t.id, study.result(failed="fell")) for t in study.ask(8)])
+        assert study.diagnostics()["moves"] == moves
+        assert (study.mean == 0).all()  # all that is known is equal
+        study.tell_all([(t.id, study.result(float(t.theta.sum()))) for t in study.ask(4)])
+        study.tell_all([(t.id, study.result(failed="fell")) for t in study.ask(4)])
+        assert study.diagnostics()["moves"] == (4 if moves else 1)
+        assert study.until_move() == 4
+        assert (study.mean != 0).all()
+        mean = study.mean
+    assert all(part.sound for part in check(tmp_path / "s.db"))
+    recover(tmp_path / "s.db", tmp_path / "again.db")
+    with Study.open(tmp_path / "again.db") as study:
+        assert study.until_move() == 4
+        np.testing.assert_array_equal(study.mean, mean)
+
+
+def test_of_failures_alone_the_expected_return_is_not_known():
+    data = problem(n=10)
+    data["returns"] = np.full(20, np.nan)
+    found = recoup.estimate(**data)
+    assert np.isnan(found.objective)
+    assert np.isnan(found.interval()).all()
+    assert recoup.estimate(**data, failure=-5.0).objective < 0
 
 
 def test_quadrature_agrees_with_the_grid():

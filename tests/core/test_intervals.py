@@ -12,6 +12,7 @@ from recoup.core import intervals
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
+from recoup.core.surrogate import fitted
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method
 from recoup.study import advice
@@ -168,6 +169,7 @@ def test_where_weights_and_model_disagree_the_interval_holds_both():
         ess=np.float64(200.0),
         mean_weight=np.float64(1.0),
         spread=np.float64(1.0),
+        std=np.float64(2.0),
         samples=np.float64(300.0),
     )
     worth = intervals.worth(seen, 0.0)
@@ -176,6 +178,83 @@ def test_where_weights_and_model_disagree_the_interval_holds_both():
     alone = intervals.worth(seen._replace(model_std=np.float64(np.inf)), 0.0)
     assert alone.mean == 1.0
     assert alone.interval == pytest.approx(stats.t.interval(0.95, 199, 1.0, 0.1))
+
+
+def test_what_is_unseen_may_lie_two_standard_deviations_away():
+    """A twentieth of the candidate, and returns of spread 3: 0.3 wider on each side."""
+    numbers = (1.0, 0.1, 1.0, 0.1, np.inf, 200.0, 1.0, 9.0, 3.0, 300.0)
+    seen = intervals.Seen(*map(np.float64, numbers))
+    low, high = stats.t.interval(0.95, 199, 1.0, 0.1)
+    assert intervals.worth(seen, 0.05).interval == pytest.approx((low - 0.3, high + 0.3))
+    assert intervals.worth(seen, np.nan).interval == pytest.approx((low, high))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-2 * x))
+
+
+@pytest.fixture(scope="module")
+def failing():
+    """120 studies of six narrow proposals, where more fail the larger theta is; R = theta."""
+    rng = np.random.default_rng(3)
+    means, drawn_by = np.linspace(-1.5, 1.5, 6)[:, None], np.repeat(np.arange(6), 20)
+    theta = means[drawn_by] + 0.3 * rng.standard_normal((120, 120, 1))
+    failed = rng.random((120, 120)) < sigmoid(theta[..., 0])
+    with jax.enable_x64(True):
+        proposals = Diagonal(jnp.asarray(means), jnp.full((6, 1), 0.3))
+        target = Diagonal(jnp.zeros(1), jnp.full(1, 1.2))
+
+        @jax.jit
+        def judged(theta, returns):
+            told = jnp.ones(120, bool)
+            drawn = Drawn(theta, returns, told, proposals, jnp.asarray(drawn_by), target)
+            archive = from_samples(FAMILY, drawn, keep="running")
+            return intervals.judged_archive(FAMILY, target, archive)
+
+        returns = jnp.asarray(np.where(failed, np.nan, theta[..., 0]))
+        found = jax.lax.map(lambda x: judged(*x), (jnp.asarray(theta), returns))
+        return jax.device_get(found)
+
+
+def test_failures_that_depend_on_theta_leave_the_interval_true(failing):
+    """The mean return of what does not fail, by quadrature; weights alone miss it too often."""
+    x = np.linspace(-9, 9, 20_001)
+    success = stats.norm.pdf(x, 0, 1.2) * (1 - sigmoid(x))
+    truth = np.trapezoid(x * success, x) / np.trapezoid(success, x)
+    given = [worth.interval for worth in worths(failing) if not worth.refused]
+    assert len(given) > 100
+    held = [low <= truth <= high for low, high in given]
+    assert np.mean(held) > 0.9 - 2 * np.sqrt(0.9 * 0.1 / len(held))
+    by_weights = np.abs(failing[0].weighted - truth) < 1.98 * failing[0].weighted_stderr
+    assert np.mean(by_weights) < 0.8
+
+
+def test_what_is_unseen_counts_for_more_where_half_fails(failing):
+    """At most P(unseen) / P(no failure), and half of this candidate fails."""
+    x = np.linspace(-9, 9, 200_001)
+    density = stats.norm.pdf(x, 0, 1.2)
+    mixture = np.mean([stats.norm.pdf(x, m, 0.3) for m in np.linspace(-1.5, 1.5, 6)], axis=0)
+    unseen = np.trapezoid(density * (density > 20 * mixture), x)
+    assert np.median(failing[2]) == pytest.approx(unseen / 0.5, rel=0.25)
+
+
+def test_the_model_sees_failures_as_they_are(x64):
+    """b + E_p[(R - b) s] / P(s), b the weighted mean, from the numbers of the same model."""
+    rng = np.random.default_rng(4)
+    theta, failed = rng.standard_normal((50, 1)), rng.random(50) < 0.3
+    weights = jnp.asarray(rng.uniform(0.5, 1.5, 50))
+    ones, returns = jnp.ones(50, bool), jnp.asarray(theta[:, 0])
+    data = intervals.Weighed(weights, returns, ~failed, ones, jnp.zeros(50, int), 1)
+    seen = intervals.looked_at(data, lambda rows: jnp.asarray(theta)[rows])
+    w = np.asarray(weights)
+    centre = np.average(theta[~failed, 0], weights=w[~failed])
+    model = fitted(jnp.asarray(theta), jnp.where(failed, 0.0, returns - centre), ones)
+    left = np.average(model.residuals, weights=w) - np.mean(model.pulls * model.residuals)
+    success = w[~failed].sum() / w.sum()
+    want = float(centre + (model.mean + left) / success)
+    assert float(seen.weighted) == pytest.approx(centre, rel=1e-12)
+    assert float(seen.modelled) == pytest.approx(want, rel=1e-9)
+    assert float(seen.model_std) == pytest.approx(float(model.std) / success, rel=1e-9)
 
 
 def test_what_the_model_cannot_look_at_leaves_it_to_the_weights(x64):

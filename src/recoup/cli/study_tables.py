@@ -143,9 +143,10 @@ def print_replay(
         "sample size; apart: distance of the means, in standard deviations.",
         highlight=False,
     )
-    if any(row.info["ess"] < LEAST for row in found):
+    least = LEAST * study.method.draw  # pairs are draws, and `ess` counts samples
+    if any(row.info["ess"] < least for row in found):
         console.print(
-            f"Where that is under {LEAST:.0f}, the replayed distribution has left the results "
+            f"Where that is under {least:.0f}, the replayed distribution has left the results "
             "behind, and its estimates say nothing."
         )
 

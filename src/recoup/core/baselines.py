@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.directions import Earned, Scores, relative
+from recoup.core.weights import by_draw
 
 Baseline = Callable[[Earned, Scores], Any]
 
@@ -62,7 +63,7 @@ def leave_one_out(size: int) -> Baseline:
     @relative
     def baseline(earned: Earned, scores: Scores) -> Array:
         curvature = _relative(earned.weights) ** 2 * scores.norms
-        tops, bottoms = (_by_draw(x, size) for x in (curvature * earned.returns, curvature))
+        tops, bottoms = (by_draw(x, size) for x in (curvature * earned.returns, curvature))
         others = _ratio(_others(tops), _others(bottoms), otherwise=-earned.origin)
         return jnp.repeat(others, size).reshape(earned.returns.shape)
 
@@ -81,7 +82,7 @@ def earlier(size: int) -> Baseline:
     @relative
     def baseline(earned: Earned, scores: Scores) -> Array:
         curvature = _relative(earned.weights) ** 2 * scores.norms
-        tops, bottoms = (_by_draw(x, size) for x in (curvature * earned.returns, curvature))
+        tops, bottoms = (by_draw(x, size) for x in (curvature * earned.returns, curvature))
         order = jnp.broadcast_to(earned.order, earned.returns.shape).reshape(-1, size)[:, 0]
         by_time = jnp.argsort(order, stable=True)
         top, bottom = (_others_before(x[by_time], order[by_time]) for x in (tops, bottoms))
@@ -102,8 +103,8 @@ def split(size: int) -> Baseline:
     @relative
     def baseline(earned: Earned, scores: Scores) -> Array:
         curvature = _relative(earned.weights) ** 2 * scores.norms
-        tops, bottoms = (_by_draw(x, size) for x in (curvature * earned.returns, curvature))
-        even = jnp.cumsum(_by_draw(earned.valid, size) > 0) % 2 == 1
+        tops, bottoms = (by_draw(x, size) for x in (curvature * earned.returns, curvature))
+        even = jnp.cumsum(by_draw(earned.valid, size) > 0) % 2 == 1
         halves = jnp.stack([even, ~even])
         b_even, b_odd = _ratio(
             jnp.sum(jnp.where(halves, tops, 0.0), 1),
@@ -122,10 +123,6 @@ def _ratio(top: Array, bottom: Array, otherwise: Any = 0.0) -> Array:
 def _relative(weights: Array) -> Array:
     largest = jnp.max(weights)
     return weights / jnp.where(largest > 0, largest, 1.0)
-
-
-def _by_draw(x: Array, size: int) -> Array:
-    return jnp.sum(x.reshape(-1, size), axis=1)
 
 
 def _others_before(x: Array, order: Array) -> Array:

@@ -20,13 +20,14 @@ from scipy.special import stdtrit
 from recoup.core.archive import Archive, log_densities, mixture_density
 from recoup.core.families.family import Family
 from recoup.core.surrogate import fitted
-from recoup.core.weights import effective_sample_size, mixture_ratio, weigh
+from recoup.core.weights import by_draw, effective_sample_size, mixture_ratio, weigh
 
 LEVEL = 0.95
 ROUNDING = 1e-12  # of the mean, below which a spread is none
 LEAST = 5.0  # effective sample size below which there is no interval
 FAIR = (0.9, 1.1)  # the mean of weights, which should be 1, between which there is one
 FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer
+BEYOND = 2.0  # standard deviations by which the returns of what is unseen may differ
 EXPERIENCED = 10.0  # effective sample size up to which the model cannot narrow an interval
 MOST = 256  # results that the model looks at
 NEGLIGIBLE = 1e-3  # share of the weight that it may leave out
@@ -74,13 +75,14 @@ class Seen(NamedTuple):
     ess: Array  # in draws
     mean_weight: Array
     spread: Array  # of the returns: the largest less the smallest
+    std: Array  # of the returns, weighted
     samples: Array
 
 
 class Weighed(NamedTuple):
     """Results and their weights: draws of `size` adjacent samples each."""
 
-    weights: Array  # [n] against the mixture of all proposals, zero where not valid
+    weights: Array  # [n] against the mixture of all proposals, zero where not drawn
     returns: Array  # [n]
     valid: Array  # [n]
     drawn: Array  # [n] valid, or failed: how many of a proposal's draws fail is chance too
@@ -111,29 +113,27 @@ def standard_error(residuals: Array, drew: Array, stratum: Array, strata: int) -
     return jnp.where(total > 1, 1.0, jnp.nan) * jnp.sqrt(jnp.sum(drew * factor[stratum] * apart**2))
 
 
-def by_draw(x: Array, size: int) -> Array:
-    """Sums `[G]` over the samples that share one draw."""
-    return x.reshape(-1, size).sum(-1) if size > 1 else x.ravel()
-
-
 def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
     """What `data` says.
 
     `points(rows)` gives samples of those rows in coordinates where the candidate is N(0, I);
     without it there is no model.
     """
-    weights, returns, valid = data.weights, data.returns, data.valid
+    returns, valid = data.returns, data.valid
+    kept = data._replace(weights=jnp.where(valid, data.weights, 0.0))
     n = jnp.sum(valid, dtype=returns.dtype)
-    weighted, stderr = _mean_of(data, returns)
-    nothing = jnp.asarray(jnp.inf, returns.dtype)
-    modelled = (weighted, stderr, nothing) if points is None else _with_model(data, points)
+    weighted, stderr = _mean_of(kept, returns)
+    modelled = (weighted, stderr, jnp.asarray(jnp.inf, returns.dtype))
+    if points is not None:
+        modelled = _with_model(data, weighted, points)
     return Seen(
         weighted,
         stderr,
         *modelled,
-        ess=effective_sample_size(by_draw(weights, data.size)),
-        mean_weight=jnp.sum(weights) / jnp.maximum(n, 1),
+        ess=effective_sample_size(by_draw(kept.weights, data.size)),
+        mean_weight=jnp.sum(kept.weights) / jnp.maximum(n, 1),
         spread=_largest(returns, valid) + _largest(-returns, valid),
+        std=jnp.sqrt(_mean_of(kept, (returns - weighted) ** 2)[0]),
         samples=n,
     )
 
@@ -153,26 +153,36 @@ def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
     return mean, standard_error(residuals, drew, stratum, data.strata) / total
 
 
-def _with_model(data: Weighed, points: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
+def _with_model(
+    data: Weighed, centre: Array, points: Callable[[Array], Array]
+) -> tuple[Array, Array, Array]:
     """The mean return with the model as control variate, the error of its correction, and its own.
 
-    Implements: robins1994 augmented weighting, E_p[g] + sum w (R - g) / sum w, every residual by a
-    model g that was fitted without it.
+    Implements: robins1994 augmented weighting, E_p[g] + sum w (y - g) / sum w, every residual by a
+    model g that was fitted without it. Here y = R - `centre`, and 0 for what failed: the mean of
+    those that did not fail is then `centre` + E_p[y] / P_p(no failure), for any centre near it.
     """
     heavy = _heaviest(data)
     part = data._replace(
         weights=data.weights[heavy],
-        returns=data.returns[heavy],
-        valid=data.valid[heavy] & (data.weights[heavy] > FAR_AWAY * jnp.max(data.weights)),
-        drawn=data.drawn[heavy],
+        returns=jnp.where(data.valid, data.returns - centre, 0.0)[heavy],
+        drawn=data.drawn[heavy] & (data.weights[heavy] > FAR_AWAY * jnp.max(data.weights)),
         stratum=data.stratum[heavy],
     )
-    model = fitted(points(heavy), part.returns, part.valid)
+    model = fitted(points(heavy), part.returns, part.drawn)
     left, stderr = _mean_of(part, model.residuals)
-    n = jnp.maximum(jnp.sum(part.valid, dtype=left.dtype), 1)
+    n = jnp.maximum(jnp.sum(part.drawn, dtype=left.dtype), 1)
     without = jnp.sum(model.pulls * model.residuals) / n  # the mean follows each return a little
     kept = jnp.sum(part.weights) >= (1 - NEGLIGIBLE) * jnp.sum(data.weights)
-    return model.mean + left - without, stderr, jnp.where(kept, model.std, jnp.inf)
+    success = successes(data)
+    mean = centre + (model.mean + left - without) / success
+    return mean, stderr / success, jnp.where(kept, model.std / success, jnp.inf)
+
+
+def successes(data: Weighed) -> Array:
+    """The share of the candidate that does not fail, by weights; 1 where nothing has."""
+    kept = jnp.sum(jnp.where(data.valid, data.weights, 0.0))
+    return jnp.where(kept > 0, kept / jnp.sum(data.weights), 1.0)
 
 
 def _heaviest(data: Weighed) -> Array:
@@ -209,16 +219,17 @@ def judged_archive(
     assert archive.batches is not None
     b = jax.tree.map(lambda x: x[0], archive.batches)
     densities = log_densities(family, rho, archive)
-    weights = weigh(mixture_ratio, (), densities, archive.batches.valid)[0]
+    in_theta = isinstance(b.samples, Array)  # a trajectory that failed has no density
     drawn = b.valid | b.failed
+    weighed = drawn if in_theta else b.valid
+    weights = weigh(mixture_ratio, (), densities, weighed[None])[0]
     data = Weighed(weights, b.returns, b.valid, drawn, b.proposal, archive.counts.size, size)
-    left_out = jnp.sum(b.failed)
     whitened = family.whitened and jax.vmap(partial(family.whitened, rho))
     seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
-    seen = seen._replace(model_std=jnp.where(left_out > 0, jnp.inf, seen.model_std))
-    in_theta = isinstance(b.samples, Array)
-    unseen = unseen_share(family, rho, archive) if in_theta else jnp.asarray(jnp.nan)
-    return seen, weights, unseen, left_out
+    unseen = jnp.asarray(jnp.nan)
+    if in_theta:  # of what does not fail, no more than this can be out of sight
+        unseen = jnp.minimum(unseen_share(family, rho, archive) / successes(data), 1.0)
+    return seen, jnp.where(b.valid, weights, 0.0), unseen, jnp.sum(b.failed)
 
 
 UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL, HUGE = "unseen", "few", "unfair", "equal", "huge"
@@ -248,15 +259,16 @@ def _refusal(seen: Seen, unseen: float) -> str:
         return UNFAIR
     if float(seen.spread) == 0 or float(seen.weighted_stderr) == 0:
         return EQUAL
-    numbers = (seen.weighted, seen.weighted_stderr, seen.modelled, seen.modelled_stderr)
+    numbers = (seen.weighted, seen.weighted_stderr, seen.modelled, seen.modelled_stderr, seen.std)
     return "" if np.isfinite(numbers).all() else HUGE
 
 
 def worth(seen: Seen, unseen: float) -> Worth:
     """The interval that is narrower, by weights or with the model, if any may be given.
 
-    The model may narrow an interval only as far as there are samples to show that it is right; and
-    where the two disagree, the interval holds both means.
+    Weights know nothing of what is unseen: it may lie two standard deviations of the returns away,
+    so far as it counts. The model may narrow an interval only as far as there are samples to show
+    that it is right; and where the two disagree, the interval holds both means.
     """
     ess = float(seen.ess)
     refused = _refusal(seen, unseen)
@@ -265,7 +277,7 @@ def worth(seen: Seen, unseen: float) -> Worth:
         shown = mean if refused == EQUAL else float("nan")
         return Worth(shown, float("nan"), NOTHING, ess, unseen, 0.0, refused)
     t = quantile(ess)
-    half = t * float(seen.weighted_stderr)
+    half = t * float(seen.weighted_stderr) + BEYOND * np.nan_to_num(unseen) * float(seen.std)
     doubt = min(1.0, (EXPERIENCED / ess) ** 0.5) * half
     z = quantile(float("inf"))
     both = hypot(t * float(seen.modelled_stderr), z * float(seen.model_std), doubt)

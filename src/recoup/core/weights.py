@@ -144,6 +144,11 @@ def bounded_exp(log_w: Array) -> Array:
     return jnp.exp(jnp.minimum(log_w, 0.25 * jnp.log(jnp.finfo(log_w.dtype).max)))
 
 
+def by_draw(x: Array, size: int) -> Array:
+    """Sums `[G]` over the `size` adjacent samples that are one draw: a mirrored pair, or one."""
+    return jnp.sum(x.reshape(-1, size), axis=1)
+
+
 def effective_sample_size(weights: Array) -> Array:
     """(sum w)^2 / sum w^2, a scalar; 0 where all weights are zero.
 

@@ -97,6 +97,11 @@ class Method:
         return 2 if self.mirrored else 1
 
     @property
+    def values_failures(self) -> bool:
+        """Whether a failed rollout is worth something, and so one of a batch."""
+        return self.failure != "censored"
+
+    @property
     def reweighs(self) -> bool:
         """Whether samples of older proposals are weighed, so that those are remembered."""
         return self.weighting != "none"

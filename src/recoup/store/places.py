@@ -12,25 +12,33 @@ def partner_of(number: int, kind: str) -> int:
     return number - 1 if kind == MIRROR else number + 1
 
 
-def place_alone(counted: int, kind: str, status: str) -> tuple[int | None, int]:
+def fills(status: str, valued: bool) -> bool:
+    """Whether a result fills a batch: a failure does where the study gives it a value."""
+    return status == OK or valued
+
+
+def place_alone(counted: int, kind: str, fills: bool) -> tuple[int | None, int]:
     """The place of a result that is of no pair, and how many it makes ready for a move.
 
     `counted` is the last place that was given. What failed was drawn all the same, so that it has a
-    place; it makes nothing ready.
+    place, whether it fills a batch or not.
     """
     counts = kind in (DRAWN, FOREIGN)
-    return (counted + 1 if counts else None), int(kind == DRAWN and status == OK)
+    return (counted + 1 if counts else None), int(kind == DRAWN and fills)
 
 
-def place_in_pair(counted: int, status: str, partner: str | None) -> tuple[int | None, int]:
-    """The same for a result of a pair; `partner` is the other's status, None before it is told."""
+def place_in_pair(counted: int, fills: bool, partner: bool | None) -> tuple[int | None, int]:
+    """The same for a result of a pair; `partner`: if the other fills, None until it is told."""
     if partner is None:
         return None, 0
-    return counted + 2, (status == OK) + (partner == OK)
+    return counted + 2, fills + partner
 
 
-def fitting_counters(rows: Contents, last: int) -> Counters:
-    """The counters that fit `rows`, where no number up to `last` is to be given out again."""
+def fitting_counters(rows: Contents, last: int, valued: bool = False) -> Counters:
+    """The counters that fit `rows`, where no number up to `last` is to be given out again.
+
+    `valued` says that failures fill a batch.
+    """
     told = rows.told.values()
     mark = max((move.counted for move in rows.moves.values()), default=0)
     fresh = [result for result in told if (result.counted or 0) > mark]
@@ -39,7 +47,7 @@ def fitting_counters(rows: Contents, last: int) -> Counters:
         ok=sum(result.told.status == OK for result in told),
         failed=sum(result.told.status == FAILED for result in told),
         counted=max((result.counted or 0 for result in told), default=0),
-        fresh=sum(_ready(rows.asked[result.id], rows) for result in fresh),
+        fresh=sum(_ready(rows.asked[result.id], rows, valued) for result in fresh),
         last=last,
     )
 
@@ -59,10 +67,11 @@ def densities_fit(rows: Contents) -> bool:
     return own_fits and mixture_fits
 
 
-def _ready(trial: Asked, rows: Contents) -> int:
+def _ready(trial: Asked, rows: Contents, valued: bool) -> int:
     """How many results a place makes ready for a move: two for a mirrored pair."""
     partner = partner_of(trial.id, trial.kind)
     other = rows.asked.get(partner)
     paired = trial.kind == MIRROR or (other is not None and other.kind == MIRROR)
     drew = [trial.id, partner] if paired else [trial.id] if trial.kind == DRAWN else []
-    return sum(number in rows.told and rows.told[number].told.status == OK for number in drew)
+    told = [rows.told[number].told for number in drew if number in rows.told]
+    return sum(fills(result.status, valued) for result in told)

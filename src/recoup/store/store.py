@@ -18,7 +18,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.store.errors import check_again
 from recoup.store.file import StudyFile
-from recoup.store.places import partner_of, place_alone, place_in_pair
+from recoup.store.places import fills, partner_of, place_alone, place_in_pair
 from recoup.store.queries import Queries
 from recoup.store.records import (
     as_kept,
@@ -129,8 +129,11 @@ class Store(Queries):
         trials_now = counters.trials + len(trials)
         self._now = counters._replace(trials=trials_now, last=max(counters.last, last))
 
-    def add_result(self, number: int, told: Told) -> None:
-        """Writes what came of a trial; the same again changes nothing, another is refused."""
+    def add_result(self, number: int, told: Told, valued: bool = False) -> None:
+        """Writes what came of a trial; the same again changes nothing, another is refused.
+
+        `valued` says that the study gives failures a value, so that they fill a batch.
+        """
         counters, number, told = self._counters(), int(number), as_kept(told)
         if not 0 < number < 2**63:
             raise InputError(f"there is no trial {number} in {self.path}.")
@@ -141,7 +144,7 @@ class Store(Queries):
         kinds = self._kinds(number)
         if number not in kinds:
             raise InputError(f"there is no trial {number} in {self.path}.")
-        place, fresh = self._place(number, kinds, told.status)
+        place, fresh = self._place(number, kinds, told.status, valued)
         self._file.insert("told", [of_result(Result(number, told, place, time.time()))])
         if told.trajectory is not None:
             self._file.insert("trajectories", [of_trajectory(number, told.trajectory)])
@@ -271,14 +274,17 @@ class Store(Queries):
         query = "SELECT id, kind FROM asked WHERE id IN (?, ?)"
         return dict(self._file.rows(query, (number, number + 1)))
 
-    def _place(self, number: int, kinds: dict[int, str], status: str) -> tuple[int | None, int]:
+    def _place(
+        self, number: int, kinds: dict[int, str], status: str, valued: bool
+    ) -> tuple[int | None, int]:
         """A result's place, and how many it makes ready for a move."""
         counted, kind = self._counters().counted, kinds[number]
         if kind != MIRROR and not (kind == DRAWN and kinds.get(number + 1) == MIRROR):
-            return place_alone(counted, kind, status)
+            return place_alone(counted, kind, fills(status, valued))
         query = "SELECT status FROM told WHERE id = ?"
         partner = self._file.rows(query, (partner_of(number, kind),))
-        return place_in_pair(counted, status, partner[0][0] if partner else None)
+        other = fills(partner[0][0], valued) if partner else None
+        return place_in_pair(counted, fills(status, valued), other)
 
     def _last(self, table: str) -> int:
         """The highest id of a table, 0 where it is empty."""

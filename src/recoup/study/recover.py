@@ -11,7 +11,7 @@ from recoup.store.rows import OK, OWN, Contents, Proposal, Result
 from recoup.store.salvage import salvage
 from recoup.store.store import Store
 from recoup.study.opened import first_proposal
-from recoup.study.settings import check_settings, missing_parts
+from recoup.study.settings import check_settings, method_of, missing_parts
 
 RECOVERED = "recovered"
 
@@ -49,7 +49,8 @@ def recover(path: Path, new: Path) -> Recovered:
         rows = rows._replace(own={}, mixture={})
 
     def write(store: Store) -> None:
-        store.restore(rows, fitting_counters(rows, last))
+        valued = method_of(settings).values_failures
+        store.restore(rows, fitting_counters(rows, last, valued))
         store.note(RECOVERED, {"of": str(path), "missing": missing, "whole": whole})
 
     Store.create(new, settings, start, then=write).close()

@@ -5,8 +5,9 @@ The life of a trial in the file:
     ask          a row of `asked`: the trial waits                           (pending)
     tell         a row of `told`, ok or failed. One that a proposal drew gets a *place*: its number
                  in the order of telling                                     (counted)
-    next batch   `counters.fresh` counts the returns that no move has used; when they fill the
-                 batch, a move takes the results up to its *mark*, the place where it is full
+    next batch   `counters.fresh` counts the returns that no move has used (and failures, where the
+                 method gives them a value); when they fill the batch, a move takes the results up
+                 to its *mark*, the place where it is full
     move         a row of `moves` with that mark, and of `proposals` with the distribution made
 
 So a move is made of all results whose place lies at or before its mark (of a window: behind the
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
 from recoup.store.errors import damage
-from recoup.store.rows import FOREIGN, MIRROR, OK, Move
+from recoup.store.places import fills, partner_of
+from recoup.store.rows import FOREIGN, Move
 from recoup.study.ledger import Ledger
 from recoup.study.opened import Opened
 
@@ -84,14 +86,14 @@ class Mover:
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
-        new = late = 0
+        new, late, valued = 0, 0, self.opened.method.values_failures
         for place, number, status, kind, proposal in self.store.fresh(before):
             if kind == FOREIGN:
                 continue
-            ready = int(status == OK)
+            ready = int(fills(status, valued))
             if self.opened.method.mirrored:
-                partner = number - 1 if kind == MIRROR else number + 1
-                ready += self.store.results([partner])[partner].told.status == OK
+                partner = partner_of(number, kind)
+                ready += fills(self.store.results([partner])[partner].told.status, valued)
             new += ready
             late += ready if proposal != newest else 0
             if new >= self.opened.batch:

@@ -175,7 +175,7 @@ class Study:
         """Several results in one transaction: all of them, or none."""
         with self.store.writing():
             for number, told in results:
-                self.store.add_result(number, told)
+                self.store.add_result(number, told, self.opened.method.values_failures)
             fresh = self.store.counters().fresh
         if fresh >= self.batch:
             self._mover.settle()
@@ -192,7 +192,7 @@ class Study:
         return {PENDING: trials - ok - failed, OK: ok, FAILED: failed}
 
     def until_move(self) -> int:
-        """How many finite results are missing until the distribution moves again."""
+        """How many results are missing until the distribution moves again."""
         return max(self.batch - self.store.counters().fresh, 0)
 
     @property

@@ -13,10 +13,11 @@ from jax import Array
 from recoup.core.archive import Archive, log_densities
 from recoup.core.directions import Direction, Earned, is_relative
 from recoup.core.families.family import Family
-from recoup.core.intervals import by_draw, standard_error
+from recoup.core.intervals import standard_error
 from recoup.core.weights import (
     Ratio,
     Shaper,
+    by_draw,
     effective_sample_size,
     mixture_ratio,
     own_ratio,
@@ -156,7 +157,7 @@ def summary(
         archive.counts.size,
     )
     return Estimate(
-        objective=objective,
+        objective=jnp.where(n > 0, objective, jnp.nan),
         objective_stderr=stderr / jnp.maximum(n, 1),
         weights=whole,
         ess=effective_sample_size(by_draw(whole, size)),
