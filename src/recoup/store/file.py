@@ -5,14 +5,17 @@ file can still be read is known to be what was written. Opening a stranger's fil
 there are numbers, JSON and text in it, nothing else.
 """
 
+import os
 import sqlite3
-import struct
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from recoup.checks import InputError
+from recoup.store.count import Count, Counting, count_beside
 from recoup.store.errors import BUSY, damage, read_only, sensible, sqlite_errors
 from recoup.store.place import (
     COUNT,
@@ -25,9 +28,10 @@ from recoup.store.place import (
     unfinished_of,
 )
 from recoup.store.records import counters_of
-from recoup.store.rows import Counters
+from recoup.store.rows import CREATED, RECOVERED, Counters
 from recoup.store.schema import APPLICATION, EXTRAS, TABLES, VERSION, checksum
 
+MEMORY = ":memory:"
 Row = TypeVar("Row")
 
 
@@ -42,9 +46,11 @@ class StudyFile:
         counting: bool = True,
     ) -> None:
         """`counting` says whether a count is kept beside the file; an unfinished one has none."""
-        self.path, self.connection, self.read_only = path, connection, read_only
-        self._counting = counting and not read_only
-        self._count: IO[bytes] | None = None  # beside the file
+        self.path, self.read_only = path, read_only
+        self._connection, self._process = connection, os.getpid()
+        self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
+        self._counting = Counting(path) if counting and not read_only else None
+        self._identity = 0
 
     @classmethod
     def create(cls, path: Path, fill: Callable[["StudyFile"], None]) -> "StudyFile":
@@ -70,8 +76,8 @@ class StudyFile:
     @classmethod
     def in_memory(cls, fill: Callable[["StudyFile"], None]) -> "StudyFile":
         """The same without a file; it ends with the process."""
-        connection = sqlite3.connect(":memory:", isolation_level=None)
-        file = cls(Path(":memory:"), connection, counting=False)
+        connection = sqlite3.connect(MEMORY, isolation_level=None)
+        file = cls(Path(MEMORY), connection, counting=False)
         file._make_tables()
         fill(file)
         return file
@@ -80,28 +86,44 @@ class StudyFile:
     def open(cls, path: Path) -> "StudyFile":
         """The file of an existing study, once it is known to be one that this program can read."""
         check_present(path)
+        count = count_beside(path)  # before the file is read: it never runs ahead of that
+        _check_log(path, count)
         writable = is_writable(path)
         with sqlite_errors(path):
             connection = _connect(address(path, "rw" if writable else "ro"))
             try:
                 _check_format(path, format_of(path, connection))
+                check_schema(path, connection, _our_schema())
                 if writable:
                     _keep_log(connection)
                 file = cls(path, connection, read_only=not writable)
-                file._check_count()
+                file._check_count(count)
+                file._identity = _identity(connection)
             except BaseException:
                 connection.close()
                 raise
         return file
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection of this process: one that was forked opens the file anew.
+
+        SQLite's connections do not survive a fork; the parent's stays untouched, and open.
+        """
+        if os.getpid() != self._process:
+            if str(self.path) != MEMORY:
+                self._foreign.append(self._connection)
+                self._connection = _connect(address(self.path, "ro" if self.read_only else "rw"))
+                if not self.read_only:
+                    _keep_log(self._connection)
+            self._process = os.getpid()
+        return self._connection
+
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
         self.connection.close()
-        if self._count is not None:
-            self._count.close()
-            self._count = None
-        if self._counting and not beside(self.path, LOG).exists():
-            beside(self.path, COUNT).unlink(missing_ok=True)
+        if self._counting is not None:
+            self._counting.close(keep=beside(self.path, LOG).exists())
 
     # -- transactions --
 
@@ -133,6 +155,15 @@ class StudyFile:
             finally:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other process makes a move meanwhile."""
+        if self._counting is None:
+            yield True
+            return
+        with self._counting.alone() as alone:
+            yield alone
 
     # -- rows --
 
@@ -186,12 +217,7 @@ class StudyFile:
 
     def _make_tables(self) -> None:
         with self.writing():
-            for table, columns in TABLES.items():
-                body = ", ".join(f'"{name}" {kind}' for name, kind in map(str.split, columns))
-                self.connection.execute(
-                    f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)"
-                )
-            for statement in EXTRAS:
+            for statement in _statements():
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self.connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -200,27 +226,18 @@ class StudyFile:
     # -- the count beside the file --
 
     def note_count(self, counters: Counters) -> None:
-        """Writes how many results were told, and the last trial, to a count beside the file.
+        """Writes how many results were told, and the last trial, to the count beside the file."""
+        if self._counting is not None:
+            told = counters.ok + counters.failed
+            self._counting.note(Count(told, counters.last, self._identity))
 
-        It is what a deleted log is noticed by. Not synchronised: it never runs ahead of the file.
-        The results are safe without it, so that a disk with no room for it is no error.
-        """
-        if not self._counting:
-            return
-        with suppress(OSError):
-            if self._count is None:
-                path = beside(self.path, COUNT)
-                self._count = path.open("r+b" if path.exists() else "w+b", buffering=0)
-            self._count.seek(0)
-            self._count.write(struct.pack("<qq", counters.ok + counters.failed, counters.last))
-
-    def _check_count(self) -> None:
+    def _check_count(self, count: Count) -> None:
         """Raises where fewer results are there than were told."""
         counters = self.one("counters", counters_of)
-        there, (told, _) = counters.ok + counters.failed, count_beside(self.path)
-        if there < told:
+        there = counters.ok + counters.failed
+        if there < count.told:
             raise InputError(
-                f"{missing_results(self.path, there, told)} Put the newer one back, or go on "
+                f"{missing_results(self.path, there, count.told)} Put the newer one back, or go on "
                 f"without them by `recoup study check {self.path} --recover NEW`."
             )
 
@@ -251,24 +268,77 @@ def format_of(path: Path, connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def count_beside(path: Path) -> tuple[int, int]:
-    """How many results were told before a crash, and the last trial, as the count beside it says.
-
-    Zeros where there is none.
-    """
-    try:
-        content = beside(path, COUNT).read_bytes()
-    except OSError:
-        return 0, 0
-    return struct.unpack("<qq", content) if len(content) == 16 else (0, 0)
-
-
 def missing_results(path: Path, there: int, told: int) -> str:
     """A sentence about a file that has fewer results than were told to it."""
     return (
         f"{told - there} of the {told} results told to {path} are missing: its log "
         f"{path.name}{LOG} was removed, or an older copy was put in its place."
     )
+
+
+def check_schema(path: Path, connection: sqlite3.Connection, ours: dict[str, str]) -> None:
+    """Raises where a file holds tables, views or triggers other than `ours`: SQL of a stranger."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+    found = {name: sql for name, sql in rows if not _of_sqlite(name)}
+    strange = sorted(name for name, sql in found.items() if ours.get(name) != sql)
+    if strange:
+        raise InputError(
+            f"{path} holds SQL that recoup did not write ({strange[0]!r}), so it is not opened."
+        )
+    lost = sorted(ours.keys() - found.keys())
+    if lost:
+        raise InputError(damage(path, f"{lost[0]} is not there"))
+
+
+def _of_sqlite(name: str) -> bool:
+    """Whether a table is one that SQLite makes for itself: statistics, which run nothing."""
+    return name.startswith("sqlite_stat")
+
+
+def _statements() -> list[str]:
+    """What makes the tables of a study file."""
+    tables = [
+        (name, ", ".join(f'"{column}" {kind}' for column, kind in map(str.split, columns)))
+        for name, columns in TABLES.items()
+    ]
+    made = [
+        f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)"
+        for name, body in tables
+    ]
+    return [*made, *EXTRAS]
+
+
+@cache
+def _our_schema() -> dict[str, str]:
+    """Tables, indices and views of a study file by name, as SQLite writes them down."""
+    with closing(sqlite3.connect(MEMORY)) as connection:
+        for statement in _statements():
+            connection.execute(statement)
+        return dict(connection.execute("SELECT name, sql FROM sqlite_schema").fetchall())
+
+
+def _identity(connection: sqlite3.Connection) -> int:
+    """A number that two files do not share, unless one is a copy of the other."""
+    query = "SELECT crc FROM events WHERE kind IN (?, ?) ORDER BY id"
+    rows = connection.execute(query, (CREATED, RECOVERED)).fetchall()
+    return zlib.crc32(repr(rows).encode())
+
+
+def _check_log(path: Path, count: Count) -> None:
+    """Raises where the log beside a file is that of another, which SQLite would write over it."""
+    log = beside(path, LOG)
+    if not count.identity or not log.exists() or not log.stat().st_size:
+        return
+    try:
+        with closing(_connect(f"{address(path, 'ro')}&immutable=1")) as without_log:
+            identity = _identity(without_log)
+    except sqlite3.DatabaseError:  # damaged, or just being written: SQLite will say
+        return
+    if identity != count.identity:
+        raise InputError(
+            f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
+            f"with {path.name}-shm and {path.name}{COUNT}, before {path.name} is opened."
+        )
 
 
 def _connect(where: str) -> sqlite3.Connection:

@@ -7,15 +7,16 @@ empty), and the move of a training run held the tested return among its `info`.
 import json
 import shutil
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from recoup.checks import InputError
-from recoup.store.file import check_present, count_beside, format_of, missing_results
-from recoup.store.place import LOG, address, beside
+from recoup.store.file import check_present, format_of, missing_results
+from recoup.store.place import COUNT, LOG, address, beside
 from recoup.store.records import (
     WRONG,
     Record,
@@ -156,7 +157,7 @@ def _check_whole(path: Path, rows: Contents) -> None:
     counters = rows.counters
     if counters is None:
         raise ValueError("a row of counters is not there")
-    there, (told, _) = counters.ok + counters.failed, count_beside(path)
+    there, told = counters.ok + counters.failed, _told_before(path)
     if there < told:
         raise InputError(
             f"{missing_results(path, there, told)} Put the newer one back, or recover the rest "
@@ -170,6 +171,13 @@ def _check_whole(path: Path, rows: Contents) -> None:
         raise ValueError("rows of proposals or moves are not there")
     if not rows.asked.keys() >= rows.told.keys() >= rows.trajectories.keys():
         raise ValueError("rows of trials are not there")
+
+
+def _told_before(path: Path) -> int:
+    """How many results were told, as the count of format 1 says beside a file."""
+    with suppress(OSError, struct.error):
+        return int(struct.unpack("<qq", beside(path, COUNT).read_bytes())[0])
+    return 0
 
 
 @contextmanager
@@ -202,9 +210,20 @@ def _connected(path: Path, still: Path) -> Iterator[sqlite3.Connection]:
         version = format_of(path, connection)
         if version != 1:
             raise InputError(f"{path} is of format {version}: only format 1 is to be carried over.")
+        _check_plain(path, connection)
         yield connection
     finally:
         connection.close()
+
+
+def _check_plain(path: Path, connection: sqlite3.Connection) -> None:
+    """Raises where a file holds SQL that is none of recoup 0.1's: it made tables and one view."""
+    query = "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
+    strange = [name for (name,) in connection.execute(query) if name != "trials"]
+    if strange:
+        raise InputError(
+            f"{path} holds SQL that recoup did not write ({strange[0]!r}), so it is not opened."
+        )
 
 
 @contextmanager

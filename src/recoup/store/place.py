@@ -14,8 +14,12 @@ UNFINISHED = ".new"
 
 
 def beside(path: Path, ending: str) -> Path:
-    """The path of what lies beside a study file: its LOG or its COUNT."""
-    return path.with_name(path.name + ending)
+    """The path of what lies beside a study file: its LOG or its COUNT.
+
+    Beside the file itself, where SQLite looks, not beside a link to it.
+    """
+    file = path.resolve()
+    return file.with_name(file.name + ending)
 
 
 def unfinished_of(path: Path) -> Path:
@@ -46,8 +50,8 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")
     if beside(path, LOG).exists():
         raise InputError(
-            f"{path}{LOG} lies there, the log of a study whose file {path} is gone: put the file "
-            "back, or remove the log to start anew."
+            f"{beside(path, LOG)} lies there, the log of a study whose file {path} is gone: put "
+            "the file back, or remove the log to start anew."
         )
     beside(path, COUNT).unlink(missing_ok=True)
     unfinished = re.compile(rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?")

@@ -8,6 +8,7 @@ PENDING, OK, FAILED = "pending", "ok", "failed"
 DRAWN, MIRROR, MEAN, OWN, FOREIGN = "drawn", "mirror", "mean", "own", "imported"  # kinds of trials
 START, MOVED = "start", "move"  # origins of proposals, beside those that others are imported with
 CREATED = "created"  # the event that repeats the settings
+RECOVERED = "recovered"  # the event of a file made from what was left of another
 
 
 class Proposal(NamedTuple):

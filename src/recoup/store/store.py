@@ -115,6 +115,12 @@ class Store(Queries):
         if after != before:
             self._file.note_count(after)
 
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other process makes a move meanwhile: where one does, it need not be made."""
+        with self._file.alone() as alone:
+            yield alone
+
     def counters(self) -> Counters:
         """How many trials and results there are; inside `writing()`, with what it has written."""
         return super().counters() if self._now is None else self._now

@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError
-from recoup.store.file import count_beside
+from recoup.store.count import count_beside
 from recoup.store.places import densities_fit, fitting_counters, partner_of
-from recoup.store.rows import OK, OWN, Contents, Proposal, Result
+from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
 from recoup.store.salvage import salvage
 from recoup.store.store import Store
 from recoup.study.opened import first_proposal
 from recoup.study.settings import check_settings, method_of, missing_parts
-
-RECOVERED = "recovered"
 
 
 class Recovered(NamedTuple):
@@ -100,7 +98,7 @@ def _before(path: Path, rows: Contents) -> tuple[int, int]:
 
     A trial whose row is lost may still be on a robot: its number is not given out again.
     """
-    told, last = count_beside(path)
+    told, last, _ = count_beside(path)
     places = [result.counted or 0 for result in rows.told.values()]
     told = max(told, len(rows.told), *places, 0)
     last = max(last, *rows.asked, *rows.told, 0)

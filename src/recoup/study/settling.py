@@ -36,12 +36,15 @@ class Mover:
         self._densities = 0  # the move whose densities the ledger of all results has
 
     def settle(self) -> None:
-        """Makes the moves that the results told so far allow.
+        """Makes the moves that the results told so far allow, unless another process is at it.
 
         None where a part of the method is missing: they are made once it is given again.
         """
-        while not (self.store.read_only or self.opened.missing) and self._move():
-            pass
+        while not (self.store.read_only or self.opened.missing) and self._due():
+            with self.store.alone() as alone:
+                if not alone:  # the other looks for more to do when it has made its move
+                    return
+                self._move()
 
     def all_results(self) -> Ledger:
         """All results, and their densities as the last move left them."""
@@ -53,11 +56,14 @@ class Mover:
             self._densities = last
         return self._whole
 
-    def _move(self) -> bool:
+    def _due(self) -> bool:
+        return self.store.counters().fresh >= self.opened.batch
+
+    def _move(self) -> None:
         """Makes the next move, if one is due; another process may make it too: it is the same."""
         with self.store.reading():
-            if self.store.counters().fresh < self.opened.batch:
-                return False
+            if not self._due():
+                return
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)
             ledger = self._results_of(before.id)
@@ -68,7 +74,6 @@ class Mover:
         made = make_move(*how, ledger, upto, before.counted, start)
         made.info["late"] = late
         self._write(before, upto, new, ledger, made)
-        return True
 
     def _write(self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made") -> None:
         """Writes a move, unless another process has."""

@@ -10,9 +10,8 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.store.errors import sensible
 from recoup.store.format1 import UPGRADED
-from recoup.store.rows import DRAWN, FAILED, MIRROR, OK
+from recoup.store.rows import DRAWN, FAILED, MIRROR, OK, RECOVERED
 from recoup.study.opened import Opened
-from recoup.study.recover import RECOVERED
 from recoup.study.replay import differences
 
 CLOSE = 1e-6  # a move that differs by more does not follow from its results

@@ -1,0 +1,112 @@
+"""The count beside a study file: how many results were told, by which a lost log is noticed.
+
+It never runs ahead of the file, so that a count that is higher than what the file holds means that
+results are gone. It says too of which file it is: a log that lies beside another is noticed.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from recoup.store.place import COUNT, beside
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+CONTENT = struct.Struct("<qqI")  # results told, last trial, identity of the file
+CHECKED = struct.Struct("<qqII")  # the same, and its CRC-32
+FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # a link that lies there is none of ours
+
+
+class Count(NamedTuple):
+    """What the count beside a file says."""
+
+    told: int
+    last: int  # trial
+    identity: int
+
+
+NONE = Count(0, 0, 0)
+
+
+def count_beside(path: Path) -> Count:
+    """The count beside a study file; zeros where there is none that can be believed."""
+    try:
+        descriptor = os.open(beside(path, COUNT), os.O_RDONLY | FOLLOW)
+        try:
+            content = os.read(descriptor, CHECKED.size + 1)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return NONE
+    if len(content) != CHECKED.size:
+        return NONE
+    *numbers, crc = CHECKED.unpack(content)
+    return Count(*numbers) if zlib.crc32(content[: CONTENT.size]) == crc else NONE
+
+
+class Counting:
+    """Writes the count beside one file. Nothing depends on it: what cannot be written is left."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def note(self, count: Count) -> None:
+        """Writes a count, in one piece; not synchronised."""
+        content = CONTENT.pack(*count)
+        with suppress(OSError):
+            if self._descriptor is None:
+                self._descriptor = self._opened()
+            os.pwrite(self._descriptor, content + struct.pack("<I", zlib.crc32(content)), 0)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether this process alone makes a move meanwhile: one is enough, for all make the same.
+
+        The lock ends with the process that holds it. Where there are no locks, all are alone.
+        """
+        try:
+            descriptor = self._opened()
+        except OSError:
+            yield True
+            return
+        try:
+            yield _locked(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def close(self, keep: bool) -> None:
+        """Ends the writing; without `keep` the count goes, as one that nobody needs any more."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        if not keep:
+            with suppress(OSError):
+                beside(self._path, COUNT).unlink(missing_ok=True)
+
+    def _opened(self) -> int:
+        """The count's file, open to those that the study's file is open to."""
+        descriptor = os.open(beside(self._path, COUNT), os.O_RDWR | os.O_CREAT | FOLLOW, 0o600)
+        with suppress(OSError):  # it may be another's
+            os.fchmod(descriptor, self._path.stat().st_mode & 0o777)
+        return descriptor
+
+
+def _locked(descriptor: int) -> bool:
+    """Takes the lock of an open file; False where another process has it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

@@ -1,0 +1,267 @@
+"""What lies beside a study file, and who else has it: counts, logs, links, forks, strangers."""
+
+import os
+import shutil
+import sqlite3
+import stat
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+
+import numpy as np
+import pytest
+from stores import filled
+
+from recoup.checks import InputError
+from recoup.store.count import CHECKED, count_beside
+from recoup.store.place import COUNT, LOG, beside
+from recoup.store.rows import DRAWN, OK, Asked, Told
+from recoup.store.salvage import salvage
+from recoup.store.store import Store
+from recoup.study.recover import recover
+from recoup.study.study import Study
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "robot.db"
+
+
+def told(path, n=4, **settings):
+    """A study with `n` results, open."""
+    study = Study.open(path, dim=2, batch=100, **settings)
+    for trial in study.ask(n):
+        study.tell(trial.id, float(trial.theta.sum()))
+    return study
+
+
+def left_behind(path, to, n=4):
+    """The file of a study with its log and its count, as a crash would leave them in `to`."""
+    study = told(path, n)
+    to.mkdir()
+    for file in path.parent.glob(f"{path.name}*"):
+        if file.is_file():
+            shutil.copy(file, to / file.name)
+    study.close()
+    return to / path.name
+
+
+class TestTheCount:
+    def test_it_says_how_many_and_which_file(self, path):
+        study = told(path)
+        found = count_beside(path)
+        assert found[:2] == (4, 4)
+        assert found.identity > 0
+        study.close()
+        assert not beside(path, COUNT).exists()
+
+    def test_one_that_is_not_as_written_is_none(self, path, tmp_path):
+        """Any bit of it: a study is not refused for what somebody's disk has done to a hint."""
+        left = left_behind(path, tmp_path / "left")
+        content = beside(left, COUNT).read_bytes()
+        assert len(content) == CHECKED.size
+        for bit in range(8 * len(content)):
+            wrong = bytearray(content)
+            wrong[bit // 8] ^= 1 << bit % 8
+            beside(left, COUNT).write_bytes(wrong)
+            assert count_beside(left) == (0, 0, 0)
+        with Study.open(left) as study:
+            assert study.counts()["ok"] == 4
+
+    def test_of_any_other_length_is_none(self, path):
+        beside(path, COUNT).write_bytes(struct.pack("<qq", 9, 9))
+        assert count_beside(path) == (0, 0, 0)
+
+    @pytest.mark.parametrize("mode", [0o600, 0o664, 0o666])
+    def test_it_is_open_to_those_the_file_is_open_to(self, path, mode):
+        told(path).close()
+        path.chmod(mode)
+        before = os.umask(0o077)
+        try:
+            study = Study.open(path)
+            (trial,) = study.ask(1)
+            study.tell(trial.id, 1.0)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE(beside(path, COUNT).stat().st_mode) == mode
+        study.close()
+
+    def test_a_link_in_its_place_is_not_followed(self, path, tmp_path):
+        mine = tmp_path / "thesis.txt"
+        mine.write_text("years of work")
+        study = Study.open(path, dim=2, batch=3)
+        beside(path, COUNT).unlink(missing_ok=True)
+        beside(path, COUNT).symlink_to(mine)
+        for trial in study.ask(4):
+            study.tell(trial.id, 1.0)
+        assert mine.read_text() == "years of work"
+        assert count_beside(path) == (0, 0, 0)
+        study.close()
+        with Study.open(path) as study:
+            assert study.counts()["ok"] == 4
+
+    def test_opening_while_another_tells_is_no_alarm(self, path):
+        """A thread that opens again and again, and one that tells: no result is ever missed."""
+        told(path).close()
+        writer, ends, wrong = Store.open(path), time.monotonic() + 3, []
+
+        def tell():
+            number = 5
+            while time.monotonic() < ends:
+                with writer.writing():
+                    writer.add_trials([Asked(number, DRAWN, 0, np.zeros(2), number)])
+                with writer.writing():
+                    writer.add_result(number, Told(OK, 1.0))
+                number += 1
+
+        def look():
+            while time.monotonic() < ends:
+                try:
+                    Store.open(path).close()
+                except InputError as error:
+                    wrong.append(error)
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        tell()
+        looking.join()
+        writer.close()
+        assert wrong == []
+
+
+class TestTheLog:
+    def test_through_a_link_it_is_found(self, path, tmp_path):
+        left = left_behind(path, tmp_path / "left", n=7)
+        link = tmp_path / "link.db"
+        link.symlink_to(left)
+        assert len(salvage(link).told) == 7
+        assert recover(link, tmp_path / "saved.db").results == 7
+        with Study.open(link) as study:
+            assert study.counts()["ok"] == 7
+
+    def test_a_read_only_open_through_a_link_sees_it(self, path, tmp_path, monkeypatch):
+        left = left_behind(path, tmp_path / "left", n=7)
+        link = tmp_path / "link.db"
+        link.symlink_to(left)
+        monkeypatch.setattr("recoup.store.file.is_writable", lambda path: False)
+        with Study.open(link) as study:
+            assert study.store.read_only
+            assert study.counts()["ok"] == 7
+
+    def test_of_another_file_is_noticed(self, path, tmp_path):
+        """`mv saved.db robot.db` beside the log of the old one, which SQLite would play back."""
+        left = left_behind(path, tmp_path / "left", n=7)
+        recover(left, tmp_path / "saved.db")
+        shutil.move(tmp_path / "saved.db", left)
+        with pytest.raises(InputError, match="is the log of another file"):
+            Study.open(left)
+        for ending in (LOG, "-shm", COUNT):
+            beside(left, ending).unlink(missing_ok=True)
+        with Study.open(left) as study:
+            assert study.counts()["ok"] == 7
+
+    def test_of_its_own_is_not(self, path, tmp_path):
+        """A copy of all that lies there, and one that was recovered before."""
+        left = left_behind(path, tmp_path / "left", n=3)
+        recover(left, tmp_path / "again.db")
+        study = Study.open(tmp_path / "again.db")
+        (trial,) = study.ask(1)
+        study.tell(trial.id, 1.0)
+        with Study.open(tmp_path / "again.db") as other:
+            assert other.counts()["ok"] == 4
+        study.close()
+
+
+FORKED = """
+import os, sys
+from recoup.study.study import Study
+
+study = Study.open(sys.argv[1], dim=2, batch=1000)
+mine, theirs = study.ask(10), study.ask(10)
+for trial in mine[:5]:
+    study.tell(trial.id, 1.0)
+child = os.fork()
+for trial in mine[5:] if child else theirs:
+    study.tell(trial.id, 1.0)
+if not child:
+    with study.store.alone() as alone:
+        assert alone
+        os._exit(0) if sys.argv[2] == "killed" else sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+with study.store.alone() as alone:
+    assert alone
+assert study.counts()["ok"] == 20, study.counts()
+study.close()
+"""
+
+
+@pytest.mark.parametrize("ends", ["killed", "by itself"])
+def test_what_a_forked_process_tells_is_kept(path, ends):
+    """What multiprocessing does: fork with a study open, tell on both sides. A lock ends too."""
+    subprocess.run([sys.executable, "-c", FORKED, str(path), ends], check=True, timeout=60)
+    with Study.open(path) as again:
+        assert again.counts()["ok"] == 20
+        assert again.store.integrity() is None
+
+
+class TestStrangers:
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "CREATE TRIGGER bite AFTER INSERT ON asked BEGIN DELETE FROM told; END",
+            "CREATE VIEW more AS SELECT 1",
+            "CREATE TABLE theirs (id INTEGER PRIMARY KEY)",
+            "DROP VIEW trials",
+            "ALTER TABLE told ADD COLUMN extra",
+        ],
+    )
+    def test_sql_of_theirs_is_refused(self, path, sql):
+        filled(path).close()
+        with sqlite3.connect(path) as connection:
+            connection.execute(sql)
+        connection.close()
+        with pytest.raises(InputError, match=r"SQL that recoup did not write|is damaged"):
+            Store.open(path)
+
+    def test_a_view_in_place_of_a_table(self, path):
+        """One that never ends: it is refused before it is asked anything."""
+        filled(path).close()
+        endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+        with sqlite3.connect(path) as connection:
+            connection.execute("DROP TABLE queue")
+            connection.execute(f"CREATE VIEW queue AS {endless} SELECT x AS id FROM n")
+        connection.close()
+        with pytest.raises(InputError, match="SQL that recoup did not write"):
+            Store.open(path)
+
+    def test_what_sqlite_writes_for_itself_is_none(self, path):
+        filled(path).close()
+        with sqlite3.connect(path) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        Store.open(path).close()
+
+
+class TestMoves:
+    def test_one_process_makes_a_move_and_the_others_go_on(self, path, monkeypatch):
+        """While one is at it, another that tells does not make the same; none is left unmade."""
+        with Study.open(path, dim=2, batch=4) as study, Study.open(path) as other:
+            trials = study.ask(8)
+            for trial in trials[:3]:
+                study.tell(trial.id, float(trial.theta.sum()))
+            with other.store.alone() as alone:
+                assert alone
+                study.tell(trials[3].id, 0.5)
+                assert len(study.store.moves()) == 1  # the start: the other is at it
+            study.tell(trials[4].id, 0.25)
+            assert len(study.store.moves()) == 2
+
+
+def test_the_checksum_of_a_count_is_that_of_its_numbers(path):
+    study = told(path)
+    *numbers, crc = CHECKED.unpack(beside(path, COUNT).read_bytes())
+    assert crc == zlib.crc32(struct.pack("<qqI", *numbers))
+    study.close()
