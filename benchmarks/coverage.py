@@ -2,8 +2,9 @@
 
 Three tables. *Candidates*: n results from N(0, I), a candidate that lies some standard deviations
 away (and is 0.8 times as wide), as `Study.evaluate` and `estimate(...).interval()` judge it.
-*Archives*: the same from mirrored pairs, from several proposals, and where rollouts fail, more of
-them the farther theta lies to one side. *Moves*: the objective of a search distribution from
+*Archives*: the same in a hundred dimensions (there the candidate is as wide as the proposal), from
+mirrored pairs, from several proposals, and where rollouts fail, more of them the farther theta lies
+to one side. *Moves*: the objective of a search distribution from
 archives of several proposals, as `info` has it.
 
 Returns are drawn anew for every study (`benchmarks.returns`).
@@ -42,6 +43,7 @@ class Design(NamedTuple):
     std: float = 1.0
     mirrored: bool = False
     fails: bool = False
+    candidate: float = STD  # its standard deviation
 
     def proposals(self, dim):
         """Means and standard deviations `[L, D]`."""
@@ -52,6 +54,8 @@ class Design(NamedTuple):
 ONE = Design("one proposal")
 FOUR = (-1.5, -1.0, -0.5, 0.0)
 ARCHIVES = [
+    (Design("as wide", candidate=1.0), 100, 40),
+    (Design("as wide", candidate=1.0), 100, 200),
     (Design("mirrored", mirrored=True), 3, 60),
     (Design("four proposals", FOUR), 3, 60),
     (Design("four narrow proposals", (-1.2, -0.4, 0.4, 1.2), 0.5), 1, 60),
@@ -94,11 +98,11 @@ def study(design, kind, dim, n, mean, rng):
     theta = means[drawn_by] + stds[drawn_by] * z
     returns = f.value(theta) + noise(f, theta, rng)
     if not design.fails:
-        return theta, returns, f.mean(mean, STD)
+        return theta, returns, f.mean(mean, design.candidate)
     side = rng.standard_normal(dim)
     side /= np.linalg.norm(side)
     returns[rng.random(n) < ndtr(1.5 * theta @ side - 1)] = np.nan
-    draws = mean + STD * np.random.default_rng(0).standard_normal((TRUTH, dim))
+    draws = mean + design.candidate * np.random.default_rng(0).standard_normal((TRUTH, dim))
     success = ndtr(1 - 1.5 * draws @ side)
     return theta, returns, np.average(f.value(draws), weights=success)
 
@@ -120,7 +124,7 @@ def cell(design, kind, dim, n, shift, studies):
     found = Cell([], [], [], studies)
     with jax.enable_x64(True):
         proposals = Diagonal(jnp.asarray(means), jnp.asarray(stds))
-        target = Diagonal(jnp.asarray(mean), jnp.full(dim, STD))
+        target = Diagonal(jnp.asarray(mean), jnp.full(dim, design.candidate))
         drawn_by = jnp.arange(n, dtype=jnp.int32) * len(means) // n
         if out_of_sight(proposals, drawn_by, target, n) > UNSEEN:
             return found
@@ -129,7 +133,7 @@ def cell(design, kind, dim, n, shift, studies):
         arrays = (jnp.asarray(theta), jnp.asarray(returns), proposals, drawn_by, target)
         seen, _, unseen, _ = jax.device_get(judged(*arrays, size=2 if design.mirrored else 1))
     for i, truth in enumerate(truths):
-        low, high = worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i])).interval
+        low, high = worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i]), dim).interval
         if np.isfinite(low):
             found.held.append(low <= truth <= high)
             found.halves.append((high - low) / 2)
@@ -251,7 +255,8 @@ def shown(one):
     """A cell in words."""
     if len(one.held) < LEAST_GIVEN:
         return "refused"
-    share = "" if len(one.held) == one.drawn else f" [{len(one.held) / one.drawn:.0%}]"
+    given = len(one.held) / one.drawn
+    share = "" if given == 1 else f" [{given:.0%}]" if given < 0.995 else " [>99%]"
     return f"{np.mean(one.held):.0%}, {width(one):.2f}{share}"
 
 

@@ -155,7 +155,7 @@ def test_a_study_judges_what_failed_as_it_was_told_to(tmp_path, failure):
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-@pytest.mark.parametrize(("failure", "moves"), [("censored", 0), ("worst", 2), (-20.0, 2)])
+@pytest.mark.parametrize(("failure", "moves"), [("censored", 0), ("worst", 0), (-20.0, 2)])
 def test_failures_fill_a_batch_where_they_are_worth_something(tmp_path, failure, moves, mirrored):
     """Two batches that fail altogether; then one of four returns and one of four failures."""
     settings = {"failure": failure, "mirrored": mirrored}
@@ -174,6 +174,18 @@ def test_failures_fill_a_batch_where_they_are_worth_something(tmp_path, failure,
     with Study.open(tmp_path / "again.db") as study:
         assert study.until_move() == 4
         np.testing.assert_array_equal(study.mean, mean)
+
+
+def test_another_method_keeps_what_failing_costs(tmp_path):
+    """A fork and a replay: it belongs to the problem, not to the method."""
+    with Study.open(tmp_path / "s.db", dim=2, batch=4, failure=-20.0) as study:
+        for i, trial in enumerate(study.ask(8)):
+            study.tell(trial.id, **({"failed": "fell"} if i % 2 else {"value": float(i)}))
+        assert [row.info["censored"] for row in study.replay("iw-pgpe-ob")] == [0, 0]
+        with study.fork(tmp_path / "new.db", method="iw-pgpe-ob") as fork:
+            assert fork.method.failure == -20.0
+        with study.fork(tmp_path / "other.db", method="iw-pgpe-ob", failure="worst") as fork:
+            assert fork.method.failure == "worst"
 
 
 def test_of_failures_alone_the_expected_return_is_not_known():

@@ -70,10 +70,10 @@ def _judged(theta, returns, mean, std, start, spread):
     return jax.lax.map(lambda x: one(*x), (theta, returns))
 
 
-def worths(found):
+def worths(found, dim=1):
     seen, _, unseen, _ = found
     return [
-        intervals.worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i]))
+        intervals.worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i]), dim)
         for i in range(len(unseen))
     ]
 
@@ -167,26 +167,52 @@ def test_where_weights_and_model_disagree_the_interval_holds_both():
         modelled_stderr=np.float64(0.01),
         model_std=np.float64(0.01),
         ess=np.float64(200.0),
+        even=np.float64(0.7),
         mean_weight=np.float64(1.0),
         spread=np.float64(1.0),
         std=np.float64(2.0),
         samples=np.float64(300.0),
     )
-    worth = intervals.worth(seen, 0.0)
+    worth = intervals.worth(seen, 0.0, 1)
     assert worth.mean == 3.0
     assert worth.interval.low == pytest.approx(1.0)
-    alone = intervals.worth(seen._replace(model_std=np.float64(np.inf)), 0.0)
+    alone = intervals.worth(seen._replace(model_std=np.float64(np.inf)), 0.0, 1)
     assert alone.mean == 1.0
     assert alone.interval == pytest.approx(stats.t.interval(0.95, 199, 1.0, 0.1))
 
 
 def test_what_is_unseen_may_lie_two_standard_deviations_away():
     """A twentieth of the candidate, and returns of spread 3: 0.3 wider on each side."""
-    numbers = (1.0, 0.1, 1.0, 0.1, np.inf, 200.0, 1.0, 9.0, 3.0, 300.0)
+    numbers = (1.0, 0.1, 1.0, 0.1, np.inf, 200.0, 0.7, 1.0, 9.0, 3.0, 300.0)
     seen = intervals.Seen(*map(np.float64, numbers))
     low, high = stats.t.interval(0.95, 199, 1.0, 0.1)
-    assert intervals.worth(seen, 0.05).interval == pytest.approx((low - 0.3, high + 0.3))
-    assert intervals.worth(seen, np.nan).interval == pytest.approx((low, high))
+    assert intervals.worth(seen, 0.05, 1).interval == pytest.approx((low - 0.3, high + 0.3))
+    assert intervals.worth(seen, np.nan, 1).interval == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize(("n", "dim"), [(40, 100), (200, 300)])
+def test_more_dimensions_than_results_do_not_fool_the_model(n, dim):
+    """Where they were drawn, of R = -|theta|^2: a bowl about their own middle held it in 60 %."""
+    theta = np.random.default_rng(5).standard_normal((40, n, dim))
+    found = worths(judged(theta, -(theta**2).sum(-1), 0.0, 1.0), dim)
+    assert all(worth.interval.low < -dim < worth.interval.high for worth in found)
+
+
+def test_fewer_than_four_results_a_dimension_judge_only_what_drew_them():
+    """R = theta along the way to the candidate, by weights alone: held in 82 % of studies."""
+    rng = np.random.default_rng(5)
+    theta = rng.standard_normal((1, 40, 11))
+    seen, _, unseen, _ = judged(theta, theta[..., 0], 1 / np.sqrt(11), 1.0)
+    first = jax.tree.map(lambda x: x[0], seen)
+    assert intervals.worth(first, float(unseen[0]), 11).refused == intervals.MANY_DIMENSIONS
+    assert intervals.worth(first, float(unseen[0]), 10).refused == ""
+
+
+def test_returns_that_differ_by_rounding_are_equal():
+    rng = np.random.default_rng(2)
+    returns = np.where(rng.random((1, 30)) < 0.5, 0.3, 0.1 + 0.2)
+    (worth,) = worths(judged(rng.standard_normal((1, 30, 1)), returns, 0.0, 1.0))
+    assert worth.refused == intervals.EQUAL
 
 
 def sigmoid(x):

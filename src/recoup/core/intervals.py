@@ -27,6 +27,7 @@ ROUNDING = 1e-12  # of the mean, below which a spread is none
 LEAST = 5.0  # effective sample size below which there is no interval
 FAIR = (0.9, 1.1)  # the mean of weights, which should be 1, between which there is one
 FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer
+MANY, EVEN = 4, 0.9  # results a dimension, without which weights must be nearly equal
 BEYOND = 2.0  # standard deviations by which the returns of what is unseen may differ
 EXPERIENCED = 10.0  # effective sample size up to which the model cannot narrow an interval
 MOST = 256  # results that the model looks at
@@ -73,6 +74,7 @@ class Seen(NamedTuple):
     modelled_stderr: Array  # of the latter
     model_std: Array  # of the former, as the model has it; infinite where no model takes part
     ess: Array  # in draws
+    even: Array  # the same over the number of draws
     mean_weight: Array
     spread: Array  # of the returns: the largest less the smallest
     std: Array  # of the returns, weighted
@@ -123,6 +125,7 @@ def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
     kept = data._replace(weights=jnp.where(valid, data.weights, 0.0))
     n = jnp.sum(valid, dtype=returns.dtype)
     weighted, stderr = _mean_of(kept, returns)
+    ess = effective_sample_size(by_draw(kept.weights, data.size))
     modelled = (weighted, stderr, jnp.asarray(jnp.inf, returns.dtype))
     if points is not None:
         modelled = _with_model(data, weighted, points)
@@ -130,7 +133,8 @@ def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
         weighted,
         stderr,
         *modelled,
-        ess=effective_sample_size(by_draw(kept.weights, data.size)),
+        ess=ess,
+        even=ess / jnp.maximum(n / data.size, 1),
         mean_weight=jnp.sum(kept.weights) / jnp.maximum(n, 1),
         spread=_largest(returns, valid) + _largest(-returns, valid),
         std=jnp.sqrt(_mean_of(kept, (returns - weighted) ** 2)[0]),
@@ -232,7 +236,8 @@ def judged_archive(
     return seen, jnp.where(b.valid, weights, 0.0), unseen, jnp.sum(b.failed)
 
 
-UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL, HUGE = "unseen", "few", "unfair", "equal", "huge"
+UNSEEN_PART, FEW_SAMPLES, MANY_DIMENSIONS = "unseen", "few", "dimensions"
+UNFAIR, EQUAL, HUGE = "unfair", "equal", "huge"
 
 
 class Worth(NamedTuple):
@@ -244,34 +249,41 @@ class Worth(NamedTuple):
     ess: float
     unseen: float
     explained: float  # share of the returns' variance that the model took over; 0: weights alone
-    refused: str = ""  # why there is no interval: UNSEEN_PART, FEW_SAMPLES, UNFAIR, EQUAL or HUGE
+    refused: str = ""  # why there is no interval: one of the words above
 
 
-def _refusal(seen: Seen, unseen: float) -> str:
-    """Why there is no interval, or nothing."""
+def _refusal(seen: Seen, unseen: float, dim: int) -> str:
+    """Why there is no interval, or nothing.
+
+    Weighted means of returns that rise with their weights are biased, and only the model sees it:
+    so where it has too few results to learn a slope from, the weights must be nearly equal.
+    """
     if float(seen.samples) < FEW:
         return FEW_SAMPLES
     if unseen > UNSEEN:
         return UNSEEN_PART
     if not float(seen.ess) >= LEAST:
         return FEW_SAMPLES
+    if float(seen.samples) < MANY * dim and float(seen.even) < EVEN:
+        return MANY_DIMENSIONS
     if np.isnan(unseen) and not FAIR[0] <= float(seen.mean_weight) <= FAIR[1]:
         return UNFAIR
-    if float(seen.spread) == 0 or float(seen.weighted_stderr) == 0:
+    if float(seen.weighted_stderr) <= ROUNDING * abs(float(seen.weighted)):
         return EQUAL
     numbers = (seen.weighted, seen.weighted_stderr, seen.modelled, seen.modelled_stderr, seen.std)
     return "" if np.isfinite(numbers).all() else HUGE
 
 
-def worth(seen: Seen, unseen: float) -> Worth:
+def worth(seen: Seen, unseen: float, dim: int) -> Worth:
     """The interval that is narrower, by weights or with the model, if any may be given.
 
+    `dim` is that of theta, 0 where samples are trajectories.
     Weights know nothing of what is unseen: it may lie two standard deviations of the returns away,
     so far as it counts. The model may narrow an interval only as far as there are samples to show
     that it is right; and where the two disagree, the interval holds both means.
     """
     ess = float(seen.ess)
-    refused = _refusal(seen, unseen)
+    refused = _refusal(seen, unseen, dim)
     mean, other, explained = float(seen.weighted), float(seen.modelled), 0.0
     if refused:
         shown = mean if refused == EQUAL else float("nan")

@@ -1,8 +1,11 @@
 """A model of the returns over theta: a Gaussian process, whose mean under a Gaussian is known.
 
 Points are given in the coordinates of that Gaussian, so that it is N(0, I) there. The kernel knows
-a level, a slope, a bowl about the middle of the points, and bumps of one length: the first three
+a level, a slope, a bowl about the middle of the Gaussian, and bumps of one length: the first three
 carry on beyond the points, the bumps do not, and where they are needed the variance grows.
+
+(A bowl about the middle of the points would be biased: they lie nearer to their own mean than new
+ones do, by 2 D / n, which counts where there are fewer points than dimensions.)
 
 No hyper-parameter is chosen: all of a grid take part, by their evidence. Points that are not valid
 take part in nothing.
@@ -34,8 +37,7 @@ class Points(NamedTuple):
 
     z: Array  # [n, D], zero where not valid
     valid: Array  # [n]
-    middle: Array  # [D] mean of z
-    bowl: Array  # [n] half of |z - middle|^2, less its mean
+    bowl: Array  # [n] half of |z|^2, less its mean
     below: Array  # what that is on average under N(0, I)
 
 
@@ -52,19 +54,17 @@ def points_of(z: Array, valid: Array) -> Points:
     """The points of `z [n, D]`."""
     z = jnp.where(valid[:, None], z, 0.0)
     n = jnp.maximum(jnp.sum(valid, dtype=z.dtype), 1)
-    middle = jnp.sum(z, axis=0) / n
-    squares = jnp.sum((z - middle) ** 2, axis=1)
-    mean = jnp.sum(jnp.where(valid, squares, 0.0)) / n
-    below = (z.shape[1] + middle @ middle - mean) / 2
-    return Points(z, valid, middle, (squares - mean) / 2, below)
+    squares = jnp.sum(z**2, axis=1)
+    mean = jnp.sum(squares) / n
+    return Points(z, valid, (squares - mean) / 2, (z.shape[1] - mean) / 2)
 
 
 def kernel(points: Points, hyper: Hyper) -> Array:
     """k(z_a, z_b) `[n, n]`, without the noise; zero where either is not valid."""
-    z, centred = points.z, points.z - points.middle
-    squares = jnp.sum(z**2, axis=1)
-    apart = jnp.maximum(squares[:, None] + squares - 2 * z @ z.T, 0.0)
-    trend = SLOPE * centred @ centred.T + hyper.bowl * jnp.outer(points.bowl, points.bowl)
+    products = points.z @ points.z.T
+    squares = jnp.diagonal(products)
+    apart = jnp.maximum(squares[:, None] + squares - 2 * products, 0.0)
+    trend = SLOPE * products + hyper.bowl * jnp.outer(points.bowl, points.bowl)
     k = LEVEL + jnp.exp(-apart / (2 * hyper.length)) + trend / hyper.length
     return jnp.where(jnp.outer(points.valid, points.valid), k, 0.0)
 
@@ -78,10 +78,8 @@ def expected_kernel(points: Points, hyper: Hyper) -> tuple[Array, Array]:
     length, dim = hyper.length, points.z.shape[1]
     near = jnp.exp(-jnp.sum(points.z**2, axis=1) / (2 * (1 + length)))
     bumps = (length / (1 + length)) ** (dim / 2) * near
-    slope = -SLOPE * (points.z - points.middle) @ points.middle
-    each = LEVEL + bumps + (slope + hyper.bowl * points.bowl * points.below) / length
-    trend = SLOPE * points.middle @ points.middle + hyper.bowl * points.below**2
-    both = LEVEL + (length / (2 + length)) ** (dim / 2) + trend / length
+    each = LEVEL + bumps + hyper.bowl * points.bowl * points.below / length
+    both = LEVEL + (length / (2 + length)) ** (dim / 2) + hyper.bowl * points.below**2 / length
     return jnp.where(points.valid, each, 0.0), both
 
 

@@ -53,7 +53,7 @@ class GradientEstimate(NamedTuple):
         row, data = self.given
         with jax.enable_x64(True):
             seen, _, unseen, _ = jax.device_get(_judge(row)(_in_one_type(data, True)))
-        return worth(seen, float(unseen)).interval
+        return worth(seen, float(unseen), np.shape(data.theta)[1]).interval
 
 
 class Data(NamedTuple):

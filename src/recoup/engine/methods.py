@@ -98,8 +98,11 @@ class Method:
 
     @property
     def values_failures(self) -> bool:
-        """Whether a failed rollout is worth something, and so one of a batch."""
-        return self.failure != "censored"
+        """Whether a failed rollout is worth a number, and so one of a batch.
+
+        The worst return that is kept is known only where others did not fail.
+        """
+        return not isinstance(self.failure, str)
 
     @property
     def reweighs(self) -> bool:

@@ -41,6 +41,8 @@ def _why(found: "Judged") -> str:
     if worth.refused == "few":
         pairs = " (in pairs, 5)" if found.draw > 1 else ""
         return f"an interval needs six that count for {LEAST * found.draw:.0f}{pairs}."
+    if worth.refused == "dimensions":
+        return "there are fewer than four for each parameter, so that it must be nearer to them."
     if worth.refused == "huge":
         return "the returns are too large to compute with."
     return "their weights do not average to 1, so that they miss a part of it."
@@ -55,6 +57,8 @@ def _left_out(censored: int) -> str:
 def health(samples: float, ess: float, k: float) -> str:
     """What the weights of the last move say, and what to do about it."""
     words = f"The last move used {samples:.0f} results that count for {ess:.1f}."
+    if not ess >= LEAST:
+        return words + " That is too little to say how good the distribution is."
     if k > TRUSTED:
         return words + (
             f" Pareto k-hat is {k:.2f}, above {TRUSTED}: a few weights decide the estimate, and "
@@ -125,7 +129,7 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
 
 def _failures(method: Method, found: dict[str, Any]) -> list[str]:
     failed = found["failed"] / max(found["ok"] + found["failed"], 1)
-    if method.values_failures or failed <= 0.3 or found["failed"] < 3:
+    if method.failure != "censored" or failed <= 0.3 or found["failed"] < 3:
         return []
     return [
         f"{failed:.0%} of the results are failures, which are left out: the search does not learn "

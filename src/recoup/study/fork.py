@@ -10,7 +10,14 @@ from recoup.store.rows import DRAWN, FOREIGN, MIRROR, START, Asked, Memory, Prop
 from recoup.store.store import Store
 from recoup.study.opened import Opened
 from recoup.study.samples import IMPORTED
-from recoup.study.settings import STEPPING, family_name, is_part, method_of, resolved
+from recoup.study.settings import (
+    STEPPING,
+    family_name,
+    is_part,
+    method_of,
+    of_the_problem,
+    resolved,
+)
 
 KEPT = ("dim", "params", "horizon", "actions", "discount")  # by every fork
 MOVED = ("mean", "std")
@@ -61,7 +68,7 @@ def _settings(study: Opened, changes: Mapping[str, Any]) -> tuple[dict[str, Any]
         given["method"] = study.method
         given["defaults"] = study.method_settings()
     elif study.method.space == "parameters" and not isinstance(name, Method):
-        given["defaults"] = {"family": study.method.family}
+        given["defaults"] = of_the_problem(study.method)
     given |= changes
     found = resolved(given)
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}

@@ -113,7 +113,7 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
         seen, weights, unseen, left = jax.device_get(
             judged(rho, results.n, placed, unused, mixture)
         )
-    found = worth(seen, float(unseen))
+    found = worth(seen, float(unseen), dim if row.space == "parameters" else 0)
     return Judged(
         worth=found._replace(ess=found.ess * row.draw),
         weights=weights[: results.n],

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.engine.methods import Method, method_row
 from recoup.study.opened import Mark, Opened
-from recoup.study.settings import STEPPING, family_name
+from recoup.study.settings import STEPPING, family_name, of_the_problem
 
 if TYPE_CHECKING:
     from recoup.study.moves import Before, Made
@@ -141,11 +141,11 @@ def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -
     if method is None or method == study.method.name:
         if not study.missing.keys() <= settings.keys():
             study.check_whole()
-        method, defaults = study.method, {"family": study.method.family}
+        method, defaults = study.method, of_the_problem(study.method)
     elif study.method.space == "parameters":
         if "family" in study.missing:
             study.check_whole()
-        defaults = {"family": study.method.family}
+        defaults = of_the_problem(study.method)
     row = method_row(method, defaults, **settings)
     if row.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"

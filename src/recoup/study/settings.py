@@ -53,6 +53,11 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     return checked(replace(row, **own))
 
 
+def of_the_problem(row: Method) -> dict[str, Any]:
+    """What another method takes over, for the same results: what drew them, what failing costs."""
+    return {"family": row.family, "failure": row.failure}
+
+
 def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, str]:
     """The parts that only Python can give and that were not given, by the text of each."""
     return {

@@ -26,7 +26,7 @@ from recoup.study.trials import Evaluation, Trial
 
 class Study:
     """A search that lives in a file. A trial is on disk before `ask` returns it, a result before
-    it counts; the distribution moves after every `batch` finite results, whichever proposal drew
+    it counts; the distribution moves after every `batch` results, whichever proposal drew
     them.
 
     With named parameters, thetas are in the user's units; `mean` and `std` are the latent ones,
