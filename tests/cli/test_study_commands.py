@@ -203,7 +203,7 @@ def test_wrong_use_gets_one_sentence(tmp_path):
         ("id,return,failed\n", "holds no results"),
         ("id,return,failed\nabc,1,\n", "line 2 of r.csv: the id of a trial must be a whole number"),
         ("id,return,failed\n1,1,fell\n", "line 2 of r.csv: give a return, or why it failed"),
-        ("id,return,failed\n1,,\n", "line 2 of r.csv: give a return, or why it failed"),
+        ("id,return,failed\n1,,\n", "line 2 of r.csv: trial 1 has no return: give one"),
         ("id,return,failed\n1,inf,\n", "line 2 of r.csv: a return must be finite"),
     ],
 )

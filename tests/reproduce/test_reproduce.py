@@ -16,6 +16,7 @@ from claim_cases import FIGURES
 from program import recoup
 from scipy import integrate, stats
 
+from recoup.checks import InputError
 from recoup.reproduce import ORDER
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
@@ -24,6 +25,18 @@ from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
 from recoup.reproduce.workers import groups, run_in_processes
+
+
+class TestWithoutMuJoCo:
+    def test_versions_are_those_that_are_there(self, monkeypatch):
+        monkeypatch.setattr(running, "RECORDED", ("recoup", "no-such-package"))
+        assert list(running._installed()) == ["recoup"]
+
+    def test_reaching_is_refused_before_anything_is_measured(self, monkeypatch, tmp_path):
+        monkeypatch.setitem(sys.modules, "mujoco.batch", None)
+        with pytest.raises(InputError, match="need MuJoCo 4: pip install"):
+            running.reproduce(["reach-2"], "quick", tmp_path)
+        assert list(tmp_path.iterdir()) == []
 
 
 def toy_returns(rng, theta):

@@ -23,8 +23,13 @@ JsonOption = Annotated[
 
 def fail(sentence: str, status: int) -> NoReturn:
     """Ends with one sentence and a status."""
-    print(f"recoup: {sentence}", file=sys.stderr)
+    print(f"recoup: {shown(sentence)}", file=sys.stderr)
     raise SystemExit(status)
+
+
+def shown(text: str) -> str:
+    """A text as a terminal may show it: what it would obey is written out."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def stop(sentence: str) -> NoReturn:

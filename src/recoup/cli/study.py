@@ -84,6 +84,7 @@ ENQUEUE_EXAMPLES = """
   recoup study enqueue robot.db stiffness=400 damping=0.7 --note "last year's gains"
 """
 FORMATS = ("table", "json", "csv")
+LONGEST = 18  # digits of a trial's id
 
 
 @app.command(epilog=NEW_EXAMPLES, context_settings=SIGNED)
@@ -278,9 +279,11 @@ def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
 def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told]":
     """One line of a file of results."""
     number, value, failed = ((row.get(key) or "").strip() for key in ("id", "return", "failed"))
-    if not number.isdecimal():
-        raise InputError(f"{where}: the id of a trial must be a whole number, got {number!r}.")
-    if bool(value) == bool(failed):
+    if not number.isdecimal() or len(number) > LONGEST:
+        raise InputError(f"{where}: the id of a trial must be a whole number, got {number[:40]!r}.")
+    if not value and not failed:
+        raise InputError(f"{where}: trial {number} has no return: give one, or why it failed.")
+    if value and failed:
         raise InputError(f"{where}: give a return, or why it failed, not both.")
     try:
         told = study.result(_return(value) if value else None, failed=failed or None)

@@ -42,7 +42,7 @@ def write_video(shot: Film, path: Path) -> None:
         import imageio.v2 as imageio
         import imageio_ffmpeg  # noqa: F401  (what imageio writes H.264 with)
     except ImportError:
-        raise InputError("a video needs imageio: pip install 'recoup[video]'.") from None
+        raise InputError("a video needs imageio: pip install '.[video]', in a clone.") from None
     with warnings.catch_warnings():  # JAX warns of forks; this one becomes ffmpeg at once
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         imageio.mimwrite(path, list(shot.frames), fps=shot.fps, macro_block_size=2, quality=8)

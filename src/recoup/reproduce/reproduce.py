@@ -3,9 +3,10 @@
 import json
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +63,7 @@ def reproduce(
     `workers` is the number of processes that measure.
     """
     chosen, amount = chosen_figures(names), size_of(size)
+    _check_installed(chosen)
     directory = directory_of(size, out)
     store, jobs = Store(directory / "jobs"), jobs_of(chosen, amount)
     store.prepare()
@@ -74,6 +76,14 @@ def reproduce(
     return [
         found._replace(judged=[together[claim.id] for claim in found.claims]) for found in findings
     ]
+
+
+def _check_installed(figures: Sequence[Figure]) -> None:
+    """Raises before anything is measured where MuJoCo is needed and is not there."""
+    if any(figure.name.startswith("reach-") for figure in figures):
+        from recoup.tasks.reach.body import import_mujoco
+
+        import_mujoco()
 
 
 def correct(directory: Path) -> dict[str, dict[str, Any]]:
@@ -159,10 +169,19 @@ def _about(figure: Figure, size: Size, data: Any) -> dict[str, Any]:
         "caption": figure.caption,
         "size": asdict(size),
         "date": date.today().isoformat(),
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in RECORDED}},
+        "versions": {"python": platform.python_version(), **_installed()},
         "machine": f"{platform.system()} {platform.machine()}",
         "arrays": {key: list(np.shape(values)) for key, values in data.items()},
     }
+
+
+def _installed() -> dict[str, str]:
+    """Versions of what a figure may have been made with."""
+    found = {}
+    for package in RECORDED:
+        with suppress(PackageNotFoundError):  # the reaching tasks need it, the others do not
+            found[package] = version(package)
+    return found
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

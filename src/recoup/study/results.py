@@ -48,6 +48,8 @@ def trial_number(value: Any) -> int:
     """The id of a trial, once it is a whole number."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise InputError(f"the id of a trial must be a whole number, got {value!r}.")
+    if not 0 <= value < 2**63:
+        raise InputError("there is no trial with such an id: it is too large, or negative.")
     return int(value)
 
 

@@ -17,6 +17,8 @@ from recoup.study.parameters import to_latent
 
 IMPORTED, FITTED = "imported", "fitted"
 
+LARGEST = 1e100  # of a number that is imported
+
 
 class Imported(NamedTuple):
     """What was imported, and what it is worth."""
@@ -68,7 +70,9 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         if not finite.any():
             raise InputError("all of these samples are in the study already: nothing was imported.")
         fitted = samples.mean is None and samples.blocks is None
+        _check_size(theta[finite])
         drew = _proposals(study, samples, theta, finite)[finite]
+        _check_size(drew)
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
         kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
@@ -169,6 +173,15 @@ def _gaussians(
     latent = np.zeros((n, study.dim))
     latent[finite] = samples.to_latent(study, mean[finite])
     return latent, std
+
+
+def _check_size(numbers: np.ndarray) -> None:
+    """Raises where numbers are so large that their squares are not: no density could be told."""
+    if not np.abs(numbers).max(initial=0.0) < LARGEST:
+        raise InputError(
+            f"thetas, and the mean and std that drew them, must be below {LARGEST:.0e}: nothing "
+            "was imported."
+        )
 
 
 def _fitted(study: Opened, theta: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,14 +2,18 @@
 
 import csv
 import io
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
+from math import prod
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 from recoup.checks import InputError, nearest
+from recoup.store.place import put, unfinished_of
 from recoup.store.rows import FAILED, OK, PENDING
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED
@@ -19,13 +23,20 @@ FORMATS = ("csv", "parquet")
 PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
 PARQUET, NUMPY = (".parquet", ".pq"), (".npz",)
+WRITTEN = (".csv", *PARQUET)
+LARGEST_ARRAY = 1 << 32  # bytes
+UNREADABLE = (
+    *(AttributeError, EOFError, KeyError, IndexError, MemoryError, OSError, RuntimeError),
+    *(SyntaxError, TypeError, ValueError, BadZipFile, struct.error, zlib.error),
+)
 
 
 def columns_of(study: Opened) -> list[str]:
     """The columns of an exported table: the trial, its theta, and the proposal that drew it."""
     theta = theta_columns(study)
-    stds = theta if study.method.space == "parameters" else _numbered(study.layout.stds)
-    drawn = [*(f"mean_{_bare(name)}" for name in theta), *(f"std_{_bare(name)}" for name in stds)]
+    bare = _bare(study)
+    stds = bare if study.method.space == "parameters" else range(study.layout.stds)
+    drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     return [*PLAIN, *TIMES, *theta, *drawn, *_factor_columns(study)]
 
 
@@ -33,7 +44,7 @@ def _factor_columns(study: Opened) -> list[str]:
     """Of the lower triangle of a full covariance's factor, row by row; none for other families."""
     if study.family != "full":
         return []
-    names = [_bare(name) for name in theta_columns(study)]
+    names = _bare(study)
     return [f"factor_{a}_{b}" for i, a in enumerate(names) for b in names[: i + 1]]
 
 
@@ -45,16 +56,25 @@ def theta_columns(study: Opened) -> list[str]:
 def export(study: Opened, path: Path) -> int:
     """All trials as a table in `path`, Parquet or CSV by its ending; how many there are."""
     check_exportable(study, path)
-    if path.suffix in PARQUET:
-        return write_parquet(study, path)
-    with path.open("w", newline="") as file:
-        return write_csv(study, file)
+    unfinished = unfinished_of(path)  # a killed export leaves no half under the final name
+    try:
+        if path.suffix in PARQUET:
+            count = write_parquet(study, unfinished)
+        else:
+            with unfinished.open("w", newline="") as file:
+                count = write_csv(study, file)
+        put(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count
 
 
 def check_exportable(study: Opened, path: Path) -> None:
     """Raises unless `path` can become a new file, and what drew the trials can be read."""
     if "family" in study.missing:
         study.check_whole()
+    if path.suffix not in WRITTEN:
+        raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
     if path.exists():
         raise InputError(f"{path} exists already: name another file.")
     if not path.parent.is_dir():
@@ -67,9 +87,14 @@ def write_csv(study: Opened, file: IO[str]) -> int:
     writer.writerow(columns_of(study))
     count = 0
     for row in _rows(study):
-        writer.writerow("" if value is None else value for value in row)
+        writer.writerow("" if value is None else _no_formula(value) for value in row)
         count += 1
     return count
+
+
+def _no_formula(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, behind a quotation mark."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
 def write_parquet(study: Opened, path: Path) -> int:
@@ -160,21 +185,35 @@ def _is_sqlite(path: Path) -> bool:
 
 
 def arrays_of(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file; nothing in it is executed."""
+    """The arrays of a .npz file; nothing in it is executed.
+
+    A file that is small on disk may say that it holds terabytes: sizes are looked at first.
+    """
     try:
+        with ZipFile(path) as packed:
+            for member in packed.infolist():
+                _check_array(packed, member)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
             return {key: content[key] for key in content.files}
-    except (
-        AttributeError,
-        EOFError,
-        KeyError,
-        OSError,
-        TypeError,
-        ValueError,
-        BadZipFile,
-    ) as wrong:
+    except InputError as wrong:
+        raise InputError(f"{path}: {wrong}") from None
+    except UNREADABLE as wrong:
         reason = str(wrong).partition("\n")[0]
         raise InputError(f"{path} cannot be read as NumPy arrays (.npz): {reason}.") from None
+
+
+def _check_array(packed: ZipFile, member: ZipInfo) -> None:
+    """Raises where an array is larger than it may be, or than its bytes."""
+    if member.file_size > LARGEST_ARRAY:
+        raise InputError(f"{member.filename} is larger than {LARGEST_ARRAY >> 30} GiB.")
+    with packed.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0
+        read = read if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+        size = file.tell() + prod(shape) * dtype.itemsize
+    if size > member.file_size:
+        raise InputError(f"{member.filename} says to be larger than it is.")
 
 
 def _of_numpy(path: Path) -> Samples:
@@ -194,14 +233,23 @@ def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file.") from None
-    reader = csv.reader(lines)
-    names = next(reader, [])
-    rows = list(reader)
+    names, *rows = _cells(path, lines) or [[]]
     for line, row in enumerate(rows, 2):
         if len(row) != len(names):
             raise InputError(f"line {line} of {path} has {len(row)} cells, the first {len(names)}.")
     columns = zip(*rows, strict=True) if rows else ([] for _ in names)
     return dict(zip((name.strip() for name in names), columns, strict=True))
+
+
+def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
+    """The cells of a CSV file, of any length: a note may be long."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        return list(csv.reader(lines))
+    except csv.Error as wrong:
+        raise InputError(f"{path} cannot be read as CSV: {wrong}.") from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
@@ -224,7 +272,7 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     if "status" in table:  # an export: failed and pending trials have no return
         ok, failed = (np.array([s == word for s in table["status"]], bool) for word in (OK, FAILED))
         returns = np.where(ok, returns, np.nan)
-    drawn = [[f"{which}_{_bare(name)}" for name in theta] for which in ("mean", "std")]
+    drawn = [[f"{which}_{name}" for name in _bare(study)] for which in ("mean", "std")]
     known = [all(name in table for name in names) for names in drawn]
     if any(known) != all(known):
         raise InputError(f"{path} has {drawn[0][0]} or {drawn[1][0]}, but not both.")
@@ -267,8 +315,9 @@ def _numbered(n: int) -> list[str]:
     return [f"theta_{i}" for i in range(n)]
 
 
-def _bare(name: str) -> str:
-    return name.removeprefix("theta_")
+def _bare(study: Opened) -> list[str]:
+    """What columns about parameters are called behind their prefix: names, or 0, 1, ..."""
+    return list(study.names) or [str(i) for i in range(study.dim)]
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -276,5 +325,5 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise InputError("Parquet needs pyarrow: pip install 'recoup[parquet]'.") from None
+        raise InputError("Parquet needs pyarrow: pip install '.[parquet]', in a clone.") from None
     return pyarrow, parquet

@@ -70,13 +70,25 @@ def _rows(study: Opened) -> Verdict:
     """Every row against its checksum."""
     rows, wrong = study.store.damaged_rows()
     if not wrong:
-        return Verdict(True, f"All {rows:,} rows carry their checksums.")
+        return _not_finite(study) or Verdict(True, f"All {rows:,} rows carry their checksums.")
     several = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     return Verdict(
         False,
         f"the row {wrong[0]}{several} of {study.path} is damaged: `recoup study check "
         f"{study.path} --recover NEW` saves the others.",
     )
+
+
+def _not_finite(study: Opened) -> Verdict | None:
+    """The first distribution, theta or return that is not finite: it spoils all that follows."""
+    for number, proposal in study.store.proposals().items():
+        if not np.isfinite(proposal.numbers).all():
+            return Verdict(False, f"distribution {number} is not made of finite numbers.")
+    for trial, result in study.store.trials():
+        value = None if result is None else result.told.value
+        if not np.isfinite(trial.theta).all() or not np.isfinite(0.0 if value is None else value):
+            return Verdict(False, f"trial {trial.id} has a theta or a return that is not finite.")
+    return None
 
 
 def _counters(study: Opened) -> Verdict:
@@ -136,8 +148,8 @@ def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     found = differences(study, tick)
     if not found:
         return Verdict(True, "It has not moved yet.")
-    number, worst = max(found, key=lambda pair: pair[1])
-    if worst > CLOSE:
+    number, worst = max(found, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
+    if not worst <= CLOSE:
         return Verdict(
             False, f"move {number} does not follow from the results: it differs by {worst:.1e}."
         )

@@ -82,7 +82,7 @@ def import_mujoco() -> Any:
         return import_module("mujoco.batch").mujoco
     except ModuleNotFoundError:
         raise InputError(
-            "the reaching tasks need MuJoCo 4: pip install 'recoup[mujoco]'."
+            "the reaching tasks need MuJoCo 4: pip install '.[mujoco]', in a clone."
         ) from None
     except (AttributeError, ImportError, OSError, RuntimeError):
         os.environ["MUJOCO_GL"] = "disabled"

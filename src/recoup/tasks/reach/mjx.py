@@ -67,5 +67,5 @@ def import_mjx() -> Any:
     try:
         from mujoco import mjx
     except ImportError:
-        raise InputError("rollouts on a GPU need MJX: pip install 'recoup[mjx]'.") from None
+        raise InputError("rollouts on a GPU need MJX: pip install '.[mjx]', in a clone.") from None
     return mjx

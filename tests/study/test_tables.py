@@ -1,0 +1,120 @@
+"""Tables in and out, as strangers and spreadsheets make them."""
+
+import csv
+import io
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from recoup.checks import InputError
+from recoup.cli.app import shown
+from recoup.study import tables
+from recoup.study.samples import import_samples
+from recoup.study.study import Study
+from recoup.study.verify import check
+
+
+@pytest.fixture
+def study(tmp_path):
+    with Study.open(tmp_path / "robot.db", dim=2, batch=4) as study:
+        for trial in study.ask(4):
+            study.tell(trial.id, float(trial.theta.sum()))
+        yield study
+
+
+def import_file(study, path):
+    """What `recoup study import` does."""
+    return import_samples(study.opened, tables.read_samples(study.opened, path), str(path))
+
+
+class TestImports:
+    def test_what_no_density_can_tell_is_refused_before_it_is_written(self, study, tmp_path):
+        path = tmp_path / "wild.csv"
+        path.write_text("theta_0,theta_1,return\n1e200,0,1\n-1e200,1,2\n0,2,3\n")
+        before = study.counts()
+        with pytest.raises(InputError, match="must be below 1e\\+100: nothing was imported"):
+            import_file(study, path)
+        assert study.counts() == before
+        assert all(part.sound for part in check(study.store.path))
+
+    def test_a_long_note_comes_back(self, study, tmp_path):
+        (trial,) = study.ask(1)
+        study.tell(trial.id, failed="x" * 200_000)
+        study.export(tmp_path / "out.csv")
+        with Study.open(tmp_path / "new.db", dim=2, batch=4) as new:
+            assert import_file(new, tmp_path / "out.csv").samples == 4
+
+    @pytest.mark.parametrize("shape", [(10**12,), (2**40, 2**40), (5, 3)])
+    def test_an_array_that_says_to_be_larger_than_it_is(self, study, tmp_path, shape):
+        header = io.BytesIO()
+        what = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(header, what)
+        with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+            file.writestr("theta.npy", header.getvalue() + b"\0" * 8)
+        with pytest.raises(InputError, match=r"theta.npy says to be larger than it is"):
+            import_file(study, tmp_path / "x.npz")
+
+    @pytest.mark.parametrize("content", [b"", b"PK\3\4", b"\x93NUMPY", os.urandom(300)])
+    def test_what_is_no_archive_is_a_sentence(self, study, tmp_path, content):
+        (tmp_path / "x.npz").write_bytes(content)
+        with pytest.raises(InputError, match="cannot be read as NumPy arrays"):
+            import_file(study, tmp_path / "x.npz")
+
+    def test_nor_is_an_archive_of_something_else(self, study, tmp_path):
+        with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+            file.writestr("theta.npy", b"not an array")
+        with pytest.raises(InputError, match="cannot be read as NumPy arrays"):
+            import_file(study, tmp_path / "x.npz")
+
+
+class TestExports:
+    def test_names_that_begin_with_theta_have_columns_of_their_own(self, tmp_path):
+        named = {"params": [{"name": "x"}, {"name": "theta_x"}]}
+        with Study.open(tmp_path / "named.db", batch=4, **named) as study:
+            found = tables.columns_of(study.opened)
+            for trial in study.ask(4):
+                study.tell(trial.id, 1.0 * trial.id)
+            study.export(tmp_path / "out.csv")
+        assert len(found) == len(set(found))
+        assert {"mean_x", "mean_theta_x", "std_x", "std_theta_x"} <= set(found)
+        with Study.open(tmp_path / "again.db", batch=4, **named) as again:
+            assert import_file(again, tmp_path / "out.csv").samples == 4
+
+    @pytest.mark.parametrize("note", ["=1+1", "+1", "-1", "@SUM(A1)"])
+    def test_a_note_is_no_formula(self, study, tmp_path, note):
+        (trial,) = study.ask(1)
+        study.tell(trial.id, failed=note)
+        study.export(tmp_path / "out.csv")
+        rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+        assert [row["note"] for row in rows if row["note"]] == [f"'{note}"]
+        assert float(rows[0]["theta_0"])  # a number stays one, whatever its sign
+
+    def test_an_ending_that_is_none_of_ours_is_refused(self, study, tmp_path):
+        with pytest.raises(InputError, match=r"x.xlsx must end in .csv, .parquet or .pq"):
+            study.export(tmp_path / "x.xlsx")
+
+    def test_one_that_is_stopped_leaves_nothing_under_its_name(self, study, tmp_path, monkeypatch):
+        def stopped(study, file):
+            file.write("id,kind\n1,")
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(tables, "write_csv", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            study.export(tmp_path / "out.csv")
+        assert [p.name for p in tmp_path.iterdir() if "out.csv" in p.name] == []
+
+
+def test_what_is_not_a_number_is_not_sound(study):
+    """A distribution that became NaN by whatever way: `check` says so."""
+    path = study.store.path
+    with study.store.writing():
+        study.store.add_proposals("imported", "diagonal", [np.full(4, np.nan)])
+    found = check(path)
+    assert not found[-1].sound
+    assert "is not made of finite numbers" in found[-1].words
+
+
+def test_a_terminal_obeys_nothing_that_is_shown():
+    assert shown("fell \x1b[2J over\n") == "fell \\x1b[2J over\n"
