@@ -34,7 +34,9 @@ from recoup.cli.study_tables import (
     print_trials,
     summary_rows,
 )
+from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
+from recoup.study.slips import slips
 
 if TYPE_CHECKING:
     from recoup.store.rows import Told
@@ -59,6 +61,15 @@ TELL_EXAMPLES = """
   recoup study tell robot.db 4 --failed "gripper slipped"
 
   recoup study tell robot.db --file results.csv    (columns id, return, failed)
+"""
+AMEND_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study amend robot.db 6 -12.5 --why "a slip of the keyboard" --dry-run
+
+  recoup study amend robot.db 6 --failed "the gripper opened"
+
+  recoup study amend robot.db 6 --drop "the sensor was loose"
 """
 ASK_EXAMPLES = """
 [bold]Examples[/]
@@ -230,8 +241,37 @@ def tell(
             print(f"{len(told)} results told.")
         else:
             assert id is not None
-            study.tell(id, **_told(value, failed, trajectory))
+            told = [(id, study.result(**_told(value, failed, trajectory)))]
+            study.tell_all(told)
+            print(f"Trial {id}: {in_words(told[0][1])}.")
+        for slip in slips(study.store.returns(), {number for number, _ in told}):
+            print(slip.words)
         _say_next(study, len(study.history()) - moved)
+
+
+@app.command(epilog=AMEND_EXAMPLES, context_settings=SIGNED)
+def amend(
+    file: File,
+    id: Annotated[int, typer.Argument(help="The trial.", metavar="ID")],
+    value: Annotated[
+        list[str] | None,
+        typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
+    ] = None,
+    failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    drop: Annotated[
+        str | None, typer.Option(help="Why it is worth nothing: kept, and counted for nothing.")
+    ] = None,
+    why: Annotated[str | None, typer.Option(help="Why it is put right.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+    ] = False,
+) -> None:
+    """Put a result right that was told wrongly; the moves made of it are made again."""
+    given = _told(value, failed, None)
+    del given["trajectory"]
+    with opened(file) as study:
+        found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
+    print(found.words)
 
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from recoup.store.amending import AMENDED
 from recoup.study.advice import LEAST
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
@@ -70,6 +71,10 @@ def summary_rows(
         "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
         "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
     }
+    if righted := [event.content for event in study.store.events(AMENDED)]:
+        last = righted[-1]
+        why = f" ({last['why']})" if last["why"] else ""
+        rows["amended"] = f"{len(righted)}; the last: trial {last['trial']}{escape(why)}"
     if waiting:
         more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
         word = "trials" if len(waiting) > 1 else "trial"

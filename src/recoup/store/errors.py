@@ -69,7 +69,7 @@ def check_again(number: int, before: Told, told: Told) -> None:
         return
     raise InputError(
         f"trial {number} was told {_in_words(before)} before, and now {_in_words(told, before)}: "
-        "it stays as it was."
+        "it stays as it was (`amend` puts it right)."
     )
 
 

@@ -167,6 +167,11 @@ class Queries:
         """How many rows of results there are of each status, to compare with the counters."""
         return dict(self._file.rows("SELECT status, COUNT(*) FROM told GROUP BY status"))
 
+    def returns(self) -> dict[int, float]:
+        """All finite returns by trial, in the order of trials."""
+        query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
+        return dict(self._file.rows(query, (OK,)))
+
     def best(self) -> tuple[Asked, float] | None:
         """The trial with the highest return, and that return; None before the first."""
         query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT 1'

@@ -162,7 +162,9 @@ def _take(found: Rows, row: Cell | None) -> None:
     table, values, _ = row
     kept = found[table]
     before = kept.setdefault(values[0], values)
-    if table == "counters":
+    if table in ("told", "moves"):  # put right, and made again: the newest, by its time
+        kept[values[0]] = max(before, values, key=lambda row: row[-1] or 0.0)
+    elif table == "counters":
         kept[0] = max(before, values, key=lambda row: (row[2] + row[3], row[6]))
     elif table == "mixture":
         found[table] = {max(kept): kept[max(kept)]}

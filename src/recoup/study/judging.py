@@ -7,7 +7,10 @@ from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, PENDING
 from recoup.study.advice import advice, judgement
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
+from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
+
+SHOWN = 3  # improbable results that are spoken of, the last ones
 
 
 def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
@@ -57,4 +60,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "until_move": max(opened.batch - counters.fresh, 0),
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
     }
-    return {**found, "advice": advice(opened.method, opened.batch, found)}
+    strange = slips(store.returns())
+    found["improbable"] = [slip.trial for slip in strange]
+    said = advice(opened.method, opened.batch, found)
+    return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}

@@ -89,6 +89,18 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
     ]
 
 
+def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, Made]]":
+    """The moves that a result at `place` is part of, each from where the one before now leads."""
+    from recoup.study.moves import Before  # needs JAX
+
+    marks = study.marks()
+    states = [Before(mark.numbers, mark.memory) for mark in marks if mark.counted < place]
+    first = len(states)
+    for mark, made in _moves(study, study.method, marks, lambda i: states[i], first=first):
+        states.append(Before(made.numbers, made.memory))
+        yield mark, made
+
+
 def _gap(study: Opened, made: "Made", stored: Mark) -> float:
     """How far a move lies from what is stored of it, relative to the scale of the distribution.
 
@@ -117,17 +129,18 @@ def _moves(
     method: Method,
     marks: list[Mark],
     before: "Callable[[int], Before]",
-    tick: Tick,
+    tick: Tick = lambda done, of: None,
+    first: int = 1,
 ) -> "Iterator[tuple[Mark, Made]]":
-    """The moves of `method` at the places where the study has moved."""
+    """The moves of `method` at the places where the study has moved, from move `first` on."""
     from recoup.study.moves import make_move  # needs JAX
 
     whole = study.ledger(0, method.reweighs)
-    for i, mark in enumerate(marks[1:]):
+    for i, mark in enumerate(marks[first:], first - 1):
         ledger = whole
         if method.window is not None:
-            first = marks[max(i + 1 - method.window, 0)].counted
-            ledger = study.ledger(first, method.reweighs)
+            start = marks[max(i + 1 - method.window, 0)].counted
+            ledger = study.ledger(start, method.reweighs)
         since = marks[i].counted
         made = make_move(method, study.discount, ledger, mark.counted, since, before(i))
         ledger.own, ledger.mixture = made.own, made.mixture

@@ -11,6 +11,7 @@ from recoup.engine.methods import Method
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
+from recoup.study.amend import Amended, amend
 from recoup.study.asking import ask
 from recoup.study.fork import fork
 from recoup.study.judging import diagnostics, evaluate
@@ -31,6 +32,8 @@ class Study:
 
     With named parameters, thetas are in the user's units; `mean` and `std` are the latent ones,
     those of the Gaussian that is searched.
+
+    Longer than others: its methods are doors, each with its words; what they do stands beside.
     """
 
     def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
@@ -179,6 +182,37 @@ class Study:
             fresh = self.store.counters().fresh
         if fresh >= self.batch:
             self._mover.settle()
+
+    def amend(
+        self,
+        id: int,
+        value: Any = None,
+        *,
+        values: Sequence[float] | None = None,
+        failed: str | None = None,
+        drop: str | None = None,
+        why: str | None = None,
+        dry_run: bool = False,
+    ) -> Amended:
+        """Puts a result right that was told wrongly: another return, a failure, or none at all.
+
+        `drop` says why it is worth nothing (a loose sensor): it is kept, and counts for nothing.
+        What it was, when it was told and `why` it is amended stay in the file. Every move that was
+        made of it is made again from the results; what the old ones drew keeps the densities that
+        drew it. `dry_run` says what would change, and changes nothing.
+        """
+        if drop is not None:
+            if [value, values, failed] != [None] * 3 or not str(drop).strip():
+                raise InputError("`drop` says why a result is worth nothing, in place of another.")
+            told = self.result(failed=f"dropped: {drop}")
+        else:
+            told = self.result(value, values=values, failed=failed)
+        how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
+        found = amend(self.opened, trial_number(id), told, **how)
+        if not dry_run:
+            self._mover = Mover(self.opened)
+            self._mover.settle()
+        return found
 
     # -- what is known --
 

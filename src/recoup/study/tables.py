@@ -13,8 +13,10 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from recoup.checks import InputError, nearest
+from recoup.store.amending import AMENDED
 from recoup.store.place import put, unfinished_of
-from recoup.store.rows import FAILED, OK, PENDING
+from recoup.store.rows import FAILED, OK, PENDING, Told
+from recoup.study.amend import in_words
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED
 from recoup.study.samples import Samples, samples_of, without_return
@@ -37,7 +39,8 @@ def columns_of(study: Opened) -> list[str]:
     bare = _bare(study)
     stds = bare if study.method.space == "parameters" else range(study.layout.stds)
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
-    return [*PLAIN, *TIMES, *theta, *drawn, *_factor_columns(study)]
+    last = ["amended"] if study.store.events(AMENDED) else []
+    return [*PLAIN, *TIMES, *theta, *drawn, *_factor_columns(study), *last]
 
 
 def _factor_columns(study: Opened) -> list[str]:
@@ -102,7 +105,7 @@ def write_parquet(study: Opened, path: Path) -> int:
     pyarrow, parquet = _pyarrow()
     names, rows = columns_of(study), list(_rows(study))
     kinds = {
-        **dict.fromkeys(("kind", "status", "note"), pyarrow.string()),
+        **dict.fromkeys(("kind", "status", "note", "amended"), pyarrow.string()),
         **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
     }
     schema = pyarrow.schema([(name, kinds.get(name, pyarrow.float64())) for name in names])
@@ -130,6 +133,7 @@ def read_samples(study: Opened, path: Path) -> Samples:
 
 def _rows(study: Opened) -> Iterator[list[Any]]:
     drew: dict[int, list[float]] = {}
+    righted = _amended(study)
     width = study.dim + study.layout.stds + len(_factor_columns(study))
     for trial, result in study.store.trials():
         number = trial.proposal
@@ -144,7 +148,20 @@ def _rows(study: Opened) -> Iterator[list[Any]]:
         at = (trial.asked_at, None if result is None else result.told_at)
         values = study.in_units(trial.theta).tolist()
         drawn = [None] * width if number is None else drew[number]
-        yield [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at, *values, *drawn]
+        last = [righted.get(trial.id)] if righted else []
+        plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
+        yield [*plain, *values, *drawn, *last]
+
+
+def _amended(study: Opened) -> dict[int, str]:
+    """What results were before they were put right, and why they were, by trial."""
+    found: dict[int, str] = {}
+    for event in study.store.events(AMENDED):
+        was = in_words(Told(*event.content["was"]))
+        why = f", {event.content['why']}" if event.content["why"] else ""
+        before = found.get(event.content["trial"], "")
+        found[event.content["trial"]] = f"{before}{'; ' if before else ''}was {was}{why}"
+    return found
 
 
 def _of_study(study: Opened, path: Path) -> Samples:

@@ -1,0 +1,100 @@
+"""A result that is put right: the only rows that are ever replaced, with what depends on them.
+
+Everything else in a file is written once. What a row was before stays in an event.
+"""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recoup.store.file import MEMORY, StudyFile
+from recoup.store.places import fills, partner_of
+from recoup.store.records import as_kept, of_move, of_result
+from recoup.store.rows import DRAWN, FAILED, MIRROR, MOVED, OK, Memory, Move, Result, Told
+from recoup.store.store import OVER, Store
+
+AMENDED = "amended"
+
+
+class Remade(NamedTuple):
+    """A move that was made again."""
+
+    number: int
+    counted: int
+    numbers: Any  # [K] one block
+    memory: Memory
+    info: dict[str, Any]
+
+
+def copy_of(store: Store) -> Store:
+    """A copy of a file in memory, as it is now."""
+    copy = sqlite3.connect(MEMORY, isolation_level=None)
+    store._file.connection.backup(copy)
+    return Store(StudyFile(Path(MEMORY), copy, counting=False))
+
+
+def place_of(store: Store, number: int) -> int | None:
+    """The place of a result among those that moves are made of: of its pair, if it is of one."""
+    rows = store.results(_together(store, number)).values()
+    return max((row.counted for row in rows if row.counted is not None), default=None)
+
+
+def replace_result(
+    store: Store, number: int, told: Told, *, dropped: bool = False, valued: bool = False
+) -> None:
+    """Writes another result in place of one that is there; one that is `dropped` has no place.
+
+    Of a mirrored pair both leave together: the other is kept, and counts for nothing.
+    """
+    counters, told = store._counters(), as_kept(told)
+    together = _together(store, number)
+    before = store.results(together)
+    fresh = _fresh(store, before, valued)
+    for row in before.values():
+        amended = row if row.id != number else row._replace(told=told, told_at=time.time())
+        place = None if dropped else row.counted
+        store._file.insert("told", [of_result(amended._replace(counted=place))], OVER)
+    if told.status == FAILED:
+        store._file.delete("trajectories", "WHERE id = ?", (number,))
+    old = before[number].told.status
+    store._now = counters._replace(
+        ok=counters.ok + (told.status == OK) - (old == OK),
+        failed=counters.failed + (told.status == FAILED) - (old == FAILED),
+        fresh=counters.fresh + _fresh(store, store.results(together), valued) - fresh,
+    )
+
+
+def replace_moves(store: Store, family: str, moves: Sequence[Remade]) -> None:
+    """Writes moves that were made again, each with a proposal of its own.
+
+    The proposals of before stay: they drew trials. Densities are made anew with the next move, and
+    what was tested after a move was another distribution.
+    """
+    store._counters()
+    for remade in moves:
+        proposal = store.add_proposals(MOVED, family, [remade.numbers])
+        row = Move(remade.number, proposal, remade.counted, remade.memory, remade.info, time.time())
+        store._file.insert("moves", [of_move(row)], OVER)
+        store._file.delete("tests", "WHERE id = ?", (remade.number,))
+    for table in ("own", "mixture"):
+        store._file.delete(table)
+
+
+def _together(store: Store, number: int) -> list[int]:
+    """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
+    (trial,) = store.asked([number])
+    partner = partner_of(number, trial.kind)
+    other = store.asked([partner]) if trial.kind in (DRAWN, MIRROR) else []
+    paired = trial.kind == MIRROR or bool(other and other[0].kind == MIRROR)
+    return sorted([number, partner]) if paired else [number]
+
+
+def _fresh(store: Store, rows: dict[int, Result], valued: bool) -> int:
+    """How many of the results of one draw wait for the next move."""
+    mark, places = store.last_move().counted, [row.counted or 0 for row in rows.values()]
+    own = all(trial.kind in (DRAWN, MIRROR) for trial in store.asked(rows))
+    if not own or max(places) <= mark:
+        return 0
+    return sum(fills(row.told.status, valued) for row in rows.values())

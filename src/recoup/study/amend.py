@@ -1,0 +1,142 @@
+"""A result that was told wrongly is put right, and every move that was made of it is made again."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.store.amending import (
+    AMENDED,
+    Remade,
+    copy_of,
+    place_of,
+    replace_moves,
+    replace_result,
+)
+from recoup.store.rows import FAILED, Result, Told
+from recoup.store.store import Store
+from recoup.study.opened import Opened
+from recoup.study.replay import moves_again
+
+
+class Amended(NamedTuple):
+    """What was put right, and what follows from it."""
+
+    trial: int
+    was: str
+    now: str
+    moves: list[int]  # that were made again
+    mean_before: np.ndarray  # of the newest distribution, latent where parameters are named
+    mean_after: np.ndarray
+    words: str
+
+
+def amend(
+    study: Opened, number: int, told: Told, *, drop: bool, why: str | None, dry: bool
+) -> Amended:
+    """Puts `told` in place of the result of a trial; nothing is changed where it is `dry`."""
+    study.check_whole()
+    before = _result(study.store, number)
+    if before.told == told and not drop:
+        raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
+    last = study.store.last_move()
+    remade = _remade(study, number, told, drop)
+    if not dry:
+        with study.store.writing():
+            now = study.store.last_move()
+            if _result(study.store, number) != before or (now.id, now.made) != (last.id, last.made):
+                raise InputError("another process has told or moved meanwhile: amend it again.")
+            _note(study, number, before, told, why, remade)
+            _put(study, study.store, number, told, drop)
+            replace_moves(study.store, study.family, remade)
+    return _said(study, before, told, remade, last.proposal, drop, dry)
+
+
+def _result(store: Store, number: int) -> Result:
+    found = store.results([number])
+    if number not in found:
+        known = bool(store.asked([number]))
+        what = "has no result yet: tell it" if known else "is none of this study"
+        raise InputError(f"trial {number} {what}.")
+    return found[number]
+
+
+def _put(study: Opened, store: Store, number: int, told: Told, drop: bool) -> None:
+    replace_result(store, number, told, dropped=drop, valued=study.method.values_failures)
+
+
+def _remade(study: Opened, number: int, told: Told, drop: bool) -> list[Remade]:
+    """The moves that the result was part of, made again on a copy with the other in its place."""
+    place = place_of(study.store, number)
+    if place is None:
+        return []
+    copy = copy_of(study.store)
+    try:
+        with copy.writing():
+            _put(study, copy, number, told, drop)
+        return [
+            Remade(mark.number, mark.counted, made.numbers, made.memory, made.info)
+            for mark, made in moves_again(Opened(copy, study.parts), place)
+        ]
+    finally:
+        copy.close()
+
+
+def _note(
+    study: Opened, number: int, before: Result, told: Told, why: str | None, remade: list[Remade]
+) -> None:
+    """Keeps what it was, in the file."""
+    old = {move.id: move.proposal for move in study.store.moves()}
+    content = {
+        "trial": number,
+        "was": list(before.told[:5]),
+        "told_at": before.told_at,
+        "now": list(told[:5]),
+        "why": why,
+        "moves": {str(move.number): old[move.number] for move in remade},
+    }
+    study.store.note(AMENDED, content)
+
+
+def _said(
+    study: Opened,
+    before: Result,
+    told: Told,
+    remade: list[Remade],
+    proposal: int,
+    drop: bool,
+    dry: bool,
+) -> Amended:
+    rho = study.rho(study.store.proposal(proposal).numbers)
+    start, std = np.asarray(rho.mean), np.asarray(rho.std)
+    end = np.asarray(study.rho(remade[-1].numbers).mean) if remade else start
+    was, now = in_words(before.told), str(told.note) if drop else in_words(told)
+    words = [
+        f"Trial {before.id}: {was} {'would become' if dry else 'is now'} {now}.",
+        _moves_in_words([move.number for move in remade], dry),
+    ]
+    if remade and len(std) == len(start):  # in action space there is no such measure
+        away = np.sqrt(np.mean(((end - start) / std) ** 2))
+        going = "would go" if dry else "went"
+        words.append(f"The newest mean {going} {away:.2g} standard deviations.")
+    words += ["Nothing was changed."] if dry else []
+    moves = [move.number for move in remade]
+    return Amended(before.id, was, now, moves, start, end, " ".join(words))
+
+
+def _moves_in_words(moves: list[int], dry: bool) -> str:
+    if not moves:
+        return "No move was made of it."
+    one = len(moves) == 1
+    which = f"Move {moves[0]}" if one else f"Moves {moves[0]} to {moves[-1]}"
+    verb = "would be" if dry else "was" if one else "were"
+    return f"{which} {verb} made again from the results."
+
+
+def in_words(told: Told) -> str:
+    """A result in a few words."""
+    if told.status == FAILED:
+        return f"failed ({told.note})"
+    error = "" if told.stderr is None else f" ± {told.stderr:.2g}"
+    several = f" of {told.episodes} episodes" if (told.episodes or 1) > 1 else ""
+    return f"{told.value:.6g}{error}{several}"

@@ -1,0 +1,217 @@
+"""Results that were told wrongly, put right: nothing of it is forgotten, everything follows."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from program import recoup as program
+
+from recoup.checks import InputError
+from recoup.study.recover import recover
+from recoup.study.slips import slips
+from recoup.study.study import Study
+from recoup.study.verify import check
+
+
+def value_of(trial):
+    return float(-((trial.theta - 1) ** 2).sum())
+
+
+def told(path, batches=3, wrong=None, **settings):
+    """A study of some batches and half a batch; the trials of `wrong` are told other returns."""
+    study = Study.open(path, dim=2, batch=4, seed=3, **settings)
+    for n in (*[4] * batches, 2):
+        for trial in study.ask(n):
+            study.tell(trial.id, (wrong or {}).get(trial.id, value_of(trial)))
+    return study
+
+
+def right(study, number):
+    (trial,) = (study.opened.trial(asked) for asked in study.store.asked([number]))
+    return value_of(trial)
+
+
+METHODS = [
+    {"method": "mis-pgpe-ob"},
+    {"method": "pgpe-ob"},
+    {"method": "iw-pgpe-ob", "mirrored": True},
+    {"method": "mis-pgpe-ob", "update": "adam"},
+    {"method": "mis-pgpe-ob", "family": "full"},
+]
+
+
+class TestAnotherReturn:
+    @pytest.mark.parametrize("settings", METHODS)
+    def test_moves_are_those_of_what_was_put_right(self, tmp_path, settings):
+        """Of the same trials, told rightly from the start: the wrong one drew none of them."""
+        wrong = told(tmp_path / "a.db", batches=1, wrong={2: 500.0}, **settings)
+        with wrong as study, told(tmp_path / "b.db", batches=1, **settings) as want:
+            found = study.amend(2, right(study, 2), why="a slip")
+            assert found.moves == [1]
+            np.testing.assert_allclose(study.mean, want.mean, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(study.std, want.std, rtol=1e-12)
+
+    @pytest.mark.parametrize("settings", METHODS)
+    def test_there_and_back_is_where_it_was(self, tmp_path, settings):
+        """Later trials keep the densities that drew them, so that no weight is wrong meanwhile."""
+        path = tmp_path / "a.db"
+        with told(path, **settings) as study:
+            mean, value = study.mean, right(study, 6)
+            away = study.amend(6, 99.0)
+            assert away.moves == [2, 3]
+            assert np.abs(study.mean - mean).max() > 1e-3
+            assert study.amend(6, value).moves == [2, 3]
+            np.testing.assert_allclose(study.mean, mean, rtol=1e-9, atol=1e-12)
+            for trial in study.ask(4):
+                study.tell(trial.id, value_of(trial))
+        assert all(part.sound for part in check(path))
+
+    def test_a_dry_run_says_the_same_and_changes_nothing(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            before = [tuple(row) for row in study.store._file.read("told", tuple)]
+            moves, mean = study.store.moves(), study.mean
+            dry = study.amend(6, 99.0, dry_run=True)
+            assert [tuple(row) for row in study.store._file.read("told", tuple)] == before
+            assert [m.proposal for m in study.store.moves()] == [m.proposal for m in moves]
+            assert dry.words.endswith("Nothing was changed.")
+            done = study.amend(6, 99.0)
+            np.testing.assert_array_equal(dry.mean_after, done.mean_after)
+            np.testing.assert_array_equal(done.mean_before, mean)
+            np.testing.assert_array_equal(done.mean_after, study.mean)
+
+    def test_what_no_move_was_made_of(self, tmp_path):
+        """A fresh result, and a theta of one's own."""
+        with told(tmp_path / "a.db") as study:
+            mean = study.mean
+            assert study.amend(14, 3.0).moves == []
+            study.enqueue([1.0, 1.0])
+            (trial,) = study.ask(1)
+            study.tell(trial.id, 1.0)
+            assert study.amend(trial.id, 2.0).moves == []
+            np.testing.assert_array_equal(study.mean, mean)
+            assert study.store.results([14])[14].told.value == 3.0
+
+
+class TestNoReturn:
+    @pytest.mark.parametrize("settings", [*METHODS[:3], {"failure": -20.0}])
+    @pytest.mark.parametrize("number", [6, 14])
+    def test_failed_after_all(self, tmp_path, settings, number):
+        path = tmp_path / "a.db"
+        with told(path, **settings) as study:
+            study.amend(number, failed="the gripper opened")
+            assert study.counts() == {"pending": 0, "ok": 13, "failed": 1}
+            study.amend(number, 1.5)
+            assert study.counts() == {"pending": 0, "ok": 14, "failed": 0}
+            assert study.until_move() == 2
+            study.amend(number, failed="again")
+            left = 2 if number == 6 or "failure" in settings else 3
+            assert study.until_move() == left
+        assert all(part.sound for part in check(path))
+        recover(path, tmp_path / "saved.db")
+        with Study.open(tmp_path / "saved.db") as saved:
+            assert saved.until_move() == left
+            assert saved.counts()["failed"] == 1
+
+    @pytest.mark.parametrize("settings", METHODS[:3])
+    def test_dropped_counts_for_nothing(self, tmp_path, settings):
+        """Moves and judgement are those of the other results alone; of a pair both leave."""
+        path = tmp_path / "a.db"
+        with told(path, **settings) as study:
+            study.amend(2, drop="the sensor was loose")
+            last = study.store.last_move().info
+            pair = 2 if settings.get("mirrored") else 1
+            assert study.evaluate().samples == 14 - pair
+            if settings["method"] != "pgpe-ob":
+                assert last["samples"] == 12 - pair
+            assert study.store.results([2])[2].told.note == "dropped: the sensor was loose"
+        assert all(part.sound for part in check(path))
+
+
+class TestWhatIsKept:
+    def test_show_export_and_the_file_say_what_it_was(self, tmp_path):
+        path = tmp_path / "a.db"
+        with told(path) as study:
+            was = study.store.results([6])[6].told.value
+            study.amend(6, -12.5, why="a slip")
+            study.amend(6, -12.75)
+            (first, second) = (e.content for e in study.store.events("amended"))
+            assert (first["was"][1], first["now"][1], first["why"]) == (was, -12.5, "a slip")
+            assert list(first["moves"]) == ["2", "3"]
+            assert second["was"][1] == -12.5
+            study.export(tmp_path / "out.csv")
+        rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+        assert rows[5]["return"] == "-12.75"
+        assert rows[5]["amended"] == f"was {was:.6g}, a slip; was -12.5"
+        assert [row["amended"] for row in rows if row["id"] != "6"] == [""] * 13
+        shown = program("study", "show", path).stdout
+        assert "2; the last: trial 6" in shown
+
+    def test_what_was_salvaged_is_what_was_put_right(self, tmp_path):
+        """Old rows lie in old pages: the newest counts."""
+        path = tmp_path / "a.db"
+        with told(path) as study:
+            study.amend(6, -12.5)
+            mean = study.mean
+        recover(path, tmp_path / "saved.db")
+        with Study.open(tmp_path / "saved.db") as saved:
+            assert saved.store.results([6])[6].told.value == -12.5
+            np.testing.assert_array_equal(saved.mean, mean)
+
+    @pytest.mark.parametrize(
+        ("how", "why"),
+        [
+            ({"id": 99, "value": 1.0}, "trial 99 is none of this study"),
+            ({"id": 15, "value": 1.0}, "trial 15 has no result yet: tell it"),
+            ({"id": 6, "value": float("nan")}, "must be finite"),
+            ({"id": 6}, "takes a value"),
+            ({"id": 6, "value": 1.0, "drop": "loose"}, "in place of another"),
+            ({"id": 6, "drop": " "}, "says why"),
+        ],
+    )
+    def test_what_cannot_be_is_a_sentence(self, tmp_path, how, why):
+        with told(tmp_path / "a.db") as study:
+            study.ask(1)
+            with pytest.raises(InputError, match=why):
+                study.amend(**how)
+            with pytest.raises(InputError, match="as it should be"):
+                study.amend(6, study.store.results([6])[6].told.value)
+
+
+def test_the_program_tells_amends_and_says_what_stands_out(tmp_path):
+    path = tmp_path / "a.db"
+    told(path, batches=2).close()
+    with Study.open(path) as study:
+        (trial,) = study.ask(1)
+    said = program("study", "tell", path, trial.id, "125").stdout
+    assert said.startswith(f"Trial {trial.id}: 125.\nTrial {trial.id}: 125 is ")
+    assert "amend it if it is a slip" in said
+    assert f"Trial {trial.id}: 125 is" in program("study", "show", path).stdout.replace("\n", " ")
+    dry = program("study", "amend", path, trial.id, "-1.25", "--dry-run").stdout
+    assert dry == f"Trial {trial.id}: 125 would become -1.25. No move was made of it. " + (
+        "Nothing was changed.\n"
+    )
+    done = program("study", "amend", path, trial.id, "-1.25", "--why", "a slip").stdout
+    assert done == f"Trial {trial.id}: 125 is now -1.25. No move was made of it.\n"
+    assert "125 is" not in program("study", "show", path).stdout
+
+
+class TestSlips:
+    def test_it_is_compared_with_those_told_about_the_same_time(self):
+        """Returns that rise by and by are no slips; one of their beginning at their end is."""
+        noise = np.random.default_rng(0).standard_normal(200)
+        rising = {i: -1000.0 * 0.9**i + 0.1 * noise[i] for i in range(200)}
+        assert slips(rising) == []
+        (found,) = slips({**rising, 150: -1000.0})
+        assert found.trial == 150
+        assert found.times > 1000
+
+    def test_few_results_and_equal_ones_say_nothing(self):
+        assert slips({i: float(i == 3) * 1e6 for i in range(8)}) == []
+        assert slips({i: float(i == 3) * 1e6 for i in range(50)}) == []
+        assert slips({}) == []
+
+    def test_only_those_that_are_asked_for(self):
+        values = {i: float(i % 5) for i in range(40)} | {7: 900.0, 30: -900.0}
+        assert [slip.trial for slip in slips(values)] == [7, 30]
+        assert [slip.trial for slip in slips(values, {30})] == [30]
