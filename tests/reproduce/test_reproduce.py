@@ -25,6 +25,7 @@ from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
 from recoup.reproduce.workers import groups, run_in_processes
+from recoup.tasks.reach.body import import_mujoco
 
 
 class TestWithoutMuJoCo:
@@ -33,10 +34,12 @@ class TestWithoutMuJoCo:
         assert list(running._installed()) == ["recoup"]
 
     def test_reaching_is_refused_before_anything_is_measured(self, monkeypatch, tmp_path):
+        import_mujoco.cache_clear()
         monkeypatch.setitem(sys.modules, "mujoco.batch", None)
         with pytest.raises(InputError, match="need MuJoCo 4: pip install"):
             running.reproduce(["reach-2"], "quick", tmp_path)
         assert list(tmp_path.iterdir()) == []
+        import_mujoco.cache_clear()
 
 
 def toy_returns(rng, theta):

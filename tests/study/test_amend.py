@@ -125,6 +125,8 @@ class TestNoReturn:
             if settings["method"] != "pgpe-ob":
                 assert last["samples"] == 12 - pair
             assert study.store.results([2])[2].told.note == "dropped: the sensor was loose"
+            with pytest.raises(InputError, match="trial 2 was dropped, and stays out"):
+                study.amend(2, 1.0)
         assert all(part.sound for part in check(path))
 
 

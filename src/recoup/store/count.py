@@ -61,7 +61,7 @@ class Counting:
     def note(self, count: Count) -> None:
         """Writes a count, in one piece; not synchronised."""
         content = CONTENT.pack(*count)
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # not every system can write at a place
             if self._descriptor is None:
                 self._descriptor = self._opened()
             os.pwrite(self._descriptor, content + struct.pack("<I", zlib.crc32(content)), 0)
@@ -94,7 +94,7 @@ class Counting:
     def _opened(self) -> int:
         """The count's file, open to those that the study's file is open to."""
         descriptor = os.open(beside(self._path, COUNT), os.O_RDWR | os.O_CREAT | FOLLOW, 0o600)
-        with suppress(OSError):  # it may be another's
+        with suppress(OSError, AttributeError):  # it may be another's
             os.fchmod(descriptor, self._path.stat().st_mode & 0o777)
         return descriptor
 

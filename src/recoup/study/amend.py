@@ -18,6 +18,8 @@ from recoup.store.store import Store
 from recoup.study.opened import Opened
 from recoup.study.replay import moves_again
 
+DROPPED = "dropped: "  # what the note of a result begins with that counts for nothing
+
 
 class Amended(NamedTuple):
     """What was put right, and what follows from it."""
@@ -39,6 +41,8 @@ def amend(
     before = _result(study.store, number)
     if before.told == told and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
+    if str(before.told.note).startswith(DROPPED):
+        raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     last = study.store.last_move()
     remade = _remade(study, number, told, drop)
     if not dry:

@@ -11,7 +11,7 @@ from recoup.engine.methods import Method
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
-from recoup.study.amend import Amended, amend
+from recoup.study.amend import DROPPED, Amended, amend
 from recoup.study.asking import ask
 from recoup.study.fork import fork
 from recoup.study.judging import diagnostics, evaluate
@@ -204,7 +204,7 @@ class Study:
         if drop is not None:
             if [value, values, failed] != [None] * 3 or not str(drop).strip():
                 raise InputError("`drop` says why a result is worth nothing, in place of another.")
-            told = self.result(failed=f"dropped: {drop}")
+            told = self.result(failed=f"{DROPPED}{drop}")
         else:
             told = self.result(value, values=values, failed=failed)
         how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
