@@ -1,8 +1,8 @@
 """The study file: SQLite, one transaction for each thing that must not be lost.
 
-Rows are written once and never changed, and each carries a checksum: whatever part of a damaged
-file can still be read is known to be what was written. Opening a stranger's file runs no code:
-there are numbers, JSON and text in it, nothing else.
+Rows are written once and never changed (but for what `amending` puts right), and each carries a
+checksum: whatever part of a damaged file can still be read is known to be what was written. Opening
+a stranger's file runs no code: there are numbers, JSON and text in it, nothing else.
 """
 
 import os
