@@ -4,8 +4,8 @@ Three tables. *Candidates*: n results from N(0, I), a candidate that lies some s
 away (and is 0.8 times as wide), as `Study.evaluate` and `estimate(...).interval()` judge it.
 *Archives*: the same in a hundred dimensions (there the candidate is as wide as the proposal), from
 mirrored pairs, from several proposals, and where rollouts fail, more of them the farther theta lies
-to one side. *Moves*: the objective of a search distribution from
-archives of several proposals, as `info` has it.
+to one side. *Moves*: the objective of a search distribution from archives of several proposals, as
+`info` has it.
 
 Returns are drawn anew for every study (`benchmarks.returns`).
 """
@@ -221,7 +221,7 @@ def print_candidates(what, rows):
     """One table of candidates, and what it misses."""
     print(f"\n| {what} | " + " | ".join(f"{shift:g} std" for shift in SHIFTS) + " |")
     print("|---|" + "---|" * len(SHIFTS))
-    given, low, wide, few = [], [], [], []
+    given, low, wide, few = 0, [], [], []
     for design, dim, n, kind, cells in rows:
         name = f"{kind}, {dim}, {n}" if design == ONE else f"{design.name}, {dim}, {n}, {kind}"
         print(f"| {name} | " + " | ".join(map(shown, cells)) + " |")
@@ -229,13 +229,13 @@ def print_candidates(what, rows):
             if len(one.held) < LEAST_GIVEN:
                 few += one.held
                 continue
-            given.append(name)
+            given += 1
             if np.mean(one.held) < TARGET:
                 low.append(np.mean(one.held))
             if shift <= 1 and width(one) > WIDEST:
                 wide.append(width(one))
     print(
-        f"\n{len(given)} of {len(rows) * len(SHIFTS)} cells have intervals. Below {TARGET:.0%}: "
+        f"\n{given} of {len(rows) * len(SHIFTS)} cells have intervals. Below {TARGET:.0%}: "
         f"{len(low)}{extremes(low, '.0%')} (target: none); at shifts up to 1 wider than {WIDEST}: "
         f"{len(wide)}{extremes(wide, '.2f')} (target: none)."
     )
