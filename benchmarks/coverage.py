@@ -26,7 +26,8 @@ from benchmarks.returns import KINDS, function, noise
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
-from recoup.core.intervals import UNSEEN, judged_archive, student, unseen_share, worth
+from recoup.core.intervals import judged_archive, unseen_share
+from recoup.core.worth import UNSEEN, probes, student, worth
 
 SHIFTS, DIMS, COUNTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5), (1, 3, 10), (20, 40, 200)
 STD = 0.8
@@ -113,7 +114,8 @@ def out_of_sight(proposals, drawn_by, target, n):
     family, nothing = diagonal_gaussian(), jnp.zeros(n)
     theta = jnp.zeros((n, target.mean.size))
     drawn = Drawn(theta, nothing, nothing == 0, proposals, drawn_by, target)
-    return unseen_share(family, target, from_samples(family, drawn, keep="running"))
+    archive = from_samples(family, drawn, keep="running")
+    return unseen_share(family, target, archive, probes(drawn.samples.shape[1]))
 
 
 def cell(design, kind, dim, n, shift, studies):

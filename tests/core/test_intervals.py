@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from recoup.core import intervals
+from recoup.core import worth as host
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
@@ -20,8 +21,14 @@ from recoup.study import advice
 FAMILY = diagonal_gaussian()
 
 
+@pytest.mark.parametrize("degrees", [1.0, 1.7, 4.0, 30.5, 9.9e3, 1.1e4, 1e7, np.inf])
+def test_the_quantile_is_student_s(degrees):
+    want = stats.t.ppf(0.975, degrees)
+    assert host.quantile(degrees + 1) == pytest.approx(want, rel=1e-10)
+
+
 def test_the_interval_is_students_with_the_effective_sample_size():
-    low, high = intervals.student(3.0, 0.5, 9.0)
+    low, high = host.student(3.0, 0.5, 9.0)
     assert (low, high) == pytest.approx(stats.t.interval(0.95, 8, 3.0, 0.5))
 
 
@@ -30,11 +37,11 @@ def test_the_interval_is_students_with_the_effective_sample_size():
     [(0.5, 4.99, 1.0), (0.5, 50, 0.89), (0.5, 50, 1.11), (0.0, 50, 1.0), (np.nan, 9, 1.0)],
 )
 def test_there_is_none_without_samples_fair_weights_and_a_spread(stderr, ess, mean_weight):
-    assert np.isnan(intervals.student(3.0, stderr, ess, mean_weight)).all()
+    assert np.isnan(host.student(3.0, stderr, ess, mean_weight)).all()
 
 
 def test_the_words_know_the_limit():
-    assert advice.LEAST == intervals.LEAST
+    assert advice.LEAST == host.LEAST
 
 
 def test_errors_are_those_of_a_plain_loop_over_strata(x64):
@@ -73,7 +80,7 @@ def _judged(theta, returns, mean, std, start, spread):
 def worths(found, dim=1):
     seen, _, unseen, _ = found
     return [
-        intervals.worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i]), dim)
+        host.worth(jax.tree.map(lambda x, i=i: x[i], seen), float(unseen[i]), dim)
         for i in range(len(unseen))
     ]
 
@@ -94,13 +101,13 @@ def test_a_candidate_out_of_sight_is_refused_however_small_the_spread():
     rng = np.random.default_rng(1)
     theta = rng.normal(-2.5, 1, (60, 40, 1))
     found = worths(judged(theta, (theta + 3)[..., 0], 0.0, 0.8, start=(-2.5, 1.0)))
-    assert {worth.refused for worth in found} == {intervals.UNSEEN_PART}
+    assert {worth.refused for worth in found} == {host.UNSEEN_PART}
     assert np.isnan([worth.mean for worth in found]).all()
 
 
 def test_equal_returns_have_a_mean_and_no_interval():
     (worth,) = worths(judged(np.zeros((1, 20, 1)), np.full((1, 20), 4.0), 0.0, 1.0))
-    assert (worth.refused, worth.mean) == (intervals.EQUAL, pytest.approx(4.0))
+    assert (worth.refused, worth.mean) == (host.EQUAL, pytest.approx(4.0))
     assert np.isnan(worth.interval).all()
 
 
@@ -160,7 +167,7 @@ def test_a_model_that_explains_the_returns_narrows_the_interval():
 
 
 def test_where_weights_and_model_disagree_the_interval_holds_both():
-    seen = intervals.Seen(
+    seen = host.Seen(
         weighted=np.float64(1.0),
         weighted_stderr=np.float64(0.1),
         modelled=np.float64(3.0),
@@ -173,10 +180,10 @@ def test_where_weights_and_model_disagree_the_interval_holds_both():
         std=np.float64(2.0),
         samples=np.float64(300.0),
     )
-    worth = intervals.worth(seen, 0.0, 1)
+    worth = host.worth(seen, 0.0, 1)
     assert worth.mean == 3.0
     assert worth.interval.low == pytest.approx(1.0)
-    alone = intervals.worth(seen._replace(model_std=np.float64(np.inf)), 0.0, 1)
+    alone = host.worth(seen._replace(model_std=np.float64(np.inf)), 0.0, 1)
     assert alone.mean == 1.0
     assert alone.interval == pytest.approx(stats.t.interval(0.95, 199, 1.0, 0.1))
 
@@ -184,10 +191,10 @@ def test_where_weights_and_model_disagree_the_interval_holds_both():
 def test_what_is_unseen_may_lie_two_standard_deviations_away():
     """A twentieth of the candidate, and returns of spread 3: 0.3 wider on each side."""
     numbers = (1.0, 0.1, 1.0, 0.1, np.inf, 200.0, 0.7, 1.0, 9.0, 3.0, 300.0)
-    seen = intervals.Seen(*map(np.float64, numbers))
+    seen = host.Seen(*map(np.float64, numbers))
     low, high = stats.t.interval(0.95, 199, 1.0, 0.1)
-    assert intervals.worth(seen, 0.05, 1).interval == pytest.approx((low - 0.3, high + 0.3))
-    assert intervals.worth(seen, np.nan, 1).interval == pytest.approx((low, high))
+    assert host.worth(seen, 0.05, 1).interval == pytest.approx((low - 0.3, high + 0.3))
+    assert host.worth(seen, np.nan, 1).interval == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize(("n", "dim"), [(40, 100), (200, 300)])
@@ -204,15 +211,15 @@ def test_fewer_than_four_results_a_dimension_judge_only_what_drew_them():
     theta = rng.standard_normal((1, 40, 11))
     seen, _, unseen, _ = judged(theta, theta[..., 0], 1 / np.sqrt(11), 1.0)
     first = jax.tree.map(lambda x: x[0], seen)
-    assert intervals.worth(first, float(unseen[0]), 11).refused == intervals.MANY_DIMENSIONS
-    assert intervals.worth(first, float(unseen[0]), 10).refused == ""
+    assert host.worth(first, float(unseen[0]), 11).refused == host.MANY_DIMENSIONS
+    assert host.worth(first, float(unseen[0]), 10).refused == ""
 
 
 def test_returns_that_differ_by_rounding_are_equal():
     rng = np.random.default_rng(2)
     returns = np.where(rng.random((1, 30)) < 0.5, 0.3, 0.1 + 0.2)
     (worth,) = worths(judged(rng.standard_normal((1, 30, 1)), returns, 0.0, 1.0))
-    assert worth.refused == intervals.EQUAL
+    assert worth.refused == host.EQUAL
 
 
 def sigmoid(x):
@@ -314,7 +321,7 @@ def test_the_interval_of_a_move_holds_the_truth(weights, proposals, n, step):
         mean = (w * returns).mean()
         error = stratified_error(w * returns - mean, list(drawn_by)) / len(w)
         ess = w.sum() ** 2 / (w**2).sum()
-        low, high = intervals.student(mean, error, ess, w.mean())
+        low, high = host.student(mean, error, ess, w.mean())
         if np.isfinite(low):
             held.append(low <= -1.0 <= high)
     assert len(held) > 50
@@ -356,20 +363,20 @@ def test_weights_that_are_biased_by_design_have_no_interval(weighting, shape):
     found = method.estimate(target, from_samples(FAMILY, drawn, keep="own"))
     assert np.isnan(found.mean_weight)
     numbers = (found.objective, found.objective_stderr, found.ess, found.mean_weight)
-    assert np.isnan(intervals.student(*map(float, numbers))).all()
+    assert np.isnan(host.student(*map(float, numbers))).all()
 
 
 def test_equal_returns_are_equal_however_they_round():
     rng = np.random.default_rng(2)
     (worth,) = worths(judged(rng.standard_normal((1, 40, 1)), np.full((1, 40), 0.1), 0.3, 0.8))
-    assert worth.refused == intervals.EQUAL
+    assert worth.refused == host.EQUAL
 
 
 def test_returns_too_large_to_square_are_refused():
     rng = np.random.default_rng(2)
     theta = rng.standard_normal((1, 40, 1))
     (worth,) = worths(judged(theta, 1e200 * theta[..., 0], 0.3, 0.8))
-    assert worth.refused == intervals.HUGE
+    assert worth.refused == host.HUGE
 
 
 def test_a_result_far_away_does_not_spoil_the_model():

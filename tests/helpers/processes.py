@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-PRELOAD = ["recoup.study.study", "recoup.study.moves", "recoup.core.pareto", "optax", "arviz_stats"]
+PRELOAD = ["recoup.study.study", "recoup.study.compiled", "recoup.core.pareto", "optax"]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(PRELOAD)
 

@@ -1,84 +1,25 @@
-"""Intervals for an expected return, and when none can be given.
+"""What weighed results say of a candidate: its mean return, by weights and with a model.
 
 Weights say how far results of other distributions count for a candidate, not what lies where none
 were drawn: an effective sample size of 3 can come with a small spread and a wrong mean. So how much
 of the candidate was never looked at is computed from the densities, not from the results, and a
-model of the returns takes part where it explains them.
+model of the returns takes part where it explains them. `core.worth` makes an interval of it.
 """
 
 from collections.abc import Callable
 from functools import partial
-from math import hypot
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.special import stdtrit
 
 from recoup.core.archive import Archive, log_densities, mixture_density
 from recoup.core.families.family import Family
 from recoup.core.surrogate import fitted
 from recoup.core.weights import by_draw, effective_sample_size, mixture_ratio, weigh
-
-LEVEL = 0.95
-ROUNDING = 1e-12  # of the mean, below which a spread is none
-LEAST = 5.0  # effective sample size below which there is no interval
-FAIR = (0.9, 1.1)  # the mean of weights, which should be 1, between which there is one
-FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer
-MANY, EVEN = 4, 0.9  # results a dimension, without which weights must be nearly equal
-BEYOND = 2.0  # standard deviations by which the returns of what is unseen may differ
-EXPERIENCED = 10.0  # effective sample size up to which the model cannot narrow an interval
-MOST = 256  # results that the model looks at
-NEGLIGIBLE = 1e-3  # share of the weight that it may leave out
-FAR_AWAY = 1e-8  # of the largest weight, below which it leaves out a result anyway
-PROBES = 1024  # draws of the candidate that are looked at
-
-
-class Interval(NamedTuple):
-    """A 95 % interval; not a number where there is none."""
-
-    low: float
-    high: float
-
-
-NOTHING = Interval(float("nan"), float("nan"))
-
-
-def student(mean: float, stderr: float, ess: float, mean_weight: float = 1.0) -> Interval:
-    """The interval of a weighted mean, from its standard error and the worth of its weights.
-
-    Implements: student1908 t interval, mean +- t(ess - 1) stderr. Differs: the effective sample
-    size stands for the number of samples. None where that is below 5, where the weights' mean
-    says that they miss a part of the distribution, or where there is no spread to go by.
-    """
-    known = ess >= LEAST and FAIR[0] <= mean_weight <= FAIR[1] and np.isfinite(stderr)
-    if not (known and stderr > ROUNDING * abs(mean)):
-        return NOTHING
-    half = quantile(ess) * stderr
-    return Interval(mean - half, mean + half)
-
-
-def quantile(ess: float) -> float:
-    """The quantile of Student's t for `ess` effective samples, two-sided."""
-    return float(stdtrit(max(ess - 1, 1), (1 + LEVEL) / 2))
-
-
-class Seen(NamedTuple):
-    """What weighed results say of the mean return of a candidate, by weights, and with a model."""
-
-    weighted: Array  # sum w R / sum w
-    weighted_stderr: Array
-    modelled: Array  # the model's mean and the weighted mean of what it leaves over
-    modelled_stderr: Array  # of the latter
-    model_std: Array  # of the former, as the model has it; infinite where no model takes part
-    ess: Array  # in draws
-    even: Array  # the same over the number of draws
-    mean_weight: Array
-    spread: Array  # of the returns: the largest less the smallest
-    std: Array  # of the returns, weighted
-    samples: Array
+from recoup.core.worth import FAR_AWAY, FEW, MOST, NEGLIGIBLE, Seen, probes
 
 
 class Weighed(NamedTuple):
@@ -196,7 +137,7 @@ def _heaviest(data: Weighed) -> Array:
     return (chosen[:, None] * data.size + jnp.arange(data.size)).ravel()
 
 
-def unseen_share(family: Family, rho: Any, archive: Archive) -> Array:
+def unseen_share(family: Family, rho: Any, archive: Archive, noise: Any) -> Array:
     """How much of a candidate lies where hardly any sample could have been drawn, a scalar.
 
     Implements: chatterjee2018 P(w > n / 6) under the candidate, w = p / sum_l (n_l / n) q_l.
@@ -205,20 +146,21 @@ def unseen_share(family: Family, rho: Any, archive: Archive) -> Array:
     statement about densities: no result has to be lucky enough to reveal it.
     """
     reference = jax.tree.map(lambda x: x[0], archive.proposals)
-    probes = family.draw(jax.random.key(0), rho, PROBES, False)
-    mixture = mixture_density(family, archive.proposals, archive.counts, reference, probes)
-    target = jax.vmap(lambda sample: family.log_ratio(rho, reference, sample))(probes)
+    drawn = jax.vmap(rho.theta)(noise)
+    mixture = mixture_density(family, archive.proposals, archive.counts, reference, drawn)
+    target = jax.vmap(lambda sample: family.log_ratio(rho, reference, sample))(drawn)
     return jnp.mean(target - mixture > -np.log(FEW), dtype=target.dtype)
 
 
 def judged_archive(
-    family: Family, rho: Any, archive: Archive, size: int = 1
+    family: Family, rho: Any, archive: Archive, size: int = 1, noise: Any = None
 ) -> tuple[Seen, Array, Array, Array]:
     """What the samples of an archive of one block say of any rho; draws have `size` samples.
 
     The numbers, the weights against the mixture of all proposals `[n]`, the share of rho that is
     unseen (not a number where samples cannot be drawn: trajectories), and how many samples failed
-    and are left out.
+    and are left out. `noise` is what rho is looked at with; unless given it is a constant of the
+    compiled program, which is too large for very many dimensions.
     """
     assert archive.batches is not None
     b = jax.tree.map(lambda x: x[0], archive.batches)
@@ -231,72 +173,8 @@ def judged_archive(
     whitened = family.whitened and jax.vmap(partial(family.whitened, rho))
     seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
     unseen = jnp.asarray(jnp.nan)
+    if in_theta and noise is None:
+        noise = jnp.asarray(probes(b.samples.shape[-1]), b.samples.dtype)
     if in_theta:  # of what does not fail, no more than this can be out of sight
-        unseen = jnp.minimum(unseen_share(family, rho, archive) / successes(data), 1.0)
+        unseen = jnp.minimum(unseen_share(family, rho, archive, noise) / successes(data), 1.0)
     return seen, jnp.where(b.valid, weights, 0.0), unseen, jnp.sum(b.failed)
-
-
-UNSEEN_PART, FEW_SAMPLES, MANY_DIMENSIONS = "unseen", "few", "dimensions"
-UNFAIR, EQUAL, HUGE = "unfair", "equal", "huge"
-
-
-class Worth(NamedTuple):
-    """The mean return of a candidate in numbers; not a number where results say nothing."""
-
-    mean: float
-    stderr: float
-    interval: Interval
-    ess: float
-    unseen: float
-    explained: float  # share of the returns' variance that the model took over; 0: weights alone
-    refused: str = ""  # why there is no interval: one of the words above
-
-
-def _refusal(seen: Seen, unseen: float, dim: int) -> str:
-    """Why there is no interval, or nothing.
-
-    Weighted means of returns that rise with their weights are biased, and only the model sees it:
-    so where it has too few results to learn a slope from, the weights must be nearly equal.
-    """
-    if float(seen.samples) < FEW:
-        return FEW_SAMPLES
-    if unseen > UNSEEN:
-        return UNSEEN_PART
-    if not float(seen.ess) >= LEAST:
-        return FEW_SAMPLES
-    if float(seen.samples) < MANY * dim and float(seen.even) < EVEN:
-        return MANY_DIMENSIONS
-    if np.isnan(unseen) and not FAIR[0] <= float(seen.mean_weight) <= FAIR[1]:
-        return UNFAIR
-    if float(seen.weighted_stderr) <= ROUNDING * abs(float(seen.weighted)):
-        return EQUAL
-    numbers = (seen.weighted, seen.weighted_stderr, seen.modelled, seen.modelled_stderr, seen.std)
-    return "" if np.isfinite(numbers).all() else HUGE
-
-
-def worth(seen: Seen, unseen: float, dim: int) -> Worth:
-    """The interval that is narrower, by weights or with the model, if any may be given.
-
-    `dim` is that of theta, 0 where samples are trajectories.
-    Weights know nothing of what is unseen: it may lie two standard deviations of the returns away,
-    so far as it counts. The model may narrow an interval only as far as there are samples to show
-    that it is right; and where the two disagree, the interval holds both means.
-    """
-    ess = float(seen.ess)
-    refused = _refusal(seen, unseen, dim)
-    mean, other, explained = float(seen.weighted), float(seen.modelled), 0.0
-    if refused:
-        shown = mean if refused == EQUAL else float("nan")
-        return Worth(shown, float("nan"), NOTHING, ess, unseen, 0.0, refused)
-    t = quantile(ess)
-    half = t * float(seen.weighted_stderr) + BEYOND * np.nan_to_num(unseen) * float(seen.std)
-    doubt = min(1.0, (EXPERIENCED / ess) ** 0.5) * half
-    z = quantile(float("inf"))
-    both = hypot(t * float(seen.modelled_stderr), z * float(seen.model_std), doubt)
-    if both < half:
-        mean, other = other, mean
-        explained = max(0.0, 1 - (float(seen.modelled_stderr) / float(seen.weighted_stderr)) ** 2)
-        half = both
-    if np.isfinite(float(seen.model_std)):
-        half = max(half, abs(mean - other))
-    return Worth(mean, half / t, Interval(mean - half, mean + half), ess, unseen, explained)

@@ -20,8 +20,9 @@ from recoup.checks import (
 from recoup.core.archive import Archive, Drawn, from_samples, with_failures
 from recoup.core.families.family import Family
 from recoup.core.families.rho import RHOS, Full
-from recoup.core.intervals import Interval, judged_archive, worth
+from recoup.core.intervals import judged_archive
 from recoup.core.pareto import pareto_k
+from recoup.core.worth import Interval, probes, worth
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method, method_row
 
@@ -52,8 +53,10 @@ class GradientEstimate(NamedTuple):
             raise InputError("an interval is not computed inside traced code.")
         row, data = self.given
         with jax.enable_x64(True):
-            seen, _, unseen, _ = jax.device_get(_judge(row)(_in_one_type(data, True)))
-        return worth(seen, float(unseen), np.shape(data.theta)[1]).interval
+            dim = np.shape(data.theta)[1]
+            found = _judge(row)(_in_one_type(data, True), probes(dim))
+            seen, _, unseen, _ = jax.device_get(found)
+        return worth(seen, float(unseen), dim).interval
 
 
 class Data(NamedTuple):
@@ -131,9 +134,9 @@ def _judge(row: Method) -> Any:
     family = composed(row).family
 
     @jax.jit
-    def judged(data: Data) -> Any:
+    def judged(data: Data, noise: Any) -> Any:
         archive = with_failures(_archive(family, data, "running"), row.failure)
-        return judged_archive(family, data.target, archive, row.draw)
+        return judged_archive(family, data.target, archive, row.draw, noise)
 
     return judged
 

@@ -26,8 +26,9 @@ from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimate, Estimator
 from recoup.engine.composition import Composed, composed
 from recoup.engine.episodes import Episode, episode_of
+from recoup.engine.info import Info
 from recoup.engine.methods import Method, method_row
-from recoup.engine.move import Info, move
+from recoup.engine.move import move
 from recoup.engine.spaces import Space, action_space, parameter_space, without_failed
 
 DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity` says otherwise

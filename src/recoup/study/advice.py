@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # needs JAX
     from recoup.study.moves import Judged
 
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
-LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.intervals` has it too
+LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
 
 

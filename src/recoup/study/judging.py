@@ -16,7 +16,7 @@ SHOWN = 3  # improbable results that are spoken of, the last ones
 def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
     """The expected return of a candidate distribution, from all results."""
     from recoup.core.pareto import pareto_k
-    from recoup.study.moves import judge  # needs JAX
+    from recoup.study.moves import judge
 
     if "family" in opened.missing:
         opened.check_whole()

@@ -1,37 +1,21 @@
 """The moves of a study's distribution, and the judgement of a candidate, from results alone.
 
 A move is a pure function of the method's settings, the results so far and their densities as the
-move before left them, relative to the study's first proposal: only what is new is computed. It is
-made by `recoup.engine.move`, as every move is.
+move before left them, relative to the study's first proposal: only what is new is computed. Small
+ones are made by NumPy, in `recoup.study.uncompiled`; others by JAX, in `recoup.study.compiled`.
 """
 
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from recoup.checks import InputError
-from recoup.core.archive import (
-    Archive,
-    Drawn,
-    from_samples,
-    gained_mixture,
-    mixture_density,
-    own_density,
-    with_failures,
-)
-from recoup.core.families.family import Family
-from recoup.core.families.trajectory import Trajectory
-from recoup.core.intervals import Worth, judged_archive, worth
-from recoup.engine.composition import Composed, composed, family_of
+from recoup.core.worth import Worth, worth
+from recoup.engine.info import Info
 from recoup.engine.methods import Method
-from recoup.engine.move import move
-from recoup.store.rows import Leaf, Memory
-from recoup.store.schema import packed_memory
-from recoup.study.ledger import Ledger, Results, room
+from recoup.engine.plain import can_judge, can_move
+from recoup.store.rows import Memory
+from recoup.study.ledger import Ledger
 from recoup.study.trials import AGES
 
 
@@ -52,6 +36,16 @@ class Made(NamedTuple):
     mixture: np.ndarray  # [n] likewise
 
 
+class Stepped(NamedTuple):
+    """A move as it was computed."""
+
+    numbers: np.ndarray  # [K] one block
+    memory: Memory
+    info: Info
+    own: np.ndarray  # [n] densities that the next move needs, empty for methods without
+    mixture: np.ndarray  # [n] likewise
+
+
 class Judged(NamedTuple):
     """What results say about a distribution that need not have drawn any of them."""
 
@@ -66,53 +60,37 @@ def make_move(
     row: Method, discount: float, ledger: Ledger, upto: int, since: int, before: Before
 ) -> Made:
     """The move that the results up to the place `upto` make; those behind `since` are new."""
-    results, dim = ledger.results(upto), ledger.dim
-    with jax.enable_x64(True):
-        method = composed(row, discount)
-        placed = _placed(method.family, results, dim)
-        own, mixture = _densities(row, method, ledger, results, placed)
-        rho = _rho(method.family, before.numbers, dim)
-        memory = _unflattened(method.update.init(rho), before.memory)
-        old = int(np.searchsorted(ledger.counted, since, "right"))
-        is_new = np.arange(len(results.returns)) >= old
-        after, memory, info, _ = jax.device_get(
-            _stepper(row, discount)(rho, memory, is_new, results.n, placed, own, mixture)
-        )
-    numbers = np.asarray(method.family.packed(after), np.float64)
-    if not np.isfinite(numbers).all():
+    results = ledger.results(upto)
+    old = int(np.searchsorted(ledger.counted, since, "right"))
+    if before.memory is None and can_move(row, results.n, ledger.dim):
+        from recoup.study.uncompiled import stepped
+
+        found = stepped(row, ledger, results, before.numbers)
+    else:
+        from recoup.study.compiled import stepped as compiled_step  # needs JAX
+
+        found = compiled_step(row, discount, ledger, results, old, before)
+    if not np.isfinite(found.numbers).all():
         raise InputError(
             "the update rule made a distribution that is not finite: nothing was moved, and every "
             "result is kept. Fork the study with another update, or a shorter step."
         )
-    kept = (
-        x[: results.n] if needed and x is not None else np.zeros(0)
-        for needed, x in zip(_keeps(row, method), (own, mixture), strict=True)
-    )
-    ages = _ages(info.weights.ravel()[: results.n], results.n - old)
-    noted = {**info.plain(row.draw), "ages": ages}
-    return Made(numbers, _flattened(memory, before.memory), noted, *kept)
-
-
-def check_memory(row: Method, numbers: np.ndarray, dim: int) -> None:
-    """Raises unless a file can hold the memory of the row's update rule."""
-    with jax.enable_x64(True):
-        method = composed(row)
-        packed_memory(_flattened(method.update.init(_rho(method.family, numbers, dim))))
+    ages = _ages(np.ravel(found.info.weights)[: results.n], results.n - old)
+    noted = {**found.info.plain(row.draw), "ages": ages}
+    return Made(found.numbers, found.memory, noted, found.own, found.mixture)
 
 
 def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
     """What the results up to the place `upto` say about the distribution of a block of numbers."""
     results, dim = ledger.results(upto), ledger.dim
-    unused = np.zeros(len(results.returns))  # the own proposals' densities
-    with jax.enable_x64(True):
-        family = family_of(row)
-        placed = _placed(family, results, dim)
-        mixture = _extended_mixture(row, results, placed, ledger.mixture)
-        judged = _judge(row.space, row.family, row.mirrored, row.failure)
-        rho = _rho(family, target, dim)
-        seen, weights, unseen, left = jax.device_get(
-            judged(rho, results.n, placed, unused, mixture)
-        )
+    if can_judge(row, results.n, dim):
+        from recoup.study.uncompiled import judged
+
+        seen, weights, unseen, left = judged(row, ledger, results, target)
+    else:
+        from recoup.study.compiled import judged as compiled_judgement  # needs JAX
+
+        seen, weights, unseen, left = compiled_judgement(row, ledger, results, target)
     found = worth(seen, float(unseen), dim if row.space == "parameters" else 0)
     return Judged(
         worth=found._replace(ess=found.ess * row.draw),
@@ -123,145 +101,6 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
     )
 
 
-def _keeps(row: Method, method: Composed) -> tuple[bool, bool]:
-    """Whether densities under own proposals, and under their mixture, are kept between moves."""
-    in_parameters = row.space == "parameters"  # trajectories need their proposals anyway
-    return method.own and in_parameters, method.mixture
-
-
-def _densities(
-    row: Method, method: Composed, ledger: Ledger, results: Results, placed: "_Placed"
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """What the estimator needs beside the samples; None is computed there, from the proposals."""
-    needs_own, needs_mixture = _keeps(row, method)
-    own: np.ndarray | None = np.zeros(len(results.returns))
-    if needs_own:
-        own = _extended_own(row, results, placed, ledger.own)
-    elif row.space == "actions":
-        own = None
-    if not needs_mixture:
-        return own, None
-    return own, _extended_mixture(row, results, placed, ledger.mixture)
-
-
-def _extended_own(
-    row: Method, results: Results, placed: "_Placed", before: np.ndarray
-) -> np.ndarray:
-    """Densities under the own proposals `[n]`; those `before` are known."""
-    padded, rows = _padded(results, before)
-    new = _pytree(tuple(x[rows] for x in results.samples))
-    density = _functions(row.space, row.family).own
-    found = density(placed.proposals, results.proposal[rows], placed.reference, new)
-    padded[len(before) : results.n] = np.asarray(found)[: results.n - len(before)]
-    return padded
-
-
-def _extended_mixture(
-    row: Method, results: Results, placed: "_Placed", before: np.ndarray
-) -> np.ndarray:
-    """Densities under the mixture `[n]`; those `before` are known, but for what it has gained.
-
-    Only what is new is computed: each new proposal on the old results, every proposal on the new.
-    """
-    old, slots = len(before), len(results.blocks)
-    drawn_by = results.proposal[: results.n]  # also what failed was drawn
-    counts = np.bincount(drawn_by, minlength=slots)
-    gained = np.bincount(drawn_by[old:], minlength=slots)
-    drew = np.flatnonzero(gained).astype(np.int32)
-    drew = np.concatenate([drew, np.full(_power(len(drew)) - len(drew), -1, np.int32)])
-    padded, rows = _padded(results, before)
-    _, gain, whole = _functions(row.space, row.family)
-    proposals, reference = placed.proposals, placed.reference
-    if old:
-        padded = np.array(gain(proposals, gained, drew, reference, placed.samples, padded))
-    new = _pytree(tuple(x[rows] for x in results.samples))
-    found = np.asarray(whole(proposals, counts, reference, new))
-    padded[old : results.n] = found[: results.n - old]
-    return padded
-
-
-def _padded(results: Results, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is known in the room of all results, and the rows that are new, with rows to spare."""
-    old, space = len(before), len(results.returns)
-    rows = np.arange(old, old + min(room(results.n - old), space))
-    return np.concatenate([before, np.zeros(space - old)]), np.minimum(rows, space - 1)
-
-
-class _Placed(NamedTuple):
-    """Results where JAX can use them, without a copy where they lie well."""
-
-    samples: Any
-    returns: Any
-    drawn_by: Any
-    proposals: Any  # rho, leading axis [P]
-    reference: Any  # rho that densities are relative to
-
-
-def _placed(family: Family, results: Results, dim: int) -> _Placed:
-    rhos = (_rho(family, block, dim) for block in (results.blocks, results.reference))
-    samples = _pytree(jax.device_put(results.samples))
-    return _Placed(samples, results.returns, results.proposal, *rhos)
-
-
-def _rho(family: Family, numbers: np.ndarray, dim: int) -> Any:
-    return jax.device_put(family.unpacked(numbers, dim))
-
-
-def _pytree(samples: tuple[Any, ...]) -> Any:
-    return samples[0] if len(samples) == 1 else Trajectory(*samples)
-
-
-class _Functions(NamedTuple):
-    """Densities, compiled."""
-
-    own: Any
-    gained: Any
-    mixture: Any
-
-
-@lru_cache(maxsize=8)
-def _functions(space: str, family: Any) -> _Functions:
-    drawn_from = family_of(Method("densities", space=space, family=family))
-    each = (own_density, gained_mixture, mixture_density)
-    return _Functions(*(jax.jit(partial(function, drawn_from)) for function in each))
-
-
-@lru_cache(maxsize=64)
-def _stepper(row: Method, discount: float) -> Any:
-    method = composed(row, discount)
-
-    @jax.jit
-    def step(rho: Any, memory: Any, new: Array, n: Array, placed: _Placed, *kept: Any) -> Any:
-        archive = _archive(method.family, n, placed, *kept)
-        new = new & jnp.isfinite(placed.returns)
-        return move(method, archive, rho, memory, placed.samples, new)
-
-    return step
-
-
-@lru_cache(maxsize=8)
-def _judge(space: str, family: Any, mirrored: bool, failure: str | float) -> Any:
-    row = Method("judge", space=space, family=family, mirrored=mirrored)
-    drawn_from = family_of(row)
-
-    @jax.jit
-    def judged(rho: Any, n: Array, placed: _Placed, *kept: Any) -> Any:
-        archive = with_failures(_archive(drawn_from, n, placed, *kept), failure)
-        return judged_archive(drawn_from, rho, archive, row.draw)
-
-    return judged
-
-
-def _archive(
-    family: Family, n: Array, placed: _Placed, own: Array | None, mixture: Array | None
-) -> Archive:
-    """The first `n` of the results that were placed, as an archive."""
-    samples, returns, drawn_by, proposals, reference = placed
-    told = jnp.arange(returns.size) < n
-    drawn = Drawn(samples, returns, told, proposals, drawn_by, reference)
-    return from_samples(family, drawn, keep="own", own=own, mixture=mixture)
-
-
 def _ages(weights: np.ndarray, batch: int) -> list[float]:
     """Shares of the total weight by `AGES`, in batches of this size: the newest results first."""
     total, newest = float(weights.sum()), weights[::-1]
@@ -269,45 +108,3 @@ def _ages(weights: np.ndarray, batch: int) -> list[float]:
         return [0.0] * len(AGES)
     ends = [(low * batch, None if high is None else high * batch) for low, high in AGES]
     return [float(newest[low:high].sum()) / total for low, high in ends]
-
-
-def _power(n: int) -> int:
-    return 1 << (max(n, 1) - 1).bit_length()
-
-
-def _flattened(memory: Any, before: Memory = None) -> Memory:
-    """A memory as a file holds it: its arrays by their places in the structure, as `before`."""
-    leaves = jax.tree_util.tree_leaves_with_path(memory)
-    for path, x in leaves:
-        if jnp.issubdtype(jnp.result_type(x), jax.dtypes.extended):
-            where = jax.tree_util.keystr(path)
-            raise InputError(
-                f"the memory of the update rule holds a random key ({where}), which a file cannot: "
-                "use `jax.random.key_data` of it."
-            )
-    found = tuple(Leaf(jax.tree_util.keystr(path), np.asarray(x)) for path, x in leaves) or None
-    if before is not None and _structure(found or ()) != _structure(before):
-        raise InputError(
-            "the memory of the update rule has changed its structure, which a study cannot hold: "
-            "nothing was moved, and every result is kept."
-        )
-    return found
-
-
-def _structure(memory: tuple[Leaf, ...]) -> list[tuple[Any, ...]]:
-    return [(leaf.path, leaf.value.shape) for leaf in memory]
-
-
-def _unflattened(first: Any, stored: Memory) -> Any:
-    """A stored memory in the structure of `first`, which it is before any move."""
-    if stored is None:
-        return first
-    want = _flattened(first) or ()
-    if _structure(want) != _structure(stored):
-        raise InputError(
-            "the memory of the update rule has another structure than the one that was stored: go "
-            "on with the versions that the study was made with, or fork it with an update given "
-            "anew, which begins without a memory."
-        )
-    leaves = [jnp.asarray(leaf.value) for leaf in stored]
-    return jax.tree.unflatten(jax.tree.structure(first), leaves)

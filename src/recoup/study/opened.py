@@ -255,7 +255,7 @@ def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None 
     family = family_name(row)
     numbers = start_block(family, row, settings["mean"], settings["std"])
     if not isinstance(row.update, str):
-        from recoup.study.moves import check_memory  # needs JAX, as such a rule does
+        from recoup.study.compiled import check_memory  # needs JAX, as such a rule does
 
         check_memory(row, numbers, settings["dim"])
     return Proposal(0, START, family, numbers)

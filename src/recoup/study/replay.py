@@ -48,7 +48,7 @@ def replay(
     unless `mean` (in the user's units) and `std` say otherwise; a fork's own update rule with the
     memory that the fork began with.
     """
-    from recoup.study.moves import Before  # needs JAX
+    from recoup.study.moves import Before
 
     row = _row(study, method, settings)
     marks = study.marks()
@@ -75,7 +75,7 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
     Each is made again from the distribution before it as it is stored, so that a difference is of
     that move alone.
     """
-    from recoup.study.moves import Before  # needs JAX
+    from recoup.study.moves import Before
 
     study.check_whole()
     marks = study.marks()
@@ -91,7 +91,7 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
 
 def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, Made]]":
     """The moves that a result at `place` is part of, each from where the one before now leads."""
-    from recoup.study.moves import Before  # needs JAX
+    from recoup.study.moves import Before
 
     marks = study.marks()
     states = [Before(mark.numbers, mark.memory) for mark in marks if mark.counted < place]
@@ -133,7 +133,7 @@ def _moves(
     first: int = 1,
 ) -> "Iterator[tuple[Mark, Made]]":
     """The moves of `method` at the places where the study has moved, from move `first` on."""
-    from recoup.study.moves import make_move  # needs JAX
+    from recoup.study.moves import make_move
 
     whole = study.ledger(0, method.reweighs)
     for i, mark in enumerate(marks[first:], first - 1):

@@ -67,7 +67,7 @@ class Mover:
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)
             ledger = self._results_of(before.id)
-        from recoup.study.moves import Before, make_move  # needs JAX
+        from recoup.study.moves import Before, make_move
 
         start = Before(newest.numbers, before.memory)
         how = (self.opened.method, self.opened.discount)

@@ -7,9 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.families.family import Family, draw, length_to, longest_length
-from recoup.core.families.rho import Diagonal
-
-MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
+from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
 
 
 @cache

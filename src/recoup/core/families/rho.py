@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
+
 
 class Diagonal(NamedTuple):
     """Of the diagonal Gaussian over theta: means `eta [D]`, standard deviations `tau [D]`."""

@@ -1,0 +1,205 @@
+"""What a small archive says of a candidate: `core.intervals` with the model of `core.surrogate`."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.core.families.rho import Diagonal
+from recoup.core.plain.densities import gained_mixture, log_ratio
+from recoup.core.plain.move import Samples, valued
+from recoup.core.plain.weighing import (
+    LARGEST,
+    by_draw,
+    effective_sample_size,
+    standard_error,
+)
+from recoup.core.prior import BOWLS, LENGTHS, LEVEL, NOISES, SLOPE
+from recoup.core.worth import FAR_AWAY, FEW, MOST, NEGLIGIBLE, Seen, probes
+
+
+class Weighed(NamedTuple):
+    """Results and their weights, draws of `size` adjacent samples each, as `intervals.Weighed`."""
+
+    weights: np.ndarray
+    returns: np.ndarray
+    valid: np.ndarray
+    stratum: np.ndarray
+    size: int
+
+    def mean_of(self, values: np.ndarray, drawn: np.ndarray | None = None) -> tuple[float, float]:
+        """The self-normalised mean of `values [n]`, and its standard error."""
+        total = float(np.sum(self.weights)) or 1.0
+        mean = float(np.sum(self.weights * values)) / total
+        drew = np.ones(len(values), bool) if drawn is None else drawn
+        residuals = by_draw(self.weights * (values - mean), self.size)
+        by_chance = by_draw(drew, self.size) > 0
+        stratum = self.stratum[:: self.size]
+        return mean, standard_error(residuals, by_chance, stratum) / total
+
+
+class Drew(NamedTuple):
+    """What drew the samples."""
+
+    proposals: Diagonal  # [P, D] each
+    reference: Diagonal  # that densities are relative to
+    mixture: np.ndarray  # [n] the log of the counted sum of the samples' densities, relative
+
+
+def judged(
+    rho: Diagonal,
+    samples: Samples,
+    drew: Drew,
+    *,
+    failure: str | float,
+    size: int,
+) -> tuple[Seen, np.ndarray, float, int]:
+    """What samples say of `rho`, their weights, its unseen share, and how many are left out."""
+    returns, valid = valued(samples.returns, failure)
+    target = log_ratio(rho, drew.reference, samples.theta)
+    log_w = target - drew.mixture + np.log(max(len(returns), 1))
+    weights = np.exp(np.minimum(log_w, LARGEST))
+    data = Weighed(weights, returns, valid, samples.drawn_by, size)
+    seen = looked_at(data, (samples.theta - rho.eta) / rho.tau)
+    counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.eta))
+    unseen = min(unseen_share(rho, drew, counts) / successes(data), 1.0)
+    return seen, np.where(valid, weights, 0.0), unseen, int(np.sum(~valid))
+
+
+def unseen_share(rho: Diagonal, drew: Drew, counts: np.ndarray) -> float:
+    """How much of a candidate lies where hardly any sample could have been drawn."""
+    theta, reference = rho.theta(probes(len(rho.eta))), drew.reference
+    none = np.full(len(theta), -np.inf)
+    mixture = gained_mixture(drew.proposals, counts, reference, theta, none)
+    return float(np.mean(log_ratio(rho, reference, theta) - mixture > -np.log(FEW)))
+
+
+def successes(data: Weighed) -> float:
+    """The share of the candidate that does not fail, by weights; 1 where nothing has."""
+    kept = float(np.sum(data.weights[data.valid]))
+    return kept / float(np.sum(data.weights)) if kept > 0 else 1.0
+
+
+def looked_at(data: Weighed, z: np.ndarray) -> Seen:
+    """What `data` says; `z [n, D]` are its samples where the candidate is N(0, I)."""
+    returns, valid = data.returns, data.valid
+    kept = data._replace(weights=np.where(valid, data.weights, 0.0))
+    n = float(np.sum(valid))
+    weighted, stderr = kept.mean_of(returns)
+    ess = effective_sample_size(by_draw(kept.weights, data.size))
+    told = returns[valid]
+    return Seen(
+        weighted,
+        stderr,
+        *_with_model(data, weighted, z),
+        ess=ess,
+        even=ess / max(n / data.size, 1),
+        mean_weight=float(np.sum(kept.weights)) / max(n, 1),
+        spread=float(np.max(told, initial=-np.inf) - np.min(told, initial=np.inf)),
+        std=kept.mean_of((returns - weighted) ** 2)[0] ** 0.5,
+        samples=n,
+    )
+
+
+def _with_model(data: Weighed, centre: float, z: np.ndarray) -> tuple[float, float, float]:
+    """The mean with the model as control variate, the error of its correction, and its own."""
+    heavy = _heaviest(data)
+    drawn = data.weights[heavy] > FAR_AWAY * np.max(data.weights)
+    if not drawn.any():  # no weight at all
+        return centre, float("nan"), float("inf")
+    part = data._replace(
+        weights=data.weights[heavy],
+        returns=np.where(data.valid, data.returns - centre, 0.0)[heavy],
+        valid=data.valid[heavy],
+        stratum=data.stratum[heavy],
+    )
+    model = fitted(z[heavy][drawn], part.returns[drawn])
+    residuals = np.zeros(len(heavy))
+    residuals[drawn] = model.residuals
+    left, stderr = part.mean_of(residuals, drawn)
+    without = float(np.sum(model.pulls * model.residuals)) / max(int(np.sum(drawn)), 1)
+    kept = np.sum(part.weights) >= (1 - NEGLIGIBLE) * np.sum(data.weights)
+    success = successes(data)
+    mean = centre + (model.mean + left - without) / success
+    return mean, stderr / success, model.std / success if kept else float("inf")
+
+
+def _heaviest(data: Weighed) -> np.ndarray:
+    """Which samples belong to the draws of most weight, as many as the model looks at."""
+    draws = by_draw(data.weights, data.size)
+    chosen = np.argsort(-draws, kind="stable")[: MOST // data.size]
+    return (chosen[:, None] * data.size + np.arange(data.size)).ravel()
+
+
+class Fitted(NamedTuple):
+    """What the model says, as `surrogate.Fitted`."""
+
+    mean: float
+    std: float
+    residuals: np.ndarray
+    pulls: np.ndarray
+
+
+def fitted(z: np.ndarray, returns: np.ndarray) -> Fitted:
+    """The model of `returns [n]` at `z [n, D]`, averaged over the grid by evidence."""
+    level = float(np.mean(returns))
+    scale = float(np.sqrt(np.mean((returns - level) ** 2))) or 1.0
+    y, dim = (returns - level) / scale, z.shape[1]
+    products = z @ z.T
+    cells = [cell for length in LENGTHS for cell in _posteriors(products, y, length * dim, dim)]
+    evidence, means, variances, residuals, pulls = (
+        np.concatenate(x) for x in zip(*cells, strict=True)
+    )
+    share = np.exp(evidence - np.max(evidence))
+    share /= np.sum(share)
+    mean = float(share @ means)
+    variance = float(share @ (variances + (means - mean) ** 2))
+    return Fitted(
+        mean=level + scale * mean,
+        std=scale * variance**0.5,
+        residuals=scale * share @ residuals,
+        pulls=share @ pulls,
+    )
+
+
+def _posteriors(
+    products: np.ndarray, y: np.ndarray, length: float, dim: int
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Evidence, mean, variance `[V]`, residuals and pulls `[V, n]` of all noises, for every bowl.
+
+    From one decomposition: a bowl adds c u u^T to the kernel, and by Sherman and Morrison
+    (K + c u u^T)^-1 = M - c M u u^T M / (1 + c u^T M u), with M = K^-1.
+    """
+    n, squares, noises = len(y), np.diagonal(products), np.array(NOISES)
+    middle = np.mean(squares)
+    u, below = (squares - middle) / 2, (dim - middle) / 2
+    apart = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
+    values, vectors = np.linalg.eigh(
+        LEVEL + np.exp(-apart / (2 * length)) + SLOPE * products / length
+    )
+    near = (length / (1 + length)) ** (dim / 2) * np.exp(-squares / (2 * (1 + length)))
+    inverse = 1 / (np.maximum(values, 0.0) + noises[:, None])  # [V, n]
+    m_y, m_u, m_near = (((vectors.T @ x) * inverse) @ vectors.T for x in (y, u, LEVEL + near))
+    diagonal, u_m_u = inverse @ (vectors**2).T, m_u @ u
+    for bowl in BOWLS:
+        c, tilt = bowl / length, bowl * below / length
+        each, m_each = LEVEL + near + tilt * u, m_near + tilt * m_u
+        share = c / (1 + c * u_m_u)
+        k_y = m_y - (share * (m_u @ y))[:, None] * m_u
+        pulls = m_each - (share * (m_u @ each))[:, None] * m_u
+        both = LEVEL + (length / (2 + length)) ** (dim / 2) + tilt * below
+        signal = (k_y @ y + 2) / (n + 2)
+        log_det = np.log1p(c * u_m_u) - np.sum(np.log(inverse), axis=1)
+        yield (
+            _log_prior(length / dim, bowl) - (n + 2) / 2 * np.log(signal) - log_det / 2,
+            pulls @ y,
+            signal * np.maximum(both - pulls @ each, 0.0),
+            k_y / (diagonal - share[:, None] * m_u**2),
+            pulls,
+        )
+
+
+def _log_prior(length: float, bowl: float) -> np.ndarray:
+    """Normal in the logarithms of length, bowl and noise `[V]`; but for a constant."""
+    of_noise = np.log(np.array(NOISES) / 0.1) / 3.0
+    return -(np.log(length) ** 2 + (np.log(bowl / 0.25) / 1.5) ** 2 + of_noise**2) / 2

@@ -1,0 +1,52 @@
+"""What a move was made of. No JAX."""
+
+from typing import Any, NamedTuple
+
+from recoup.core.pareto import pareto_k
+from recoup.core.worth import Interval, student
+
+
+class Info(NamedTuple):
+    """What one move was made of, at the distribution before it."""
+
+    objective: Any  # estimated expected return of the distribution that moved
+    objective_stderr: Any
+    ess: Any  # effective sample size, in pairs under mirrored sampling
+    max_weight: Any
+    weights: Any  # [B, N] of every sample in the archive, zero where there is none
+    baseline: Any
+    samples: Any  # valid samples in the archive
+    kl: Any  # KL(new || old) of the move; in action space, of an episode of the new batch
+    flatten: Any  # nu of w^nu, for methods that may choose it
+    mean_weight: Any = 1.0  # near 1 if the samples cover the distribution
+    censored: Any = 0  # failed samples that are left out: the objective is given success
+    failed: Any = 0  # results of the new batch that are not finite
+    stale: Any = 0  # results of it whose proposal is too old to be remembered
+    dropped: Any = 0  # batches that a full archive has dropped so far
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the objective of a move that has been made; not a number if none."""
+        numbers = (self.objective, self.objective_stderr, self.ess, self.mean_weight)
+        return student(*(float(x) for x in numbers))
+
+    def plain(self, draw: int = 1) -> dict[str, Any]:
+        """The numbers of a move that has been made, as JSON can hold them.
+
+        `draw` is how many samples one draw makes: the effective sample size is then in samples.
+        """
+        low, high = self.interval
+        return {
+            "objective": float(self.objective),
+            "objective_stderr": float(self.objective_stderr),
+            "low": low,
+            "high": high,
+            "samples": int(self.samples),
+            "ess": float(self.ess) * draw,
+            "max_weight": float(self.max_weight),
+            "mean_weight": float(self.mean_weight),
+            "censored": int(self.censored),
+            "pareto_k": pareto_k(self.weights),
+            "kl": float(self.kl),
+            "flatten": None if self.flatten is None else float(self.flatten),
+        }

@@ -1,0 +1,99 @@
+"""From the words of a method's row to the functions of `core.plain`: the moves that NumPy makes.
+
+Which moves those are depends on the method and on how many results there are, and on nothing else:
+whatever process makes a move makes the same.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from recoup.core.families.rho import Diagonal
+from recoup.core.plain import move as plain
+from recoup.core.plain import weighing
+from recoup.core.plain.densities import kl_divergence
+from recoup.core.plain.judge import Drew, judged
+from recoup.core.plain.weighing import Densities
+from recoup.core.worth import Seen
+from recoup.engine.info import Info
+from recoup.engine.methods import Method
+
+LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
+RATIOS: dict[str, Any] = {
+    "none": lambda row: weighing.unit_ratio,
+    "own": lambda row: weighing.own_ratio,
+    "balance": lambda row: weighing.mixture_ratio,
+    "power-mean": lambda row: weighing.power_mean_ratio(row.power),
+}
+BASELINES: dict[str, Any] = {
+    "none": lambda row: weighing.none,
+    "mean": lambda row: weighing.mean,
+    "optimal": lambda row: weighing.optimal,
+    "coordinate": lambda row: weighing.coordinate,
+    "leave-one-out": lambda row: weighing.leave_one_out(row.draw),
+    "earlier": lambda row: weighing.earlier(row.draw),
+    "split": lambda row: weighing.split(row.draw),
+}
+STEPS: dict[str, Any] = {
+    "normalised": lambda row: plain.normalised_ascent(row.epsilon, row.tau_floor),
+    "natural": lambda row: plain.natural_step(row.kl, row.tau_floor),
+}
+
+
+def can_judge(row: Method, n: int, dim: int) -> bool:
+    """Whether candidates of so many results are judged here."""
+    return n * dim <= LARGEST and (row.space, row.family) == ("parameters", "diagonal")
+
+
+def can_move(row: Method, n: int, dim: int) -> bool:
+    """Whether the moves of a method with so many results are made here."""
+    parts = ((row.weighting, RATIOS), (row.baseline, BASELINES), (row.update, STEPS))
+    known = all(isinstance(word, str) and word in table for word, table in parts)
+    return known and row.direction == "gradient" and can_judge(row, n, dim)
+
+
+def needs(row: Method) -> tuple[bool, bool]:
+    """Whether the weights look at densities of the own proposals, and of their mixture."""
+    return row.weighting in ("own", "power-mean"), row.weighting == "balance"
+
+
+def make_move(
+    row: Method, rho: Diagonal, samples: plain.Samples, densities: Densities
+) -> tuple[Diagonal, Info]:
+    """Where the distribution goes, and what the move was made of."""
+    shapers = [
+        make(value)
+        for make, value in ((weighing.flatten, row.flatten), (weighing.truncate, row.truncate))
+        if value is not None
+    ]
+    parts = plain.Parts(
+        ratio=RATIOS[row.weighting](row),
+        shapers=shapers,
+        normalised=row.normalize,
+        baseline=BASELINES[row.baseline](row),
+        failure=row.failure,
+        size=row.draw,
+    )
+    found = plain.estimate(parts, rho, samples, densities)
+    after = STEPS[row.update](row)(rho, found.gradient)
+    info = Info(
+        objective=found.objective,
+        objective_stderr=found.objective_stderr,
+        ess=found.ess,
+        max_weight=found.max_weight,
+        weights=found.weights,
+        baseline=None,
+        samples=found.samples,
+        kl=kl_divergence(after, rho),
+        flatten=None,
+        mean_weight=found.mean_weight,
+        censored=found.censored,
+    )
+    return after, info
+
+
+def judge(
+    row: Method, rho: Diagonal, samples: plain.Samples, drew: Drew
+) -> tuple[Seen, np.ndarray, float, int]:
+    """What samples say of `rho`, their weights, its unseen share, and how many are left out."""
+    return judged(rho, samples, drew, failure=row.failure, size=row.draw)
