@@ -69,7 +69,7 @@ def summary_rows(
         f"{'' if study.dim == 1 else 's'}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
-        "best": "none yet" if best is None else f"trial {best[0].id}: {best[1]:.6g}",
+        "best": "none yet" if best is None else _best(best, found["ok"]),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
@@ -85,6 +85,12 @@ def summary_rows(
         rows["estimate"] = f"{_with_interval(found)}, of the distribution that moved last"
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
+
+
+def _best(best: "tuple[Trial, float]", told: int) -> str:
+    """The best trial: of several noisy ones, the one that was lucky, too."""
+    among = f", the best of {told} noisy returns: expect less of it" if told > 1 else ""
+    return f"trial {best[0].id}: {best[1]:.6g}{among}"
 
 
 def distribution_table(study: "Study") -> Table:

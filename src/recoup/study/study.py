@@ -16,6 +16,7 @@ from recoup.study.asking import ask
 from recoup.study.fork import fork
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.opened import Opened, first_proposal
+from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, Samples, import_samples, without_return
@@ -276,6 +277,10 @@ class Study:
         `mean` is in the user's units and `std` latent.
         """
         return evaluate(self.opened, self._mover, mean, std)
+
+    def recommend(self) -> Recommendation:
+        """The parameters to deploy, what they are worth, and whether to go on; no rollout."""
+        return recommend(self.opened)
 
     # -- other archives, other methods --
 

@@ -1,12 +1,12 @@
-"""What a small archive says of a candidate: `core.intervals` with the model of `core.surrogate`."""
+"""What a small archive says of a candidate: `core.intervals` in NumPy."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.densities import gained_mixture, log_ratio
+from recoup.core.plain.model import fitted
 from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.weighing import (
     LARGEST,
@@ -14,7 +14,6 @@ from recoup.core.plain.weighing import (
     effective_sample_size,
     standard_error,
 )
-from recoup.core.prior import BOWLS, LENGTHS, LEVEL, NOISES, SLOPE
 from recoup.core.worth import FAR_AWAY, FEW, MOST, NEGLIGIBLE, Seen, probes
 
 
@@ -129,77 +128,3 @@ def _heaviest(data: Weighed) -> np.ndarray:
     draws = by_draw(data.weights, data.size)
     chosen = np.argsort(-draws, kind="stable")[: MOST // data.size]
     return (chosen[:, None] * data.size + np.arange(data.size)).ravel()
-
-
-class Fitted(NamedTuple):
-    """What the model says, as `surrogate.Fitted`."""
-
-    mean: float
-    std: float
-    residuals: np.ndarray
-    pulls: np.ndarray
-
-
-def fitted(z: np.ndarray, returns: np.ndarray) -> Fitted:
-    """The model of `returns [n]` at `z [n, D]`, averaged over the grid by evidence."""
-    level = float(np.mean(returns))
-    scale = float(np.sqrt(np.mean((returns - level) ** 2))) or 1.0
-    y, dim = (returns - level) / scale, z.shape[1]
-    products = z @ z.T
-    cells = [cell for length in LENGTHS for cell in _posteriors(products, y, length * dim, dim)]
-    evidence, means, variances, residuals, pulls = (
-        np.concatenate(x) for x in zip(*cells, strict=True)
-    )
-    share = np.exp(evidence - np.max(evidence))
-    share /= np.sum(share)
-    mean = float(share @ means)
-    variance = float(share @ (variances + (means - mean) ** 2))
-    return Fitted(
-        mean=level + scale * mean,
-        std=scale * variance**0.5,
-        residuals=scale * share @ residuals,
-        pulls=share @ pulls,
-    )
-
-
-def _posteriors(
-    products: np.ndarray, y: np.ndarray, length: float, dim: int
-) -> Iterator[tuple[np.ndarray, ...]]:
-    """Evidence, mean, variance `[V]`, residuals and pulls `[V, n]` of all noises, for every bowl.
-
-    From one decomposition: a bowl adds c u u^T to the kernel, and by Sherman and Morrison
-    (K + c u u^T)^-1 = M - c M u u^T M / (1 + c u^T M u), with M = K^-1.
-    """
-    n, squares, noises = len(y), np.diagonal(products), np.array(NOISES)
-    middle = np.mean(squares)
-    u, below = (squares - middle) / 2, (dim - middle) / 2
-    apart = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
-    values, vectors = np.linalg.eigh(
-        LEVEL + np.exp(-apart / (2 * length)) + SLOPE * products / length
-    )
-    near = (length / (1 + length)) ** (dim / 2) * np.exp(-squares / (2 * (1 + length)))
-    inverse = 1 / (np.maximum(values, 0.0) + noises[:, None])  # [V, n]
-    m_y, m_u, m_near = (((vectors.T @ x) * inverse) @ vectors.T for x in (y, u, LEVEL + near))
-    diagonal, u_m_u = inverse @ (vectors**2).T, m_u @ u
-    for bowl in BOWLS:
-        c, tilt = bowl / length, bowl * below / length
-        each, m_each = LEVEL + near + tilt * u, m_near + tilt * m_u
-        share = c / (1 + c * u_m_u)
-        k_y = m_y - (share * (m_u @ y))[:, None] * m_u
-        pulls = m_each - (share * (m_u @ each))[:, None] * m_u
-        both = LEVEL + (length / (2 + length)) ** (dim / 2) + tilt * below
-        signal = (k_y @ y + 2) / (n + 2)
-        log_det = np.log1p(c * u_m_u) - np.sum(np.log(inverse), axis=1)
-        yield (
-            _log_prior(length / dim, bowl) - (n + 2) / 2 * np.log(signal) - log_det / 2,
-            pulls @ y,
-            signal * np.maximum(both - pulls @ each, 0.0),
-            k_y / (diagonal - share[:, None] * m_u**2),
-            pulls,
-        )
-
-
-def _log_prior(length: float, bowl: float) -> np.ndarray:
-    """Normal in the logarithms of length, bowl and noise `[V]`; but for a constant."""
-    of_noise = np.log(np.array(NOISES) / 0.1) / 3.0
-    return -(np.log(length) ** 2 + (np.log(bowl / 0.25) / 1.5) ** 2 + of_noise**2) / 2

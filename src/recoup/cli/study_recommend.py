@@ -1,0 +1,79 @@
+"""`recoup study recommend`: which parameters to deploy, what they are worth, whether to go on."""
+
+import json
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from recoup.cli.study_app import File, JsonOption, app, opened
+from recoup.cli.study_tables import SHOWN, plain
+
+if TYPE_CHECKING:
+    from recoup.study.recommend import Recommendation
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study recommend robot.db
+
+  recoup study recommend robot.db --json
+"""
+
+
+@app.command(epilog=EXAMPLES)
+def recommend(file: File, as_json: JsonOption = False) -> None:
+    """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
+    with opened(file) as study:
+        found = study.recommend()
+    if as_json:
+        print(json.dumps(plain(found.plain())))
+        return
+    console = Console()
+    console.print(parameters_table(found))
+    console.print(
+        "\nbest between: the 95 % interval of the best value of each, while the others stay.",
+        highlight=False,
+    )
+    if len(found.batches) > 1:
+        console.print()
+        console.print(_batches_table(found))
+    console.print(f"\n{escape(found.words)}", highlight=False)
+
+
+def parameters_table(found: "Recommendation") -> Table:
+    """The parameters to deploy, and between what each is best."""
+    table = Table(show_edge=False)
+    for head in ("parameter", "deploy", "best between"):
+        table.add_column(head, justify="left" if head == "parameter" else "right")
+    rows = list(zip(found.params.items(), found.low, found.high, strict=True))
+    for (name, value), low, high in rows[:SHOWN]:
+        table.add_row(escape(name), shown(value), between(low, high))
+    if len(rows) > SHOWN:
+        table.add_row(f"... {len(rows) - SHOWN} more", "", "")
+    return table
+
+
+def between(low: float, high: float) -> str:
+    """An interval in words: open where the best may lie beyond what was tried."""
+    if isfinite(low) and isfinite(high):
+        return f"{low:.4g} to {high:.4g}"
+    if isfinite(low):
+        return f"{low:.4g} or more"
+    return f"{high:.4g} or less" if isfinite(high) else "not known"
+
+
+def shown(value: float | str) -> str:
+    """A value as a table shows it."""
+    return value if isinstance(value, str) else f"{value:.5g}"
+
+
+def _batches_table(found: "Recommendation") -> Table:
+    table = Table(show_edge=False, title="the last distributions", title_justify="left")
+    for head in ("results", "mean return", "standard error"):
+        table.add_column(head, justify="right")
+    for batch in found.batches:
+        table.add_row(str(batch.results), f"{batch.mean:.4g}", f"{batch.stderr:.2g}")
+    return table

@@ -1,0 +1,258 @@
+"""Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
+
+from collections.abc import Sequence
+from math import ceil, isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.core.plain.nearby import nearby
+from recoup.core.worth import NOTHING, Interval, quantile
+from recoup.store.rows import DRAWN, FAILED, MEAN, MIRROR, Asked, Result
+from recoup.study.opened import Opened
+
+GO_ON, STOP, TRY = "go on", "stop", "try the mean"
+LEAST = 8  # results that the model needs
+AT_MEAN = 5  # trials of the mean policy that are enough by themselves
+LAST = 5  # batches that are looked back on
+SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
+SURE = 0.5  # likewise: an expected return that is known as well as this is known
+MOST_TRIES = 50
+
+
+class Batch(NamedTuple):
+    """What the results of one distribution earned."""
+
+    proposal: int
+    results: int
+    mean: float
+    stderr: float
+
+
+class Gain(NamedTuple):
+    """What a batch has gained of late: the slope of the returns over the last distributions."""
+
+    each: float
+    interval: Interval
+    spread: float  # standard deviation of one return of the search
+
+
+class Recommendation(NamedTuple):
+    """The parameters to deploy, and what results say about them."""
+
+    theta: np.ndarray  # [D] the mean policy, in the user's units
+    params: dict[str, Any]  # the same by name
+    low: np.ndarray  # [D] of the 95 % interval of the best value of each, the others staying
+    high: np.ndarray  # infinite where the best may lie beyond what was tried
+    expected: float  # return of these parameters; not a number where it is not known
+    stderr: float
+    interval: Interval
+    rests_on: str  # what it was taken from, in words
+    batches: list[Batch]
+    gain: float  # of a batch, over the last of them; not a number before the second
+    gain_interval: Interval
+    verdict: str  # go on, stop, or try the mean
+    tries: int  # how often, for the last
+    words: str
+
+    def plain(self) -> dict[str, Any]:
+        """The recommendation as JSON can hold it."""
+        ranges = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
+        found = self._asdict() | {
+            "theta": self.theta.tolist(),
+            "batches": [batch._asdict() for batch in self.batches],
+            "interval": list(self.interval),
+            "gain_interval": list(self.gain_interval),
+            "best_between": {name: [low, high] for name, low, high in ranges},
+        }
+        del found["low"], found["high"]
+        return found
+
+
+def recommend(study: Opened) -> Recommendation:
+    """The mean policy with what its neighbourhood says, what the last batches gained, what to do.
+
+    Nothing is computed by the search's weights: a model of the returns near the mean says what it
+    is worth and where each parameter is best; trials of the mean itself, where there are enough,
+    say the first without any model.
+    """
+    with study.store.reading():
+        told = [(trial, result) for trial, result in study.store.trials() if result is not None]
+        mean, std = study.mean, study.std
+    valued = [(trial, _value(study, result)) for trial, result in told]
+    known = [(trial, value) for trial, value in valued if value is not None]
+    if not known:
+        raise InputError(f"{study.path} has no return yet: tell a few results first.")
+    failed = len(told) - len(known)
+    worth, tops, noise = _worth(study, known, mean, std)
+    batches, gain = gained(known)
+    verdict, tries = _verdict(worth, gain, noise)
+    low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
+    theta = study.in_units(mean)
+    names = study.names or [f"theta_{i}" for i in range(study.dim)]
+    return Recommendation(
+        theta=theta,
+        params=dict(zip(names, theta.tolist(), strict=True)),
+        low=low,
+        high=high,
+        expected=worth.value,
+        stderr=worth.stderr,
+        interval=worth.interval,
+        rests_on=worth.rests_on,
+        batches=batches,
+        gain=gain.each,
+        gain_interval=gain.interval,
+        verdict=verdict,
+        tries=tries,
+        words=_words(worth, batches, gain, verdict, tries, failed),
+    )
+
+
+class Worth(NamedTuple):
+    """The expected return of the mean policy, and what that rests on."""
+
+    value: float
+    stderr: float
+    interval: Interval
+    rests_on: str
+
+
+def _value(study: Opened, result: Result) -> float | None:
+    """What a result is worth: nothing where it failed, unless the study says a number."""
+    if result.told.status == FAILED and study.method.values_failures:
+        return float(study.method.failure)
+    return result.told.value
+
+
+def _worth(
+    study: Opened, known: Sequence[tuple[Asked, float]], mean: np.ndarray, std: np.ndarray
+) -> tuple[Worth, list[Interval], float]:
+    """What the mean policy is worth, where each parameter is best, and the noise of a return."""
+    everywhere = [Interval(-np.inf, np.inf)] * study.dim
+    tried = [
+        value for trial, value in known if trial.kind == MEAN and np.array_equal(trial.theta, mean)
+    ]
+    nothing = Worth(np.nan, np.nan, NOTHING, "too few results near it")
+    if study.method.space == "actions":
+        nothing = nothing._replace(rests_on="no trial of the mean policy by itself")
+        return _of_trials(tried) or nothing, everywhere, np.nan
+    if len(known) < max(LEAST, study.dim + 2):
+        return _of_trials(tried) or nothing, everywhere, np.nan
+    z = (np.stack([trial.theta for trial, _ in known]) - mean) / std
+    found = nearby(z, np.array([value for _, value in known]))
+    near = f"{found.results} results, by a model of the returns near it"
+    worth = Worth(found.value, found.stderr, found.interval, near)
+    return _of_trials(tried) or worth, found.tops, found.noise
+
+
+def _of_trials(values: Sequence[float]) -> Worth | None:
+    """What trials of the mean policy itself say, where there are enough that differ."""
+    if len(values) < AT_MEAN:
+        return None
+    mean, stderr = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+    half = quantile(len(values)) * stderr
+    about = f"{len(values)} trials of the mean policy"
+    return Worth(mean, stderr, Interval(mean - half, mean + half), about)
+
+
+def _in_units(
+    study: Opened, mean: np.ndarray, std: np.ndarray, tops: Sequence[Interval], side: int
+) -> np.ndarray:
+    """One end of the intervals in the user's units `[D]`, infinite where it is."""
+    if len(std) != len(mean):  # in action space
+        return np.full(len(mean), np.inf if side else -np.inf)
+    z = np.array([top[side] for top in tops])
+    ends = study.in_units(mean + np.where(np.isfinite(z), z, 0.0) * std)
+    return np.where(np.isfinite(z), ends, z)
+
+
+def gained(known: Sequence[tuple[Asked, float]]) -> tuple[list[Batch], Gain]:
+    """What the last distributions earned, and the slope of that with its 95 % interval."""
+    by_proposal: dict[int, list[float]] = {}
+    for trial, value in known:
+        if trial.kind in (DRAWN, MIRROR) and trial.proposal is not None:
+            by_proposal.setdefault(trial.proposal, []).append(value)
+    several = {number: values for number, values in by_proposal.items() if len(values) > 1}
+    last = sorted(several)[-LAST:]
+    batches = [
+        Batch(
+            number,
+            len(several[number]),
+            float(np.mean(several[number])),
+            float(np.std(several[number], ddof=1)) / len(several[number]) ** 0.5,
+        )
+        for number in last
+    ]
+    if len(last) < 2:
+        return batches, Gain(np.nan, NOTHING, np.nan)
+    x = np.concatenate([np.full(len(several[n]), float(i)) for i, n in enumerate(last)])
+    y = np.concatenate([several[number] for number in last])
+    return batches, _slope(x, y)
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
+    """The slope of `y [n]` over `x [n]` by least squares."""
+    apart = x - np.mean(x)
+    each = float(apart @ y / (apart @ apart))
+    left = y - np.mean(y) - each * apart
+    degrees = max(len(y) - 2, 1)
+    spread = float(left @ left / degrees) ** 0.5
+    half = quantile(degrees + 1) * spread / float(apart @ apart) ** 0.5
+    return Gain(each, Interval(each - half, each + half), spread)
+
+
+def _verdict(worth: Worth, gain: Gain, noise: float) -> tuple[str, int]:
+    """What to do, and how often to try the mean where that is it.
+
+    Go on while a batch gains, or may gain as much as counts; then know what the mean is worth; then
+    stop.
+    """
+    if not isfinite(gain.each) or gain.interval.low > 0 or gain.interval.high > SMALL * gain.spread:
+        return GO_ON, 0
+    half = (worth.interval.high - worth.interval.low) / 2
+    if half <= SURE * gain.spread:
+        return STOP, 0
+    varies = noise if isfinite(noise) else gain.spread
+    tries = ceil((2 * varies / (SURE * gain.spread)) ** 2) if gain.spread > 0 else 1
+    return TRY, int(np.clip(tries, AT_MEAN, MOST_TRIES))
+
+
+def _words(
+    worth: Worth, batches: Sequence[Batch], gain: Gain, verdict: str, tries: int, failed: int
+) -> str:
+    said = ["The mean policy is the one to deploy."]
+    if isfinite(worth.value):
+        low, high = worth.interval
+        said.append(
+            f"Its expected return is {worth.value:.4g} (95 %: {low:.4g} to {high:.4g}), from "
+            f"{worth.rests_on}."
+        )
+    else:
+        said.append(f"What it is worth is not known: {worth.rests_on}.")
+    if failed:
+        said.append(f"{failed} failed result{'s are' if failed > 1 else ' is'} left out of that.")
+    if isfinite(gain.each):
+        low, high = gain.interval
+        said.append(
+            f"Over the last {len(batches)} distributions a batch gained {gain.each:.2g} "
+            f"({low:.2g} to {high:.2g})."
+        )
+    return " ".join([*said, _next(worth, gain, verdict, tries)])
+
+
+def _next(worth: Worth, gain: Gain, verdict: str, tries: int) -> str:
+    """What to do next, in a sentence."""
+    if verdict == STOP:
+        return (
+            f"Stop: the next batch would gain less than {max(gain.interval.high, 0.0):.2g}, and a "
+            f"return varies by {gain.spread:.2g}."
+        )
+    if verdict == TRY:
+        times = f"{tries} times (ask at the mean)"
+        return f"The search gains no more: try the mean {times} to be sure of what it is worth."
+    if not isfinite(gain.each):
+        return "Go on: two batches are needed to say what one gains."
+    if gain.interval.low > 0:
+        return f"Go on: the next batch should gain about {gain.each:.2g}."
+    return f"Go on: the next batch may gain up to {gain.interval.high:.2g}."
