@@ -11,7 +11,7 @@ import recoup
 from recoup.engine import plain
 from recoup.engine.methods import BASELINES, UPDATES, WEIGHTINGS
 from recoup.study import compiled, uncompiled
-from recoup.study.moves import Before
+from recoup.study.steps import Before
 
 NUMBERS = ("objective", "objective_stderr", "ess", "max_weight", "samples", "kl", "mean_weight")
 ROWS = {  # every word of every table, and what goes with it

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills, partner_of
 from recoup.store.records import as_kept, of_move, of_result
@@ -26,6 +28,13 @@ class Remade(NamedTuple):
     numbers: Any  # [K] one block
     memory: Memory
     info: dict[str, Any]
+
+
+class Kept(NamedTuple):
+    """The densities that moves leave for the next."""
+
+    own: dict[int, np.ndarray]  # by move, of its new results
+    mixture: np.ndarray  # of all results, after the last
 
 
 def copy_of(store: Store) -> Store:
@@ -66,11 +75,11 @@ def replace_result(
     )
 
 
-def replace_moves(store: Store, family: str, moves: Sequence[Remade]) -> None:
-    """Writes moves that were made again, each with a proposal of its own.
+def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept) -> None:
+    """Writes moves that were made again, each with a proposal of its own, and their densities.
 
-    The proposals of before stay: they drew trials. Densities are made anew with the next move, and
-    what was tested after a move was another distribution.
+    The proposals of before stay: they drew trials. What was tested after a move was another
+    distribution.
     """
     store._counters()
     for remade in moves:
@@ -78,8 +87,13 @@ def replace_moves(store: Store, family: str, moves: Sequence[Remade]) -> None:
         row = Move(remade.number, proposal, remade.counted, remade.memory, remade.info, time.time())
         store._file.insert("moves", [of_move(row)], OVER)
         store._file.delete("tests", "WHERE id = ?", (remade.number,))
+    if not moves:
+        return
     for table in ("own", "mixture"):
         store._file.delete(table)
+    for number, own in kept.own.items():
+        store.add_densities(number, own, kept.mixture[:0])
+    store.add_densities(moves[-1].number, kept.mixture[:0], kept.mixture)
 
 
 def _together(store: Store, number: int) -> list[int]:

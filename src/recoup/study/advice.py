@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from recoup.engine.methods import Method
 
 if TYPE_CHECKING:  # needs JAX
-    from recoup.study.moves import Judged
+    from recoup.study.steps import Judged
 
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
 LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too

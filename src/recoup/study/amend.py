@@ -7,6 +7,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.store.amending import (
     AMENDED,
+    Kept,
     Remade,
     copy_of,
     place_of,
@@ -44,7 +45,7 @@ def amend(
     if str(before.told.note).startswith(DROPPED):
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     last = study.store.last_move()
-    remade = _remade(study, number, told, drop)
+    remade, kept = _remade(study, number, told, drop)
     if not dry:
         with study.store.writing():
             now = study.store.last_move()
@@ -52,7 +53,7 @@ def amend(
                 raise InputError("another process has told or moved meanwhile: amend it again.")
             _note(study, number, before, told, why, remade)
             _put(study, study.store, number, told, drop)
-            replace_moves(study.store, study.family, remade)
+            replace_moves(study.store, study.family, remade, kept)
     return _said(study, before, told, remade, last.proposal, drop, dry)
 
 
@@ -69,21 +70,27 @@ def _put(study: Opened, store: Store, number: int, told: Told, drop: bool) -> No
     replace_result(store, number, told, dropped=drop, valued=study.method.values_failures)
 
 
-def _remade(study: Opened, number: int, told: Told, drop: bool) -> list[Remade]:
-    """The moves that the result was part of, made again on a copy with the other in its place."""
+def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Remade], Kept]:
+    """The moves that the result was part of, made again on a copy with the other in its place.
+
+    And the densities that all moves leave.
+    """
     place = place_of(study.store, number)
-    if place is None:
-        return []
+    if place is None or place > study.store.last_move().counted:
+        return [], Kept({}, np.zeros(0))
     copy = copy_of(study.store)
     try:
         with copy.writing():
             _put(study, copy, number, told, drop)
-        return [
-            Remade(mark.number, mark.counted, made.numbers, made.memory, made.info)
-            for mark, made in moves_again(Opened(copy, study.parts), place)
-        ]
+        made = list(moves_again(Opened(copy, study.parts), place))
     finally:
         copy.close()
+    remade = [
+        Remade(mark.number, mark.counted, move.numbers, move.memory, move.info)
+        for mark, move in made
+        if mark.counted >= place
+    ]
+    return remade, Kept({mark.number: move.own for mark, move in made}, made[-1][1].mixture)
 
 
 def _note(

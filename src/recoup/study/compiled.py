@@ -32,7 +32,7 @@ from recoup.engine.move import move
 from recoup.store.rows import Leaf, Memory
 from recoup.store.schema import packed_memory
 from recoup.study.ledger import Ledger, Results, room
-from recoup.study.moves import Before, Stepped
+from recoup.study.steps import Before, Stepped
 
 
 def stepped(

@@ -5,55 +5,15 @@ move before left them, relative to the study's first proposal: only what is new 
 ones are made by NumPy, in `recoup.study.uncompiled`; others by JAX, in `recoup.study.compiled`.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.worth import Worth, worth
-from recoup.engine.info import Info
+from recoup.core.worth import worth
 from recoup.engine.methods import Method
 from recoup.engine.plain import can_judge, can_move
-from recoup.store.rows import Memory
 from recoup.study.ledger import Ledger
+from recoup.study.steps import Before, Judged, Made
 from recoup.study.trials import AGES
-
-
-class Before(NamedTuple):
-    """A distribution before a move, and the update rule's memory."""
-
-    numbers: np.ndarray  # [K] one block
-    memory: Memory
-
-
-class Made(NamedTuple):
-    """A move: where the distribution went, and what the move was made of."""
-
-    numbers: np.ndarray  # [K] one block
-    memory: Memory
-    info: dict[str, Any]
-    own: np.ndarray  # [n] densities that the next move needs, empty for methods without
-    mixture: np.ndarray  # [n] likewise
-
-
-class Stepped(NamedTuple):
-    """A move as it was computed."""
-
-    numbers: np.ndarray  # [K] one block
-    memory: Memory
-    info: Info
-    own: np.ndarray  # [n] densities that the next move needs, empty for methods without
-    mixture: np.ndarray  # [n] likewise
-
-
-class Judged(NamedTuple):
-    """What results say about a distribution that need not have drawn any of them."""
-
-    worth: Worth
-    weights: np.ndarray  # [n] against the mixture of all proposals
-    samples: int
-    censored: int  # failed results that are left out
-    draw: int  # results that are one draw: two where they are mirrored
 
 
 def make_move(
@@ -65,7 +25,8 @@ def make_move(
     if before.memory is None and can_move(row, results.n, ledger.dim):
         from recoup.study.uncompiled import stepped
 
-        found = stepped(row, ledger, results, before.numbers)
+        with np.errstate(all="ignore"):  # as JAX does; what is not finite is looked for below
+            found = stepped(row, ledger, results, before.numbers)
     else:
         from recoup.study.compiled import stepped as compiled_step  # needs JAX
 
@@ -86,7 +47,8 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
     if can_judge(row, results.n, dim):
         from recoup.study.uncompiled import judged
 
-        seen, weights, unseen, left = judged(row, ledger, results, target)
+        with np.errstate(all="ignore"):
+            seen, weights, unseen, left = judged(row, ledger, results, target)
     else:
         from recoup.study.compiled import judged as compiled_judgement  # needs JAX
 

@@ -19,6 +19,7 @@ LAST = 5  # batches that are looked back on
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 MOST_TRIES = 50
+NAMED = 5  # parameters, at most, in a sentence
 
 
 class Batch(NamedTuple):
@@ -87,10 +88,11 @@ def recommend(study: Opened) -> Recommendation:
     failed = len(told) - len(known)
     worth, tops, noise = _worth(study, known, mean, std)
     batches, gain = gained(known)
-    verdict, tries = _verdict(worth, gain, noise)
+    names = study.names or [f"theta_{i}" for i in range(study.dim)]
+    climbs = [name for name, top in zip(names, tops, strict=True) if top.low > 0 or top.high < 0]
+    verdict, tries = _verdict(worth, gain, noise, climbs)
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
     theta = study.in_units(mean)
-    names = study.names or [f"theta_{i}" for i in range(study.dim)]
     return Recommendation(
         theta=theta,
         params=dict(zip(names, theta.tolist(), strict=True)),
@@ -105,7 +107,7 @@ def recommend(study: Opened) -> Recommendation:
         gain_interval=gain.interval,
         verdict=verdict,
         tries=tries,
-        words=_words(worth, batches, gain, verdict, tries, failed),
+        words=_words(worth, batches, gain, failed, _next(gain, climbs, verdict, tries)),
     )
 
 
@@ -202,13 +204,14 @@ def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
     return Gain(each, Interval(each - half, each + half), spread)
 
 
-def _verdict(worth: Worth, gain: Gain, noise: float) -> tuple[str, int]:
+def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ()) -> tuple[str, int]:
     """What to do, and how often to try the mean where that is it.
 
-    Go on while a batch gains, or may gain as much as counts; then know what the mean is worth; then
-    stop.
+    Go on while a batch gains, or may gain as much as counts, or a parameter is surely not at its
+    best (those that it `climbs`); then know what the mean is worth; then stop.
     """
-    if not isfinite(gain.each) or gain.interval.low > 0 or gain.interval.high > SMALL * gain.spread:
+    gains = not isfinite(gain.each) or gain.interval.low > 0
+    if climbs or gains or gain.interval.high > SMALL * gain.spread:
         return GO_ON, 0
     half = (worth.interval.high - worth.interval.low) / 2
     if half <= SURE * gain.spread:
@@ -218,9 +221,7 @@ def _verdict(worth: Worth, gain: Gain, noise: float) -> tuple[str, int]:
     return TRY, int(np.clip(tries, AT_MEAN, MOST_TRIES))
 
 
-def _words(
-    worth: Worth, batches: Sequence[Batch], gain: Gain, verdict: str, tries: int, failed: int
-) -> str:
+def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, failed: int, then: str) -> str:
     said = ["The mean policy is the one to deploy."]
     if isfinite(worth.value):
         low, high = worth.interval
@@ -238,10 +239,10 @@ def _words(
             f"Over the last {len(batches)} distributions a batch gained {gain.each:.2g} "
             f"({low:.2g} to {high:.2g})."
         )
-    return " ".join([*said, _next(worth, gain, verdict, tries)])
+    return " ".join([*said, then])
 
 
-def _next(worth: Worth, gain: Gain, verdict: str, tries: int) -> str:
+def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int) -> str:
     """What to do next, in a sentence."""
     if verdict == STOP:
         return (
@@ -255,4 +256,8 @@ def _next(worth: Worth, gain: Gain, verdict: str, tries: int) -> str:
         return "Go on: two batches are needed to say what one gains."
     if gain.interval.low > 0:
         return f"Go on: the next batch should gain about {gain.each:.2g}."
+    if climbs:
+        more = f" and {len(climbs) - NAMED} more" if len(climbs) > NAMED else ""
+        which = f"{', '.join(climbs[:NAMED])}{more}"
+        return f"Go on: {which} {'is' if len(climbs) == 1 else 'are'} not at the best value yet."
     return f"Go on: the next batch may gain up to {gain.interval.high:.2g}."

@@ -12,7 +12,7 @@ from recoup.study.opened import Mark, Opened
 from recoup.study.settings import STEPPING, family_name, of_the_problem
 
 if TYPE_CHECKING:
-    from recoup.study.moves import Before, Made
+    from recoup.study.steps import Before, Made
 
 Tick = Callable[[int, int], None]  # moves done, moves in all
 
@@ -48,7 +48,7 @@ def replay(
     unless `mean` (in the user's units) and `std` say otherwise; a fork's own update rule with the
     memory that the fork began with.
     """
-    from recoup.study.moves import Before
+    from recoup.study.steps import Before
 
     row = _row(study, method, settings)
     marks = study.marks()
@@ -75,7 +75,7 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
     Each is made again from the distribution before it as it is stored, so that a difference is of
     that move alone.
     """
-    from recoup.study.moves import Before
+    from recoup.study.steps import Before
 
     study.check_whole()
     marks = study.marks()
@@ -90,15 +90,23 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
 
 
 def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, Made]]":
-    """The moves that a result at `place` is part of, each from where the one before now leads."""
-    from recoup.study.moves import Before
+    """All moves, those that a result at `place` is part of from where the one before now leads.
+
+    The others are made again for the densities that they leave: to the last bit those that the
+    study would have come to. `own` has those of a move's new results.
+    """
+    from recoup.study.steps import Before
 
     marks = study.marks()
     states = [Before(mark.numbers, mark.memory) for mark in marks if mark.counted < place]
-    first = len(states)
-    for mark, made in _moves(study, study.method, marks, lambda i: states[i], first=first):
-        states.append(Before(made.numbers, made.memory))
-        yield mark, made
+    known, kept = 0, study.method.window is None and study.method.reweighs
+    for mark, made in _moves(study, study.method, marks, lambda i: states[i]):
+        if mark.counted >= place:
+            states.append(Before(made.numbers, made.memory))
+        nothing = made.own[:0]
+        own, mixture = (made.own[known:], made.mixture) if kept else (nothing, nothing)
+        known = len(made.own)
+        yield mark, made._replace(own=own, mixture=mixture)
 
 
 def _gap(study: Opened, made: "Made", stored: Mark) -> float:
@@ -130,13 +138,12 @@ def _moves(
     marks: list[Mark],
     before: "Callable[[int], Before]",
     tick: Tick = lambda done, of: None,
-    first: int = 1,
 ) -> "Iterator[tuple[Mark, Made]]":
-    """The moves of `method` at the places where the study has moved, from move `first` on."""
+    """The moves of `method` at the places where the study has moved."""
     from recoup.study.moves import make_move
 
     whole = study.ledger(0, method.reweighs)
-    for i, mark in enumerate(marks[first:], first - 1):
+    for i, mark in enumerate(marks[1:]):
         ledger = whole
         if method.window is not None:
             start = marks[max(i + 1 - method.window, 0)].counted

@@ -24,7 +24,7 @@ from recoup.study.ledger import Ledger
 from recoup.study.opened import Opened
 
 if TYPE_CHECKING:
-    from recoup.study.moves import Made
+    from recoup.study.steps import Made
 
 
 class Mover:
@@ -67,7 +67,8 @@ class Mover:
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)
             ledger = self._results_of(before.id)
-        from recoup.study.moves import Before, make_move
+        from recoup.study.moves import make_move
+        from recoup.study.steps import Before
 
         start = Before(newest.numbers, before.memory)
         how = (self.opened.method, self.opened.discount)

@@ -11,7 +11,7 @@ from recoup.core.worth import Seen
 from recoup.engine import plain
 from recoup.engine.methods import Method
 from recoup.study.ledger import Ledger, Results
-from recoup.study.moves import Stepped
+from recoup.study.steps import Stepped
 
 NOTHING = np.zeros(0)
 
@@ -64,7 +64,7 @@ def _extended_mixture(
     samples: Samples, proposals: Diagonal, reference: Diagonal, before: np.ndarray
 ) -> np.ndarray:
     """Densities under the mixture `[n]`; those `before` are known, but for what it has gained."""
-    old, slots = len(before), len(proposals.eta)
+    old, slots = len(before), len(proposals.mean)
     gained = np.bincount(samples.drawn_by[old:], minlength=slots)
     counts = np.bincount(samples.drawn_by, minlength=slots)
     known = gained_mixture(proposals, gained, reference, samples.theta[:old], before)

@@ -7,9 +7,9 @@ from recoup.core.families.rho import Diagonal
 
 def log_ratio(rho: Diagonal, reference: Diagonal, theta: np.ndarray) -> np.ndarray:
     """log p(theta | rho) - log p(theta | reference) `[n]`, as `gaussian.log_ratio`."""
-    z_ref = (theta - reference.eta) / reference.tau
-    delta = (z_ref * (rho.tau - reference.tau) + (rho.eta - reference.eta)) / rho.tau
-    scale = np.sum(np.log1p((reference.tau - rho.tau) / rho.tau), axis=-1)
+    z_ref = (theta - reference.mean) / reference.std
+    delta = (z_ref * (rho.std - reference.std) + (rho.mean - reference.mean)) / rho.std
+    scale = np.sum(np.log1p((reference.std - rho.std) / rho.std), axis=-1)
     return scale + np.sum(0.5 * delta * (2 * z_ref - delta), axis=-1)
 
 
@@ -17,7 +17,7 @@ def own_density(
     proposals: Diagonal, drawn_by: np.ndarray, reference: Diagonal, theta: np.ndarray
 ) -> np.ndarray:
     """Of each sample under the proposal that drew it `[n]`, as `archive.own_density`."""
-    drew = Diagonal(proposals.eta[drawn_by], proposals.tau[drawn_by])
+    drew = Diagonal(proposals.mean[drawn_by], proposals.std[drawn_by])
     return log_ratio(drew, reference, theta)
 
 
@@ -34,13 +34,13 @@ def gained_mixture(
     as `archive.gained_mixture`.
     """
     for slot in np.flatnonzero(gained):
-        row = log_ratio(Diagonal(proposals.eta[slot], proposals.tau[slot]), reference, theta)
+        row = log_ratio(Diagonal(proposals.mean[slot], proposals.std[slot]), reference, theta)
         mixture = np.logaddexp(mixture, np.log(gained[slot]) + row)
     return mixture
 
 
 def kl_divergence(p: Diagonal, q: Diagonal) -> float:
     """KL(p || q), as `gaussian.kl_divergence`."""
-    log_scale = np.log1p((p.tau - q.tau) / q.tau)
+    log_scale = np.log1p((p.std - q.std) / q.std)
     spread = 0.5 * np.expm1(2 * log_scale) - log_scale
-    return float(np.sum(spread + 0.5 * ((p.eta - q.eta) / q.tau) ** 2))
+    return float(np.sum(spread + 0.5 * ((p.mean - q.mean) / q.std) ** 2))

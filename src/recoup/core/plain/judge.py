@@ -59,15 +59,15 @@ def judged(
     log_w = target - drew.mixture + np.log(max(len(returns), 1))
     weights = np.exp(np.minimum(log_w, LARGEST))
     data = Weighed(weights, returns, valid, samples.drawn_by, size)
-    seen = looked_at(data, (samples.theta - rho.eta) / rho.tau)
-    counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.eta))
+    seen = looked_at(data, (samples.theta - rho.mean) / rho.std)
+    counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.mean))
     unseen = min(unseen_share(rho, drew, counts) / successes(data), 1.0)
     return seen, np.where(valid, weights, 0.0), unseen, int(np.sum(~valid))
 
 
 def unseen_share(rho: Diagonal, drew: Drew, counts: np.ndarray) -> float:
     """How much of a candidate lies where hardly any sample could have been drawn."""
-    theta, reference = rho.theta(probes(len(rho.eta))), drew.reference
+    theta, reference = rho.theta(probes(len(rho.mean))), drew.reference
     none = np.full(len(theta), -np.inf)
     mixture = gained_mixture(drew.proposals, counts, reference, theta, none)
     return float(np.mean(log_ratio(rho, reference, theta) - mixture > -np.log(FEW)))

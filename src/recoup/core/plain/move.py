@@ -121,8 +121,8 @@ def _gradient(
     returns = np.where(valid, returns - origin, 0.0)
     mass = float(np.sum(weights))
     centre = float(np.sum(weights * returns)) / (mass if mass > 0 else 1.0)
-    z = (samples.theta - rho.eta) / rho.tau
-    scores = Diagonal(z / rho.tau, (z**2 - 1) / rho.tau)
+    z = (samples.theta - rho.mean) / rho.std
+    scores = Diagonal(z / rho.std, (z**2 - 1) / rho.std)
     earned = Earned(returns, weights, valid, samples.drawn_by, origin, centre, scores)
     b = centre if censored else parts.baseline(earned)
     n = max(int(np.sum(valid)), 1)
@@ -149,7 +149,7 @@ def normalised_ascent(epsilon: float, tau_floor: float) -> Step:
     def step(rho: Diagonal, gradient: Diagonal) -> Diagonal:
         unit = _unit(gradient)
         return _floored(
-            Diagonal(rho.eta + epsilon * unit.eta, rho.tau + epsilon * unit.tau), tau_floor
+            Diagonal(rho.mean + epsilon * unit.mean, rho.std + epsilon * unit.std), tau_floor
         )
 
     return step
@@ -160,12 +160,12 @@ def natural_step(kl: float, tau_floor: float) -> Step:
 
     def step(rho: Diagonal, gradient: Diagonal) -> Diagonal:
         unit = _unit(gradient)
-        fisher = Diagonal(rho.tau**-2, 2 * rho.tau**-2)
-        along = Diagonal(unit.eta / fisher.eta, unit.tau / fisher.tau)
+        fisher = Diagonal(rho.std**-2, 2 * rho.std**-2)
+        along = Diagonal(unit.mean / fisher.mean, unit.std / fisher.std)
 
         def at(length: float) -> Diagonal:
-            d_log_tau = np.clip(length * along.tau / rho.tau, -MAX_LOG_TAU, MAX_LOG_TAU)
-            return Diagonal(rho.eta + length * along.eta, rho.tau * np.exp(d_log_tau))
+            d_log_tau = np.clip(length * along.std / rho.std, -MAX_LOG_TAU, MAX_LOG_TAU)
+            return Diagonal(rho.mean + length * along.mean, rho.std * np.exp(d_log_tau))
 
         free, capped = (float(np.sum(f * v**2)) for f, v in zip(fisher, along, strict=True))
         longest = _safe_sqrt(2 * kl, free) if free > 0 else 8 * _safe_sqrt(2 * kl, capped)
@@ -184,7 +184,7 @@ def _safe_sqrt(top: float, bottom: float) -> float:
 
 
 def _floored(rho: Diagonal, least: float) -> Diagonal:
-    return rho._replace(tau=np.maximum(rho.tau, least))
+    return Diagonal(rho.mean, np.maximum(rho.std, least))
 
 
 def _unit(gradient: Diagonal) -> Diagonal:

@@ -8,9 +8,10 @@ from recoup.core.plain.model import Cell, Points, cells, points_of, shares, stan
 from recoup.core.prior import LEVEL, NOISES, SLOPE
 from recoup.core.worth import MOST, Interval, quantile
 
+STRETCHED = (0.3, 3.0)  # coordinates, at least and at most
 TRIED = 2.5  # how far a coordinate is followed, in units of z
 STEPS = np.linspace(-TRIED, TRIED, 51)
-WIDER = 1.25  # times the model's own errors: it rounds off peaks, by 0.7 of an error where measured
+WIDER = 1.4  # times the model's own errors: it rounds off peaks, by 0.7 of an error where measured
 
 
 class Nearby(NamedTuple):
@@ -31,8 +32,9 @@ def nearby(z: np.ndarray, returns: np.ndarray) -> Nearby:
     """
     near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:MOST]
     y, level, scale = standardised(returns[near])
-    points = points_of(z[near])
-    found = [_predicted(cell, points, y) for cell in cells(points, y)]
+    stretch = _stretch(z[near], y)
+    points = points_of(z[near] * stretch)
+    found = [_predicted(cell, points, y, stretch) for cell in cells(points, y)]
     evidence, signal, means, variances = (np.concatenate(x) for x in zip(*found, strict=True))
     share = shares(evidence)
     mean = share @ means  # [1 + D S] the value, then the derivatives of each coordinate
@@ -61,20 +63,38 @@ def top(slope: np.ndarray, error: np.ndarray) -> Interval:
     rises, falls = slope > error, slope < -error
     if rises.all() or falls.all():
         return Interval(TRIED, np.inf) if rises[0] else Interval(-np.inf, -TRIED)
-    low = STEPS[np.argmin(rises)] if rises[0] else -np.inf
-    high = STEPS[::-1][np.argmin(falls[::-1])] if falls[-1] else np.inf
-    return Interval(float(low), float(max(low, high)))
+    low = STEPS[np.argmin(rises) - 1] if rises[0] else -np.inf  # the last that surely rises
+    high = STEPS[::-1][np.argmin(falls[::-1]) - 1] if falls[-1] else np.inf
+    return Interval(float(min(low, high)), float(max(low, high)))
 
 
-def _predicted(cell: Cell, points: Points, y: np.ndarray) -> tuple[np.ndarray, ...]:
+def _stretch(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """By how much to stretch each coordinate `[D]`, so that all count alike: the kernel is round.
+
+    By the square root of what a parabola through the results gives to each; 1 where they are too
+    few for one.
+    """
+    n, dim = z.shape
+    if n < 3 * (1 + 2 * dim):
+        return np.ones(dim)
+    x = np.hstack([np.ones((n, 1)), z, (z**2 - np.mean(z**2, axis=0)) / 2**0.5])
+    coefficients = np.linalg.lstsq(x, y, rcond=None)[0][1:].reshape(2, dim)
+    share = np.hypot(*coefficients)
+    share = np.sqrt(share / np.mean(share)) if np.mean(share) > 0 else np.ones(dim)
+    return np.clip(share, *STRETCHED)
+
+
+def _predicted(
+    cell: Cell, points: Points, y: np.ndarray, stretch: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Evidence and signal `[V]`, means and variances `[V, 1 + D S]` of value and derivatives."""
-    rows, prior = _covariances(cell, points)
+    rows, prior = _covariances(cell, points, stretch)
     mean = cell.k_y @ rows.T
     variance = cell.signal[:, None] * np.maximum(prior - cell.squared(rows), 0.0)
     return cell.evidence, cell.signal, mean, variance
 
 
-def _covariances(cell: Cell, points: Points) -> tuple[np.ndarray, np.ndarray]:
+def _covariances(cell: Cell, points: Points, stretch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of the value at 0 and of derivatives with the returns `[1 + D S, n]`, and their variances.
 
     The derivative along i is taken at the points x e_i, x of `STEPS`.
@@ -82,10 +102,11 @@ def _covariances(cell: Cell, points: Points) -> tuple[np.ndarray, np.ndarray]:
     length, below = cell.length, -points.middle / 2
     bowl = cell.bowl * points.bowl / length
     value = LEVEL + np.exp(-points.squares / (2 * length)) + bowl * below
-    along, x = points.z.T[:, None, :], STEPS[None, :, None]  # [D, 1, n], [1, S, 1]
+    along = points.z.T[:, None, :]  # [D, 1, n]
+    x = (stretch[:, None] * STEPS)[:, :, None]  # [D, S, 1]
     bump = np.exp(-(points.squares - 2 * x * along + x**2) / (2 * length))
     slopes = ((along - x) * bump + SLOPE * along + cell.bowl * x * points.bowl) / length
     rows = np.vstack([value[None], slopes.reshape(-1, len(points.squares))])
     of_value = LEVEL + 1 + cell.bowl * below**2 / length
-    of_slope = (1 + SLOPE + cell.bowl * STEPS**2) / length
-    return rows, np.concatenate([[of_value], np.tile(of_slope, points.z.shape[1])])
+    of_slope = (1 + SLOPE + cell.bowl * x**2) / length
+    return rows, np.concatenate([[of_value], of_slope.ravel()])

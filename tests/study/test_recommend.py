@@ -1,0 +1,241 @@
+"""What to deploy, what it is worth, whether to go on; on tasks whose optimum is known."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import recoup
+from recoup.core.plain import nearby as near
+from recoup.study import recommend as module
+from recoup.study.settings import resolved
+
+GAINS = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
+BEST = {"k": 60.0, "d": 0.7, "offset": 0.3}
+
+
+def robot(theta):
+    """A robot with three gains, best at `BEST`."""
+    k, d, offset = theta[..., 0], theta[..., 1], theta[..., 2]
+    return -8 * np.log(k / 60) ** 2 - 20 * (d - 0.7) ** 2 - (offset - 0.3) ** 2
+
+
+def ridge(theta):
+    """Correlated: what is best for one depends on the other."""
+    x, y = theta[..., 0] - 1, theta[..., 1] + 0.5
+    return -2 * x**2 - 1.6 * x * y - y**2
+
+
+def ellipse(theta):
+    return -np.sum(np.array([0.1, 0.3, 1, 3]) * (theta - [1, -0.5, 0.3, 0.8]) ** 2, axis=-1)
+
+
+def searched(function, batches, seed, noise=0.5, batch=10, **settings):
+    """A study in memory after some batches."""
+    study = recoup.Study.create(None, resolved({"batch": batch, "seed": seed, **settings}))
+    rng = np.random.default_rng(seed + 999)
+    for _ in range(batches):
+        trials = study.ask(batch)
+        values = [function(trial.theta) + noise * rng.normal() for trial in trials]
+        study.tell([trial.id for trial in trials], [float(value) for value in values])
+    return study
+
+
+TASKS = {
+    "robot": (robot, {"params": GAINS}, 6),
+    "ridge": (ridge, {"dim": 2, "std": 0.5}, 8),
+    "ellipse": (ellipse, {"dim": 4, "update": "natural", "kl": 0.2}, 8),
+}
+STUDIES = 200
+
+
+@pytest.fixture(scope="module", params=TASKS)
+def held(request):
+    """Whether the intervals of 200 studies held: of the return, and of each parameter's best."""
+    function, settings, batches = TASKS[request.param]
+    of_return, of_best = [], []
+    for seed in range(STUDIES):
+        study = searched(function, batches, seed, **settings)
+        found = study.recommend()
+        of_return.append(found.interval.low <= function(found.theta) <= found.interval.high)
+        of_best.append(_best_is_inside(study, function, found))
+    return np.array(of_return), np.array(of_best)
+
+
+def _best_is_inside(study, function, found):
+    """For each parameter, whether its best value with the others staying lies in the interval."""
+    steps, inside = np.linspace(-15, 15, 6001), []
+    for i in range(study.dim):
+        along = study.mean + steps[:, None] * study.std * np.eye(study.dim)[i]
+        best = study.opened.in_units(along)[np.argmax(function(study.opened.in_units(along))), i]
+        slack = 0.02 * abs(study.opened.in_units(study.mean + study.std)[i] - found.theta[i])
+        inside.append(found.low[i] - slack <= best <= found.high[i] + slack)
+    return inside
+
+
+def test_the_interval_of_the_return_holds_it(held):
+    """In 95 % of 200 studies, within three binomial standard errors (1.5 %)."""
+    assert held[0].mean() >= 0.95 - 3 * (0.95 * 0.05 / STUDIES) ** 0.5
+
+
+def test_the_interval_of_each_parameter_holds_its_best(held):
+    coverage = held[1].mean(axis=0)
+    assert (coverage >= 0.95 - 3 * (0.95 * 0.05 / STUDIES) ** 0.5).all(), coverage
+
+
+def test_derivatives_of_the_model_are_those_of_its_values():
+    """The posterior mean of a slope is the difference of two posterior means of the value."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(40, 2))
+    y = -((z[:, 0] - 0.5) ** 2) + 0.5 * z[:, 1] + 0.1 * rng.normal(size=40)
+    y = (y - y.mean()) / y.std()
+    for cell in near.cells(near.points_of(z), y):
+        means = near._predicted(cell, near.points_of(z), y, np.ones(2))[2]
+        for x in (0, 7, 25, 50):  # places of `STEPS`
+            for i in range(2):
+                want = _slope_by_difference(cell, z, y, i, near.STEPS[x])
+                got = means[:, 1 + i * len(near.STEPS) + x]
+                np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+def _slope_by_difference(cell, z, y, i, x, h=1e-5):
+    """By the kernel written out, at two points beside x e_i."""
+    middle = np.mean(np.sum(z**2, axis=1))
+
+    def k(a, b):
+        apart = ((a - b) ** 2).sum()
+        bowls = cell.bowl * ((a**2).sum() - middle) / 2 * ((b**2).sum() - middle) / 2
+        return 3 + np.exp(-apart / 2 / cell.length) + (3 * (a @ b) + bowls) / cell.length
+
+    kernel = np.array([[k(a, b) for b in z] for a in z])
+    there = [np.eye(2)[i] * (x + side * h) for side in (1, -1)]
+    rows = np.array([[k(point, b) for b in z] for point in there])
+    noises = np.array(near.NOISES)
+    values = [rows @ np.linalg.solve(kernel + s * np.eye(len(y)), y) for s in noises]
+    return np.array([(up - down) / (2 * h) for up, down in values])
+
+
+def test_a_top_lies_where_the_slope_may_be_zero():
+    falling = -near.STEPS
+    assert near.top(falling, np.full(51, 0.31)) == pytest.approx((-0.4, 0.4))  # surely behind
+    assert near.top(falling + 9, np.ones(51)) == (near.TRIED, np.inf)
+    assert near.top(falling - 9, np.ones(51)) == (-np.inf, -near.TRIED)
+    assert near.top(falling, np.full(51, 99.0)) == (-np.inf, np.inf)
+    assert near.top(falling + 2, np.full(51, 1.01)) == pytest.approx((0.9, np.inf))
+
+
+def test_trials_of_the_mean_need_no_model(tmp_path):
+    with recoup.Study.open(tmp_path / "s.db", params=GAINS, batch=6) as study:
+        values = [1.0, 2.0, 4.0, 3.0, 2.5]
+        for value in values:
+            study.tell(study.ask(at="mean")[0].id, value)
+        found = study.recommend()
+        want = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
+        assert found.interval == pytest.approx(want)
+        assert "5 trials of the mean" in found.words
+        assert found.params == pytest.approx(dict(zip(GAINS, study.mean_policy, strict=True)))
+
+
+def test_a_mean_that_has_moved_on_is_not_the_one_that_was_tried(tmp_path):
+    with recoup.Study.open(tmp_path / "s.db", dim=1, batch=4) as study:
+        for value in (5.0, 5.1, 4.9, 5.2, 4.8):
+            study.tell(study.ask(at="mean")[0].id, value)
+        trials = study.ask(4)
+        study.tell([t.id for t in trials], [float(t.theta[0]) for t in trials])
+        assert study.diagnostics()["moves"] == 1
+        assert "trials of the mean" not in study.recommend().rests_on
+
+
+def test_it_goes_on_while_a_batch_gains_and_stops_when_none_does():
+    early = searched(robot, 5, 0, params=GAINS).recommend()
+    late = searched(robot, 45, 0, params=GAINS).recommend()
+    assert (early.verdict, late.verdict) == (module.GO_ON, module.STOP), (early.words, late.words)
+    assert "Go on" in early.words
+    assert "Stop" in late.words
+
+
+def test_a_flat_search_whose_mean_is_not_known_says_how_often_to_try_it():
+    worth = module.Worth(1.0, 1.0, module.Interval(-1.0, 3.0), "few results")
+    gain = module.Gain(0.0, module.Interval(-0.2, 0.2), spread=1.0)
+    verdict, tries = module._verdict(worth, gain, noise=0.8)
+    assert verdict == module.TRY
+    assert 2 * 0.8 / tries**0.5 <= module.SURE * gain.spread
+    known = worth._replace(interval=module.Interval(0.6, 1.4))
+    assert module._verdict(known, gain, 0.8) == (module.STOP, 0)
+    assert module._verdict(known, gain, 0.8, ["d"]) == (module.GO_ON, 0)  # not at its best
+
+
+def test_stretching_a_coordinate_changes_nothing_but_its_units():
+    """The kernel is round: coordinates that count for more are stretched before it sees them."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(60, 2))
+    y = -3 * (z[:, 0] - 0.4) ** 2 - 0.1 * (z[:, 1] + 0.8) ** 2 + 0.1 * rng.normal(size=60)
+    stretch = near._stretch(z, y)
+    assert stretch[0] > 2 * stretch[1]
+    assert (near._stretch(z[:14], y[:14]) == 1).all()  # too few for a parabola
+    found = near.nearby(z, y)
+    assert found.tops[0].low < 0.4 < found.tops[0].high
+    assert found.tops[0].high - found.tops[0].low < 0.6
+
+
+def test_the_gain_is_the_slope_of_scipy():
+    study = searched(robot, 7, 3, params=GAINS)
+    found = study.recommend()
+    assert len(found.batches) == module.LAST
+    rows = [(t.proposal, r.told.value) for t, r in study.store.trials()]
+    last = sorted({number for number, _ in rows})[-module.LAST :]
+    x, y = zip(*[(last.index(n), v) for n, v in rows if n in last], strict=True)
+    want = stats.linregress(x, y)
+    half = stats.t.ppf(0.975, len(x) - 2) * want.stderr
+    assert found.gain == pytest.approx(want.slope)
+    assert found.gain_interval == pytest.approx((want.slope - half, want.slope + half))
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("dim", [1, 2, 40])
+def test_few_results_are_said_to_say_little(dim, batches):
+    found = searched(lambda theta: -np.sum(theta**2), batches, 0, batch=4, dim=dim).recommend()
+    assert found.verdict == module.GO_ON
+    assert found.low.shape == found.high.shape == (dim,)
+    assert (found.low <= found.high).all()
+    json.dumps(found.plain())
+
+
+def test_without_a_return_there_is_nothing_to_recommend(tmp_path):
+    with recoup.Study.open(tmp_path / "s.db", dim=2) as study:
+        with pytest.raises(recoup.checks.InputError, match="no return yet"):
+            study.recommend()
+        study.tell(study.ask()[0].id, failed="fell")
+        with pytest.raises(recoup.checks.InputError, match="no return yet"):
+            study.recommend()
+
+
+def test_failures_are_left_out_and_said_or_have_their_number(tmp_path):
+    for failure, said in (("censored", "1 failed result is left out"), (-50.0, "")):
+        study = searched(robot, 2, 0, params=GAINS, failure=failure)
+        study.tell(study.ask()[0].id, failed="fell")
+        words = study.recommend().words
+        assert (said in words) if said else ("failed" not in words)
+        assert study.recommend().interval.low > -60
+
+
+def test_equal_returns_give_no_false_certainty():
+    found = searched(lambda theta: 3.0, 3, 0, noise=0.0, dim=2).recommend()
+    assert found.expected == pytest.approx(3.0)
+    assert not np.isfinite(found.low).any()
+
+
+def test_methods_that_explore_in_actions_get_their_parameters(tmp_path):
+    settings = {"dim": 2, "method": "iw-reinforce-ob", "horizon": 3, "batch": 4}
+    with recoup.Study.open(tmp_path / "s.db", **settings) as study:
+        for trial in study.ask(4):
+            arrays = {
+                "features": np.ones((3, 2)),
+                "actions": np.zeros((3, 1)),
+                "rewards": np.ones(3),
+            }
+            study.tell(trial.id, trajectory=arrays)
+        found = study.recommend()
+        assert not np.isfinite(found.expected)
+        assert "not known" in found.words
