@@ -1,11 +1,15 @@
 """What commands share: numbers, vectors and settings as people type them."""
 
+import re
+from math import inf
 from typing import Any
 
 import typer
 
 from recoup.checks import InputError, nearest
 from recoup.engine.methods import SETTINGS
+
+SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}  # of a unit of time
 
 
 def whole(text: str) -> int:
@@ -22,6 +26,15 @@ def number(text: str) -> float:
         return float(text)
     except ValueError:
         raise typer.BadParameter(f"must be a number, got {text!r}") from None
+
+
+def duration(option: str, text: str) -> float:
+    """A time in seconds, written 90, 90s, 15m, 1h or 2d."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)([smhd]?)", text.strip())
+    seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds < inf:
+        raise InputError(f"{option} must be a time like 90s, 15m, 1h or 2d, got {text!r}.")
+    return seconds
 
 
 def whole_option(text: str) -> Any:

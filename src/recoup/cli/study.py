@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.parsing import method_settings, whole_option
+from recoup.cli.parsing import duration, method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     BatchOption,
     File,
     JsonOption,
+    LeaseOption,
     MeanOption,
     MethodOption,
     SeedOption,
@@ -32,6 +33,7 @@ from recoup.cli.study_tables import (
     more_results,
     plain,
     print_trials,
+    print_waiting,
     summary_rows,
 )
 from recoup.study.amend import in_words
@@ -79,6 +81,8 @@ ASK_EXAMPLES = """
   recoup study ask robot.db -n 4 --format json
 
   recoup study ask robot.db --at mean
+
+  recoup study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)
 """
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -159,12 +163,14 @@ def ask(
         str | None,
         typer.Option(help="`mean`: the mean policy, which is no part of any estimate."),
     ] = None,
+    lease: LeaseOption = None,
     format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "table",
 ) -> None:
     """Ask for trials to roll out; they are on disk when they are printed."""
     check_choice("format", format, FORMATS)
+    seconds = None if lease is None else duration("--lease", lease)
     with opened(file) as study:
-        trials = study.ask(n, at=at)
+        trials = study.ask(n, at=at, lease=seconds)
     print_trials(trials, format)
 
 
@@ -173,12 +179,12 @@ def pending(
     file: File,
     format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "table",
 ) -> None:
-    """Show again the trials that wait for a result."""
+    """Show again the trials that wait for a result, since when, and how long their leases run."""
     check_choice("format", format, FORMATS)
     with opened(file) as study:
-        trials = study.pending()
-    if trials or format == "json":
-        print_trials(trials, format)
+        waiting = study.waiting()
+    if waiting or format == "json":
+        print_waiting(waiting, format)
     else:
         print("No trial waits for a result.")
 
@@ -237,13 +243,16 @@ def tell(
         moved = len(study.history())
         if results is not None:
             told = _read_results(study, results)
-            study.tell_all(told)
+            later = study.tell_all(told)
             print(f"{len(told)} results told.")
         else:
             assert id is not None
             told = [(id, study.result(**_told(value, failed, trajectory)))]
-            study.tell_all(told)
-            print(f"Trial {id}: {in_words(told[0][1])}.")
+            later = study.tell_all(told)
+            if not later:
+                print(f"Trial {id}: {in_words(told[0][1])}.")
+        for row in later:
+            print(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):
             print(slip.words)
         _say_next(study, len(study.history()) - moved)

@@ -56,6 +56,13 @@ MeanOption = Annotated[
 StdOption = Annotated[
     str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
 ]
+LeaseOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Hand the trials out again where they have no result by then: 90s, 15m, 1h, 2d.",
+        metavar="TIME",
+    ),
+]
 BatchOption = Annotated[int | None, whole_option("Results of one move (10 unless said).")]
 SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
 

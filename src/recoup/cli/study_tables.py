@@ -15,6 +15,7 @@ from recoup.store.amending import AMENDED
 from recoup.study.advice import LEAST
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
+    from recoup.study.leases import Waiting
     from recoup.study.replay import Replayed
     from recoup.study.study import Study
     from recoup.study.trials import Trial
@@ -31,27 +32,60 @@ def print_trials(trials: "Sequence[Trial]", form: str) -> None:
     """Trials as a table, as JSON or as CSV."""
     if form == "json":
         print(json.dumps([trial.plain() for trial in trials]))
-        return
-    names = list(trials[0].names) or _numbered(len(trials[0].theta))
-    if form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(["id", "seed", *names])
-        writer.writerows([t.id, t.seed, *t.theta.tolist()] for t in trials)
+    elif form == "csv":
+        _print_csv(trials, {})
     else:
-        Console().print(_trials_table(trials, names))
+        Console().print(_trials_table(trials, {}))
 
 
-def _trials_table(trials: "Sequence[Trial]", names: Sequence[str]) -> Table:
+def print_waiting(waiting: "Sequence[Waiting]", form: str) -> None:
+    """Trials that wait for a result, with their ages and leases, likewise."""
+    trials = [row.trial for row in waiting]
+    if form == "json":
+        print(json.dumps([row.plain() for row in waiting]))
+    elif form == "csv":
+        times = [row.asked_at for row in waiting], [row.lease_until for row in waiting]
+        _print_csv(trials, dict(zip(("asked_at", "lease_until"), times, strict=True)))
+    else:
+        beside = {"asked": [row.age for row in waiting]}
+        if any(row.lease_until is not None for row in waiting):
+            beside["lease"] = [row.lease for row in waiting]
+        if any(row.handed_out > 1 for row in waiting):
+            beside["handed out"] = [_times(row.handed_out) for row in waiting]
+        Console().print(_trials_table(trials, beside))
+
+
+def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:
+    """Trials as CSV, with the columns `beside` them."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["id", "seed", *_names(trials), *beside])
+    for i, trial in enumerate(trials):
+        more = (column[i] for column in beside.values())
+        writer.writerow([trial.id, trial.seed, *trial.theta.tolist(), *more])
+
+
+def _trials_table(trials: "Sequence[Trial]", beside: dict[str, list[str]]) -> Table:
+    names = _names(trials)
     wide = len(names) > SHOWN
     table = Table(show_edge=False)
-    for head in ("id", "seed", *(["theta"] if wide else names)):
+    for head in ("id", "seed", *(["theta"] if wide else names), *beside):
         table.add_column(escape(head), justify="right")
-    for trial in trials:
+    for i, trial in enumerate(trials):
         shown = [f"{x:.5g}" for x in trial.theta]
         if wide:
             shown = [" ".join([*shown[:SHOWN], f"... {len(names) - SHOWN} more"])]
-        table.add_row(str(trial.id), str(trial.seed), *shown)
+        more = (cells[i] for cells in beside.values())
+        table.add_row(str(trial.id), str(trial.seed), *shown, *more)
     return table
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"
+
+
+def _names(trials: "Sequence[Trial]") -> list[str]:
+    """What the columns of thetas are called."""
+    return list(trials[0].names) or _numbered(len(trials[0].theta))
 
 
 def summary_rows(
@@ -75,6 +109,8 @@ def summary_rows(
         last = righted[-1]
         why = f" ({last['why']})" if last["why"] else ""
         rows["amended"] = f"{len(righted)}; the last: trial {last['trial']}{escape(why)}"
+    if later := study.told_later():
+        rows["told later"] = f"{len(later)}, not counted; the last: trial {later[-1].trial}"
     if waiting:
         more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
         word = "trials" if len(waiting) > 1 else "trial"

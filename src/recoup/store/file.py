@@ -1,14 +1,15 @@
 """The study file: SQLite, one transaction for each thing that must not be lost.
 
-Rows are written once and never changed (but for what `amending` puts right), and each carries a
-checksum: whatever part of a damaged file can still be read is known to be what was written. Opening
-a stranger's file runs no code: there are numbers, JSON and text in it, nothing else.
+Rows are written once and never changed (but for what `amending` puts right, and leases), and each
+carries a checksum: whatever part of a damaged file can still be read is known to be what was
+written. Opening a stranger's file runs no code: there are numbers, JSON and text in it, nothing
+else.
 """
 
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from recoup.store.place import (
 )
 from recoup.store.records import counters_of
 from recoup.store.rows import CREATED, RECOVERED, Counters
-from recoup.store.schema import APPLICATION, EXTRAS, TABLES, VERSION, checksum
+from recoup.store.schema import APPLICATION, EXTRAS, LATER, TABLES, VERSION, checksum
 
 MEMORY = ":memory:"
 Row = TypeVar("Row")
@@ -172,6 +173,10 @@ class StudyFile:
         with sqlite_errors(self.path):
             return self.connection.execute(query, values).fetchall()
 
+    def has(self, table: str) -> bool:
+        """Whether a table is there: some are made when they are first needed."""
+        return bool(self.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)))
+
     def read(
         self,
         table: str,
@@ -180,6 +185,8 @@ class StudyFile:
         values: Sequence[Any] = (),
     ) -> list[Row]:
         """What `make` makes of the rows of a table, once their checksums are known to hold."""
+        if table in LATER and not self.has(table):
+            return []
         with sqlite_errors(self.path), sensible(self.path):
             cursor = self.connection.execute(f"SELECT * FROM {table} {where}", values)
             return [make(self._sound(table, row)) for row in cursor]
@@ -199,13 +206,18 @@ class StudyFile:
 
     def insert(self, table: str, rows: Iterable[Sequence[Any]], verb: str = "INSERT") -> None:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
+        if table in LATER and not self.has(table):
+            self.connection.execute(_statements((table,))[0])
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
             f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
         )
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
-        """Takes rows out of a table; only what waits in line and what is derived ever goes."""
+        """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
+
+        Nothing else ever goes.
+        """
         self.connection.execute(f"DELETE FROM {table} {where}", values)
 
     def _sound(self, table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -217,7 +229,7 @@ class StudyFile:
 
     def _make_tables(self) -> None:
         with self.writing():
-            for statement in _statements():
+            for statement in (*_statements(TABLES.keys() - LATER), *EXTRAS):
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self.connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -285,7 +297,7 @@ def check_schema(path: Path, connection: sqlite3.Connection, ours: dict[str, str
         raise InputError(
             f"{path} holds SQL that recoup did not write ({strange[0]!r}), so it is not opened."
         )
-    lost = sorted(ours.keys() - found.keys())
+    lost = sorted(ours.keys() - found.keys() - set(LATER))
     if lost:
         raise InputError(damage(path, f"{lost[0]} is not there"))
 
@@ -295,24 +307,24 @@ def _of_sqlite(name: str) -> bool:
     return name.startswith("sqlite_stat")
 
 
-def _statements() -> list[str]:
-    """What makes the tables of a study file."""
+def _statements(wanted: Collection[str]) -> list[str]:
+    """What makes the tables of a study file that are `wanted`."""
     tables = [
         (name, ", ".join(f'"{column}" {kind}' for column, kind in map(str.split, columns)))
         for name, columns in TABLES.items()
+        if name in wanted
     ]
-    made = [
+    return [
         f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)"
         for name, body in tables
     ]
-    return [*made, *EXTRAS]
 
 
 @cache
 def _our_schema() -> dict[str, str]:
     """Tables, indices and views of a study file by name, as SQLite writes them down."""
     with closing(sqlite3.connect(MEMORY)) as connection:
-        for statement in _statements():
+        for statement in (*_statements(TABLES), *EXTRAS):
             connection.execute(statement)
         return dict(connection.execute("SELECT name, sql FROM sqlite_schema").fetchall())
 

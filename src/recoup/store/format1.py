@@ -125,6 +125,7 @@ def _contents(old: Old) -> Contents:
         own=old.read("own", densities_of),
         mixture=old.read("mixture", densities_of),
         tests=tests,
+        leases={},
     )
 
 

@@ -252,7 +252,7 @@ class Queries:
     def damaged_rows(self, chunk: int = CHUNK) -> tuple[int, list[str]]:
         """How many rows there are, and "table id" of each whose checksum does not hold."""
         count, wrong = 0, []
-        for table in TABLES:
+        for table in filter(self._file.has, TABLES):
             last = -1
             query = f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {int(chunk)}"
             while some := self._file.rows(query, (last,)):

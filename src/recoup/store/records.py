@@ -20,6 +20,7 @@ from recoup.store.rows import (
     Contents,
     Counters,
     Event,
+    Lease,
     Move,
     Proposal,
     Queued,
@@ -82,6 +83,11 @@ def of_test(row: Test) -> Record:
     """The record of a test."""
     numbers = _real(row.mean), _real(row.stderr), int(row.episodes), _real(row.wall_s)
     return int(row.move), *numbers
+
+
+def of_lease(row: Lease) -> Record:
+    """The record of a lease."""
+    return int(row.id), _real(row.until), int(row.times)
 
 
 def of_densities(move: int, values: np.ndarray) -> Record:
@@ -156,6 +162,14 @@ def test_of(record: Record) -> Test:
     return Test(move, mean, stderr, episodes, wall_s)
 
 
+def lease_of(record: Record) -> Lease:
+    """The lease of a record."""
+    number, until, times = record
+    if not (until is None or type(until) is float) or type(times) is not int:
+        raise ValueError("a lease that is made of no numbers")
+    return Lease(number, until, times)
+
+
 def densities_of(record: Record) -> np.ndarray:
     """The densities of a record."""
     return unpacked(record[1])
@@ -186,11 +200,16 @@ def contents_of(rows: dict[str, dict[int, Record]]) -> Contents:
         own=_made(rows["own"], densities_of),
         mixture=_made(rows["mixture"], densities_of),
         tests=_made(rows["tests"], test_of),
+        leases=_made(rows["leases"], lease_of),
     )
 
 
 def records_of(rows: Contents) -> dict[str, Iterable[Record]]:
-    """Named rows as records of their tables; all but settings and counters."""
+    """Named rows as records of their tables; all but settings and counters.
+
+    A table that is made when it is first needed is left out where it would be empty.
+    """
+    leases = {"leases": map(of_lease, rows.leases.values())} if rows.leases else {}
     return {
         "proposals": map(of_proposal, rows.proposals.values()),
         "moves": map(of_move, rows.moves.values()),
@@ -202,6 +221,7 @@ def records_of(rows: Contents) -> dict[str, Iterable[Record]]:
         "own": (of_densities(*item) for item in rows.own.items()),
         "mixture": (of_densities(*item) for item in rows.mixture.items()),
         "tests": map(of_test, rows.tests.values()),
+        **leases,
     }
 
 

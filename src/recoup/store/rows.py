@@ -52,6 +52,14 @@ class Asked(NamedTuple):
     asked_at: float = 0.0  # 0: when it is written
 
 
+class Lease(NamedTuple):
+    """Until when a trial is lent to whoever asked for it."""
+
+    id: int  # of the trial
+    until: float | None  # seconds since 1970; None: it is not handed out again
+    times: int = 1  # how often it was handed out
+
+
 class Told(NamedTuple):
     """What came of a trial. Compare two with `same`: arrays have no plain equality."""
 
@@ -135,6 +143,7 @@ class Contents(NamedTuple):
     own: dict[int, np.ndarray]  # densities, by move
     mixture: dict[int, np.ndarray]
     tests: dict[int, Test]
+    leases: dict[int, Lease]
 
 
 def same(one: Told, other: Told) -> bool:

@@ -31,12 +31,14 @@ Rows = dict[str, dict[int, Record]]
 def salvage(path: Path) -> Contents:
     """Every row that can still be read, by table and id.
 
-    What was taken out of the line may still lie in a page: what was asked since does not come back.
+    What was taken out may still lie in a page: what waited in line and was asked since does not
+    come back, nor the lease of what was told.
     """
     found = contents_of(salvaged_records(path))
     asked = {trial.theta.tobytes() for trial in found.asked.values() if trial.kind == OWN}
     queue = {n: row for n, row in found.queue.items() if row.theta.tobytes() not in asked}
-    return found._replace(queue=queue)
+    leases = {n: row for n, row in found.leases.items() if row.times > 1 or n not in found.told}
+    return found._replace(queue=queue, leases=leases)
 
 
 def salvaged_records(path: Path) -> Rows:
@@ -166,6 +168,8 @@ def _take(found: Rows, row: Cell | None) -> None:
         kept[values[0]] = max(before, values, key=lambda row: row[-1] or 0.0)
     elif table == "counters":
         kept[0] = max(before, values, key=lambda row: (row[2] + row[3], row[6]))
+    elif table == "leases":  # handed out again: the last time
+        kept[values[0]] = max(before, values, key=lambda row: row[-1] or 0)
     elif table == "mixture":
         found[table] = {max(kept): kept[max(kept)]}
 

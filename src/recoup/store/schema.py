@@ -60,7 +60,12 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
         "episodes INTEGER",
         "wall_s REAL",
     ),
+    "leases": (  # by trial: until when it is lent to whoever asked for it
+        "until REAL",  # NULL: it is not handed out again
+        "times INTEGER",  # how often it was handed out
+    ),
 }
+LATER = ("leases",)  # made when they are first needed: a file without them is whole
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",
     """CREATE VIEW trials AS

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # needs JAX
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
 LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
+SHOWN = 12  # trials that a sentence names
 
 
 def judgement(found: "Judged") -> str:
@@ -93,7 +94,8 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     else:
         said.append(health(found["samples"], found["ess"], found["pareto_k"]))
         said.append(next_batch(found["ess"], batch))
-    return said + _late(method, batch, found) + _failures(method, found) + _waiting(found)
+    said += _late(method, batch, found) + _failures(method, found)
+    return said + _waiting(found) + _overdue(found)
 
 
 def _due(found: dict[str, Any]) -> list[str]:
@@ -147,3 +149,15 @@ def _waiting(found: dict[str, Any]) -> list[str]:
         f"{waiting} drawn trial{several}: however late, it will count with the density that drew "
         "it."
     ]
+
+
+def _overdue(found: dict[str, Any]) -> list[str]:
+    """That trials came back, of workers that may have died."""
+    trials = found["overdue"]
+    if not trials:
+        return []
+    more = f" and {len(trials) - SHOWN} more" if len(trials) > SHOWN else ""
+    named = f"{', '.join(map(str, trials[:SHOWN]))}{more}"
+    if len(trials) == 1:
+        return [f"The lease of trial {named} has run out: the next `ask` hands it out again."]
+    return [f"The leases of trials {named} have run out: the next `ask` hands them out again."]

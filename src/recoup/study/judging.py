@@ -5,6 +5,7 @@ from typing import Any
 from recoup.checks import InputError
 from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, PENDING
 from recoup.study.advice import advice, judgement
+from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
@@ -56,6 +57,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         FAILED: counters.failed,
         "imported": store.kind_count(FOREIGN),
         "waiting": store.pending_count((DRAWN, MIRROR)),
+        "overdue": overdue(store),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],

@@ -121,7 +121,7 @@ def _check_name(name: Any) -> None:
     """Raises unless a name can stand beside the other columns of a table."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise InputError(f"a parameter needs a name, got {name!r}.")
-    taken = (*RESERVED, "asked_at", "told_at", "failed", "amended")
+    taken = (*RESERVED, "asked_at", "told_at", "failed", "amended", "told_later", "lease_until")
     if name in taken or name.startswith(("mean_", "std_", "factor_")):
         raise InputError(f"{name!r} cannot name a parameter: tables have such a column already.")
 

@@ -130,7 +130,8 @@ def _usable(rows: Contents, settings: dict[str, Any]) -> Contents:
     }
     moves = {n: move for n, move in rows.moves.items() if move.proposal in rows.proposals}
     trajectories = {n: rows_ for n, rows_ in rows.trajectories.items() if n in told}
-    return kept._replace(told=told, moves=moves, trajectories=trajectories)
+    leases = {n: lease for n, lease in rows.leases.items() if n in asked}
+    return kept._replace(told=told, moves=moves, trajectories=trajectories, leases=leases)
 
 
 def _has_all(rows: Contents, settings: dict[str, Any], result: Result) -> bool:

@@ -15,6 +15,7 @@ from recoup.study.amend import DROPPED, Amended, amend
 from recoup.study.asking import ask
 from recoup.study.fork import fork
 from recoup.study.judging import diagnostics, evaluate
+from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
@@ -118,20 +119,26 @@ class Study:
 
     # -- ask and tell --
 
-    def ask(self, n: int | None = None, *, at: str | None = None) -> list[Trial]:
+    def ask(
+        self, n: int | None = None, *, at: str | None = None, lease: float | None = None
+    ) -> list[Trial]:
         """`n` trials (1 unless said), on disk before they are returned.
 
         First what `enqueue` has put in line, then draws from the newest distribution; under
         mirrored sampling whole pairs, 2 unless said, and one more than `n` where a pair would be
         split. `at="mean"` gives the mean policy instead: a trial that is kept and reported, but no
         part of any estimate.
+
+        What has no result `lease` seconds later is handed out again by the next `ask` (but one at
+        the mean) before anything else, the oldest first: the same trials, with that call's lease.
         """
         pairs = self.method.mirrored and at is None
         n = check_count("n", (2 if pairs else 1) if n is None else n)
         if at is not None:
             check_choice("at", at, ("mean",))
+        lease = check_lease(lease)
         self._mover.settle()
-        return [self.opened.trial(trial) for trial in ask(self.opened, n, at)]
+        return [self.opened.trial(trial) for trial in ask(self.opened, n, at, lease)]
 
     def enqueue(self, theta: Any, note: str | None = None) -> None:
         """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
@@ -150,17 +157,17 @@ class Study:
         values: Sequence[float] | None = None,
         failed: str | None = None,
         trajectory: Any = None,
-    ) -> None:
+    ) -> list[ToldLater]:
         """What came of a trial: a return, several of its episodes, or why it failed.
 
         On disk when this returns. The same told again is accepted, something else is refused. With
         lists of ids and returns, all of them or, if one is refused, none. A method that explores in
-        action space is told a `trajectory`, a `recoup.Trajectory` of one episode.
+        action space is told a `trajectory`, a `recoup.Trajectory` of one episode. Of a trial that
+        was handed out again the first result counts; another is kept, and returned here.
         """
         if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
             told = self.result(value, values=values, failed=failed, trajectory=trajectory)
-            self.tell_all([(int(id), told)])
-            return
+            return self.tell_all([(int(id), told)])
         if not isinstance(id, (list, tuple, np.ndarray)):
             raise InputError(f"the id of a trial must be a whole number, got {id!r}.")
         several = value if trajectory is None else trajectory
@@ -169,20 +176,23 @@ class Study:
             raise InputError("several trials are told with a list of ids and one of returns.")
         key = "value" if trajectory is None else "trajectory"
         results = [self.result(**{key: v}) for v in several]
-        self.tell_all([(trial_number(i), r) for i, r in zip(id, results, strict=True)])
+        return self.tell_all([(trial_number(i), r) for i, r in zip(id, results, strict=True)])
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
         return told_of(value, **how, layout=self.opened.layout, discount=self.opened.discount)
 
-    def tell_all(self, results: Sequence[tuple[int, Told]]) -> None:
-        """Several results in one transaction: all of them, or none."""
+    def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
+        """Several results in one transaction: all of them, or none.
+
+        Those that are kept and do not count, as their trial was handed out again and told before.
+        """
         with self.store.writing():
-            for number, told in results:
-                self.store.add_result(number, told, self.opened.method.values_failures)
+            later = tell(self.opened, results)
             fresh = self.store.counters().fresh
         if fresh >= self.batch:
             self._mover.settle()
+        return later
 
     def amend(
         self,
@@ -220,6 +230,14 @@ class Study:
     def pending(self) -> list[Trial]:
         """The trials that wait for a result."""
         return [self.opened.trial(trial) for trial in self.store.pending()]
+
+    def waiting(self) -> list[Waiting]:
+        """The same with when each was asked for, and until when it is lent."""
+        return waiting(self.opened)
+
+    def told_later(self) -> list[ToldLater]:
+        """Results that came after the first of their trial: kept, and part of no move."""
+        return told_later(self.store)
 
     def counts(self) -> dict[str, int]:
         """How many trials are pending, ok and failed; foreign samples are among the ok."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from recoup.checks import InputError, nearest
 from recoup.store.amending import AMENDED
+from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.place import put, unfinished_of
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.study.amend import in_words
@@ -40,6 +41,7 @@ def columns_of(study: Opened) -> list[str]:
     stds = bare if study.method.space == "parameters" else range(study.layout.stds)
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     last = ["amended"] if study.store.events(AMENDED) else []
+    last += [TOLD_LATER] if told_later(study.store) else []
     return [*PLAIN, *TIMES, *theta, *drawn, *_factor_columns(study), *last]
 
 
@@ -105,7 +107,7 @@ def write_parquet(study: Opened, path: Path) -> int:
     pyarrow, parquet = _pyarrow()
     names, rows = columns_of(study), list(_rows(study))
     kinds = {
-        **dict.fromkeys(("kind", "status", "note", "amended"), pyarrow.string()),
+        **dict.fromkeys(("kind", "status", "note", "amended", TOLD_LATER), pyarrow.string()),
         **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
     }
     schema = pyarrow.schema([(name, kinds.get(name, pyarrow.float64())) for name in names])
@@ -133,7 +135,7 @@ def read_samples(study: Opened, path: Path) -> Samples:
 
 def _rows(study: Opened) -> Iterator[list[Any]]:
     drew: dict[int, list[float]] = {}
-    righted = _amended(study)
+    beside = [found for found in (_amended(study), _told_later(study)) if found]
     width = study.dim + study.layout.stds + len(_factor_columns(study))
     for trial, result in study.store.trials():
         number = trial.proposal
@@ -148,7 +150,7 @@ def _rows(study: Opened) -> Iterator[list[Any]]:
         at = (trial.asked_at, None if result is None else result.told_at)
         values = study.in_units(trial.theta).tolist()
         drawn = [None] * width if number is None else drew[number]
-        last = [righted.get(trial.id)] if righted else []
+        last = [found.get(trial.id) for found in beside]
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         yield [*plain, *values, *drawn, *last]
 
@@ -162,6 +164,14 @@ def _amended(study: Opened) -> dict[int, str]:
         before = found.get(event.content["trial"], "")
         found[event.content["trial"]] = f"{before}{'; ' if before else ''}was {was}{why}"
     return found
+
+
+def _told_later(study: Opened) -> dict[int, str]:
+    """What was told after the first result of a trial that was handed out again, by trial."""
+    found: dict[int, list[str]] = {}
+    for event in told_later(study.store):
+        found.setdefault(event.content["trial"], []).append(in_words(later_of(event)))
+    return {number: "; ".join(words) for number, words in found.items()}
 
 
 def _of_study(study: Opened, path: Path) -> Samples:

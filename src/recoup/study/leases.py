@@ -1,0 +1,139 @@
+"""Leases: a trial that a worker took and never told comes back, and its first result counts.
+
+`ask(lease=3600)` lends trials for an hour. What has no result by then is handed out again by the
+next `ask`, the same trial under the same number. Should the first worker come back after all, two
+results of one trial are told: the first counts, the other is kept and is no part of any move.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from recoup.checks import check_positive
+from recoup.store import leasing
+from recoup.store.rows import FAILED, Asked, Event, Lease, Told
+from recoup.store.store import Store
+from recoup.study.amend import in_words
+from recoup.study.opened import Opened
+from recoup.study.trials import Trial
+
+UNITS = ((86400.0, 2, "d"), (3600.0, 2, "h"), (60.0, 1, "min"))  # in seconds; used from so many on
+
+
+class Waiting(NamedTuple):
+    """A trial that waits for a result, and since when."""
+
+    trial: Trial
+    asked_at: float  # seconds since 1970
+    lease_until: float | None  # None: it has no lease
+    handed_out: int  # how often
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it; what says nothing is left out."""
+        found = {**self.trial.plain(), "asked_at": self.asked_at}
+        if self.lease_until is not None:
+            found["lease_until"] = self.lease_until
+        return found if self.handed_out == 1 else {**found, "handed_out": self.handed_out}
+
+    @property
+    def age(self) -> str:
+        """Since when it waits, in words."""
+        return _ago(now() - self.asked_at)
+
+    @property
+    def lease(self) -> str:
+        """How long its lease still runs, in words."""
+        if self.lease_until is None:
+            return "none"
+        left = self.lease_until - now()
+        return f"ran out {_ago(-left)}" if left <= 0 else f"{_span(left)} left"
+
+
+class ToldLater(NamedTuple):
+    """A result that came after the first of its trial, which counts: kept, part of no move."""
+
+    trial: int
+    value: float | None  # None: it failed
+    stderr: float | None
+    episodes: int | None
+    failed: str | None
+    told_at: float  # seconds since 1970
+    words: str
+
+
+def now() -> float:
+    """Seconds since 1970: the one clock that leases go by."""
+    return time.time()
+
+
+def check_lease(lease: Any) -> float | None:
+    """A lease in seconds, once it is a positive number."""
+    return None if lease is None else check_positive("`ask(lease=...)`", lease)
+
+
+def returned(store: Store, n: int) -> list[Asked]:
+    """At most `n` trials whose lease has run out without a result, the oldest first."""
+    return leasing.overdue(store, now(), n)
+
+
+def lend(store: Store, new: list[Asked], again: list[Asked], lease: float | None) -> None:
+    """Lends trials for `lease` seconds from now: new ones, and those that are handed out again."""
+    until = None if lease is None else now() + lease
+    leasing.lend(store, [trial.id for trial in new], until)
+    leasing.lend_again(store, [trial.id for trial in again], until)
+
+
+def overdue(store: Store) -> list[int]:
+    """The trials whose lease has run out without a result."""
+    return [trial.id for trial in leasing.overdue(store, now())]
+
+
+def tell(opened: Opened, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
+    """Writes results by trial; those that came after the first of a trial handed out again."""
+    store, valued = opened.store, opened.method.values_failures
+    kept = [leasing.add_result(store, number, told, valued) for number, told in results]
+    return [_later(store, event) for event in kept if event is not None]
+
+
+def told_later(store: Store) -> list[ToldLater]:
+    """All results that came after the first of their trial, in the order of telling."""
+    with store.reading():
+        return [_later(store, event) for event in leasing.told_later(store)]
+
+
+def waiting(opened: Opened) -> list[Waiting]:
+    """The trials that wait for a result, with their ages and leases."""
+    with opened.store.reading():
+        trials, leases = opened.store.pending(), leasing.leases(opened.store)
+        return [_waiting(opened, trial, leases.get(trial.id)) for trial in trials]
+
+
+def _waiting(opened: Opened, asked: Asked, lease: Lease | None) -> Waiting:
+    until, times = (None, 1) if lease is None else (lease.until, lease.times)
+    return Waiting(opened.trial(asked), asked.asked_at, until, times)
+
+
+def _later(store: Store, event: Event) -> ToldLater:
+    number, told = event.content["trial"], leasing.later_of(event)
+    before = store.results([number]).get(number)
+    first = "what is lost" if before is None else in_words(before.told)
+    words = (
+        f"Trial {number} was handed out again, and told {first} first: {in_words(told)} is kept as "
+        "a further episode and does not count (`amend` puts it in place of the first)."
+    )
+    failed = told.note if told.status == FAILED else None
+    return ToldLater(number, told.value, told.stderr, told.episodes, failed, event.at, words)
+
+
+def _ago(seconds: float) -> str:
+    return "just now" if seconds < 60 else f"{_span(seconds)} ago"
+
+
+def _span(seconds: float) -> str:
+    """A time in whole units; of more than three years it is enough to say so."""
+    if seconds > 1e8:
+        return "years"
+    for size, least, unit in UNITS:
+        if seconds >= least * size:
+            return f"{int(seconds / size)} {unit}"
+    return "under a minute"
