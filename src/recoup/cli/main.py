@@ -17,6 +17,7 @@ from recoup.cli import runs  # noqa: F401  # isort: skip
 from recoup.cli import reproduce  # noqa: F401  # isort: skip
 from recoup.cli import study  # noqa: F401  # isort: skip
 from recoup.cli import study_archives  # noqa: F401  # isort: skip
+from recoup.cli import study_pictures  # noqa: F401  # isort: skip
 
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = """

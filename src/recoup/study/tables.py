@@ -89,7 +89,7 @@ def write_csv(study: Opened, file: IO[str]) -> int:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns_of(study))
     count = 0
-    for row in _rows(study):
+    for row in rows_of(study):
         writer.writerow("" if value is None else _no_formula(value) for value in row)
         count += 1
     return count
@@ -103,7 +103,7 @@ def _no_formula(value: Any) -> Any:
 def write_parquet(study: Opened, path: Path) -> int:
     """All trials as a Parquet file; how many there are."""
     pyarrow, parquet = _pyarrow()
-    names, rows = columns_of(study), list(_rows(study))
+    names, rows = columns_of(study), list(rows_of(study))
     kinds = {
         **dict.fromkeys(("kind", "status", "note", "amended"), pyarrow.string()),
         **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
@@ -131,7 +131,8 @@ def read_samples(study: Opened, path: Path) -> Samples:
     return _of_table(study, path, table)
 
 
-def _rows(study: Opened) -> Iterator[list[Any]]:
+def rows_of(study: Opened) -> Iterator[list[Any]]:
+    """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[float]] = {}
     righted = _amended(study)
     width = study.dim + study.layout.stds + len(_factor_columns(study))
