@@ -48,6 +48,8 @@ class TestTheArrays:
                 found.sliced[0].values, [c.theta[0], a.theta[0], b.theta[0]]
             )
             assert found.at.tolist() == [0, 3]  # the move was made with the third
+            made.amend(c.id, 4.0)
+            np.testing.assert_array_equal(portrait(made.opened).returns, [4.0, np.nan, 2.0])
 
     def test_moves_are_those_of_the_history(self, study):
         found, history = portrait(study.opened), study.history()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.store.amending import AMENDED
 from recoup.store.place import unfinished_of
 from recoup.store.rows import Move, Result
 from recoup.study.opened import Opened
@@ -118,13 +119,18 @@ def _moved_most(means: np.ndarray, stds: np.ndarray) -> list[int]:
 
 
 def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str], np.ndarray]:
-    """Results in the order of telling, their kinds, and the `sliced` parameters `[n, S]`."""
+    """Results in the order of telling, their kinds, and the `sliced` parameters `[n, S]`.
+
+    One that was put right stands where it was told first.
+    """
+    events = reversed(study.store.events(AMENDED))
+    first = {event.content["trial"]: event.content["told_at"] for event in events}
     rows = [
         (result, asked.kind, study.in_units(asked.theta)[list(sliced)])
         for asked, result in study.store.trials()
         if result is not None
     ]
-    rows.sort(key=lambda row: (row[0].told_at, row[0].id))
+    rows.sort(key=lambda row: (first.get(row[0].id, row[0].told_at), row[0].id))
     theta = np.array([row[2] for row in rows], float).reshape(len(rows), len(sliced))
     return [row[0] for row in rows], [row[1] for row in rows], theta
 

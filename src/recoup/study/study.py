@@ -242,14 +242,6 @@ class Study:
         """The trials that wait for a result."""
         return [self.opened.trial(trial) for trial in self.store.pending()]
 
-    def trials(self) -> list[TrialResult]:
-        """All trials by number, with what came of them; `for trial in study` gives the same."""
-        return trials(self.opened)
-
-    def dataframe(self) -> "pandas.DataFrame":
-        """The table that `export` writes, where pandas is installed."""
-        return dataframe(self.opened)
-
     def counts(self) -> dict[str, int]:
         """How many trials are pending, ok and failed; foreign samples are among the ok."""
         trials, ok, failed, *_ = self.store.counters()
@@ -258,6 +250,14 @@ class Study:
     def until_move(self) -> int:
         """How many results are missing until the distribution moves again."""
         return max(self.batch - self.store.counters().fresh, 0)
+
+    def trials(self) -> list[TrialResult]:
+        """All trials by number, with what came of them; `for trial in study` gives the same."""
+        return trials(self.opened)
+
+    def dataframe(self) -> "pandas.DataFrame":
+        """The table that `export` writes, where pandas is installed."""
+        return dataframe(self.opened)
 
     @property
     def mean(self) -> np.ndarray:
