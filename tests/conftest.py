@@ -17,6 +17,8 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
+# Matrices are small here, and two workers with two threads each get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The files that take longest, the longest first: what is left for the end is short, and the workers
 # end together. (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
 LONG = [

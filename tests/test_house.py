@@ -14,7 +14,7 @@ ROOMS = {  # room -> rooms it may import; every room may import `checks`, and it
     "engine": ("core",),
     "store": (),
     "tasks": ("core",),
-    "study": ("engine", "core", "store"),
+    "study": ("engine", "core", "store", "pictures"),
     "pictures": (),
     "runs": ("study", "engine", "tasks", "store", "core", "pictures"),
     "reproduce": ("runs", "engine", "tasks", "core", "pictures"),

@@ -17,7 +17,7 @@ from unittest import mock
 BLOCK = re.compile(r"```console\n(.*?)```", re.S)
 SCRIPT = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.S)
 NUMBER = re.compile(r"-?\d+\.\d+")
-PLAIN = re.compile(r"recoup study [^|&;<>$`]*")
+PLAIN = re.compile(r"recoup (?:study|report) [^|&;<>$`]*")
 COLUMNS = "96"
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 
 import figure_data
 import numpy as np
@@ -12,9 +13,12 @@ import pytest
 from browser import visit
 
 import recoup
+from recoup.pictures.curves import overlaid
 from recoup.report.html import measured, number
+from recoup.report.overlay import overlay
 from recoup.report.reproduction import write_reproduction
 from recoup.report.runs import write_report
+from recoup.report.study import write_study_report
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import corrected
 
@@ -119,10 +123,29 @@ class TestTheRunsPage:
         assert "of its mean policy, the one to deploy" in found["text"]
 
     def test_several_runs_share_a_page(self, run, tmp_path):
-        page = write_report([run, run], tmp_path / "page.html")
+        other = tmp_path / "other"
+        recoup.train("mountain-car", "tiw-pgpe-ob", iterations=4, seed=1, out=other)
+        page = write_report([run, other], tmp_path / "page.html")
         found = visit(page, width=500)
-        assert len(found["images"]) == 6
+        assert len(found["images"]) == 7  # one of both
         assert found["width"] <= found["window"]
+        assert "tiw-pgpe-ob\t2\t40" in found["text"]
+
+    def test_a_run_that_is_named_twice_is_not_laid_over_itself(self, run, tmp_path):
+        text = write_report([run, run], tmp_path / "page.html").read_text()
+        assert "over seeds" not in text
+
+    def test_it_has_the_numbers_of_the_terminal(self, run, tmp_path):
+        """The final test, under that name; the end of the curve is another number."""
+        loaded = recoup.load(run)
+        text = write_report([run], tmp_path / "page.html").read_text()
+        final, policy = (
+            measured(found.mean, found.stderr)
+            for found in (loaded.return_search, loaded.return_mean_policy)
+        )
+        tiles = re.findall(r'<div class="tile"><b>(.*?)</b><span>(.*?)</span>', text)
+        assert tiles[0] == (final, "expected return of the search distribution (final test)")
+        assert tiles[1] == (policy, "of its mean policy, the one to deploy (final test)")
 
     def test_it_lies_in_the_run_unless_said(self, run):
         command = [sys.executable, "-m", "recoup", "report", str(run)]
@@ -138,7 +161,10 @@ class TestTheRunsPage:
 
         with pytest.raises(KeyboardInterrupt):
             recoup.train("toy", iterations=5, out=tmp_path / "stopped", progress=stop)
-        assert "not finished" in write_report([tmp_path / "stopped"]).read_text()
+        text = write_report([tmp_path / "stopped"]).read_text()
+        assert "not finished" in text
+        assert "expected return of the search distribution (last point of the curve)" in text
+        assert "(final test)</span>" not in text
 
     def test_what_comes_from_files_is_escaped(self, run, tmp_path):
         evil = self.copy(run, tmp_path / "evil")
@@ -209,6 +235,102 @@ class TestTheRunsPage:
         for source in run.iterdir():
             (to / source.name).write_bytes(source.read_bytes())
         return to
+
+
+@pytest.fixture(scope="module")
+def runs():
+    how = {"iterations": 2, "horizon": 3}
+    made = [recoup.train("toy", "pgpe", seed=seed, **how) for seed in range(3)]
+    made.append(recoup.train("toy", "pgpe", seed=3, iterations=1, horizon=3))
+    made.append(recoup.train("toy", "pgpe", seed=0, batch=5, **how))
+    made.append(recoup.train("toy", "iw-pgpe", seed=0, **how))
+    return [*made, recoup.train("mountain-car", "pgpe", seed=0, **how)]
+
+
+class TestRunsLaidOverEachOther:
+    def test_seeds_are_one_line_and_settings_another(self, runs):
+        toy, car = overlay(runs)
+        assert [panel.title for panel in (toy, car)] == ["toy", "mountain-car"]
+        labels = {line.label: len(line.runs) for line in toy.lines}
+        assert labels == {"pgpe (batch=10)": 4, "pgpe (batch=5)": 1, "iw-pgpe": 1}
+        assert [line.label for line in car.lines] == ["pgpe"]
+
+    def test_mean_and_standard_error_are_those_of_numpy(self, runs):
+        line = overlay(runs)[0].lines[0]
+        assert line.episodes.tolist() == [0, 10]  # as far as all of them went
+        values = np.stack([run.curve.mean[:2] for run in runs[:4]])
+        np.testing.assert_allclose(line.mean, values.mean(0))
+        np.testing.assert_allclose(line.stderr, values.std(0, ddof=1) / 2)
+        assert len(line.runs[0][0]) == 3  # each run is drawn to its end
+
+    def test_a_single_run_has_no_error(self, runs):
+        line = overlay(runs[-1:])[0].lines[0]
+        assert np.isnan(line.stderr).all()
+        assert line.end().endswith("one run")
+
+    def test_the_picture_names_them(self, runs):
+        figure = overlaid(overlay(runs))
+        said = {text.get_text() for axes in figure.axes for text in axes.get_legend().texts}
+        assert "pgpe (batch=10), 4 runs" in said
+        assert [axes.get_title("left") for axes in figure.axes] == ["toy", "mountain-car"]
+
+
+class TestTheStudysPage:
+    @pytest.fixture
+    def study(self, tmp_path):
+        path = tmp_path / "robot.db"
+        names = {"gain": (1, 100, "log"), NASTY: (0, 1)}
+        with recoup.Study.open(path, params=names, batch=4) as made:
+            for trial in made.ask(9):
+                made.tell(trial.id, -abs(float(trial.theta[1]) - 0.5))
+            made.tell(made.ask()[0].id, failed=NASTY)
+        return path
+
+    def test_the_values_to_deploy_come_first(self, study):
+        found = visit(write_study_report(study))
+        with recoup.Study.open(study) as made:
+            policy, moves = made.mean_policy, len(made.history())
+        assert moves == 2
+        text = found["text"]
+        assert text.index("To deploy") < text.index(f"{policy['gain']:.5g}")
+        assert text.index(f"{policy['gain']:.5g}") < text.index("How it fares")
+        assert "The mean policy after 2 moves." in text
+        assert "0 pending, 9 ok, 1 failed" in text
+        assert len(found["images"]) == 1
+
+    def test_a_browser_shows_it_without_complaint(self, study, tmp_path):
+        page = write_study_report(study, tmp_path / "pages" / "p.html")
+        found = visit(page, width=500)
+        assert found["complaints"] == found["broken"] == found["outside"] == []
+        assert found["title"] == "robot.db"
+        assert NASTY in found["text"]
+        assert found["width"] <= found["window"]
+
+    def test_all_digits_can_be_copied(self, study):
+        text = write_study_report(study).read_text()
+        plain = unescape(re.search(r"<pre>(.*?)</pre>", text, re.S)[1])
+        with recoup.Study.open(study) as made:
+            assert json.loads(plain) == made.mean_policy
+
+    def test_a_study_that_has_not_begun_has_one_too(self, tmp_path):
+        recoup.Study.open(tmp_path / "new.db", dim=60).close()
+        text = write_study_report(tmp_path / "new.db").read_text()
+        assert "the distribution has not moved yet" in text
+        assert "10 more parameters stand below" in text
+        assert (tmp_path / "new-report.html").is_file()
+
+    def test_the_study_is_never_written_over(self, study):
+        with pytest.raises(ValueError, match="is the study itself"):
+            write_study_report(study, study)
+        with pytest.raises(ValueError, match="there is no study in"):
+            write_study_report(study.with_name("other.db"))
+
+    def test_a_run_that_explores_in_actions_has_one(self, tmp_path):
+        how = {"iterations": 2, "horizon": 5, "out": tmp_path / "run"}
+        recoup.train("mountain-car", "iw-reinforce-ob", **how)
+        text = write_study_report(tmp_path / "run" / "study.db").read_text()
+        assert "theta_11" in text
+        assert "+1 std" not in text
 
 
 def test_the_newest_batch_comes_first():

@@ -233,6 +233,101 @@ def test_a_run_goes_on_after_a_whole_batch_was_told_by_hand(tmp_path):
     assert np.isfinite(run.curve.mean).all()
 
 
+def test_a_run_and_its_evaluation_show_themselves(run, tmp_path):
+    """In a line and, for notebooks, as a small table in which every text is escaped."""
+    worth = f"return {run.return_search.mean:.2f} ± {run.return_search.stderr:.2f}"
+    place = str(run.out)
+    expected = f"Run({place!r}, toy by iw-pgpe-ob, seed 3, 40 episodes, {worth})"
+    assert repr(run) == expected == repr(recoup.load(run.out))
+    assert worth in run._repr_html_()
+    assert f"{run.return_mean_policy.mean:.2f}" in run._repr_html_()
+    found = recoup.evaluate(run, episodes=5)
+    assert repr(found).startswith("Evaluated(search distribution ")
+    assert f"{found.return_mean_policy.mean:.4g}" in found._repr_html_()
+    out = tmp_path / "<b>"
+    with pytest.raises(Stopped):
+        recoup.train("toy", iterations=3, seed=1, out=out, progress=stop_after(1))
+    stopped = recoup.load(out)
+    assert "not finished, curve at" in repr(stopped)
+    assert "&lt;b&gt;" in stopped._repr_html_()
+    assert repr(recoup.train("toy", iterations=1)).startswith("Run(in memory, toy by")
+
+
+class TestARunThatIsExtended:
+    def test_ends_as_if_it_had_been_planned_so(self, tmp_path):
+        """To the last bit where a window bounds what a move is made of; else but for rounding.
+
+        Results lie in room for all that were planned, and sums over more room may be rounded
+        otherwise: what was planned at first stays in the file, so that its moves can be checked.
+        """
+        for method, exactly in (("tiw-pgpe-ob", True), ("iw-pgpe-ob", False)):
+            out = tmp_path / method
+            recoup.train("toy", method, iterations=6, seed=1, out=out)
+            run = recoup.resume(out, iterations=10)
+            whole = recoup.train("toy", method, iterations=10, seed=1, out=tmp_path / f"{method}-w")
+            assert run.finished
+            assert run.plan.iterations == 10
+            assert run.curve.episodes.tolist() == list(range(0, 101, 10))
+            np.testing.assert_allclose(run.means, whole.means, rtol=1e-9)
+            np.testing.assert_allclose(run.return_search, whole.return_search, rtol=1e-9)
+            if exactly:
+                assert content(out) == content(tmp_path / f"{method}-w")
+            assert all(verdict.sound for verdict in check(out / "study.db"))
+            assert json.loads((out / "config.json").read_text())["iterations"] == 10
+
+    def test_goes_on_after_a_stop_to_what_was_said(self, tmp_path):
+        out, calm = tmp_path / "rough", tmp_path / "calm"
+        for place in (out, calm):
+            recoup.train("toy", iterations=2, seed=1, out=place)
+        recoup.resume(calm, iterations=6)
+        with pytest.raises(Stopped):
+            recoup.resume(out, iterations=6, progress=stop_after(4))
+        stopped = recoup.load(out)
+        assert not stopped.finished
+        assert stopped.return_mean_policy is None
+        assert stopped.plan.iterations == 6
+        run = recoup.resume(out)
+        assert run.finished
+        assert content(out) == content(calm)
+
+    def test_a_stopped_run_may_be_given_less_than_was_planned(self, tmp_path):
+        with pytest.raises(Stopped):
+            recoup.train("toy", iterations=9, out=tmp_path / "run", progress=stop_after(2))
+        assert recoup.resume(tmp_path / "run", iterations=3).history[-1].iteration == 3
+
+    def test_fewer_than_were_made_are_refused(self, tmp_path):
+        run = recoup.train("toy", iterations=3, out=tmp_path / "run")
+        before = content(tmp_path / "run")
+        with pytest.raises(ValueError, match="spent 30 episodes, which are 3 iterations of 10"):
+            recoup.resume(tmp_path / "run", iterations=2)
+        with pytest.raises(ValueError, match="iterations must be a whole number"):
+            recoup.resume(tmp_path / "run", iterations=0)
+        assert content(tmp_path / "run") == before
+        assert recoup.resume(tmp_path / "run", iterations=3).summary() == run.summary()
+
+    def test_a_run_in_memory_too(self):
+        run = recoup.train("toy", iterations=2, seed=1)
+        with pytest.raises(ValueError, match="not cut to 1"):
+            recoup.resume(run, iterations=1)
+        longer = recoup.resume(run, iterations=4)
+        assert longer.history[-1].iteration == 4
+        assert longer.out is None
+
+    def test_a_study_of_ones_own_has_no_iterations(self, tmp_path):
+        (tmp_path / "other").mkdir()
+        Study.open(tmp_path / "other" / "study.db", dim=1).close()
+        with pytest.raises(ValueError, match="is a study of its own, not that of a run"):
+            recoup.resume(tmp_path / "other", iterations=4)
+
+
+def test_a_point_of_the_curve_and_the_final_test_have_two_names(run):
+    """They are of different episodes, and differ."""
+    last = run.history[-1]
+    assert not hasattr(last, "return_search")
+    assert last.return_curve == run.curve.mean[-1]
+    assert run.return_search.mean != last.return_curve
+
+
 def recoup_study(command, out, *words):
     """`recoup study` on the study of a run, as a process."""
     program = [sys.executable, "-m", "recoup", "study", command, str(out / "study.db")]
@@ -275,8 +370,8 @@ def test_an_evaluation_agrees_with_the_runs_own_tests(run):
 def test_learning_the_toy_improves_the_return_by_four_standard_errors():
     run = recoup.train("toy", method="mis-pgpe-ob", iterations=20, seed=1, mean=-1.6)
     first, last = run.history[0], run.return_search
-    error = np.hypot(first.return_search_stderr, last.stderr)
-    assert last.mean - first.return_search > 4 * error
+    error = np.hypot(first.return_curve_stderr, last.stderr)
+    assert last.mean - first.return_curve > 4 * error
 
 
 def test_measured_returns_are_the_expected_ones_by_quadrature():

@@ -12,7 +12,6 @@ import typer
 app = typer.Typer(
     rich_markup_mode="rich",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

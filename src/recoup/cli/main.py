@@ -18,6 +18,7 @@ from recoup.cli import reproduce  # noqa: F401  # isort: skip
 from recoup.cli import study  # noqa: F401  # isort: skip
 from recoup.cli import study_recommend  # noqa: F401  # isort: skip
 from recoup.cli import study_archives  # noqa: F401  # isort: skip
+from recoup.cli import study_pictures  # noqa: F401  # isort: skip
 
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = """

@@ -7,7 +7,24 @@ from typing import Any
 import typer
 
 from recoup.checks import InputError, nearest
-from recoup.engine.methods import SETTINGS
+from recoup.engine.methods import METHODS, SETTINGS
+from recoup.tasks.registry import TASKS
+
+
+def complete_method(incomplete: str) -> list[tuple[str, str]]:
+    """Methods that begin so, with what they are, for a shell."""
+    return [(n, row.summary) for n, row in METHODS.items() if n.startswith(incomplete)]
+
+
+def complete_task(incomplete: str) -> list[tuple[str, str]]:
+    """Tasks that begin so, likewise."""
+    return [(n, row.summary) for n, row in TASKS.items() if n.startswith(incomplete)]
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    """Settings of methods that begin so, ready for their value."""
+    return [f"{key}=" for key in SETTINGS if key.startswith(incomplete)]
+
 
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}  # of a unit of time
 

@@ -10,8 +10,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from recoup.checks import InputError
 from recoup.cli.app import JsonOption, app, fail, interruptible, stop
-from recoup.cli.parsing import method_settings, number, pairs, vector, whole, whole_option
+from recoup.cli.parsing import (
+    complete_method,
+    complete_setting,
+    complete_task,
+    method_settings,
+    number,
+    pairs,
+    vector,
+    whole,
+    whole_option,
+)
 from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 from recoup.tasks.registry import TASKS
 
@@ -33,6 +44,8 @@ RESUME_EXAMPLES = """
 [bold]Examples[/]
 
   recoup resume runs/mountain-car-mis-pgpe-ob-0
+
+  recoup resume runs/mountain-car-mis-pgpe-ob-0 --iterations 60
 """
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -53,15 +66,23 @@ REPORT_EXAMPLES = """
 
   recoup report runs/mountain-car-mis-pgpe-ob-0
 
-  recoup report runs/* --out comparison.html
+  recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
+
+  recoup report robot.db
 """
 
 
 @app.command(epilog=TRAIN_EXAMPLES)
 def train(
-    task: Annotated[str, typer.Argument(help=f"One of {', '.join(TASKS)}.", metavar="TASK")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            help=f"One of {', '.join(TASKS)}.", metavar="TASK", autocompletion=complete_task
+        ),
+    ],
     method: Annotated[
-        str, typer.Option(help="See `recoup methods`.", metavar="NAME")
+        str,
+        typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),
     ] = DEFAULT_METHOD,
     episodes: Annotated[int | None, whole_option("Rollouts to spend in all.")] = None,
     iterations: Annotated[
@@ -106,6 +127,7 @@ def train(
             "--set",
             help=f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
             metavar="KEY=VALUE",
+            autocompletion=complete_setting,
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -142,15 +164,19 @@ def train(
 @app.command(epilog=RESUME_EXAMPLES)
 def resume(
     run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    iterations: Annotated[
+        int | None,
+        whole_option("Go on to so many iterations in all, also where the run is finished."),
+    ] = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
-    """Go on with a run after any stop; it ends as if it had never stopped."""
+    """Go on with a run after any stop, or to more iterations than were planned."""
     from recoup.runs.train import resume as resume_run
 
     try:
         with interruptible():
-            resumed = resume_run(run, progress=not quiet)
+            resumed = resume_run(run, iterations=iterations, progress=not quiet)
     except KeyboardInterrupt:
         stop(_stopped(run))
     _say(resumed, as_json, quiet)
@@ -228,15 +254,30 @@ def render(
 
 @app.command(epilog=REPORT_EXAMPLES)
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run directories.", metavar="RUN...")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Run directories, or the file of a study.", metavar="RUN..."),
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="The page (report.html in the first run unless said).")
+        Path | None,
+        typer.Option(
+            help="The page (report.html in the first run, or FILE-report.html, unless said)."
+        ),
     ] = None,
 ) -> None:
-    """Write one self-contained HTML page about runs."""
-    from recoup.report.runs import write_report
+    """Write one self-contained HTML page about runs, or about a study."""
+    if not any(path.is_file() for path in runs):
+        from recoup.report.runs import write_report
 
-    print(write_report(runs, out))
+        print(write_report(runs, out))
+        return
+    if len(runs) > 1:
+        raise InputError("a page is of runs, or of one study: name the file of a study alone.")
+    from recoup.report.study import write_study_report
+    from recoup.store.errors import sensible
+
+    with sensible(runs[0]):
+        print(write_study_report(runs[0], out))
 
 
 def _returns_table(title: str) -> Table:
@@ -254,9 +295,9 @@ def _cells(mean: float, stderr: float, episodes: int) -> tuple[str, str]:
 def _show(run: "Run") -> None:
     first, plan, policy = run.history[0], run.plan, run.return_mean_policy
     assert policy is not None
-    table = _returns_table(f"{plan.task} by {plan.method}")
-    start = (first.return_search, first.return_search_stderr, plan.test_episodes)
-    table.add_row("start", *_cells(*start))
+    table = _returns_table(f"{plan.task} by {plan.method}: final test")
+    start = (first.return_curve, first.return_curve_stderr, plan.test_episodes)
+    table.add_row("start of the curve", *_cells(*start))
     table.add_row("search distribution", *_cells(*run.return_search))
     table.add_row("mean policy", *_cells(*policy))
     console = Console()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recoup.checks import InputError
-from recoup.cli.parsing import vector, whole_option
+from recoup.cli.parsing import complete_method, complete_setting, vector, whole_option
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -44,10 +44,18 @@ def opened(file: Path) -> "Iterator[Study]":
 
 
 File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
-MethodOption = Annotated[str | None, typer.Option(help="See `recoup methods`.", metavar="NAME")]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),
+]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A setting of the method, repeatable.", metavar="KEY=VALUE"),
+    typer.Option(
+        "--set",
+        help="A setting of the method, repeatable.",
+        metavar="KEY=VALUE",
+        autocompletion=complete_setting,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
 MeanOption = Annotated[

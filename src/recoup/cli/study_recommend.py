@@ -1,7 +1,6 @@
 """`recoup study recommend`: which parameters to deploy, what they are worth, whether to go on."""
 
 import json
-from math import isfinite
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,6 +9,7 @@ from rich.table import Table
 
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import SHOWN, plain
+from recoup.study.recommend import between
 
 if TYPE_CHECKING:
     from recoup.study.recommend import Recommendation
@@ -54,15 +54,6 @@ def parameters_table(found: "Recommendation") -> Table:
     if len(rows) > SHOWN:
         table.add_row(f"... {len(rows) - SHOWN} more", "", "")
     return table
-
-
-def between(low: float, high: float) -> str:
-    """An interval in words: open where the best may lie beyond what was tried."""
-    if isfinite(low) and isfinite(high):
-        return f"{low:.4g} to {high:.4g}"
-    if isfinite(low):
-        return f"{low:.4g} or more"
-    return f"{high:.4g} or less" if isfinite(high) else "not known"
 
 
 def shown(value: float | str) -> str:

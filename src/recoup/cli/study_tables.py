@@ -11,21 +11,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from recoup.store.amending import AMENDED
 from recoup.study.advice import LEAST
+from recoup.study.notebook import SHOWN, digits
+from recoup.study.summary import best_trial, deployed
+from recoup.study.summary import more_results as more_results
+from recoup.study.summary import summary_rows as state_rows
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
     from recoup.study.leases import Waiting
     from recoup.study.replay import Replayed
     from recoup.study.study import Study
     from recoup.study.trials import Trial
-
-SHOWN = 12  # parameters that a table shows one by one
-
-
-def more_results(left: int) -> str:
-    """So many more results, in words."""
-    return f"{left} more result{'' if left == 1 else 's'}"
 
 
 def print_trials(trials: "Sequence[Trial]", form: str) -> None:
@@ -94,39 +90,9 @@ def summary_rows(
     best: "tuple[Trial, float] | None",
     waiting: Sequence[int],
 ) -> dict[str, str]:
-    """The state of a study, a row each."""
-    trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
-    if found["imported"]:
-        trials += f" ({found['imported']} of them from elsewhere)"
-    rows = {
-        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
-        f"{'' if study.dim == 1 else 's'}",
-        "trials": trials,
-        "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
-        "best": "none yet" if best is None else _best(best, found["ok"]),
-    }
-    if righted := [event.content for event in study.store.events(AMENDED)]:
-        last = righted[-1]
-        why = f" ({last['why']})" if last["why"] else ""
-        rows["amended"] = f"{len(righted)}; the last: trial {last['trial']}{escape(why)}"
-    if later := study.told_later():
-        rows["told later"] = f"{len(later)}, not counted; the last: trial {later[-1].trial}"
-    if waiting:
-        more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
-        word = "trials" if len(waiting) > 1 else "trial"
-        rows["waiting"] = f"{word} {', '.join(map(str, waiting[:SHOWN]))}{more}"
-    if found["moves"]:
-        k = found["pareto_k"]
-        tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        rows["estimate"] = f"{_with_interval(found)}, of the distribution that moved last"
-        rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
-    return rows
-
-
-def _best(best: "tuple[Trial, float]", told: int) -> str:
-    """The best trial: of several noisy ones, the one that was lucky, too."""
-    among = f", the best of {told} noisy returns: expect less of it" if told > 1 else ""
-    return f"trial {best[0].id}: {best[1]:.6g}{among}"
+    """The state of a study, a row each, as a terminal shows it."""
+    rows = state_rows(study.opened, found, best_trial(best), waiting)
+    return {key: escape(text) for key, text in rows.items()}
 
 
 def distribution_table(study: "Study") -> Table:
@@ -135,20 +101,14 @@ def distribution_table(study: "Study") -> Table:
     in_actions = study.method.space == "actions"
     for head in ("parameter", "mean policy", *([] if in_actions else ["±1 std"])):
         table.add_column(head, justify="left" if head == "parameter" else "right")
-    names, mean, std = study.names or _numbered(study.dim), study.mean, study.std
-    for i, (name, x) in enumerate(zip(names[:SHOWN], study.opened.in_units(mean), strict=False)):
-        spread = [] if in_actions else [_spread(study, mean, std, i)]
-        table.add_row(escape(name), f"{x:.5g}", *spread)
+    for row in deployed(study.opened)[:SHOWN]:
+        spread = [] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"]
+        table.add_row(escape(row.name), digits(row.value), *spread)
     if study.dim > SHOWN:
         table.add_row(f"... {study.dim - SHOWN} more", "")
-    for i, sigma in enumerate(std if in_actions else ()):
+    for i, sigma in enumerate(study.std if in_actions else ()):
         table.add_row(f"std of action {i}", f"{sigma:.4g}")
     return table
-
-
-def _spread(study: "Study", mean: Any, std: Any, i: int) -> str:
-    low, high = (study.opened.in_units(mean + sign * std)[i] for sign in (-1, 1))
-    return f"{low:.4g} to {high:.4g}"
 
 
 def _numbered(n: int) -> list[str]:
@@ -210,14 +170,6 @@ def _estimate(info: dict[str, Any]) -> str:
     if low is None or high is None or not isfinite(low):
         return f"{info['objective']:.3g}"
     return f"{info['objective']:.3g} ± {(high - low) / 2:.1g}"
-
-
-def _with_interval(info: dict[str, Any]) -> str:
-    """The estimate of a move with its interval, if it has one that can be believed."""
-    low, high = info.get("low"), info.get("high")
-    if low is None or high is None or not isfinite(low):
-        return f"{info['objective']:.4g}, without an interval that could be believed"
-    return f"{info['objective']:.4g} ({low:.4g} to {high:.4g}, 95 %)"
 
 
 def _ess(info: dict[str, Any]) -> str:

@@ -1,13 +1,38 @@
 """Pictures, drawn without a display and without touching matplotlib's global state."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
+COLOURS = (ACCENT, SECOND, "#3b7d3a", "#7a4fa3", "#a5361a", "#b58900", "#4d5b66", "#d1629b")
+STYLES = ("-", "--", "-.")  # so that lines that lie on each other are told apart
+
+
+class Line(NamedTuple):
+    """Runs that differ in their seeds alone: their mean, its standard error, and each of them."""
+
+    label: str
+    episodes: np.ndarray  # [E] that all of them reached
+    mean: np.ndarray  # [E]
+    stderr: np.ndarray  # [E], not a number where there is one run
+    runs: list[tuple[np.ndarray, np.ndarray]]  # episodes and returns of each
+
+    def end(self) -> str:
+        """The last point, in words."""
+        if not np.isfinite(self.stderr[-1]):
+            return f"{self.mean[-1]:.3g}, one run"
+        return f"{self.mean[-1]:.3g} ± {self.stderr[-1]:.2g}"
+
+
+class Panel(NamedTuple):
+    """Lines that can be compared: those of one task."""
+
+    title: str
+    lines: list[Line]
 
 
 def learning_curve(title: str, curve: Any, final: Any, moves: dict[str, np.ndarray]) -> Figure:
@@ -68,6 +93,33 @@ def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
     axes.set_xlabel("episodes")
     axes.set_ylabel("reuse")
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def overlaid(panels: Sequence[Panel]) -> Figure:
+    """Learning curves of several runs, a panel each task: mean, standard error, every run thin."""
+    figure = Figure(figsize=(7.5, 0.4 + 3.9 * len(panels)), layout="constrained")
+    for axes, panel in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+        axes.set_title(panel.title.replace("$", "\\$"), loc="left", color=INK, fontsize=11)
+        for i, line in enumerate(panel.lines):
+            colour = COLOURS[i % len(COLOURS)]
+            _line(axes, line, colour, STYLES[i % len(STYLES)])
+        axes.set(xlabel="episodes", ylabel="expected return")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.margins(x=0.01)
+        axes.legend(frameon=False, fontsize=8, loc="best")
+    return figure
+
+
+def _line(axes: Axes, line: Line, colour: str, style: str) -> None:
+    several = len(line.runs) > 1
+    for episodes, returns in line.runs if several else ():
+        axes.plot(episodes, returns, color=colour, lw=0.7, alpha=0.3)
+    low, high = line.mean - line.stderr, line.mean + line.stderr
+    axes.fill_between(line.episodes, low, high, color=colour, alpha=0.2, lw=0)
+    words = f"{len(line.runs)} runs" if several else "one run"
+    label = f"{line.label}, {words}".replace("$", "\\$")
+    axes.plot(line.episodes, line.mean, style, color=colour, lw=1.9, label=label)
 
 
 def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequence[Any]) -> Figure:

@@ -1,6 +1,7 @@
 """HTML from templates: everything escaped, every picture inside the page."""
 
 import base64
+import warnings
 from datetime import date
 from io import BytesIO
 from math import isfinite
@@ -11,6 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from recoup import __version__
+from recoup.checks import InputError
+from recoup.study.notebook import digits
 
 KINDS = {".png": "image/png", ".mp4": "video/mp4"}
 
@@ -26,8 +29,19 @@ def page(template: str, **values: Any) -> str:
     )
     environment.filters["number"] = number
     environment.filters["measured"] = measured
+    environment.filters["digits"] = digits
     made = {"version": __version__, "date": date.today().isoformat()}
     return environment.get_template(template).render(**made, **values)
+
+
+def write_page(path: Path, content: str) -> Path:
+    """Writes a page; where it lies."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", errors="replace")
+    except OSError as wrong:
+        raise InputError(f"{path} cannot be written: {wrong.strerror}.") from None
+    return path
 
 
 def embedded(path: Path) -> str:
@@ -38,7 +52,9 @@ def embedded(path: Path) -> str:
 def drawn(figure: Figure) -> str:
     """A picture as an address that holds it."""
     file = BytesIO()
-    figure.savefig(file, format="png", dpi=130)
+    with warnings.catch_warnings():  # of names in a script that the font has no letters for
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        figure.savefig(file, format="png", dpi=130)
     return _address("image/png", file.getvalue())
 
 
@@ -48,7 +64,7 @@ def _address(kind: str, content: bytes) -> str:
 
 def number(value: Any) -> str:
     """A number as people write it: three or four digits that mean something."""
-    if value is None:
+    if value is None or (isinstance(value, float) and not isfinite(value)):
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)

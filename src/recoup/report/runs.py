@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.checks import InputError
-from recoup.pictures.curves import ACCENT, SECOND, learning_curve
-from recoup.report.html import drawn, embedded, page
+from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
+from recoup.report.html import drawn, embedded, page, write_page
+from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
 from recoup.runs.run import Run, load
@@ -27,17 +28,13 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
         raise InputError("a report needs at least one run directory.")
     paths = [Path(run) for run in runs]
     path = paths[0] / PAGE if out is None else Path(out)
-    content = page("run.html", runs=[_run(run) for run in paths])
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", errors="replace")
-    except OSError as wrong:
-        raise InputError(f"{path} cannot be written: {wrong.strerror}.") from None
-    return path
+    loaded = [load(run) for run in paths]
+    shown = [_run(*both) for both in zip(paths, loaded, strict=True)]
+    content = page("run.html", runs=shown, together=_together(paths, loaded))
+    return write_page(path, content)
 
 
-def _run(path: Path) -> dict[str, Any]:
-    run = load(path)
+def _run(path: Path, run: Run) -> dict[str, Any]:
     found = _json(path / CONFIG) if (path / CONFIG).exists() else {}  # a run that was carried over
     config = {**UNKNOWN, **run.plan.plain(), **found}
     history = _history(run)
@@ -48,6 +45,7 @@ def _run(path: Path) -> dict[str, Any]:
         "config": config,
         "settings": {**_flat(config), **_flat(_object(config, "settings"))},
         "versions": _object(config, "versions"),
+        "search": run.return_search,
         "mean_policy": run.return_mean_policy,
         "finished": run.finished,
         "episodes": int(np.nanmax(np.append(history["episodes"], 0))),
@@ -60,6 +58,15 @@ def _run(path: Path) -> dict[str, Any]:
         "pictures": {name: embedded(picture) for name, picture in pictures.items()},
         "film": embedded(film) if film.is_file() else None,
     }
+
+
+def _together(paths: Sequence[Path], runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Several runs in one picture; a run that is named twice counts once."""
+    once = {path.resolve(): run for path, run in zip(paths, runs, strict=True)}
+    if len(once) < 2:
+        return None
+    panels = overlay(list(once.values()))
+    return {"picture": drawn(overlaid(panels)), "panels": panels}
 
 
 # -- what the run directory holds --

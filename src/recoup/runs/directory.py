@@ -39,6 +39,19 @@ def make_directory(directory: Path, plan: Plan) -> Path:
     return directory / STUDY
 
 
+def note_iterations(directory: Path, iterations: int) -> None:
+    """Puts another budget into the settings of a run, where they can be read."""
+    path = directory / CONFIG
+    try:
+        config = json.loads(path.read_text())
+        config["iterations"] = iterations
+    except (OSError, ValueError, TypeError):  # for people only: the study has it
+        return
+    unfinished = path.with_name(f"{CONFIG}.new")
+    unfinished.write_text(json.dumps(config, indent=2) + "\n")
+    unfinished.replace(path)
+
+
 def study_in(directory: str | Path) -> Path:
     """Where the study of an existing run lies."""
     path = Path(directory) / STUDY

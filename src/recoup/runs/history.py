@@ -33,12 +33,16 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """One row of a run's history: the distribution after `iteration` moves, and the last move."""
+    """One row of a run's history: the distribution after `iteration` moves, and the last move.
+
+    `return_curve` is a point of the learning curve; what a finished run is worth, on episodes of
+    their own, is `Run.return_search`, the final test.
+    """
 
     iteration: int
     episodes: int  # rollouts spent, failed ones among them
-    return_search: float  # on fresh test episodes, not a number where there were none
-    return_search_stderr: float
+    return_curve: float  # on fresh test episodes, not a number where there were none
+    return_curve_stderr: float
     std_min: float
     std_max: float
     objective: float | None = None  # the archive's own estimate, before the move
@@ -84,8 +88,8 @@ def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> St
     return Step(
         iteration=move.id,
         episodes=episodes,
-        return_search=np.nan if test is None else test.mean,
-        return_search_stderr=np.nan if test is None else test.stderr,
+        return_curve=np.nan if test is None else test.mean,
+        return_curve_stderr=np.nan if test is None else test.stderr,
         std_min=float(std.min()),
         std_max=float(std.max()),
         wall_s=0.0 if test is None else test.wall_s,

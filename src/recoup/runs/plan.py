@@ -1,18 +1,19 @@
 """What a run is determined by: the task, the method, the seed, the budget; checked and resolved."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
 from recoup.engine.methods import Method, method_row, settings_of
+from recoup.study.opened import Opened
 from recoup.study.settings import RUN, resolved
 from recoup.tasks.registry import TaskRow, make_task, task_row
 from recoup.tasks.task import Task
 
 DEFAULT_ITERATIONS = 30
+EXTENDED = "extended"  # the event that holds another budget
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,26 @@ def study_settings(plan: Plan, problem: Task, mean: Any) -> dict[str, Any]:
     return {**resolved(given), RUN: plan.plain()}
 
 
-def stored_plan(settings: Mapping[str, Any], method: Method) -> Plan:
-    """The plan of a run, as its study holds it."""
-    return Plan(**{**settings[RUN], "settings": method})
+def stored_plan(study: Opened) -> Plan:
+    """The plan of a run, as its study holds it; its budget as it was last set."""
+    if RUN not in study.settings:
+        raise InputError(f"{study.path} is a study of its own, not that of a run.")
+    plan = Plan(**{**study.settings[RUN], "settings": study.method})
+    extended = study.store.events(EXTENDED)
+    if not extended:
+        return plan
+    return replace(plan, iterations=check_count(EXTENDED, extended[-1].content["iterations"]))
+
+
+def check_extension(plan: Plan, iterations: int, told: int) -> int:
+    """`iterations`, once a run of which so many rollouts were told can come to them."""
+    iterations, done = check_count("iterations", iterations), -(-told // plan.batch)
+    if iterations < done:
+        raise InputError(
+            f"the run has spent {told} episodes, which are {done} iterations of {plan.batch}: it "
+            f"can be extended to more, not cut to {iterations}."
+        )
+    return iterations
 
 
 def task_settings(row: TaskRow, method: str | Method) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Callable[[Step]
 
 
 def _health(step: Step) -> str:
-    text = f"return [cyan]{step.return_search:8.2f}[/] ±{step.return_search_stderr:.2f}"
+    text = f"curve [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
     if step.ess is None:
         return text
     return f"{text}  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"

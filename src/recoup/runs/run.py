@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError
 from recoup.runs.directory import STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
-from recoup.runs.plan import Plan, stored_plan
+from recoup.runs.plan import EXTENDED, Plan, stored_plan
 from recoup.store.errors import sensible
 from recoup.store.rows import DRAWN, MIRROR
+from recoup.study.notebook import facts
 from recoup.study.opened import Opened
-from recoup.study.settings import RUN
 from recoup.study.study import Study
 from recoup.tasks.registry import make_task
 from recoup.tasks.rollouts import Measured
@@ -28,13 +27,11 @@ class Run:
 
     def __init__(self, opened: Opened, out: Path | None) -> None:
         """The run of an open study, in the directory `out`; without one, in memory."""
-        self._opened, self.out = opened, out
+        self._opened, self.out, self.parts = opened, out, opened.parts
         with sensible(opened.path):
-            if RUN not in opened.settings:
-                raise InputError(f"{opened.path} is a study of its own, not that of a run.")
-            self.plan: Plan = stored_plan(opened.settings, opened.method)
+            self.plan: Plan = stored_plan(opened)
             found = history_of(opened)
-            ends = opened.store.events(FINISHED)
+            self._result = end_of(opened)
             self.rho = opened.rho(opened.store.newest().numbers)
         self.history: list[Step] = found.steps
         self.means, self.stds, self.ages = found.mean, found.std, found.ages
@@ -42,10 +39,34 @@ class Run:
         self.std: np.ndarray = found.std[-1]
         self.failed: int = opened.store.counters().failed
         self.episodes: int = opened.store.told_count(SPENT)  # rollouts spent, failed ones too
-        self._result = ends[-1].content if ends else None
         self.finished = self._result is not None
         if out is not None:
             opened.store.close()  # `study` opens it again
+
+    def __repr__(self) -> str:
+        plan, place = self.plan, "in memory" if self.out is None else repr(str(self.out))
+        return (
+            f"Run({place}, {plan.task} by {plan.method}, seed {plan.seed}, "
+            f"{self.episodes} episodes, {self._worth()})"
+        )
+
+    def _repr_html_(self) -> str:
+        plan, policy = self.plan, self.return_mean_policy
+        rows = {
+            "episodes": f"{self.episodes} of {plan.episodes}, {self.failed} failed",
+            "iterations": f"{self.history[-1].iteration}, batch {plan.batch}, seed {plan.seed}",
+            "search distribution": self._worth(),
+        }
+        if policy is not None:
+            rows["mean policy"] = f"{policy.mean:.2f} ± {policy.stderr:.2f}"
+        if self.out is not None:
+            rows["directory"] = str(self.out)
+        return facts(f"{plan.task} by {plan.method}", rows)
+
+    def _worth(self) -> str:
+        found = self.return_search
+        words = "return" if self.finished else "not finished, curve at"
+        return f"{words} {found.mean:.2f} ± {found.stderr:.2f}"
 
     @cached_property
     def task(self) -> Task:
@@ -57,20 +78,23 @@ class Run:
     def study(self) -> Study:
         """The run's study: its trials, its proposals, and what they say about any other."""
         if self.out is None:
-            return Study(self._opened.store, self._opened.parts)
-        return Study.open(self.out / STUDY, **self._opened.parts)
+            return Study(self._opened.store, self.parts)
+        return Study.open(self.out / STUDY, **self.parts)
 
     @property
     def return_search(self) -> Measured:
-        """Expected return of the search distribution, on fresh episodes."""
+        """Expected return of the search distribution: the final test, on fresh episodes.
+
+        Before the run's end, the last point of its curve.
+        """
         if self._result is not None:
             return Measured(**self._result["return_search"])
         last = self.history[-1]
-        return Measured(last.return_search, last.return_search_stderr, self.plan.test_episodes)
+        return Measured(last.return_curve, last.return_curve_stderr, self.plan.test_episodes)
 
     @property
     def return_mean_policy(self) -> Measured | None:
-        """Expected return of the mean policy, the one to deploy; None before the run's end."""
+        """Final test of the mean policy, the one to deploy; None before the run's end."""
         return None if self._result is None else Measured(**self._result["return_mean_policy"])
 
     @property
@@ -80,9 +104,9 @@ class Run:
 
     @property
     def curve(self) -> Curve:
-        """Expected return after each iteration, the start included."""
+        """Expected return after each iteration, the start included, each on episodes of its own."""
         columns = zip(
-            *((s.episodes, s.return_search, s.return_search_stderr) for s in self.history),
+            *((s.episodes, s.return_curve, s.return_curve_stderr) for s in self.history),
             strict=True,
         )
         return Curve(*(np.array(column) for column in columns))
@@ -124,6 +148,14 @@ class Run:
             "wall_s": self.wall_s,
             "run": None if self.out is None else str(self.out),
         }
+
+
+def end_of(opened: Opened) -> dict[str, Any] | None:
+    """What a run has come to; None while it has rollouts to spend, also where it was extended."""
+    events = opened.store.events()
+    ends = [event for event in events if event.kind == FINISHED]
+    extended = max((event.id for event in events if event.kind == EXTENDED), default=-1)
+    return ends[-1].content if ends and ends[-1].id > extended else None
 
 
 def load(run: str | Path, **parts: Any) -> Run:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +14,26 @@ from jax import Array
 from recoup.checks import InputError, check_count
 from recoup.engine.composition import family_of
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
-from recoup.runs.directory import CURVE, make_directory, refuse_existing, study_in
+from recoup.runs.directory import (
+    CURVE,
+    make_directory,
+    note_iterations,
+    refuse_existing,
+    study_in,
+)
 from recoup.runs.history import Step, history_of, step_of
-from recoup.runs.plan import Plan, Wanted, plan_of, stored_plan, study_settings
-from recoup.runs.run import FINISHED, SPENT, Run, load
+from recoup.runs.plan import (
+    EXTENDED,
+    Plan,
+    Wanted,
+    check_extension,
+    plan_of,
+    stored_plan,
+    study_settings,
+)
+from recoup.runs.run import FINISHED, SPENT, Run, end_of, load
 from recoup.store.rows import FAILED, Test, Told
+from recoup.study.notebook import facts
 from recoup.study.study import Study
 from recoup.tasks.registry import make_task
 from recoup.tasks.rollouts import (
@@ -42,6 +57,17 @@ class Evaluated(NamedTuple):
 
     return_search: Measured
     return_mean_policy: Measured
+
+    def __repr__(self) -> str:
+        texts = [f"{name} {words}" for name, words in self._rows().items()]
+        return f"Evaluated({', '.join(texts)})"
+
+    def _repr_html_(self) -> str:
+        return facts("Expected returns on fresh episodes", self._rows())
+
+    def _rows(self) -> dict[str, str]:
+        both = zip(("search distribution", "mean policy"), self, strict=True)
+        return {k: f"{m.mean:.4g} ± {m.stderr:.2g} of {m.episodes} episodes" for k, m in both}
 
 
 def train(
@@ -90,22 +116,52 @@ def train(
             return _learn(study, _Work(plan, problem, directory is None), directory, show)
 
 
-def resume(run: str | Path, *, progress: bool | Show = False, **parts: Any) -> Run:
+def resume(
+    run: "str | Path | Run",
+    *,
+    iterations: int | None = None,
+    progress: bool | Show = False,
+    **parts: Any,
+) -> Run:
     """Goes on with a run after any stop; it ends as if it had never stopped.
 
     Everything is in the run's study: what was told, and where the distribution has moved. A run
-    that is finished is given as it is. `parts` are those of its method that only Python can give
+    that is finished is given as it is, unless `iterations` gives it a larger budget: then it goes
+    on to that many, from what it has. `parts` are those of its method that only Python can give
     (`update=optax.adam(0.1)`), again.
     """
-    path = study_in(run)
-    with _closed_if_stopped(Study.open(path, **parts)) as study:
-        if study.store.events(FINISHED):
-            return Run(study.opened, Path(run))
+    study, directory = _study_of(run, parts)
+    with nullcontext() if directory is None else _closed_if_stopped(study):
+        if iterations is not None:
+            _extend(study, directory, iterations)
+        if end_of(study.opened) is not None:
+            return Run(study.opened, directory)
         study.opened.check_whole()
-        plan = stored_plan(study.settings, study.method)
+        plan = stored_plan(study.opened)
         problem = make_task(plan.task, plan.horizon, plan.discount, **plan.options)
         with jax.enable_x64(True), _shown(plan, progress) as show:
-            return _learn(study, _Work(plan, problem), Path(run), show)
+            return _learn(study, _Work(plan, problem, directory is None), directory, show)
+
+
+def _study_of(run: "str | Path | Run", parts: dict[str, Any]) -> tuple[Study, Path | None]:
+    """The study of a run, open, and the directory that it lies in; None where it is in memory."""
+    if not isinstance(run, Run):
+        return Study.open(study_in(run), **parts), Path(run)
+    if run.out is None:
+        return run.study, None
+    return Study.open(study_in(run.out), **{**run.parts, **parts}), run.out
+
+
+def _extend(study: Study, directory: Path | None, iterations: int) -> None:
+    """Gives a run another budget, on disk before anything is spent of it."""
+    plan = stored_plan(study.opened)
+    check_extension(plan, iterations, study.store.told_count(SPENT))
+    if iterations == plan.iterations:
+        return
+    with study.store.writing():
+        study.store.note(EXTENDED, {"iterations": int(iterations)})
+    if directory is not None:
+        note_iterations(directory, int(iterations))
 
 
 def evaluate(run: "str | Path | Run", *, episodes: int | None = None, seed: int = 0) -> Evaluated:

@@ -169,6 +169,15 @@ def _in_units(
     return np.where(np.isfinite(z), ends, z)
 
 
+def between(low: float, high: float) -> str:
+    """An interval in words: open where the best may lie beyond what was tried."""
+    if isfinite(low) and isfinite(high):
+        return f"{low:.4g} to {high:.4g}"
+    if isfinite(low):
+        return f"{low:.4g} or more"
+    return f"{high:.4g} or less" if isfinite(high) else "not known"
+
+
 def gained(known: Sequence[tuple[Asked, float]]) -> tuple[list[Batch], Gain]:
     """What the last distributions earned, and the slope of that with its 95 % interval."""
     by_proposal: dict[int, list[float]] = {}

@@ -1,8 +1,8 @@
 """`recoup.Study`: ask for trials, tell what came of them, at any time and in any order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,15 +16,22 @@ from recoup.study.asking import ask
 from recoup.study.fork import fork
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
+from recoup.study.listing import dataframe, trials
 from recoup.study.opened import Opened, first_proposal
+from recoup.study.portrait import plot
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, Samples, import_samples, without_return
 from recoup.study.settings import check_same, is_part, resolved
 from recoup.study.settling import Mover
+from recoup.study.summary import as_html, in_a_line, mean_policy
 from recoup.study.tables import export
-from recoup.study.trials import Evaluation, Trial
+from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 
 class Study:
@@ -116,6 +123,21 @@ class Study:
     def close(self) -> None:
         """Closes the file."""
         self.store.close()
+
+    def __repr__(self) -> str:
+        return in_a_line(self.opened)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.opened)
+
+    def __len__(self) -> int:
+        return self.store.counters().trials
+
+    def __iter__(self) -> Iterator[TrialResult]:
+        return iter(self.trials())
+
+    def __bool__(self) -> bool:
+        return True  # a study without trials is one too
 
     # -- ask and tell --
 
@@ -248,6 +270,14 @@ class Study:
         """How many results are missing until the distribution moves again."""
         return max(self.batch - self.store.counters().fresh, 0)
 
+    def trials(self) -> list[TrialResult]:
+        """All trials by number, with what came of them; `for trial in study` gives the same."""
+        return trials(self.opened)
+
+    def dataframe(self) -> "pandas.DataFrame":
+        """The table that `export` writes, where pandas is installed."""
+        return dataframe(self.opened)
+
     @property
     def mean(self) -> np.ndarray:
         """Means of the newest distribution `[D]`, latent where parameters are named."""
@@ -259,9 +289,20 @@ class Study:
         return self.opened.std
 
     @property
-    def mean_policy(self) -> np.ndarray:
-        """The mean of the newest distribution in the user's units, the theta to deploy."""
-        return self.opened.in_units(self.mean)
+    def mean_policy(self) -> np.ndarray | Named:
+        """The mean of the newest distribution in the user's units, the theta to deploy.
+
+        A mapping of the parameters' names, which NumPy takes as an array; an array `[D]` where
+        they have none.
+        """
+        return mean_policy(self.opened)
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """A picture: results and estimates, the parameters over time, slices, health of reuse.
+
+        Saved to `path` (.png, .pdf or .svg) if one is given.
+        """
+        return plot(self.opened, path)
 
     def history(self) -> list[dict[str, Any]]:
         """What every move was made of, in order."""

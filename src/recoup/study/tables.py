@@ -91,7 +91,7 @@ def write_csv(study: Opened, file: IO[str]) -> int:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns_of(study))
     count = 0
-    for row in _rows(study):
+    for row in rows_of(study):
         writer.writerow("" if value is None else _no_formula(value) for value in row)
         count += 1
     return count
@@ -105,7 +105,7 @@ def _no_formula(value: Any) -> Any:
 def write_parquet(study: Opened, path: Path) -> int:
     """All trials as a Parquet file; how many there are."""
     pyarrow, parquet = _pyarrow()
-    names, rows = columns_of(study), list(_rows(study))
+    names, rows = columns_of(study), list(rows_of(study))
     kinds = {
         **dict.fromkeys(("kind", "status", "note", "amended", TOLD_LATER), pyarrow.string()),
         **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
@@ -133,7 +133,8 @@ def read_samples(study: Opened, path: Path) -> Samples:
     return _of_table(study, path, table)
 
 
-def _rows(study: Opened) -> Iterator[list[Any]]:
+def rows_of(study: Opened) -> Iterator[list[Any]]:
+    """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[float]] = {}
     beside = [found for found in (_amended(study), _told_later(study)) if found]
     width = study.dim + study.layout.stds + len(_factor_columns(study))

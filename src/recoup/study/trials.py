@@ -1,12 +1,25 @@
-"""What a study gives: trials to roll out, and the judgement of a distribution."""
+"""What a study gives: trials to roll out, what came of them, and the judgement of a distribution.
 
+Each shows itself in a line, and in notebooks as a small table.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.store.rows import DRAWN, MIRROR
+from recoup.study.notebook import SHOWN, digits, facts, in_a_row
 
 AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and before
+
+
+class Named(dict[str, float]):
+    """Values of parameters by name, in their order; NumPy takes them as an array `[D]`."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(list(self.values()), dtype)
 
 
 class Trial(NamedTuple):
@@ -33,6 +46,52 @@ class Trial(NamedTuple):
             found["std"] = self.std.tolist()
         return found if self.kind in (DRAWN, MIRROR) else {**found, "kind": self.kind}
 
+    def __repr__(self) -> str:
+        kind = "" if self.kind == DRAWN else f", {self.kind}"
+        return f"Trial({self.id}{kind}, {in_a_row(self.names, self.theta)}, seed={self.seed})"
+
+    def _repr_html_(self) -> str:
+        rows = {"seed": str(self.seed), **_by_name(self.names, self.theta)}
+        return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
+
+
+class TrialResult(NamedTuple):
+    """A trial and what came of it, as `Study.trials` lists them."""
+
+    id: int
+    kind: str  # drawn, mirror, mean, own or imported
+    status: str  # pending, ok or failed
+    value: float | None  # its return
+    stderr: float | None  # of several episodes
+    episodes: int | None
+    note: str | None  # why it failed
+    theta: np.ndarray  # [D] in the user's units
+    seed: int
+    proposal: int | None  # that drew it, if one did
+    asked_at: float  # in seconds since 1970
+    told_at: float | None
+    names: tuple[str, ...] = ()
+
+    @property
+    def params(self) -> dict[str, float]:
+        """The parameters by name, where they have names."""
+        return dict(zip(self.names, self.theta.tolist(), strict=False))
+
+    def __repr__(self) -> str:
+        came = self.status if self.value is None else digits(self.value)
+        note = f" ({self.note})" if self.note else ""
+        return f"TrialResult({self.id}: {came}{note}, {in_a_row(self.names, self.theta)})"
+
+    def _repr_html_(self) -> str:
+        rows = {"status": self.status}
+        if self.value is not None:
+            error = "" if self.stderr is None else f" ± {self.stderr:.2g} of {self.episodes}"
+            rows["return"] = f"{digits(self.value)}{error}"
+        if self.note:
+            rows["note"] = self.note
+        rows |= _by_name(self.names, self.theta)
+        return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
+
 
 class Evaluation(NamedTuple):
     """The expected return of a distribution, from results that others drew."""
@@ -47,3 +106,38 @@ class Evaluation(NamedTuple):
     high: float
     unseen: float  # share of the distribution where hardly any result could have been drawn
     explained: float  # share of the returns' variance that a model took over; 0: weights alone
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval; not numbers where none can be given."""
+        return self.low, self.high
+
+    def __repr__(self) -> str:
+        worth = f"{self.samples} results that count for {self.ess:.1f}"
+        return f"Evaluation({self._answer()}; {worth})"
+
+    def _repr_html_(self) -> str:
+        rows = {"effective sample size": f"{self.ess:.1f} of {self.samples}"}
+        if isfinite(self.pareto_k):
+            rows["Pareto k-hat"] = f"{self.pareto_k:.2f}"
+        rows["in words"] = self.words
+        return facts(f"Expected return: {self._answer()}", rows)
+
+    def _answer(self) -> str:
+        if not isfinite(self.mean):
+            return "unknown"
+        if not isfinite(self.low):
+            return f"{digits(self.mean)}, without an interval"
+        return f"{digits(self.mean)}, 95 % interval {digits(self.low)} to {digits(self.high)}"
+
+
+def _kind(kind: str) -> str:
+    return "" if kind in (DRAWN, MIRROR) else f" ({kind})"
+
+
+def _by_name(names: Sequence[str], theta: np.ndarray) -> dict[str, str]:
+    """Parameters as rows of a table; of many, the first."""
+    heads = names or [f"theta_{i}" for i in range(len(theta))]
+    rows = {name: digits(value) for name, value in zip(heads[:SHOWN], theta, strict=False)}
+    left = len(theta) - SHOWN
+    return {**rows, "...": f"{left} more"} if left > 0 else rows

@@ -1,0 +1,32 @@
+"""`recoup study plot`: a study as a picture."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recoup.cli.study_app import File, app, opened
+
+PLOT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study plot robot.db --out robot.png
+
+  recoup study plot runs/mountain-car-mis-pgpe-ob-0/study.db --out car.pdf
+"""
+
+
+@app.command(epilog=PLOT_EXAMPLES)
+def plot(
+    file: File,
+    out: Annotated[
+        Path, typer.Option(help="The picture: a .png, .pdf or .svg file.", metavar="PNG")
+    ],
+) -> None:
+    """Draw results and estimates, the parameters over time, slices, and the health of reuse."""
+    from recoup.study.portrait import check_picture
+
+    check_picture(out)
+    with opened(file) as study:
+        study.plot(out)
+    print(out)

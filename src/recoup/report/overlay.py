@@ -1,0 +1,57 @@
+"""Several runs laid over each other: those that differ in nothing but the seed are one line."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from recoup.pictures.curves import Line, Panel
+from recoup.runs.run import Run
+
+FREE = ("seed", "iterations")  # what runs of one line may differ in
+
+
+def overlay(runs: Sequence[Run]) -> list[Panel]:
+    """A panel a task, a line for each method (and each of its settings) in it."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(repr(sorted(_settings(run).items())), []).append(run)
+    lines = list(groups.values())
+    tasks = dict.fromkeys(run.plan.task for run in runs)
+    return [Panel(task, _lines([g for g in lines if g[0].plan.task == task])) for task in tasks]
+
+
+def _lines(groups: Sequence[list[Run]]) -> list[Line]:
+    return [_line(_label(group[0], groups), group) for group in groups]
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """Everything that a run is determined by, but for its seed and its length."""
+    plan = {key: value for key, value in run.plan.plain().items() if key not in FREE}
+    return {**plan, **{key: repr(value) for key, value in vars(run.plan.settings).items()}}
+
+
+def _label(run: Run, groups: Iterable[Sequence[Run]]) -> str:
+    """The method, and what sets it apart from other lines of the same method."""
+    mine = _settings(run)
+    others = [_settings(g[0]) for g in groups if g[0].plan.method == run.plan.method]
+    apart = [key for key in mine if any(other.get(key) != mine[key] for other in others)]
+    words = ", ".join(f"{key}={str(mine[key]).strip(chr(39))}"[:40] for key in apart)
+    return run.plan.method + (f" ({words})" if words else "")
+
+
+def _line(label: str, runs: Sequence[Run]) -> Line:
+    """Mean and standard error over runs, at every number of episodes that all of them reached.
+
+    Runs whose failures put their points elsewhere are read between their points.
+    """
+    curves = [run.curve for run in runs]
+    end = min(curve.episodes[-1] for curve in curves)
+    grid = np.unique(np.concatenate([curve.episodes for curve in curves]))
+    grid = grid[grid <= end]
+    values = np.stack([np.interp(grid, curve.episodes, curve.mean) for curve in curves])
+    error = np.full(grid.shape, np.nan)
+    if len(runs) > 1:
+        error = values.std(0, ddof=1) / np.sqrt(len(runs))
+    single = [(curve.episodes, curve.mean) for curve in curves]
+    return Line(label, grid, values.mean(0), error, single)

@@ -1,0 +1,72 @@
+"""The page of a study: what to deploy, how the search fares, and every move."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.report.html import drawn, page, write_page
+from recoup.study.recommend import between
+from recoup.study.study import Study
+from recoup.study.summary import Deployed, best_trial, deployed, summary_rows, with_interval
+
+MOVES = 100  # that the table shows, the last ones
+PARAMETERS = 50  # that stand in the table at the top; all of them stand below it, to be copied
+
+
+class Top(NamedTuple):
+    """The top of a study's page: the values to deploy."""
+
+    words: str
+    rows: list[tuple[Deployed, str]]  # with between what each is best
+    left: int  # parameters that are not among the rows
+    plain: str  # all values as JSON
+
+
+def write_study_report(path: str | Path, out: str | Path | None = None) -> Path:
+    """One page about the study in `path`, into `out` (FILE-report.html beside it unless said)."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no study in {path}.")
+    target = path.with_name(f"{path.stem}-report.html") if out is None else Path(out)
+    if target.resolve() == path.resolve():
+        raise InputError(f"{target} is the study itself: name another file for its page.")
+    with Study.open(path) as study:
+        content = page("study.html", name=path.name, **_content(study))
+    return write_page(target, content)
+
+
+def top(study: Study) -> Top:
+    """What the page begins with: the mean of the newest distribution, in the user's units."""
+    rows = deployed(study.opened)
+    values: Any = study.mean_policy
+    values = dict(values) if study.names else np.asarray(values).tolist()
+    moves = study.store.last_move().id
+    words = f"The mean policy after {moves} move{'' if moves == 1 else 's'}."
+    if not moves:
+        words = "The mean policy of the start: the distribution has not moved yet."
+    best = [""] * len(rows)
+    if study.counts()["ok"]:
+        found = study.recommend()
+        words = f"{words} {found.words}"
+        best = [between(*ends) for ends in zip(found.low, found.high, strict=True)]
+    left = max(len(rows) - PARAMETERS, 0)
+    both = list(zip(rows, best, strict=True))
+    return Top(words, both[:PARAMETERS], left, json.dumps(values, ensure_ascii=False))
+
+
+def _content(study: Study) -> dict[str, Any]:
+    with study.store.reading():
+        found, history = study.diagnostics(), study.history()
+        waiting = [trial.id for trial in study.pending()]
+        return {
+            "top": top(study),
+            "summary": summary_rows(study.opened, found, best_trial(study.best), waiting),
+            "advice": found["advice"],
+            "picture": drawn(study.plot()),
+            "moves": [{**move, "estimate": with_interval(move)} for move in history[-MOVES:]],
+            "count": len(history),
+            "settings": study.settings,
+        }

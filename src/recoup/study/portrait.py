@@ -1,0 +1,166 @@
+"""The picture of a study: its rows gathered into arrays, and the file that it is written to."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.store.amending import AMENDED
+from recoup.store.place import unfinished_of
+from recoup.store.rows import Move, Result
+from recoup.study.opened import Opened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from recoup.pictures.study import Portrait, Shown
+
+WRITTEN = (".png", ".pdf", ".svg")
+OVER_TIME, SLICED = 6, 3  # parameters that are drawn over time, and against each other
+NOTED = {  # what is drawn of each move, and what the file calls it
+    "estimate": "objective",
+    **{key: key for key in ("low", "high", "samples", "ess", "pareto_k")},
+}
+
+
+def plot(study: Opened, path: str | Path | None = None) -> "Figure":
+    """The picture of a study, written to `path` if one is given."""
+    if path is not None:
+        check_picture(Path(path))
+    figure = _drawing()(portrait(study))
+    if path is not None:
+        write_picture(figure, Path(path))
+    return figure
+
+
+def portrait(study: Opened) -> "Portrait":
+    """A study as the arrays that are drawn."""
+    from recoup.pictures.study import Portrait
+
+    with study.store.reading():
+        moves, rhos = study.store.moves(), [study.rho(mark.numbers) for mark in study.marks()]
+        means, stds = (
+            np.stack([np.asarray(getattr(rho, key)) for rho in rhos]) for key in ("mean", "std")
+        )
+        sliced = _moved_most(means, stds)
+        results, kinds, theta = _told(study, sliced)
+    noted = {
+        field: np.array([_number(move.info.get(key)) for move in moves if move.id])
+        for field, key in NOTED.items()
+    }
+    spread = stds if study.method.space == "parameters" else np.full(means.shape, np.nan)
+    units = _units(study, means, spread)
+    returns = [_number(result.told.value) for result in results]
+    return Portrait(
+        title=_title(study, len(results), moves[-1].id),
+        returns=np.array(returns, float),
+        kinds=np.array(kinds, str),
+        at=_marks(results, moves),
+        **noted,
+        parameters=[_shown(study, i, units) for i in range(min(study.dim, OVER_TIME))],
+        sliced=[_shown(study, i, units, theta[:, j]) for j, i in enumerate(sliced)],
+        dim=study.dim,
+    )
+
+
+def check_picture(path: Path) -> None:
+    """Raises unless a picture can be written to `path`."""
+    if path.suffix.lower() not in WRITTEN:
+        raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
+    if path.is_dir():
+        raise InputError(f"{path} is a directory: name a file in it.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
+
+
+def write_picture(figure: "Figure", path: Path) -> None:
+    """Writes a picture aside and then gives it its name, in place of an older one."""
+    check_picture(path)
+    unfinished = unfinished_of(path)
+    try:
+        with warnings.catch_warnings():  # of names in a script that the font has no letters for
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+            figure.savefig(unfinished, format=path.suffix[1:].lower(), dpi=130)
+        os.replace(unfinished, path)
+    except OSError as wrong:
+        raise InputError(f"{path} cannot be written: {wrong.strerror or wrong}.") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _drawing() -> "Callable[[Portrait], Figure]":
+    try:
+        from recoup.pictures.study import study_picture
+    except ImportError:
+        raise InputError("a picture needs matplotlib: pip install matplotlib.") from None
+    return study_picture
+
+
+def _title(study: Opened, results: int, moves: int) -> str:
+    parts = (
+        study.path.name,
+        study.method.name,
+        f"{study.dim} parameter{'' if study.dim == 1 else 's'}",
+        f"{results} result{'' if results == 1 else 's'}",
+        f"{moves} move{'' if moves == 1 else 's'}",
+    )
+    return " · ".join(parts)
+
+
+def _moved_most(means: np.ndarray, stds: np.ndarray) -> list[int]:
+    """The parameters whose means have moved most, in standard deviations of the start."""
+    scale = stds[0] if stds.shape == means.shape else np.ones(means.shape[1])
+    moved = np.abs(means[-1] - means[0]) / scale
+    return sorted(np.argsort(-moved, kind="stable")[:SLICED].tolist())
+
+
+def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str], np.ndarray]:
+    """Results in the order of telling, their kinds, and the `sliced` parameters `[n, S]`.
+
+    One that was put right stands where it was told first.
+    """
+    events = reversed(study.store.events(AMENDED))
+    first = {event.content["trial"]: event.content["told_at"] for event in events}
+    rows = [
+        (result, asked.kind, study.in_units(asked.theta)[list(sliced)])
+        for asked, result in study.store.trials()
+        if result is not None
+    ]
+    rows.sort(key=lambda row: (first.get(row[0].id, row[0].told_at), row[0].id))
+    theta = np.array([row[2] for row in rows], float).reshape(len(rows), len(sliced))
+    return [row[0] for row in rows], [row[1] for row in rows], theta
+
+
+def _marks(results: Sequence[Result], moves: Sequence[Move]) -> np.ndarray:
+    """How many results had been told when each move was made `[M + 1]`."""
+    places = np.array([0, *(result.counted or 0 for result in results)])
+    last = [np.flatnonzero((places > 0) & (places <= move.counted)) for move in moves]
+    return np.array([some[-1] if some.size else 0 for some in last])
+
+
+def _units(study: Opened, means: np.ndarray, stds: np.ndarray) -> list[np.ndarray]:
+    """Means, and one standard deviation below and above, in the user's units `[M + 1, D]`."""
+    return [study.in_units(latent) for latent in (means, means - stds, means + stds)]
+
+
+def _shown(
+    study: Opened, i: int, units: Sequence[np.ndarray], values: np.ndarray | None = None
+) -> "Shown":
+    """Parameter `i` as it is drawn."""
+    from recoup.pictures.study import Shown
+
+    name, log, bounds = f"theta_{i}", False, None
+    if study.parameters:
+        p = study.parameters[i]
+        name, log = p.name, p.scale == "log"
+        bounds = None if p.low is None or p.high is None else (p.low, p.high)
+    mean, low, high = (array[:, i] for array in units)
+    return Shown(name, log, bounds, mean, low, high, np.zeros(0) if values is None else values)
+
+
+def _number(value: Any) -> float:
+    return np.nan if value is None else float(value)
