@@ -15,10 +15,10 @@ from studies import content, told, work
 
 import recoup
 from recoup.store.file import StudyFile
+from recoup.study.readings import read_samples
 from recoup.study.recover import recover
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
-from recoup.study.tables import read_samples
 from recoup.study.verify import check
 
 DIM, BATCH, PAGE = 3, 4, 4096

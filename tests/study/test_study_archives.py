@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import recoup
+from recoup.study.readings import read_samples
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
-from recoup.study.tables import read_samples, write_csv
+from recoup.study.tables import write_csv
 
 PARAMS = {"stiffness": (10, 200, "log"), "damping": (-1, 3)}
 

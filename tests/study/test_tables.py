@@ -10,7 +10,7 @@ import pytest
 
 from recoup.checks import InputError
 from recoup.cli.app import shown
-from recoup.study import tables
+from recoup.study import readings, tables
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
 from recoup.study.verify import check
@@ -26,7 +26,7 @@ def study(tmp_path):
 
 def import_file(study, path):
     """What `recoup study import` does."""
-    return import_samples(study.opened, tables.read_samples(study.opened, path), str(path))
+    return import_samples(study.opened, readings.read_samples(study.opened, path), str(path))
 
 
 class TestImports:

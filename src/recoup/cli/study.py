@@ -111,7 +111,7 @@ def new(
     param: Annotated[
         list[str] | None,
         typer.Option(
-            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log.",
+            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int behind it.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
@@ -287,7 +287,7 @@ def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) 
     returns = [_return(text) for text in value or []]
     episode = None
     if trajectory is not None:
-        from recoup.study.tables import arrays_of
+        from recoup.study.readings import arrays_of
 
         episode = arrays_of(trajectory)
     several = len(returns) > 1

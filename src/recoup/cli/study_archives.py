@@ -25,6 +25,7 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import plain, print_replay
+from recoup.study.fork import forked_words
 
 CHECK_EXAMPLES = """
 [bold]Examples[/]
@@ -60,6 +61,10 @@ FORK_EXAMPLES = """
   recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
 
   recoup study fork runs/reach-2-mis-pgpe-ob-0/study.db by-hand.db --std 0.3
+
+  recoup study fork robot.db wider.db --param stiffness=10:400:log
+
+  recoup study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0
 """
 UPGRADE_EXAMPLES = """
 [bold]Examples[/]
@@ -125,12 +130,7 @@ def export(
         if out is None:
             tables.write_csv(study.opened, sys.stdout)
             return
-        tables.check_exportable(study.opened, out)
-        if form == "parquet":
-            count = tables.write_parquet(study.opened, out)
-        else:
-            with out.open("w", newline="") as stream:
-                count = tables.write_csv(study.opened, stream)
+        count = tables.export(study.opened, out, form)
     print(f"{count} trials in {out}")
 
 
@@ -147,8 +147,8 @@ def import_(
     std: Annotated[str | None, typer.Option(help="Its standard deviations, likewise.")] = None,
 ) -> None:
     """Add samples from elsewhere, weighed by what drew them."""
+    from recoup.study.readings import read_samples
     from recoup.study.samples import import_samples
-    from recoup.study.tables import read_samples
 
     with opened(file) as study:
         found = read_samples(study.opened, samples)
@@ -207,12 +207,54 @@ def fork(
     mean: MeanOption = None,
     std: StdOption = None,
     set_: SetOption = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            help="Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says behind @ "
+            "what it was in all results so far: NAME=LOW:HIGH@VALUE.",
+            metavar="NAME=LOW:HIGH",
+        ),
+    ] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(help="Another name, repeatable.", metavar="OLD=NEW")
+    ] = None,
+    freeze: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Search a parameter no more, repeatable; it stays at the mean policy's value "
+            "unless said.",
+            metavar="NAME[=VALUE]",
+        ),
+    ] = None,
 ) -> None:
-    """Start a new study from all results of an old one, under another method or start."""
+    """Start a new study from all results of an old one: another method, start, or parameters."""
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
+    changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
+    given |= {key: value for key, value in changes.items() if value}
     with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
-        counts = forked.counts()
-        print(f"{new}: starts from {counts['ok']} results of {file}")
+        print(f"{new}: {forked_words(forked.opened, file)}")
+
+
+def _names(texts: list[str] | None) -> dict[str, str]:
+    found = {}
+    for text in texts or []:
+        old, equals, name = (part.strip() for part in text.partition("="))
+        if not (old and equals and name):
+            raise InputError(f"--rename takes OLD=NEW, got {text!r}.")
+        found[old] = name
+    return found
+
+
+def _values(texts: list[str] | None) -> dict[str, float | None]:
+    found: dict[str, float | None] = {}
+    for text in texts or []:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        try:
+            found[name] = float(value) if equals else None
+        except ValueError:
+            raise InputError(f"--freeze takes NAME or NAME=VALUE, got {text!r}.") from None
+    return found
 
 
 @app.command(epilog=UPGRADE_EXAMPLES)

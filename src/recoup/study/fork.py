@@ -6,11 +6,16 @@ from typing import Any
 
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method
-from recoup.store.rows import DRAWN, FOREIGN, MIRROR, START, Asked, Memory, Proposal
+from recoup.engine.plain import can_move
+from recoup.store.rows import DRAWN, FOREIGN, MIRROR, OWN, START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.change import KEYS, Change, change_of
+from recoup.study.charts import chart_of, charted
 from recoup.study.opened import Opened
+from recoup.study.parameters import Parameter, plain
 from recoup.study.samples import IMPORTED
 from recoup.study.settings import (
+    CHARTS,
     STEPPING,
     family_name,
     is_part,
@@ -19,7 +24,8 @@ from recoup.study.settings import (
     resolved,
 )
 
-KEPT = ("dim", "params", "horizon", "actions", "discount")  # by every fork
+KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
+FORKED = "forked"  # the event of a fork
 MOVED = ("mean", "std")
 
 
@@ -27,15 +33,18 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
     """The file of a new study with all results of `study`, and its parts that only Python gives.
 
     `changes` are settings of the new one: method, batch, seed, mean (in the user's units), std, or
-    any of the method. Unless they say otherwise it starts where `study` has come to, with the
-    memory of the same update rule. Trials are numbered on from there, so that no draw is repeated;
-    those that wait for a result stay behind.
+    any of the method; `params`, `rename` and `freeze` change its parameters. Unless they say
+    otherwise it starts where `study` has come to, with the memory of the same update rule. Trials
+    are numbered on from there, so that no draw is repeated; those that wait for a result stay
+    behind.
     """
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
-    _check_kind(study, changes)
     with study.store.reading():
-        settings, parts = _settings(study, changes)
+        change = change_of(study, changes)
+        changes = {key: value for key, value in changes.items() if key not in KEYS}
+        _check_kind(study, changes)
+        settings, parts = _settings(study, changes, change)
     row = method_of(settings, parts)
     if row.mirrored:
         raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
@@ -45,17 +54,36 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
             "family."
         )
 
+    if change is not None and not change.keeps_bounds:
+        _check_exact(study, row, change)
+
     def copy(new: Store) -> None:
-        _copy(study.store, new)
+        found = _copy(study, new, change)
         new.set_last(study.store.counters().last)
-        new.note("forked", {"of": str(study.path)})
+        new.note(FORKED, {"of": str(study.path), **found})
 
     with study.store.reading():
-        start, memory = _start(study, settings, changes)
+        start, memory = _start(study, settings, changes, change)
         return Store.create(path, settings, start, memory, copy), parts
 
 
-def _settings(study: Opened, changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _check_exact(study: Opened, row: Method, change: Change) -> None:
+    """Raises where the densities of old results cannot be known in the new latent space."""
+    if study.family != "diagonal":
+        raise InputError(
+            f"under other bounds the correlations of the family {study.family} are no longer those "
+            "of a Gaussian: only names can be changed."
+        )
+    if change.keeps_dimensions and not can_move(row, 0, len(change.after)):
+        raise InputError(
+            "results of other bounds can be weighed only by methods made of our own words, with "
+            "update='normalised' or 'natural'."
+        )
+
+
+def _settings(
+    study: Opened, changes: Mapping[str, Any], change: Change | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
     keys = ("dim", "batch", "seed", "params")
@@ -69,9 +97,14 @@ def _settings(study: Opened, changes: Mapping[str, Any]) -> tuple[dict[str, Any]
         given["defaults"] = study.method_settings()
     elif study.method.space == "parameters" and not isinstance(name, Method):
         given["defaults"] = of_the_problem(study.method)
+    here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
+    if change is not None:
+        given |= {"dim": len(change.after), "params": plain(change.after)}
+        here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
     given |= changes
     found = resolved(given)
-    here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
+    if charts := _charts(study, change):
+        found[CHARTS] = [plain(parameters) for parameters in charts]
     found |= {key: value for key, value in here.items() if key not in changes}
     both = {**given.get("defaults", {}), **changes}
     return found, {key: value for key, value in both.items() if is_part(key, value)}
@@ -90,14 +123,25 @@ def _check_kind(study: Opened, changes: Mapping[str, Any]) -> None:
         )
 
 
+def _charts(study: Opened, change: Change | None) -> list[tuple[Parameter, ...]]:
+    """The bounds, other than the fork's own, under which its results were drawn."""
+    if change is None or change.keeps_bounds:
+        return study.charts
+    return [*study.charts, study.parameters] if change.keeps_dimensions else []
+
+
 def _start(
-    study: Opened, settings: Mapping[str, Any], changes: Mapping[str, Any]
+    study: Opened,
+    settings: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    change: Change | None,
 ) -> tuple[Proposal, Memory]:
     """Where the fork starts: what the study has come to, correlations and memory included.
 
     A start of one's own has neither; another update rule has no use for the memory.
     """
-    if any(key in changes for key in MOVED):
+    new_space = change is not None and not change.keeps_bounds
+    if new_space or any(key in changes for key in MOVED):
         numbers = study.start(settings["mean"], settings["std"])
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
@@ -106,19 +150,74 @@ def _start(
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
 
 
-def _copy(old: Store, new: Store) -> None:
-    """All results of a study, as samples that the new study did not draw itself."""
-    first = 0
-    for proposal in old.proposals().values():
-        number = new.add_proposals(IMPORTED, proposal.family, [proposal.numbers])
-        first = first or number - proposal.id
+def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
+    """All results of a study, as samples that the new study did not draw itself.
+
+    How many of them lie outside of new bounds (they were drawn, and no candidate has any density
+    there), how many have no place at all, and how many count as results but not for moves.
+    """
+    old, first = study.store, 0
+    if change is None or change.keeps_dimensions:
+        for proposal in old.proposals().values():
+            number = new.add_proposals(
+                IMPORTED, _family(study, proposal, change), [proposal.numbers]
+            )
+            first = first or number - proposal.id
     told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
+    found = {"outside": 0, "left_out": 0, "unweighed": 0}
     for result in told:
-        trial = asked[result.id]
-        drawn = trial.kind in (DRAWN, MIRROR, FOREIGN)
-        drew = None if trial.proposal is None else trial.proposal + first
-        kind = FOREIGN if drawn else trial.kind
-        new.add_trials([Asked(trial.id, kind, drew, trial.theta, trial.seed)])
-        new.add_result(trial.id, result.told._replace(trajectory=trajectories.get(trial.id)))
+        kept = result.told._replace(trajectory=trajectories.get(result.id))
+        placed, what = _placed(asked[result.id], change, first)
+        if what:
+            found[what] += 1
+        if what == "outside":
+            kept = kept._replace(note=kept.note or "outside of the new bounds")
+        if placed is not None:
+            new.add_trials([placed])
+            new.add_result(placed.id, kept)
+    return found
+
+
+def forked_words(study: Opened, of: Any) -> str:
+    """What a fork starts from, in a sentence or two."""
+    counters = study.store.counters()
+    found = study.store.events(FORKED)[-1].content
+    said = [f"starts from {counters.ok} results of {of}"]
+    if found["outside"]:
+        said.append(f"{found['outside']} of them lie outside of the new bounds and weigh nothing")
+    if found["left_out"]:
+        said.append(f"{found['left_out']} have no place among its parameters and are left out")
+    if found["unweighed"]:
+        said.append(
+            f"{found['unweighed']} stand at one value of a parameter, where no Gaussian draws: "
+            "they count for `recommend` and `best`, not for moves"
+        )
+    return "; ".join(said)
+
+
+def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
+    """The name of a proposal's family in the fork: under which bounds it is Gaussian."""
+    if change is None or change.keeps_bounds or chart_of(proposal.family):
+        return proposal.family
+    return charted(proposal.family, len(study.charts) + 1)
+
+
+def _placed(trial: Asked, change: Change | None, first: int) -> tuple[Asked | None, str]:
+    """A trial in the fork, if it has a place there, and what became of it.
+
+    `first` is by how much the numbers of proposals are higher there.
+    """
+    drawn = trial.kind in (DRAWN, MIRROR, FOREIGN)
+    drew = None if trial.proposal is None else trial.proposal + first
+    moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew, asked_at=0.0)
+    if change is None:
+        return moved, ""
+    theta, fits = change.moved(trial.theta[None])
+    inside, moved = bool(fits[0]), moved._replace(theta=theta[0])
+    if change.keeps_dimensions:
+        return (moved, "" if inside else "outside") if drawn or inside else (None, "left_out")
+    if not inside:
+        return None, "left_out"
+    return moved._replace(kind=OWN if drawn else trial.kind, proposal=None), "unweighed"

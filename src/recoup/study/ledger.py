@@ -4,15 +4,18 @@ Lengths depend on the number of results alone, so that whatever process makes a 
 the same shapes, and gets the same numbers to the last bit.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.plain.densities import Chart
 from recoup.store.errors import damage
 from recoup.store.layout import Layout
 from recoup.store.rows import MIRROR, Asked
 from recoup.store.store import Store
+from recoup.study.charts import chart_of
 
 SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
 CHUNK = 1000  # rows read at once
@@ -26,6 +29,7 @@ class Results(NamedTuple):
     returns: np.ndarray  # [n], not a number where there is none
     proposal: np.ndarray  # [n] rows of `blocks`
     blocks: np.ndarray  # [P, K] the proposals
+    charts: np.ndarray  # [P] the bounds under which each is Gaussian; 0: those of the study
     reference: np.ndarray  # [K] the proposal that densities are relative to
     n: int  # how many results there are; the rows behind them are empty
 
@@ -43,11 +47,14 @@ class Ledger:
         after: int = 0,
         foreign: bool = True,
         planned: int = 0,
+        charts: Sequence[Chart] = (),
     ) -> None:
         """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
 
         `planned` is how many there will be, where that is known: then one size serves for all.
+        `charts` lead to the bounds under which some of them were drawn, if not the study's own.
         """
+        self.charts = charts
         self._store, self._layout, self._batch = store, layout, batch
         self._mirrored, self._foreign, self._planned = mirrored, foreign, planned
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
@@ -58,6 +65,7 @@ class Ledger:
         self._proposal = np.zeros(SMALL[0], np.int32)
         self.reference = store.proposal(0).numbers  # the start, whatever else is there
         self._blocks = np.zeros((0, self.reference.size))
+        self._charts = np.zeros(0, np.int32)
         self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
         self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
 
@@ -79,6 +87,7 @@ class Ledger:
         slots = int(self._proposal[:n].max(initial=0)) + 1
         spare = max(_quarters(slots), _quarters(-(-space // self._batch)))
         self._blocks = _grown(self._blocks, spare, self.reference)
+        self._charts = _grown(self._charts, spare, 0)
         returns = self._returns[:space]
         if n < len(self.counted):  # those told later take no part
             returns = np.where(np.arange(space) < n, returns, np.nan)
@@ -87,6 +96,7 @@ class Ledger:
             returns=returns,
             proposal=self._proposal[:space],
             blocks=self._blocks[:spare],
+            charts=self._charts[:spare],
             reference=self.reference,
             n=n,
         )
@@ -139,10 +149,13 @@ class Ledger:
 
     def _read_proposals(self, ids: list[Any]) -> None:
         rows = self._store.proposals(ids)
-        self._blocks = _grown(self._blocks, room(len(self._slots) + len(ids)), self.reference)
+        space = room(len(self._slots) + len(ids))
+        self._blocks = _grown(self._blocks, space, self.reference)
+        self._charts = _grown(self._charts, space, 0)
         for number in ids:
             slot = self._slots.setdefault(number, len(self._slots))
             self._blocks[slot] = rows[number].numbers
+            self._charts[slot] = chart_of(rows[number].family)
 
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)

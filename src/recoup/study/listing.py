@@ -36,6 +36,7 @@ def _record(study: Opened, asked: Asked, result: Result | None) -> TrialResult:
         asked_at=asked.asked_at,
         told_at=at,
         names=study.names,
+        whole=study.whole,
     )
 
 

@@ -22,7 +22,10 @@ def make_move(
     """The move that the results up to the place `upto` make; those behind `since` are new."""
     results = ledger.results(upto)
     old = int(np.searchsorted(ledger.counted, since, "right"))
-    if before.memory is None and can_move(row, results.n, ledger.dim):
+    if ledger.charts:
+        _check_charts(row, ledger.dim)
+    size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds
+    if before.memory is None and can_move(row, size, ledger.dim):
         from recoup.study.uncompiled import stepped
 
         with np.errstate(all="ignore"):  # as JAX does; what is not finite is looked for below
@@ -44,7 +47,7 @@ def make_move(
 def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
     """What the results up to the place `upto` say about the distribution of a block of numbers."""
     results, dim = ledger.results(upto), ledger.dim
-    if can_judge(row, results.n, dim):
+    if can_judge(row, 0 if ledger.charts else results.n, dim):
         from recoup.study.uncompiled import judged
 
         with np.errstate(all="ignore"):
@@ -61,6 +64,14 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
         censored=int(left),
         draw=row.draw,
     )
+
+
+def _check_charts(row: Method, dim: int) -> None:
+    if not can_move(row, 0, dim):
+        raise InputError(
+            "this study holds results that were drawn under other bounds, which only methods made "
+            "of our own words, with update='normalised' or 'natural', can weigh."
+        )
 
 
 def _ages(weights: np.ndarray, batch: int) -> list[float]:

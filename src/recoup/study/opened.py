@@ -23,11 +23,13 @@ from recoup.engine.methods import PARTS, settings_of
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.charts import chart
 from recoup.study.draws import theta_of
 from recoup.study.ledger import Ledger
 from recoup.study.parameters import Parameter, to_latent, to_user
 from recoup.study.settings import (
     RUN,
+    charts_of,
     check_settings,
     family_name,
     is_part,
@@ -61,11 +63,13 @@ class Opened:
             self.method = method_of(self.settings, self.parts)
             self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
             self.layout = layout_of(self.settings)
+            self.charts = charts_of(self.settings)
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
         self.batch: int = self.settings["batch"]
         self.discount: float = self.settings.get("discount", 1.0)
         self.names = tuple(p.name for p in self.parameters)
+        self.whole = tuple(p.name for p in self.parameters if p.scale == "int")
         self.family: str = self.missing.get("family") or family_name(self.method)
 
     @classmethod
@@ -189,6 +193,9 @@ class Opened:
             theta = self.by_name(theta)
         check_shape("`enqueue(theta=...)`", theta, "[D]", (self.dim,))
         check_finite("`enqueue(theta=...)`", theta)
+        for name, value in zip(self.names, theta, strict=False):
+            if name in self.whole and value % 1:
+                raise InputError(f"{name} must be a whole number, got {value:g}.")
         return to_latent(self.parameters, np.asarray(theta, float))
 
     def latent_mean(self, mean: Any = None) -> np.ndarray:
@@ -218,7 +225,7 @@ class Opened:
             drew = self._drew(asked)
             spread = np.asarray(self.rho(drew.numbers).std)
         user = self.in_units(asked.theta)
-        return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names)
+        return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names, self.whole)
 
     def _drew(self, asked: Asked) -> Proposal:
         if asked.proposal is None:
@@ -237,6 +244,7 @@ class Opened:
             after=after,
             foreign=foreign,
             planned=planned if window is None else min(planned, window * self.batch),
+            charts=[chart(self.parameters, there) for there in self.charts],
         )
 
     def method_settings(self) -> dict[str, Any]:

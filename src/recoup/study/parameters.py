@@ -3,7 +3,8 @@
 The search, its densities and its archive live in latent space, where the distribution is Gaussian;
 people read and write their own units. With bounds low and high a latent z is
 low + (high - low) / (1 + exp(-z)), of the logarithms on a log scale; without bounds it is z itself,
-or exp(z).
+or exp(z). A whole number is the nearest to such a value between low - 1/2 and high + 1/2: what is
+searched, and has a density, is the latent value.
 """
 
 import tomllib
@@ -17,7 +18,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_choice, nearest
 
-SCALES = ("linear", "log")
+SCALES = ("linear", "log", "int")
 KEYS = ("low", "high", "scale", "start", "std")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
@@ -42,7 +43,19 @@ def to_user(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
     """Latent values `[..., D]` in the user's units; as they are where no parameter has a name."""
     if not parameters:
         return latent
-    columns = [_to_user(p, latent[..., i]) for i, p in enumerate(parameters)]
+    columns = [_rounded(p, _spread(p, latent[..., i])) for i, p in enumerate(parameters)]
+    return np.stack(columns, axis=-1)
+
+
+def spread_out(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
+    """Latent values `[..., D]` in the user's units, whole numbers before they are rounded."""
+    columns = [_spread(p, latent[..., i]) for i, p in enumerate(parameters)]
+    return np.stack(columns, axis=-1)
+
+
+def log_slope(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
+    """log du/dz `[..., D]` of `spread_out`, for densities under another choice of bounds."""
+    columns = [_log_slope(p, latent[..., i]) for i, p in enumerate(parameters)]
     return np.stack(columns, axis=-1)
 
 
@@ -57,11 +70,17 @@ def to_latent(parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray
 def parameter(text: str) -> Parameter:
     """A parameter as it is typed: NAME, NAME=LOW:HIGH or NAME=LOW:HIGH:SCALE."""
     name, equals, rest = text.partition("=")
+    if "|" in rest:
+        raise InputError(
+            f"{name.strip()} has unordered choices, which no Gaussian can draw: run one study for "
+            "each choice and compare them by `recoup study recommend`; whole numbers are "
+            f"{name.strip()}=0:3:int."
+        )
     parts = rest.split(":") if equals else []
     if not name.strip() or len(parts) > 3 or (equals and len(parts) == 1):
         raise InputError(
-            f"--param takes NAME, NAME=LOW:HIGH or NAME=LOW:HIGH:log, got {text!r}; for instance "
-            "stiffness=10:200:log."
+            f"--param takes NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=LOW:HIGH:int, got "
+            f"{text!r}; for instance stiffness=10:200:log."
         )
     try:
         low, high = (float(part) if part.strip() else None for part in (*parts, "", "")[:2])
@@ -92,6 +111,12 @@ def of_table(name: str, row: Mapping[str, Any]) -> Parameter:
         if key not in KEYS:
             raise InputError(f"{key!r} of {name} is none of {', '.join(KEYS)}.{nearest(key, KEYS)}")
     return Parameter(name, **row)
+
+
+def range_text(p: Parameter) -> str:
+    """Bounds and scale of a parameter as tables have them: LOW:HIGH:SCALE, or ::SCALE."""
+    low, high = ("" if x is None else f"{float(x)!r}" for x in (p.low, p.high))
+    return f"{low}:{high}:{p.scale}"
 
 
 def checked(parameters: Sequence[Parameter]) -> list[Parameter]:
@@ -142,39 +167,67 @@ def _check(p: Parameter) -> None:
         raise InputError(f"the range of {p.name} is too wide for numbers: leave its bounds out.")
     if p.scale == "log" and p.low is not None and p.low <= 0:
         raise InputError(f"a log scale needs positive bounds, got {p.low:g} for {p.name}.")
+    if p.scale == "int" and (p.low is None or p.high is None or p.low % 1 or p.high % 1):
+        raise InputError(f"whole numbers need two whole bounds, such as {p.name}=0:10:int.")
     if p.std is not None and p.std <= 0:
         raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
     if p.start is not None:
         _to_latent(p, p.start)
 
 
-def _to_user(p: Parameter, z: Any) -> Any:
+def _ends(p: Parameter) -> tuple[float, float] | None:
+    """The ends of the range that the logistic function covers, as numbers that it is linear in."""
     if p.low is None or p.high is None:
+        return None
+    if p.scale == "int":
+        return p.low - 0.5, p.high + 0.5
+    return (float(np.log(p.low)), float(np.log(p.high))) if p.scale == "log" else (p.low, p.high)
+
+
+def _spread(p: Parameter, z: Any) -> Any:
+    """The value of a latent z, before it is rounded."""
+    ends = _ends(p)
+    if ends is None:
         return np.exp(z) if p.scale == "log" else z
     share = 1 / (1 + np.exp(-np.clip(z, -EDGE, EDGE)))
-    if p.scale == "log":
-        value = np.exp(np.log(p.low) + (np.log(p.high) - np.log(p.low)) * share)
-    else:
-        value = p.low + (p.high - p.low) * share
-    return np.clip(value, p.low, p.high)
+    value = ends[0] + (ends[1] - ends[0]) * share
+    if p.scale == "int":
+        return value
+    return np.clip(np.exp(value) if p.scale == "log" else value, p.low, p.high)
+
+
+def _rounded(p: Parameter, value: Any) -> Any:
+    return np.clip(np.round(value), p.low, p.high) if p.scale == "int" else value
+
+
+def _log_slope(p: Parameter, z: Any) -> Any:
+    """log du/dz of `_spread`."""
+    ends = _ends(p)
+    if ends is None:
+        return z if p.scale == "log" else np.zeros_like(z)
+    slope = np.log(ends[1] - ends[0]) - np.abs(z) - 2 * np.log1p(np.exp(-np.abs(z)))
+    return slope + np.log(_spread(p, z)) if p.scale == "log" else slope
 
 
 def _to_latent(p: Parameter, value: Any) -> Any:
-    value = np.asarray(value, float)
-    if p.low is None or p.high is None:
+    value, ends = np.asarray(value, float), _ends(p)
+    if ends is None:
         if p.scale == "log" and not (value > 0).all():
             raise InputError(f"{p.name} must be positive, got {value[~(value > 0)].flat[0]:g}.")
         return np.log(value) if p.scale == "log" else value
-    outside = ~((value >= p.low) & (value <= p.high))
+    outside = ~inside(p, value)
     if outside.any():
         raise InputError(
             f"{p.name} must lie in {p.low:g}..{p.high:g}, got {value[outside].flat[0]:g}."
         )
-    low, high, value = (
-        (np.log(p.low), np.log(p.high), np.log(value))
-        if p.scale == "log"
-        else (p.low, p.high, value)
-    )
-    share = (value - low) / (high - low)
+    share = ((np.log(value) if p.scale == "log" else value) - ends[0]) / (ends[1] - ends[0])
     with np.errstate(divide="ignore"):
         return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)
+
+
+def inside(p: Parameter, value: Any) -> Any:
+    """Which values, before they are rounded, a parameter can have."""
+    if p.low is None or p.high is None:
+        return np.isfinite(value) & (value > 0) if p.scale == "log" else np.isfinite(value)
+    half = 0.5 if p.scale == "int" else 0.0
+    return (value >= p.low - half) & (value <= p.high + half)

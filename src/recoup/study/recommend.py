@@ -10,7 +10,9 @@ from recoup.checks import InputError
 from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, Interval, quantile
 from recoup.store.rows import DRAWN, FAILED, MEAN, MIRROR, Asked, Result
+from recoup.study.charts import is_outside
 from recoup.study.opened import Opened
+from recoup.study.trials import by_name
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
 LEAST = 8  # results that the model needs
@@ -79,7 +81,11 @@ def recommend(study: Opened) -> Recommendation:
     say the first without any model.
     """
     with study.store.reading():
-        told = [(trial, result) for trial, result in study.store.trials() if result is not None]
+        told = [
+            (trial, result)
+            for trial, result in study.store.trials()
+            if result is not None and not (study.charts and is_outside(trial.theta))
+        ]
         mean, std = study.mean, study.std
     valued = [(trial, _value(study, result)) for trial, result in told]
     known = [(trial, value) for trial, value in valued if value is not None]
@@ -95,7 +101,7 @@ def recommend(study: Opened) -> Recommendation:
     theta = study.in_units(mean)
     return Recommendation(
         theta=theta,
-        params=dict(zip(names, theta.tolist(), strict=True)),
+        params=by_name(names, theta, study.whole),
         low=low,
         high=high,
         expected=worth.value,

@@ -43,6 +43,7 @@ class Samples(NamedTuple):
     factor: np.ndarray | None = None  # [n, D (D + 1) / 2] of correlated proposals, in place of std
     blocks: np.ndarray | None = None  # [n, K] of proposals, from a study; theta is latent then
     failed: np.ndarray | None = None  # [n] those known to have failed: drawn, without a return
+    latent: np.ndarray | None = None  # [n, D] thetas as they were drawn, where that is known
 
     def to_latent(self, study: Opened, values: np.ndarray) -> np.ndarray:
         """`values [..., D]` of theta or mean in the latent space of `study`."""
@@ -96,6 +97,8 @@ def samples_of(other: Opened) -> Samples:
     """The results of a study as samples with their proposals."""
     if other.method.space == "actions":
         raise InputError(f"{other.path} holds trajectories: fork it to reuse them.")
+    if other.charts:
+        raise InputError(f"{other.path} holds results of other bounds: fork it to reuse them.")
     rows = other.store.samples()
     if not rows:
         raise InputError(f"{other.path} has no results to import.")
@@ -133,7 +136,10 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     if not (finite & np.isfinite(returns)).any():
         raise InputError("none of the samples has a finite return: nothing was imported.")
     theta = np.zeros((n, study.dim))
-    theta[finite] = samples.to_latent(study, np.asarray(samples.theta, float)[finite])
+    if samples.latent is not None and np.isfinite(samples.latent[finite]).all():
+        theta[finite] = samples.latent[finite]
+    else:
+        theta[finite] = samples.to_latent(study, np.asarray(samples.theta, float)[finite])
     return theta, finite
 
 

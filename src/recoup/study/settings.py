@@ -32,6 +32,7 @@ from recoup.study.parameters import Parameter, of_table, parameter, plain, start
 from recoup.study.parameters import checked as checked_parameters
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
+CHARTS = "charts"  # earlier bounds of the parameters, of a fork
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
@@ -95,6 +96,11 @@ def layout_of(settings: Mapping[str, Any]) -> Layout:
     return Layout(settings["dim"], len(settings["std"]), horizon, actions)
 
 
+def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
+    """The bounds and scales, other than its own, under which results of the study were drawn."""
+    return [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
+
+
 def family_name(row: Method) -> str:
     """The name that the file gives to the family of the study's distributions."""
     if row.space == "actions":
@@ -121,7 +127,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a new study, every one checked, as plain values."""
     given = dict(given)
-    parameters = _parameters(given.pop("params", None))
+    parameters = parameters_given(given.pop("params", None))
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
     batch = check_count("batch", given.pop("batch", 10))
@@ -188,7 +194,8 @@ def _text(part: Any) -> str:
     return name.rpartition(".")[2] if isinstance(name, str) else type(part).__name__
 
 
-def _parameters(given: Any) -> list[Parameter]:
+def parameters_given(given: Any) -> list[Parameter]:
+    """Parameters as a user gives them: a mapping of names to bounds, or a list."""
     if given is None:
         return []
     if isinstance(given, Mapping):

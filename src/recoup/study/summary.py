@@ -11,7 +11,7 @@ from recoup.study.judging import diagnostics
 from recoup.study.leases import told_later
 from recoup.study.notebook import SHOWN, digits, facts, grid
 from recoup.study.opened import Opened
-from recoup.study.trials import Named, Trial
+from recoup.study.trials import Named, Trial, by_name
 
 
 class Deployed(NamedTuple):
@@ -28,7 +28,7 @@ def mean_policy(study: Opened) -> "np.ndarray | Named":
     values = study.in_units(study.mean)
     if not study.names:
         return values
-    return Named(zip(study.names, values.tolist(), strict=True))
+    return Named(by_name(study.names, values, study.whole))
 
 
 def deployed(study: Opened) -> list[Deployed]:

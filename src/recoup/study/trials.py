@@ -22,6 +22,12 @@ class Named(dict[str, float]):
         return np.array(list(self.values()), dtype)
 
 
+def by_name(names: Sequence[str], theta: np.ndarray, whole: Sequence[str] = ()) -> dict[str, float]:
+    """Values by name, whole numbers as such; none where there are no names."""
+    pairs = zip(names, theta.tolist(), strict=False)
+    return {name: int(value) if name in whole else value for name, value in pairs}
+
+
 class Trial(NamedTuple):
     """One theta to roll out, in the user's units, and a seed for the episode's randomness."""
 
@@ -31,11 +37,12 @@ class Trial(NamedTuple):
     kind: str = DRAWN  # or mirror, the other of a pair; mean; own, of one's own choice
     std: np.ndarray | None = None  # of the policy's actions, for methods that explore in them
     names: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()  # names of those that are whole numbers
 
     @property
     def params(self) -> dict[str, float]:
         """The parameters by name, where they have names."""
-        return dict(zip(self.names, self.theta.tolist(), strict=False))
+        return by_name(self.names, self.theta, self.whole)
 
     def plain(self) -> dict[str, Any]:
         """The trial as JSON can hold it."""
@@ -71,11 +78,12 @@ class TrialResult(NamedTuple):
     asked_at: float  # in seconds since 1970
     told_at: float | None
     names: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()  # names of those that are whole numbers
 
     @property
     def params(self) -> dict[str, float]:
         """The parameters by name, where they have names."""
-        return dict(zip(self.names, self.theta.tolist(), strict=False))
+        return by_name(self.names, self.theta, self.whole)
 
     def __repr__(self) -> str:
         came = self.status if self.value is None else digits(self.value)

@@ -1,8 +1,39 @@
 """Log-densities of the diagonal Gaussian, relative to a reference, of many samples at once."""
 
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from recoup.core.families.rho import Diagonal
+
+# theta [n, D] -> its image where a proposal is Gaussian, and the log of the volume that the map
+# stretches by [n]: minus infinity where it has no image
+Chart = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Proposals(NamedTuple):
+    """What drew the samples, and the distribution that densities are relative to."""
+
+    rhos: Diagonal  # [P, D] each
+    reference: Diagonal
+    charts: Sequence[Chart | None] = ()  # [P] of those Gaussian in other coordinates; none at all
+
+    def density(self, slot: int, theta: np.ndarray) -> np.ndarray:
+        """Of `theta [n, D]` under one proposal `[n]`, relative."""
+        rho = Diagonal(self.rhos.mean[slot], self.rhos.std[slot])
+        chart = self.charts[slot] if self.charts else None
+        if chart is None:
+            return log_ratio(rho, self.reference, theta)
+        image, stretch = chart(theta)
+        return log_density(rho, image) + stretch - log_density(self.reference, theta)
+
+
+def log_density(rho: Diagonal, theta: np.ndarray) -> np.ndarray:
+    """log p(theta | rho) `[n]`, as `gaussian.log_density`."""
+    z = (theta - rho.mean) / rho.std
+    constant = np.sum(np.log(rho.std)) + 0.5 * z.shape[-1] * np.log(2 * np.pi)
+    return -constant - 0.5 * np.sum(z**2, axis=-1)
 
 
 def log_ratio(rho: Diagonal, reference: Diagonal, theta: np.ndarray) -> np.ndarray:
@@ -13,20 +44,20 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: np.ndarray) -> np.ndarr
     return scale + np.sum(0.5 * delta * (2 * z_ref - delta), axis=-1)
 
 
-def own_density(
-    proposals: Diagonal, drawn_by: np.ndarray, reference: Diagonal, theta: np.ndarray
-) -> np.ndarray:
+def own_density(proposals: Proposals, drawn_by: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Of each sample under the proposal that drew it `[n]`, as `archive.own_density`."""
-    drew = Diagonal(proposals.mean[drawn_by], proposals.std[drawn_by])
-    return log_ratio(drew, reference, theta)
+    if not proposals.charts:
+        drew = Diagonal(proposals.rhos.mean[drawn_by], proposals.rhos.std[drawn_by])
+        return log_ratio(drew, proposals.reference, theta)
+    found = np.zeros(len(theta))
+    for slot in np.unique(drawn_by):
+        rows = drawn_by == slot
+        found[rows] = proposals.density(int(slot), theta[rows])
+    return found
 
 
 def gained_mixture(
-    proposals: Diagonal,
-    gained: np.ndarray,
-    reference: Diagonal,
-    theta: np.ndarray,
-    mixture: np.ndarray,
+    proposals: Proposals, gained: np.ndarray, theta: np.ndarray, mixture: np.ndarray
 ) -> np.ndarray:
     """The log of the counted sum of densities `[n]` once proposals have `gained [P]` samples.
 
@@ -34,7 +65,7 @@ def gained_mixture(
     as `archive.gained_mixture`.
     """
     for slot in np.flatnonzero(gained):
-        row = log_ratio(Diagonal(proposals.mean[slot], proposals.std[slot]), reference, theta)
+        row = proposals.density(int(slot), theta)
         mixture = np.logaddexp(mixture, np.log(gained[slot]) + row)
     return mixture
 

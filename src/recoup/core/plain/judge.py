@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.families.rho import Diagonal
-from recoup.core.plain.densities import gained_mixture, log_ratio
+from recoup.core.plain.densities import Proposals, gained_mixture, log_ratio
 from recoup.core.plain.model import fitted
 from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.weighing import (
@@ -40,8 +40,8 @@ class Weighed(NamedTuple):
 class Drew(NamedTuple):
     """What drew the samples."""
 
-    proposals: Diagonal  # [P, D] each
-    reference: Diagonal  # that densities are relative to
+    proposals: Proposals
+    outside: np.ndarray  # [n] samples where no candidate can have any density
     mixture: np.ndarray  # [n] the log of the counted sum of the samples' densities, relative
 
 
@@ -55,22 +55,23 @@ def judged(
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What samples say of `rho`, their weights, its unseen share, and how many are left out."""
     returns, valid = valued(samples.returns, failure)
-    target = log_ratio(rho, drew.reference, samples.theta)
+    target = log_ratio(rho, drew.proposals.reference, samples.theta)
+    target = np.where(drew.outside, -np.inf, target)
     log_w = target - drew.mixture + np.log(max(len(returns), 1))
     weights = np.exp(np.minimum(log_w, LARGEST))
     data = Weighed(weights, returns, valid, samples.drawn_by, size)
     seen = looked_at(data, (samples.theta - rho.mean) / rho.std)
-    counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.mean))
-    unseen = min(unseen_share(rho, drew, counts) / successes(data), 1.0)
+    counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.rhos.mean))
+    unseen = min(unseen_share(rho, drew.proposals, counts) / successes(data), 1.0)
     return seen, np.where(valid, weights, 0.0), unseen, int(np.sum(~valid))
 
 
-def unseen_share(rho: Diagonal, drew: Drew, counts: np.ndarray) -> float:
+def unseen_share(rho: Diagonal, proposals: Proposals, counts: np.ndarray) -> float:
     """How much of a candidate lies where hardly any sample could have been drawn."""
-    theta, reference = rho.theta(probes(len(rho.mean))), drew.reference
+    theta = rho.theta(probes(len(rho.mean)))
     none = np.full(len(theta), -np.inf)
-    mixture = gained_mixture(drew.proposals, counts, reference, theta, none)
-    return float(np.mean(log_ratio(rho, reference, theta) - mixture > -np.log(FEW)))
+    mixture = gained_mixture(proposals, counts, theta, none)
+    return float(np.mean(log_ratio(rho, proposals.reference, theta) - mixture > -np.log(FEW)))
 
 
 def successes(data: Weighed) -> float:

@@ -1,0 +1,181 @@
+"""Other parameters for a new study: renamed, with other bounds, added or frozen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError, nearest
+from recoup.study.charts import moved
+from recoup.study.opened import Opened
+from recoup.study.parameters import (
+    Parameter,
+    log_slope,
+    spread_out,
+    to_latent,
+    to_user,
+)
+from recoup.study.parameters import checked as checked_parameters
+from recoup.study.settings import parameters_given
+
+KEYS = ("params", "rename", "freeze")
+CLOSE = 1e-9  # relative, of a frozen parameter's value
+
+
+class Change(NamedTuple):
+    """From the parameters of a study to those of its fork."""
+
+    before: tuple[Parameter, ...]
+    after: tuple[Parameter, ...]
+    source: tuple[int | None, ...]  # [D] where each was before; None: it is new
+    was: tuple[float, ...]  # [D] what each new one was in all results so far
+    frozen: dict[int, float]  # values of those that are searched no more, by their places before
+
+    @property
+    def keeps_dimensions(self) -> bool:
+        """Whether none was added and none frozen, so that densities stay what they are."""
+        return not self.frozen and None not in self.source
+
+    @property
+    def keeps_bounds(self) -> bool:
+        """Whether names alone have changed."""
+        pairs = zip(self.before, self.after, strict=False)
+        return self.keeps_dimensions and all(_range(a) == _range(b) for a, b in pairs)
+
+    def kept(self) -> tuple[Parameter, ...]:
+        """Those before that are searched still, in the order of the fork."""
+        return tuple(self.before[i] for i in self.source if i is not None)
+
+    def moved(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Latent thetas `[n, D]` in the fork's space, and which have a place there `[n]`."""
+        old = [i for i in self.source if i is not None]
+        new = [j for j, i in enumerate(self.source) if i is not None]
+        found = np.empty((len(theta), len(self.after)))
+        after = [self.after[j] for j in new]
+        found[:, new], fits = moved(self.kept(), after, theta[:, old])
+        values = to_user(self.before, theta)
+        for i, value in self.frozen.items():
+            fits &= np.isclose(values[:, i], value, rtol=CLOSE, atol=0.0)
+        for j, p in enumerate(self.after):
+            if self.source[j] is None:
+                found[:, j] = to_latent([p], np.array([self.was[j]]))[0]
+        return found, fits
+
+    def start(self, mean: np.ndarray, std: np.ndarray) -> tuple[list[float], list[float]]:
+        """Where the fork starts: where the study has come to, as near as its bounds allow."""
+        means, stds = [], []
+        for j, p in enumerate(self.after):
+            i = self.source[j]
+            if i is None:
+                means.append(float(to_latent([p], np.array([self.was[j]]))[0]))
+                stds.append(p.std or 1.0)
+                continue
+            old = self.before[i]
+            z, s = mean[i : i + 1], float(std[i])
+            if _range(old) != _range(p):
+                value = _within(p, spread_out([old], z))
+                there = to_latent([p], value)
+                s *= float(np.exp(log_slope([old], z) - log_slope([p], there))[0])
+                z = there
+            means.append(float(z[0]))
+            stds.append(s)
+        return means, stds
+
+
+def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
+    """The change that `params`, `rename` and `freeze` ask for; None where they ask for none."""
+    if not any(given.get(key) for key in KEYS):
+        return None
+    if not study.parameters:
+        raise InputError("only named parameters can be changed: this study's have no names.")
+    renamed = _renamed(study.parameters, given.get("rename") or {})
+    frozen = _frozen(study, renamed, given.get("freeze") or {})
+    after: dict[str, tuple[Parameter, int | None, float]] = {
+        p.name: (p, i, np.nan) for i, p in enumerate(renamed) if i not in frozen
+    }
+    for p, was in _with_values(given.get("params") or ()):
+        if p.name not in after:
+            after[p.name] = (p, None, _value_of(p, was, list(after)))
+            continue
+        old, i, _ = after[p.name]
+        if was is not None:
+            raise InputError(f"{p.name} is there already: leave out @{was:g}.")
+        if (p.scale == "int") != (old.scale == "int"):
+            raise InputError(
+                f"{p.name} cannot become {'whole' if p.scale == 'int' else 'continuous'}: its "
+                "results were rolled out at other values than it would stand for."
+            )
+        after[p.name] = (p, i, np.nan)
+    parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
+    checked_parameters(parameters)
+    return Change(study.parameters, tuple(parameters), tuple(source), tuple(was_all), frozen)
+
+
+def _range(p: Parameter) -> tuple[Any, ...]:
+    return p.low, p.high, p.scale
+
+
+def _within(p: Parameter, value: np.ndarray) -> np.ndarray:
+    """A value drawn into the bounds of a parameter, a little off their edge."""
+    if p.low is None or p.high is None:
+        return np.maximum(value, np.finfo(float).tiny) if p.scale == "log" else value
+    edge = 0.01 * (p.high - p.low)
+    return np.clip(value, p.low + edge, p.high - edge)
+
+
+def _renamed(parameters: Sequence[Parameter], names: Mapping[str, str]) -> list[Parameter]:
+    known = [p.name for p in parameters]
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no parameter {name!r} to rename.{nearest(name, known)}")
+    found = [replace(p, name=names.get(p.name, p.name)) for p in parameters]
+    return checked_parameters(found)
+
+
+def _frozen(
+    study: Opened, parameters: Sequence[Parameter], given: Mapping[str, Any] | Sequence[str]
+) -> dict[int, float]:
+    """Values of the parameters that are searched no more; where none is said, the mean policy's."""
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    names = [p.name for p in parameters]
+    here = study.in_units(study.mean)
+    found = {}
+    for name, value in wanted.items():
+        if name not in names:
+            raise InputError(f"there is no parameter {name!r} to freeze.{nearest(name, names)}")
+        i = names.index(name)
+        found[i] = float(here[i]) if value is None else float(value)
+        to_latent([study.parameters[i]], np.array([found[i]]))  # within its bounds, or refused
+    if len(found) == len(names):
+        raise InputError("at least one parameter must be left to search.")
+    return found
+
+
+def _with_values(given: Any) -> list[tuple[Parameter, float | None]]:
+    """Parameters as they were given, each with what it was so far, if that is said."""
+    items = given.items() if isinstance(given, Mapping) else [(None, how) for how in given]
+    found = []
+    for name, how in items:
+        was = None
+        if isinstance(how, str) and "@" in how:
+            how, _, text = how.rpartition("@")
+            try:
+                was = float(text)
+            except ValueError:
+                raise InputError(f"behind @ stands a value, got {text!r}.") from None
+        if isinstance(how, Mapping) and "was" in how:
+            was, how = how["was"], {key: value for key, value in how.items() if key != "was"}
+        (parameter,) = parameters_given([how] if name is None else {name: how})
+        found.append((parameter, was))
+    return found
+
+
+def _value_of(p: Parameter, was: float | None, known: Sequence[str]) -> float:
+    if was is None:
+        raise InputError(
+            f"{p.name} is new: say what it was in all results so far, as in {p.name}=0:1@0.3 (in "
+            f"Python 'was').{nearest(p.name, known)}"
+        )
+    to_latent([p], np.array([was]))  # within its bounds, or refused
+    return float(was)

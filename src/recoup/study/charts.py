@@ -1,0 +1,75 @@
+"""Densities across a change of bounds: what was drawn under other bounds keeps its exact density.
+
+A chart is a choice of bounds and scales for the same parameters in the user's units. A proposal is
+Gaussian in the latent space of its own chart; at a theta of the study's latent space its density is
+that of the theta's image there, times the volume that the map between them stretches by.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from recoup.core.plain.densities import Chart
+from recoup.study.parameters import EDGE, Parameter, inside, log_slope, spread_out, to_latent
+
+OUTSIDE = EDGE + 1  # latent place of what no value within the bounds has
+
+
+def charted(family: str, chart: int) -> str:
+    """The name that the file gives to a family in a chart; chart 0 is the study's own."""
+    return f"{family}:{chart}" if chart else family
+
+
+def chart_of(family: str) -> int:
+    """The chart of a name that `charted` has made."""
+    _, _, number = family.partition(":")
+    return int(number) if number.isdecimal() else 0
+
+
+def chart(here: Sequence[Parameter], there: Sequence[Parameter]) -> Chart:
+    """From latent values under the bounds `here` to those under the bounds `there`."""
+    return partial(_mapped, tuple(here), tuple(there))
+
+
+def moved(
+    here: Sequence[Parameter], there: Sequence[Parameter], theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]` under other bounds, and which of them lie within those `[n]`.
+
+    A value that has no place there is put at `OUTSIDE`.
+    """
+    values = spread_out(here, theta)
+    fits = np.stack([inside(p, values[..., i]) for i, p in enumerate(there)], axis=-1)
+    fallback = spread_out(there, np.zeros_like(theta))
+    there_theta = to_latent(there, np.where(fits, values, fallback))
+    there_theta = _exact_where_same(here, there, theta, there_theta)
+    return np.where(fits, there_theta, OUTSIDE), np.asarray(fits.all(axis=-1))
+
+
+def is_outside(theta: np.ndarray) -> np.ndarray:
+    """Which thetas `[n, D]` have no place within the bounds `[n]`."""
+    return (np.abs(theta) > EDGE).any(axis=-1)
+
+
+def _exact_where_same(
+    here: Sequence[Parameter], there: Sequence[Parameter], old: np.ndarray, new: np.ndarray
+) -> np.ndarray:
+    """Coordinates whose bounds are the same as they were, to the last bit."""
+    same = [(a.low, a.high, a.scale) == (b.low, b.high, b.scale) for a, b in _pairs(here, there)]
+    return np.where(same, old, new)
+
+
+def _pairs(
+    here: Sequence[Parameter], there: Sequence[Parameter]
+) -> list[tuple[Parameter, Parameter]]:
+    return list(zip(here, there, strict=True))
+
+
+def _mapped(
+    here: tuple[Parameter, ...], there: tuple[Parameter, ...], theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    image, fits = moved(here, there, theta)
+    image = np.where(fits[:, None], image, 0.0)
+    stretch = np.sum(log_slope(here, theta) - log_slope(there, image), axis=-1)
+    return image, np.where(fits, stretch, -np.inf)

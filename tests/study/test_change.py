@@ -1,0 +1,359 @@
+"""Parameters that change: renamed, with other bounds, added, frozen, whole; and tables of them."""
+
+import csv
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import recoup
+from recoup.checks import InputError
+from recoup.core.families.rho import Diagonal
+from recoup.core.plain.densities import Proposals
+from recoup.study.charts import chart, is_outside, moved
+from recoup.study.parameters import Parameter, log_slope, spread_out, to_latent, to_user
+
+OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
+NEW = {"k": (4, 500, "log"), "d": (-0.5, 1.5)}
+OPTIMUM = (60.0, 0.7, 0.3)
+
+
+def robot(theta):
+    k, d, offset = np.moveaxis(np.asarray(theta), -1, 0)
+    return -2 * np.log(k / 60) ** 2 - 4 * (d - 0.7) ** 2 - 0.5 * (offset - 0.3) ** 2
+
+
+def told(path, batches=6, seed=0, function=robot, **settings):
+    """A study after some batches; its last result is pending."""
+    given = {"params": OLD, "batch": 8, "seed": seed, **settings}
+    study = recoup.Study.open(path, **given)
+    rng = np.random.default_rng(seed)
+    go_on(study, batches, rng, function)
+    return study
+
+
+def go_on(study, batches, rng, function=robot):
+    for _ in range(batches):
+        trials = study.ask(study.batch)
+        values = [float(function(t.theta) + 0.1 * rng.normal()) for t in trials]
+        study.tell([t.id for t in trials], values)
+
+
+class TestCharts:
+    HERE = (Parameter("a", 2, 30, "log"), Parameter("b", -1, 3), Parameter("n", 1, 9, "int"))
+    THERE = (Parameter("a", 1, 99, "log"), Parameter("b", -2, 8), Parameter("n", 0, 20, "int"))
+
+    def test_densities_integrate_to_one_in_the_new_coordinate(self):
+        """A Gaussian under the old bounds, over the new latent line, by quadrature."""
+        for here, there in zip(self.THERE, self.HERE, strict=True):
+            rho = Diagonal(np.array([[0.4]]), np.array([[1.3]]))
+            reference = Diagonal(np.zeros(1), np.ones(1))
+            proposals = Proposals(rho, reference, [chart([here], [there])])
+
+            def density(z, proposals=proposals):
+                theta = np.array([[z]])
+                return np.exp(proposals.density(0, theta)[0]) * stats.norm.pdf(z)
+
+            total, _ = integrate.quad(density, -14, 14, limit=400, epsabs=1e-10)
+            assert total == pytest.approx(1, abs=1e-6)
+
+    def test_slopes_are_those_of_a_difference(self):
+        z, h = np.array([-1.7, 0.3, 2.2]), 1e-6
+        for p in (*self.HERE, Parameter("u"), Parameter("v", scale="log")):
+            column = z[:, None]
+            up, down = (spread_out([p], column + side * h) for side in (1, -1))
+            want = np.log((up - down) / (2 * h))
+            np.testing.assert_allclose(log_slope([p], column), want, rtol=1e-6, atol=1e-8)
+
+    def test_values_stay_what_they_are(self):
+        theta = np.random.default_rng(0).normal(size=(50, 3))
+        there, inside = moved(self.HERE, self.THERE, theta)
+        assert inside.all()
+        np.testing.assert_allclose(to_user(self.THERE, there), to_user(self.HERE, theta), rtol=1e-9)
+        back, inside = moved(self.THERE, self.HERE, there)
+        assert inside.all()
+        np.testing.assert_allclose(back, theta, atol=1e-8)
+
+    def test_what_lies_outside_is_said_to(self):
+        theta = np.array([[0.0, 0.0, -1.0], [9.0, 0.0, -1.0], [0.0, 0.0, 3.0]])
+        there, inside = moved(self.THERE, self.HERE, theta)
+        assert inside.tolist() == [True, False, False]
+        assert is_outside(there).tolist() == [False, True, True]
+
+    def test_bounds_that_stay_keep_every_bit(self):
+        theta = np.random.default_rng(0).normal(size=(50, 3)) * 9
+        there, _ = moved(self.HERE, (*self.HERE[:2], self.THERE[2]), theta)
+        np.testing.assert_array_equal(there[:, :2], theta[:, :2])
+
+
+class TestOtherBounds:
+    def test_an_evaluation_is_the_one_by_plain_weights(self, tmp_path):
+        """Written out with scipy: densities in the user's units, where bounds do not matter."""
+        with told(tmp_path / "a.db") as study, study.fork(tmp_path / "b.db", params=NEW) as wide:
+            found = wide.evaluate()
+            rows = [(t, r) for t, r in study.store.trials() if r is not None]
+            u = np.array([study.opened.in_units(t.theta) for t, _ in rows])
+            y = np.array([r.told.value for _, r in rows])
+            blocks = {t.proposal: study.store.proposal(t.proposal).numbers for t, _ in rows}
+            counts = {p: sum(t.proposal == p for t, _ in rows) for p in blocks}
+            mixture = sum(
+                counts[p] * np.exp(_log_density(study.parameters, u, b)) for p, b in blocks.items()
+            )
+            target = np.exp(_log_density(wide.parameters, u, wide.store.newest().numbers))
+            w = len(y) * target / mixture
+            assert found.ess == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-6)
+            from recoup.study.moves import judge
+
+            judged = judge(wide.method, wide.opened.ledger(), len(y), wide.store.newest().numbers)
+            np.testing.assert_allclose(judged.weights, w, rtol=1e-6)
+
+    def test_the_mean_weight_is_one_on_average(self, tmp_path):
+        """Over 60 studies, within four standard errors; without the volumes it would be far off."""
+        means = []
+        for seed in range(60):
+            study = told(tmp_path / f"{seed}.db", 3, seed)
+            wide = study.fork(tmp_path / f"wide-{seed}.db", params={"k": (10, 2000, "log")})
+            ledger = wide.opened.ledger()
+            from recoup.study.moves import judge
+
+            found = judge(wide.method, ledger, 24, wide.store.newest().numbers)
+            means.append(found.weights.mean())
+            study.close(), wide.close()
+        error = np.std(means, ddof=1) / len(means) ** 0.5
+        assert abs(np.mean(means) - 1) < 4 * error
+        assert error < 0.1
+
+    @pytest.mark.parametrize("method", ["mis-pgpe-ob", "iw-pgpe-ob", "tiw-pgpe-ob"])
+    def test_the_search_goes_on_and_check_makes_its_moves_again(self, tmp_path, method):
+        with told(tmp_path / "a.db", method=method) as study:
+            wide = study.fork(tmp_path / "b.db", params=NEW)
+        go_on(wide, 3, np.random.default_rng(1))
+        assert wide.diagnostics()["moves"] == 3
+        assert wide.counts()["ok"] == 48 + 24
+        wide.close()
+        from recoup.study.verify import check
+
+        assert all(finding.sound for finding in check(tmp_path / "b.db", lambda done, of: None))
+
+    def test_narrower_bounds_leave_what_lies_outside_without_weight(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            values = np.array([t.theta[0] for t in study.trials()])
+            narrow = study.fork(tmp_path / "b.db", params={"k": (30, 90, "log")})
+            out = int(np.sum((values < 30) | (values > 90)))
+            assert out > 3
+            assert narrow.store.events("forked")[-1].content["outside"] == out
+            from recoup.study.moves import judge
+
+            found = judge(narrow.method, narrow.opened.ledger(), 48, narrow.store.newest().numbers)
+            assert np.sum(found.weights == 0) == out
+            assert np.isfinite(narrow.recommend().expected)
+            go_on(narrow, 1, np.random.default_rng(0))
+            assert np.isfinite(narrow.mean).all()
+            narrow.close()
+
+    def test_a_fork_of_a_fork_knows_all_three(self, tmp_path):
+        with told(tmp_path / "a.db", 3) as a, a.fork(tmp_path / "b.db", params=NEW) as b:
+            go_on(b, 2, np.random.default_rng(2))
+            with b.fork(tmp_path / "c.db", params={"k": (1, 999, "log")}) as c:
+                assert len(c.opened.charts) == 2
+                one = [t.theta for t in b.trials()]
+                other = [t.theta for t in c.trials()]
+                np.testing.assert_allclose(one, other, rtol=1e-8)
+                go_on(c, 1, np.random.default_rng(3))
+                mine = c.evaluate(mean=b.opened.in_units(b.mean), std=0.3)
+                assert np.isfinite(mine.ess)
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [({"family": "full"}, "only names"), ({"update": "adam"}, "our own words")],
+    )
+    def test_what_cannot_be_exact_is_refused_and_says_why(self, tmp_path, settings, words):
+        with told(tmp_path / "a.db", 2, **settings) as study:
+            with pytest.raises(InputError, match=words):
+                study.fork(tmp_path / "b.db", params=NEW)
+            assert not (tmp_path / "b.db").exists()
+            study.fork(tmp_path / "c.db", rename={"k": "stiffness"}).close()
+
+
+def _log_density(parameters, u, block):
+    """Of values `[n, D]` in the user's units, by scipy and the slope of the transform."""
+    z, dim = to_latent(parameters, u), u.shape[1]
+    gaussian = stats.norm.logpdf(z, block[:dim], block[dim:])
+    return np.sum(gaussian - log_slope(parameters, z), axis=1)
+
+
+class TestNamesAndDimensions:
+    def test_a_new_name_changes_no_number(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            other = study.fork(tmp_path / "b.db", rename={"k": "stiffness"})
+            with other:
+                assert other.names == ("stiffness", "d", "offset")
+                np.testing.assert_array_equal(other.mean, study.mean)
+                numbers = [x.evaluate()[:5] for x in (other, study)]  # but for rounding
+                np.testing.assert_allclose(*numbers, rtol=1e-9)
+
+    def test_a_new_parameter_stands_where_it_was(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            added = {"friction": {"low": 0, "high": 1, "was": 0.3}}
+            with study.fork(tmp_path / "b.db", params=added) as more:
+                assert [t.theta[3] for t in more.trials()] == pytest.approx([0.3] * 48)
+                assert more.mean_policy["friction"] == pytest.approx(0.3)
+                assert more.store.events("forked")[-1].content["unweighed"] == 48
+                assert more.store.counters().counted == 0  # no move is made of them
+                assert more.best[1] == study.best[1]
+                assert np.isfinite(more.recommend().expected)
+                trials = more.ask(8)
+                more.tell([t.id for t in trials], [float(robot(t.theta[:3])) for t in trials])
+                assert more.diagnostics()["moves"] == 1
+
+    def test_a_frozen_parameter_is_searched_no_more(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            study.enqueue({"k": 50, "d": 0.5, "offset": 0.25})
+            study.tell(study.ask()[0].id, -1.0)
+            with study.fork(tmp_path / "b.db", freeze={"offset": 0.25}) as less:
+                assert less.names == ("k", "d")
+                found = less.store.events("forked")[-1].content
+                assert (found["left_out"], found["unweighed"]) == (48, 1)
+                np.testing.assert_array_equal(less.mean, study.mean[:2])
+                np.testing.assert_allclose(less.trials()[0].theta, [50, 0.5])
+
+    def test_without_a_value_it_stays_at_the_mean(self, tmp_path):
+        with told(tmp_path / "a.db", 1) as study:
+            study.fork(tmp_path / "b.db", freeze=["offset"]).close()
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"rename": {"x": "y"}}, "no parameter 'x' to rename"),
+            ({"rename": {"k": "d"}}, "two parameters are called 'd'"),
+            ({"freeze": {"x": 1.0}}, "no parameter 'x' to freeze"),
+            ({"freeze": {"d": 7.0}}, "d must lie in 0..1"),
+            ({"freeze": ["k", "d", "offset"]}, "at least one"),
+            ({"params": {"friction": (0, 1)}}, "friction is new: say what it was"),
+            ({"params": ["friction=0:1@2"]}, "friction must lie in"),
+            ({"params": ["friction=0:1@x"]}, "behind @ stands a value"),
+            ({"params": ["k=5:90:log@7"]}, "k is there already"),
+            ({"params": {"k": (1, 9, "int")}}, "cannot become whole"),
+            ({"params": {"k": (9, 1)}}, "low must lie below high"),
+        ],
+    )
+    def test_bad_changes_get_a_sentence_and_make_no_file(self, tmp_path, change, words):
+        with told(tmp_path / "a.db", 1) as study, pytest.raises(InputError, match=words):
+            study.fork(tmp_path / "b.db", **change)
+        assert not (tmp_path / "b.db").exists()
+
+    def test_parameters_without_names_cannot_be_changed(self, tmp_path):
+        study = recoup.Study.open(tmp_path / "a.db", dim=2)
+        with study, pytest.raises(InputError, match="have no names"):
+            study.fork(tmp_path / "b.db", rename={"theta_0": "k"})
+
+
+class TestWholeNumbers:
+    PARAMS = {"n": (1, 5, "int"), "k": (1, 10)}  # noqa: RUF012
+
+    def test_they_are_drawn_by_the_mass_of_the_latent_gaussian(self, tmp_path):
+        with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS, batch=4) as study:
+            values = np.array([t.params["n"] for t in study.ask(2000)])
+        assert {type(v) for v in values.tolist()} == {int}
+        edges = to_latent([Parameter("n", 1, 5, "int")], np.arange(1.5, 5)[:, None])[:, 0]
+        mass = np.diff([0, *stats.norm.cdf(edges), 1])
+        counts = [np.sum(values == n) for n in range(1, 6)]
+        assert stats.chisquare(counts, 2000 * mass).pvalue > 1e-3
+
+    def test_a_search_finds_the_best_one(self, tmp_path):
+        with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS, batch=10) as study:
+            for _ in range(25):
+                trials = study.ask(10)
+                values = [-((t.params["n"] - 4) ** 2) - (t.params["k"] - 3) ** 2 for t in trials]
+                study.tell([t.id for t in trials], [float(v) for v in values])
+            assert study.mean_policy["n"] == 4
+            assert isinstance(study.mean_policy["n"], int)
+            assert isinstance(study.recommend().params["n"], int)
+
+    @pytest.mark.parametrize("wrong", [("n", None, None, "int"), ("n", 0.5, 3, "int")])
+    def test_they_need_whole_bounds(self, wrong):
+        with pytest.raises(InputError, match="two whole bounds"):
+            Parameter(*wrong)
+
+    def test_one_that_is_enqueued_must_be_whole(self, tmp_path):
+        with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS) as study:
+            with pytest.raises(InputError, match="n must be a whole number"):
+                study.enqueue({"n": 2.5, "k": 3})
+            study.enqueue({"n": 2, "k": 3})
+            assert study.ask()[0].params == {"n": 2, "k": pytest.approx(3)}
+
+    def test_choices_without_an_order_are_refused(self, tmp_path):
+        with pytest.raises(InputError, match="unordered choices"):
+            recoup.Study.open(tmp_path / "a.db", params=["grip=soft|hard"])
+
+
+class TestTables:
+    def test_a_table_says_its_bounds_and_comes_back_to_the_last_bit(self, tmp_path):
+        params = {**OLD, "n": (1, 9, "int")}
+        with told(
+            tmp_path / "a.db", 3, params=params, function=lambda t: robot(t[..., :3])
+        ) as study:
+            study.export(tmp_path / "t.csv")
+            rows = _rows(tmp_path / "t.csv")
+            assert rows[0]["bounds_k"] == "10.0:200.0:log"
+            assert rows[0]["bounds_offset"] == "::linear"
+            assert float(rows[5]["latent_n"]) == study.store.asked([6])[0].theta[3]
+            with recoup.Study.open(tmp_path / "b.db", params=params, batch=8) as other:
+                _imported(other, tmp_path / "t.csv")
+                got = [t.theta for t, _ in other.store.trials()]
+                np.testing.assert_array_equal(got, [t.theta for t, _ in study.store.trials()])
+                blocks = [p.numbers for p in list(other.store.proposals().values())[1:]]
+                want = [study.store.proposal(i).numbers for i in range(3)]
+                np.testing.assert_allclose(sorted(map(tuple, blocks)), sorted(map(tuple, want)))
+
+    def test_other_bounds_are_refused(self, tmp_path):
+        """They were silently wrong: a mean weight of 0.36 in place of 1."""
+        with told(tmp_path / "a.db", 2) as study:
+            study.export(tmp_path / "t.csv")
+            study.export(tmp_path / "t.parquet")
+        for name in ("t.csv", "t.parquet"):
+            with recoup.Study.open(tmp_path / f"{name}.db", params={**OLD, **NEW}) as other:
+                with pytest.raises(InputError, match=r"k was drawn under 10\.0:200\.0:log"):
+                    _imported(other, tmp_path / name)
+                assert other.counts()["ok"] == 0
+
+    def test_a_spread_without_bounds_is_refused(self, tmp_path):
+        with told(tmp_path / "a.db", 2) as study:
+            study.export(tmp_path / "t.csv")
+            _without(tmp_path / "t.csv", tmp_path / "u.csv", ("bounds_", "latent_"))
+            with recoup.Study.open(tmp_path / "b.db", params=OLD) as other:
+                with pytest.raises(InputError, match="std_k, which is latent"):
+                    _imported(other, tmp_path / "u.csv")
+                _without(tmp_path / "u.csv", tmp_path / "v.csv", ("mean_", "std_"))
+                assert _imported(other, tmp_path / "v.csv").fitted
+
+    def test_results_of_other_bounds_are_forked_not_imported(self, tmp_path):
+        with told(tmp_path / "a.db", 2) as a, a.fork(tmp_path / "b.db", params=NEW) as b:
+            b.export(tmp_path / "t.csv")
+            row = _rows(tmp_path / "t.csv")[0]
+            assert row["bounds_k"] == "10.0:200.0:log"  # of what drew it
+            with recoup.Study.open(tmp_path / "c.db", params={**OLD, **NEW}) as c:
+                for path in (tmp_path / "t.csv", tmp_path / "b.db"):
+                    with pytest.raises(InputError, match=r"fork it"):
+                        _imported(c, path)
+
+
+def _rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def _imported(study, path):
+    from recoup.study.readings import read_samples
+    from recoup.study.samples import import_samples
+
+    return import_samples(study.opened, read_samples(study.opened, path))
+
+
+def _without(path, out, prefixes):
+    rows = _rows(path)
+    names = [name for name in rows[0] if not name.startswith(prefixes)]
+    with out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
