@@ -125,7 +125,7 @@ class TestAskAndTell:
     def test_what_is_not_a_finite_number_is_refused(self, tmp_path, value):
         with new(tmp_path) as study:
             (trial,) = study.ask()
-            with pytest.raises(ValueError, match=r"must be|takes a value"):
+            with pytest.raises(ValueError, match=r"must be|takes one of these"):
                 study.tell(trial.id, value)
             assert study.counts()["pending"] == 1
 

@@ -6,6 +6,7 @@ results are gone. It says too of which file it is: a log that lies beside anothe
 
 import os
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ except ImportError:  # Windows
 
 CONTENT = struct.Struct("<qqI")  # results told, last trial, identity of the file
 CHECKED = struct.Struct("<qqII")  # the same, and its CRC-32
+AGAIN = 0.005  # seconds between two looks at a lock
 FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # a link that lies there is none of ours
 
 
@@ -67,10 +69,11 @@ class Counting:
             os.pwrite(self._descriptor, content + struct.pack("<I", zlib.crc32(content)), 0)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def alone(self, wait: float = 0.0) -> Iterator[bool]:
         """Whether this process alone makes a move meanwhile: one is enough, for all make the same.
 
-        The lock ends with the process that holds it. Where there are no locks, all are alone.
+        It waits for another that is at it, so many seconds at most. The lock ends with the process
+        that holds it. Where there are no locks, all are alone.
         """
         try:
             descriptor = self._opened()
@@ -78,7 +81,10 @@ class Counting:
             yield True
             return
         try:
-            yield _locked(descriptor)
+            until = time.monotonic() + wait
+            while not (locked := _locked(descriptor)) and time.monotonic() < until:
+                time.sleep(AGAIN)
+            yield locked
         finally:
             os.close(descriptor)
 

@@ -158,12 +158,12 @@ class StudyFile:
                     self.connection.execute("ROLLBACK")
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Whether no other process makes a move meanwhile."""
+    def alone(self, wait: float = 0.0) -> Iterator[bool]:
+        """Whether no other process makes a move meanwhile, after so many seconds at most."""
         if self._counting is None:
             yield True
             return
-        with self._counting.alone() as alone:
+        with self._counting.alone(wait) as alone:
             yield alone
 
     # -- rows --

@@ -116,9 +116,12 @@ class Store(Queries):
             self._file.note_count(after)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Whether no other process makes a move meanwhile: where one does, it need not be made."""
-        with self._file.alone() as alone:
+    def alone(self, wait: float = 0.0) -> Iterator[bool]:
+        """Whether no other process makes a move meanwhile: where one does, it need not be made.
+
+        For another that is at it this waits, so many seconds at most.
+        """
+        with self._file.alone(wait) as alone:
             yield alone
 
     def counters(self) -> Counters:

@@ -14,7 +14,6 @@ from recoup.checks import (
     InputError,
     check_choice,
     check_finite,
-    check_shape,
     check_stds,
     check_vector,
 )
@@ -38,6 +37,8 @@ from recoup.study.settings import (
     missing_parts,
 )
 from recoup.study.trials import Trial
+
+NAMED = 12  # parameters, at most, in a sentence
 
 
 class Mark(NamedTuple):
@@ -191,8 +192,12 @@ class Opened:
         """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
         if isinstance(theta, Mapping):
             theta = self.by_name(theta)
-        check_shape("`enqueue(theta=...)`", theta, "[D]", (self.dim,))
-        check_finite("`enqueue(theta=...)`", theta)
+        if np.shape(theta) != (self.dim,):
+            named = f" ({', '.join(self.names[:NAMED])})" if self.names else ""
+            raise InputError(
+                f"a theta of this study has {self.dim} values{named}; got {np.size(theta)}."
+            )
+        check_finite("the values of theta", theta)
         for name, value in zip(self.names, theta, strict=False):
             if name in self.whole and value % 1:
                 raise InputError(f"{name} must be a whole number, got {value:g}.")

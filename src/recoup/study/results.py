@@ -23,7 +23,9 @@ def told_of(
     """A result: a return, several of one theta, a trajectory, or why there is none."""
     given = [x is not None for x in (value, values, failed, trajectory)]
     if sum(given) != 1:
-        raise InputError("tell takes a value, `values=[...]` of several episodes, or `failed=...`.")
+        raise InputError(
+            "tell takes one of these: a return, the returns of several episodes, or why it failed."
+        )
     if failed is not None:
         if not isinstance(failed, str) or not failed.strip():
             raise InputError(f"`failed` must say what happened, got {failed!r}.")

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from recoup.study.steps import Made
 
 
+WAIT = 2.0  # seconds, at most, for another process that makes a move
+
+
 class Mover:
     """Makes the moves that are due, and keeps what the next one starts from."""
 
@@ -38,11 +41,15 @@ class Mover:
     def settle(self) -> None:
         """Makes the moves that the results told so far allow, unless another process is at it.
 
-        None where a part of the method is missing: they are made once it is given again.
+        None where a part of the method is missing: they are made once it is given again. What
+        others tell meanwhile is left to them: no process works for all. One that finds another at
+        work waits for it a little, so that results do not run ahead of moves, and then goes on.
         """
-        while not (self.store.read_only or self.opened.missing) and self._due():
-            with self.store.alone() as alone:
-                if not alone:  # the other looks for more to do when it has made its move
+        if self.store.read_only or self.opened.missing:
+            return
+        for _ in range(self.store.counters().fresh // self.opened.batch):
+            with self.store.alone(WAIT) as alone:
+                if not alone:
                     return
                 self._move()
 
