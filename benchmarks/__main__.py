@@ -8,6 +8,7 @@ import jax
 
 from benchmarks import (
     ask_tell,
+    growth,
     many_runs,
     precision,
     reach,
@@ -16,6 +17,7 @@ from benchmarks import (
     start_up,
     study,
     variance,
+    workers,
 )
 
 
@@ -30,6 +32,8 @@ def processor():
 
 
 print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, jax {jax.__version__}\n")
-for benchmark in (start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study):
+ALL = (start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study, growth)
+for benchmark in ALL:
     benchmark.main()
     print(flush=True)
+workers.main()
