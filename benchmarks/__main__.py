@@ -31,9 +31,19 @@ def processor():
     return names[0] if names else platform.processor() or platform.machine()
 
 
-print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, jax {jax.__version__}\n")
-ALL = (start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study, growth)
-for benchmark in ALL:
-    benchmark.main()
-    print(flush=True)
-workers.main()
+def main():
+    """Runs them all."""
+    about = f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores"
+    print(f"{about}, jax {jax.__version__}\n")
+    for benchmark in ALL:
+        benchmark.main()
+        print(flush=True)
+
+
+ALL = (
+    *(start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study),
+    *(growth, workers),
+)
+
+if __name__ == "__main__":  # processes that a benchmark starts import this module too
+    main()

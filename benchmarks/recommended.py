@@ -66,9 +66,8 @@ def tops_held(study, function, found):
     """For each parameter, whether its best value with the others staying lies in the interval."""
     steps, inside = np.linspace(-15, 15, 6001), []
     for i in range(study.dim):
-        along = study.opened.in_units(
-            study.mean + steps[:, None] * study.std * np.eye(study.dim)[i]
-        )
+        one = study.std * np.eye(study.dim)[i]
+        along = study.opened.in_units(study.mean + steps[:, None] * one)
         best = along[np.argmax(function(along)), i]
         slack = 1e-3 * abs(along[-1, i] - along[0, i])
         inside.append(found.low[i] - slack <= best <= found.high[i] + slack)

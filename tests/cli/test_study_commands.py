@@ -1,6 +1,8 @@
 """A walk through `recoup study` as somebody with a robot would take it."""
 
 import json
+import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -127,6 +129,108 @@ def test_a_longer_walk(tmp_path):
     assert "fresh rollouts" in imported
     study(tmp_path, *["import", "warm.db", "robot.db"], fails="are in the study already")
     study(tmp_path, *["import", "warm.db", "results.csv"], fails="has no column 'stiffness'")
+
+
+def test_a_walk_to_deployment(tmp_path):
+    """A lease that runs out, a slip put right, what to deploy, wider bounds, the mean tried."""
+    words = (
+        "new robot.db --param stiffness=10:70:log --param damping=0:1 --param n=1:5:int --batch 6"
+    )
+    study(tmp_path, *words.split())
+    lent = ["ask", "robot.db", "-n", "2", "--lease", "0.001", "--format", "json"]
+    first = json.loads(study(tmp_path, *lent))
+    time.sleep(0.01)
+    again = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "1", "--format", "json"]))
+    assert again == first[:1]  # its worker has died
+    study(tmp_path, "tell", "robot.db", 1, -2.0)
+    kept = study(tmp_path, "tell", "robot.db", 1, -2.1)
+    assert "kept as a further episode and does not count" in kept
+    study(tmp_path, "ask", "robot.db", "--lease", "soon", fails="a time like 90s, 15m, 1h or 2d")
+    for _ in range(7):
+        trials = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "6", "--format", "json"]))
+        rows = [f"{t['id']},{score(t['params'])}," for t in trials]
+        (tmp_path / "results.csv").write_text("id,return,failed\n" + "\n".join(rows) + "\n")
+        study(tmp_path, "tell", "robot.db", "--file", "results.csv")
+    (late,) = json.loads(study(tmp_path, *["ask", "robot.db", "--format", "json"]))
+    slip = study(tmp_path, "tell", "robot.db", late["id"], 125)
+    assert "times farther from the others" in slip
+    dry = study(tmp_path, "amend", "robot.db", late["id"], -1.25, "--dry-run")
+    assert "would become -1.25" in dry
+    study(tmp_path, "amend", "robot.db", late["id"], -1.25, "--why", "a slip of the keyboard")
+    assert "a slip of the keyboard" in study(tmp_path, "show", "robot.db")
+    advice = study(tmp_path, "recommend", "robot.db")
+    assert "stiffness" in advice
+    assert "Its expected return is" in advice
+    found = json.loads(study(tmp_path, "recommend", "robot.db", "--json"))
+    assert set(found["params"]) == {"stiffness", "damping", "n"}
+    assert isinstance(found["params"]["n"], int)
+    assert found["verdict"] in ("go on", "stop", "try the mean")
+    wide = [
+        "fork",
+        "robot.db",
+        "wide.db",
+        "--param",
+        "stiffness=10:200:log",
+        "--rename",
+        "n=fingers",
+    ]
+    assert "starts from 44 results of robot.db" in study(tmp_path, *wide)
+    before, after = (
+        json.loads(study(tmp_path, "evaluate", name, "--json"))["ess"]
+        for name in ("robot.db", "wide.db")
+    )
+    assert after > before / 2  # what was learned is kept
+    trials = json.loads(study(tmp_path, *["ask", "wide.db", "-n", "6", "--format", "json"]))
+    for trial in trials:
+        params = {**trial["params"], "n": trial["params"]["fingers"]}
+        study(tmp_path, "tell", "wide.db", trial["id"], score(params))
+    assert "to the last bit" in study(tmp_path, "check", "wide.db")
+    for _ in range(5):
+        mean = ["ask", "wide.db", "--at", "mean", "--format", "json"]
+        (trial,) = json.loads(study(tmp_path, *mean))
+        params = {**trial["params"], "n": trial["params"]["fingers"]}
+        study(tmp_path, "tell", "wide.db", trial["id"], score(params))
+    assert "from 5 trials of the mean policy" in " ".join(
+        study(tmp_path, "recommend", "wide.db").split()
+    )
+    study(tmp_path, "plot", "wide.db", "--out", "wide.png")
+    assert (tmp_path / "wide.png").read_bytes().startswith(b"\x89PNG")
+    assert recoup("report", "wide.db", cwd=tmp_path).returncode == 0
+    assert "best between" in (tmp_path / "wide-report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "command", [("tell", "robot.db", "1010", "--", "-3"), ("evaluate", "robot.db")]
+)
+def test_a_thousand_results_by_hand_are_quick(big, tmp_path, command):
+    """A tell that moves, and an evaluation, in a process of their own: no compiler runs."""
+    shutil.copy(big, tmp_path / "robot.db")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    program = [sys.executable, "-m", "recoup", "study", *command]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert done.returncode == 0, done.stderr
+    assert spent < 2.0, (
+        f"{spent:.2f} s of CPU"
+    )  # about 1 s on a free machine; compiling took 6 to 10
+    if command[0] == "tell":
+        assert "The distribution moved." in done.stdout
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    """A study of 1,009 results x 20 parameters: one more, and it moves."""
+    path = tmp_path_factory.mktemp("big") / "robot.db"
+    rng = np.random.default_rng(0)
+    with Study.open(path, dim=20, batch=10, std=0.5) as found:
+        for _ in range(100):
+            trials = found.ask(10)
+            values = [-float(np.sum((t.theta - 1) ** 2)) + rng.normal() for t in trials]
+            found.tell([t.id for t in trials], values)
+        trials = found.ask(10)[:9]
+        found.tell([t.id for t in trials], rng.normal(size=9).tolist())
+    return path
 
 
 def score(params):
