@@ -50,7 +50,7 @@ def top(study: Study) -> Top:
     best = [""] * len(rows)
     if study.counts()["ok"]:
         found = study.recommend()
-        words = f"{words} {found.words}"
+        words = f"After {moves} move{'' if moves == 1 else 's'}. {found.words}"
         best = [between(*ends) for ends in zip(found.low, found.high, strict=True)]
     left = max(len(rows) - PARAMETERS, 0)
     both = list(zip(rows, best, strict=True))
