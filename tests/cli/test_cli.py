@@ -161,7 +161,7 @@ def test_help_and_import_leave_jax_alone():
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     program = [sys.executable, "-m", "recoup"]
-    words = ["train", "toy", "--iterations", "600", "--out", "run", "--method", "pgpe-ob"]
+    words = ["train", "toy", "--iterations", "300", "--out", "run", "--method", "pgpe-ob"]
     running = subprocess.Popen([*program, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not (tmp_path / "run/study.db").exists() and time.monotonic() < deadline:
@@ -173,7 +173,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     assert "recoup: stopped; `recoup resume run` goes on where it was." in said
     done = recoup("resume", "run", "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["iterations"] == 600
+    assert json.loads(done.stdout)["iterations"] == 300
     again = recoup("resume", "run", "--json", cwd=tmp_path)  # finished: as it is
     assert again.stdout == done.stdout
     found = recoup("evaluate", "run", "--episodes", "20", "--json", cwd=tmp_path)

@@ -166,7 +166,7 @@ class TestWhatIsKept:
             ({"id": 99, "value": 1.0}, "trial 99 is none of this study"),
             ({"id": 15, "value": 1.0}, "trial 15 has no result yet: tell it"),
             ({"id": 6, "value": float("nan")}, "must be finite"),
-            ({"id": 6}, "takes a value"),
+            ({"id": 6}, "takes one of these"),
             ({"id": 6, "value": 1.0, "drop": "loose"}, "in place of another"),
             ({"id": 6, "drop": " "}, "says why"),
         ],

@@ -108,9 +108,9 @@ class TestOtherBounds:
             np.testing.assert_allclose(judged.weights, w, rtol=1e-6)
 
     def test_the_mean_weight_is_one_on_average(self, tmp_path):
-        """Over 60 studies, within four standard errors; without the volumes it would be far off."""
+        """Over 40 studies, within four standard errors; without the volumes it would be far off."""
         means = []
-        for seed in range(60):
+        for seed in range(40):
             study = told(tmp_path / f"{seed}.db", 3, seed)
             wide = study.fork(tmp_path / f"wide-{seed}.db", params={"k": (10, 2000, "log")})
             ledger = wide.opened.ledger()
