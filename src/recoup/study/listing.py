@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from recoup.checks import InputError
 from recoup.store.rows import PENDING, Asked, Result, Told
 from recoup.study.opened import Opened
-from recoup.study.tables import columns_of, rows_of
+from recoup.study.tables import columns_of, rows_of, text_columns
 from recoup.study.trials import TrialResult
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def dataframe(study: Opened) -> "pandas.DataFrame":
     with study.store.reading():
         names, rows = columns_of(study), list(rows_of(study))
     table = pandas.DataFrame(rows, columns=names)
-    texts = ("kind", "status", "note", "amended")
+    texts = text_columns(study)
     kinds = {name: "Int64" if name in WHOLE else "float64" for name in names if name not in texts}
     return table.astype({**kinds, "id": "int64", "seed": "int64"})
 

@@ -105,13 +105,24 @@ def _no_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
+def text_columns(study: Opened) -> list[str]:
+    """The columns that hold texts; the others hold numbers."""
+    return [
+        "kind",
+        "status",
+        "note",
+        "amended",
+        TOLD_LATER,
+        *(f"{BOUNDS}_{n}" for n in study.names),
+    ]
+
+
 def write_parquet(study: Opened, path: Path) -> int:
     """All trials as a Parquet file; how many there are."""
     pyarrow, parquet = pyarrow_modules()
     names, rows = columns_of(study), list(rows_of(study))
     kinds = {
-        **dict.fromkeys(("kind", "status", "note", "amended", TOLD_LATER), pyarrow.string()),
-        **dict.fromkeys((f"{BOUNDS}_{name}" for name in study.names), pyarrow.string()),
+        **dict.fromkeys(text_columns(study), pyarrow.string()),
         **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
     }
     schema = pyarrow.schema([(name, kinds.get(name, pyarrow.float64())) for name in names])
