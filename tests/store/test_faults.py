@@ -94,8 +94,8 @@ class TestRefusals:
         assert (tmp_path / "other.db").read_bytes() == before
 
     def test_other_formats(self, path):
-        execute(path, "PRAGMA user_version = 3")
-        with pytest.raises(ValueError, match=r"a newer recoup \(format 3, this one reads 2\)"):
+        execute(path, "PRAGMA user_version = 4")
+        with pytest.raises(ValueError, match=r"a newer recoup \(format 4, this one reads 3\)"):
             Store.open(path)
         execute(path, "PRAGMA user_version = 0")
         with pytest.raises(ValueError, match=r"damaged \(it says to be of format 0"):

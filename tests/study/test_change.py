@@ -10,7 +10,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.densities import Proposals
-from recoup.study.charts import chart, is_outside, moved
+from recoup.study.charts import chart, moved
 from recoup.study.parameters import Parameter, log_slope, spread_out, to_latent, to_user
 
 OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
@@ -78,7 +78,7 @@ class TestCharts:
         theta = np.array([[0.0, 0.0, -1.0], [9.0, 0.0, -1.0], [0.0, 0.0, 3.0]])
         there, inside = moved(self.THERE, self.HERE, theta)
         assert inside.tolist() == [True, False, False]
-        assert is_outside(there).tolist() == [False, True, True]
+        assert (there[1:] == 0).all()
 
     def test_bounds_that_stay_keep_every_bit(self):
         theta = np.random.default_rng(0).normal(size=(50, 3)) * 9
@@ -165,7 +165,7 @@ class TestOtherBounds:
 
     @pytest.mark.parametrize(
         ("settings", "words"),
-        [({"family": "full"}, "only names"), ({"update": "adam"}, "our own words")],
+        [({"family": "full"}, "only names"), ({"update": "adam"}, "update='normalised'")],
     )
     def test_what_cannot_be_exact_is_refused_and_says_why(self, tmp_path, settings, words):
         with told(tmp_path / "a.db", 2, **settings) as study:
@@ -173,6 +173,94 @@ class TestOtherBounds:
                 study.fork(tmp_path / "b.db", params=NEW)
             assert not (tmp_path / "b.db").exists()
             study.fork(tmp_path / "c.db", rename={"k": "stiffness"}).close()
+
+    def test_what_was_outside_comes_back_with_the_bounds(self, tmp_path):
+        """A value is never that of a bound where it was rolled out elsewhere."""
+        with told(tmp_path / "a.db") as a:
+            values = [t.theta for t in a.trials()]
+            with a.fork(tmp_path / "b.db", params={"k": (30, 90, "log")}) as b:
+                np.testing.assert_array_equal([t.theta for t in b.trials()], values)
+                with b.fork(tmp_path / "c.db", params={"k": (10, 200, "log")}) as c:
+                    np.testing.assert_array_equal([t.theta for t in c.trials()], values)
+                    assert c.store.events("forked")[-1].content["outside"] == 0
+                    numbers = [x.evaluate(a.mean_policy, 0.5)[:3] for x in (a, c)]
+                    np.testing.assert_allclose(*numbers, rtol=1e-6)
+                added = {"x": {"low": 0, "high": 1, "was": 0.5}}
+                with b.fork(tmp_path / "d.db", params=added) as d:
+                    inside = [(v[0] >= 30) & (v[0] <= 90) for v in values]
+                    assert len(d) == sum(inside)
+
+    def test_large_values_without_bounds_are_not_outside(self, tmp_path):
+        params = {"a": (0, 1), "b": None}
+        start = {"mean": {"a": 0.5, "b": 300.0}, "std": 0.5}
+        with (
+            told(
+                tmp_path / "a.db",
+                3,
+                params=params,
+                function=lambda t: -((t[..., 1] - 301) ** 2),
+                **start,
+            ) as a,
+            a.fork(tmp_path / "b.db", params={"a": (0, 2)}) as b,
+        ):
+            assert b.evaluate().ess > 5
+            assert np.isfinite(b.recommend().expected)
+
+    @pytest.mark.parametrize("bounds", [(10, 2e5, "log"), (1e-3, 200, "log")])
+    def test_a_mean_inside_the_new_bounds_stays_where_it_is(self, tmp_path, bounds):
+        with told(tmp_path / "a.db", 3) as a, a.fork(tmp_path / "b.db", params={"k": bounds}) as b:
+            assert b.mean_policy["k"] == pytest.approx(a.mean_policy["k"])
+            steps = [
+                np.log(s.opened.in_units(s.mean + 1e-4 * s.std)[0] / s.mean_policy["k"])
+                for s in (a, b)
+            ]
+            assert steps[0] == pytest.approx(steps[1], rel=1e-3)  # as wide as it was, in its units
+
+    def test_a_mean_outside_of_them_starts_inside_and_can_be_searched(self, tmp_path):
+        with (
+            told(tmp_path / "a.db", 3) as a,
+            a.fork(tmp_path / "b.db", params={"d": (0, 0.2)}) as b,
+        ):
+            assert 0.1 < b.mean_policy["d"] < 0.19
+            assert b.std[1] <= 1
+            assert len({round(t.params["d"], 3) for t in b.ask(8)}) > 4
+
+    def test_what_cannot_weigh_other_bounds_is_refused_in_the_second_fork_too(self, tmp_path):
+        with told(tmp_path / "a.db", 2) as a, a.fork(tmp_path / "b.db", params=NEW) as b:
+            with pytest.raises(InputError, match="update='normalised'"):
+                b.fork(tmp_path / "c.db", update="adam")
+            b.fork(tmp_path / "d.db", batch=4).close()
+
+    def test_an_older_recoup_says_that_it_cannot_read_it(self, tmp_path, monkeypatch):
+        with told(tmp_path / "a.db", 2) as a:
+            a.fork(tmp_path / "b.db", params=NEW).close()
+            a.fork(tmp_path / "c.db").close()
+        monkeypatch.setattr("recoup.store.file.NEWEST", 2)
+        recoup.Study.open(tmp_path / "c.db").close()
+        with pytest.raises(InputError, match="written by a newer recoup"):
+            recoup.Study.open(tmp_path / "b.db")
+
+    @pytest.mark.parametrize("family", ["diagonal:99", "diagonal:-1", "diagonal:²", "diagonal:"])
+    def test_a_forged_chart_is_damage(self, tmp_path, family):
+        import sqlite3
+
+        from recoup.store.schema import checksum
+
+        with told(tmp_path / "a.db", 2) as a:
+            a.fork(tmp_path / "b.db", params=NEW).close()
+        connection = sqlite3.connect(tmp_path / "b.db")
+        (row,) = connection.execute("SELECT * FROM proposals WHERE id = 1").fetchall()
+        forged = (row[0], row[1], family, row[3])
+        connection.execute("DELETE FROM proposals WHERE id = 1")
+        content = (*forged, checksum("proposals", forged))
+        connection.execute("INSERT INTO proposals VALUES (?, ?, ?, ?, ?)", content)
+        connection.commit()
+        connection.close()
+        with recoup.Study.open(tmp_path / "b.db") as b:
+            for call in (b.evaluate, b.recommend, b.trials, lambda: b.fork(tmp_path / "c.db")):
+                with pytest.raises(InputError):
+                    call()
+        assert not (tmp_path / "c.db").exists()
 
 
 def _log_density(parameters, u, block):
@@ -235,6 +323,11 @@ class TestNamesAndDimensions:
             ({"params": ["k=5:90:log@7"]}, "k is there already"),
             ({"params": {"k": (1, 9, "int")}}, "cannot become whole"),
             ({"params": {"k": (9, 1)}}, "low must lie below high"),
+            ({"params": 3}, "params must be a mapping"),
+            ({"params": ["k=5:90:log", "k=5:80:log"]}, "two parameters are called 'k'"),
+            ({"params": {"q": {"low": 0, "high": 1, "was": "x"}}}, "was must be a number"),
+            ({"params": ["q=0:5:int@2.5"]}, "q must be a whole number in 0..5, got 2.5"),
+            ({"freeze": {"k": "abc"}}, "k must be a number, got 'abc'"),
         ],
     )
     def test_bad_changes_get_a_sentence_and_make_no_file(self, tmp_path, change, words):
@@ -277,10 +370,27 @@ class TestWholeNumbers:
 
     def test_one_that_is_enqueued_must_be_whole(self, tmp_path):
         with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS) as study:
-            with pytest.raises(InputError, match="n must be a whole number"):
+            with pytest.raises(InputError, match=r"n must be a whole number in 1..5, got 2.5"):
                 study.enqueue({"n": 2.5, "k": 3})
             study.enqueue({"n": 2, "k": 3})
             assert study.ask()[0].params == {"n": 2, "k": pytest.approx(3)}
+
+    @pytest.mark.parametrize("start", [2.4, 5.5, 0])
+    def test_so_must_their_start_be(self, start):
+        with pytest.raises(InputError, match="must be a whole number in"):
+            Parameter("n", 1, 5, "int", start=start)
+
+    def test_imported_ones_must_be_whole(self, tmp_path):
+        with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS) as study:
+            with pytest.raises(InputError, match="n must be a whole number"):
+                study.import_samples([[2.4, 3.0], [2.0, 4.0]], [1.0, 2.0])
+            assert study.import_samples([[3, 3.0], [2, 4.0]], [1.0, 2.0]).samples == 2
+
+    def test_tables_have_them_whole(self, tmp_path):
+        with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS) as study:
+            study.ask(3)
+            study.export(tmp_path / "t.csv")
+        assert all(row["n"].isdecimal() for row in _rows(tmp_path / "t.csv"))
 
     def test_choices_without_an_order_are_refused(self, tmp_path):
         with pytest.raises(InputError, match="unordered choices"):
@@ -326,6 +436,38 @@ class TestTables:
                     _imported(other, tmp_path / "u.csv")
                 _without(tmp_path / "u.csv", tmp_path / "v.csv", ("mean_", "std_"))
                 assert _imported(other, tmp_path / "v.csv").fitted
+
+    def test_bounds_as_a_user_writes_them_are_the_same(self, tmp_path):
+        with told(tmp_path / "a.db", 2) as study:
+            study.export(tmp_path / "t.csv")
+            text = (tmp_path / "t.csv").read_text().replace("10.0:200.0:log", "10:200:log")
+            (tmp_path / "u.csv").write_text(text)
+            with recoup.Study.open(tmp_path / "b.db", params=OLD) as other:
+                assert _imported(other, tmp_path / "u.csv").samples == 16
+
+    @pytest.mark.parametrize(
+        ("column", "value", "words"),
+        [("bounds_k", "", "bounds_k is empty"), ("latent_k", "0.123", "latent_k is not that of k")],
+    )
+    def test_what_contradicts_itself_is_refused(self, tmp_path, column, value, words):
+        with told(tmp_path / "a.db", 2) as study:
+            study.export(tmp_path / "t.csv")
+        rows = _rows(tmp_path / "t.csv")
+        rows[3][column] = value
+        with (tmp_path / "u.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        with recoup.Study.open(tmp_path / "b.db", params=OLD) as other:
+            with pytest.raises(InputError, match=words):
+                _imported(other, tmp_path / "u.csv")
+            assert other.counts()["ok"] == 0
+
+    def test_no_two_columns_have_one_name(self, tmp_path):
+        params = {"a": None, "latent_a": None}
+        study = recoup.Study.open(tmp_path / "a.db", params=params)
+        with study, pytest.raises(InputError, match="two columns would be called 'latent_a'"):
+            study.export(tmp_path / "t.csv")
 
     def test_results_of_other_bounds_are_forked_not_imported(self, tmp_path):
         with told(tmp_path / "a.db", 2) as a, a.fork(tmp_path / "b.db", params=NEW) as b:

@@ -224,6 +224,55 @@ def test_equal_returns_give_no_false_certainty():
     found = searched(lambda theta: 3.0, 3, 0, noise=0.0, dim=2).recommend()
     assert found.expected == pytest.approx(3.0)
     assert not np.isfinite(found.low).any()
+    assert not np.isfinite(found.interval).any()
+    assert "all equal" in found.words
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e-160, 1e300])
+def test_returns_of_any_size_are_judged_alike(unit):
+    plain, scaled = (
+        searched(lambda theta, u=u: robot(theta) * u, 4, 0, noise=0.5 * u, params=GAINS)
+        for u in (1.0, unit)
+    )
+    mine, other = plain.recommend(), scaled.recommend()
+    if np.allclose(plain.mean, scaled.mean, rtol=1e-9):
+        assert other.expected / unit == pytest.approx(mine.expected, rel=1e-6)
+    assert np.isfinite(other.expected)
+    json.dumps(other.plain())
+
+
+def test_a_mean_that_fails_is_not_recommended():
+    study = searched(lambda theta: -abs(float(theta[0])), 3, 0, dim=1)
+    for _ in range(6):
+        study.tell(study.ask(at="mean")[0].id, failed="fell")
+    assert "was tried 6 times and failed 6: do not rely on it" in study.recommend().words
+    assert "one to deploy" not in study.recommend().words
+
+
+def test_the_worst_return_is_that_of_failures_where_the_study_says_so():
+    words = []
+    for failure in ("censored", "worst"):
+        study = searched(robot, 3, 0, params=GAINS, failure=failure)
+        for trial in study.ask(12):
+            study.tell(trial.id, failed="fell")
+        words.append(study.recommend())
+    assert words[1].expected < words[0].expected
+    assert "left out" not in words[1].words
+
+
+def test_a_search_that_loses_is_said_to():
+    study = recoup.Study.create(None, resolved({"dim": 2, "batch": 6}))
+    for number in range(48):
+        study.tell(study.ask()[0].id, -0.5 * number)
+    found = study.recommend()
+    assert found.verdict == module.STOP
+    assert "the last batches lost" in found.words
+
+
+def test_batches_of_one_are_taken_together():
+    found = searched(robot, 40, 0, batch=1, params=GAINS).recommend()
+    assert np.isfinite(found.gain)
+    assert all(batch.results >= 2 for batch in found.batches)
 
 
 def test_methods_that_explore_in_actions_get_their_parameters(tmp_path):

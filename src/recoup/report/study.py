@@ -1,6 +1,7 @@
 """The page of a study: what to deploy, how the search fares, and every move."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ def top(study: Study) -> Top:
     if not moves:
         words = "The mean policy of the start: the distribution has not moved yet."
     best = [""] * len(rows)
-    if study.counts()["ok"]:
+    with suppress(InputError):  # nothing to recommend yet
         found = study.recommend()
         words = f"After {moves} move{'' if moves == 1 else 's'}. {found.words}"
         best = [between(*ends) for ends in zip(found.low, found.high, strict=True)]

@@ -30,7 +30,7 @@ from recoup.store.place import (
 )
 from recoup.store.records import counters_of
 from recoup.store.rows import CREATED, RECOVERED, Counters
-from recoup.store.schema import APPLICATION, EXTRAS, LATER, TABLES, VERSION, checksum
+from recoup.store.schema import APPLICATION, EXTRAS, LATER, NEWEST, TABLES, VERSION, checksum
 
 MEMORY = ":memory:"
 Row = TypeVar("Row")
@@ -208,10 +208,15 @@ class StudyFile:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
         if table in LATER and not self.has(table):
             self.connection.execute(_statements((table,))[0])
+            self.mark_newest()
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
             f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
         )
+
+    def mark_newest(self) -> None:
+        """Says that an older recoup cannot read the file; inside a transaction."""
+        self.connection.execute(f"PRAGMA user_version = {NEWEST}")
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
@@ -272,10 +277,10 @@ def format_of(path: Path, connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
         raise InputError(f"{path} is a SQLite file of another program, not a study.")
-    if version > VERSION:
+    if version > NEWEST:
         raise InputError(
             f"{path} was written by a newer recoup (format {version}, this one reads "
-            f"{VERSION}): upgrade recoup."
+            f"{NEWEST}): upgrade recoup."
         )
     return int(version)
 
@@ -371,5 +376,5 @@ def _check_format(path: Path, version: int) -> None:
             f"{path} is of format 1, written by recoup 0.1: `recoup study upgrade {path} NEW` "
             "carries it over to a new file."
         )
-    if version != VERSION:
+    if version not in (VERSION, NEWEST):
         raise InputError(damage(path, f"it says to be of format {version}, which there is none of"))

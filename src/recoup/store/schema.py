@@ -13,7 +13,7 @@ from recoup.checks import InputError
 from recoup.store.rows import Leaf, Memory
 
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
-VERSION = 2
+VERSION, NEWEST = 2, 3  # formats: as files begin; of those with leases, or earlier bounds
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
     "counters": (  # one row, the only one that changes; first in the file

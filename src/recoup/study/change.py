@@ -10,7 +10,9 @@ from recoup.checks import InputError, nearest
 from recoup.study.charts import moved
 from recoup.study.opened import Opened
 from recoup.study.parameters import (
+    EDGE,
     Parameter,
+    check_values,
     log_slope,
     spread_out,
     to_latent,
@@ -21,6 +23,7 @@ from recoup.study.settings import parameters_given
 
 KEYS = ("params", "rename", "freeze")
 CLOSE = 1e-9  # relative, of a frozen parameter's value
+INSIDE, WIDEST = 2.0, 1.0  # latent: how far from the middle a mean is put that lies outside
 
 
 class Change(NamedTuple):
@@ -43,18 +46,17 @@ class Change(NamedTuple):
         pairs = zip(self.before, self.after, strict=False)
         return self.keeps_dimensions and all(_range(a) == _range(b) for a, b in pairs)
 
-    def kept(self) -> tuple[Parameter, ...]:
-        """Those before that are searched still, in the order of the fork."""
-        return tuple(self.before[i] for i in self.source if i is not None)
+    def moved(self, theta: np.ndarray, under: Sequence[Parameter]) -> tuple[np.ndarray, np.ndarray]:
+        """Latent thetas `[n, D]` in the fork's space, and which have a place there `[n]`.
 
-    def moved(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Latent thetas `[n, D]` in the fork's space, and which have a place there `[n]`."""
+        They are given in the latent space of the bounds that they were drawn `under`.
+        """
         old = [i for i in self.source if i is not None]
         new = [j for j, i in enumerate(self.source) if i is not None]
         found = np.empty((len(theta), len(self.after)))
-        after = [self.after[j] for j in new]
-        found[:, new], fits = moved(self.kept(), after, theta[:, old])
-        values = to_user(self.before, theta)
+        kept, after = [under[i] for i in old], [self.after[j] for j in new]
+        found[:, new], fits = moved(kept, after, theta[:, old])
+        values = to_user(under, theta)
         for i, value in self.frozen.items():
             fits &= np.isclose(values[:, i], value, rtol=CLOSE, atol=0.0)
         for j, p in enumerate(self.after):
@@ -63,24 +65,32 @@ class Change(NamedTuple):
         return found, fits
 
     def start(self, mean: np.ndarray, std: np.ndarray) -> tuple[list[float], list[float]]:
-        """Where the fork starts: where the study has come to, as near as its bounds allow."""
-        means, stds = [], []
+        """Where the fork starts: where the study has come to, or inside the bounds nearest to it.
+
+        Standard deviations are such that a step is as long as it was in the user's units.
+        """
+        found = []
         for j, p in enumerate(self.after):
             i = self.source[j]
             if i is None:
-                means.append(float(to_latent([p], np.array([self.was[j]]))[0]))
-                stds.append(p.std or 1.0)
-                continue
-            old = self.before[i]
-            z, s = mean[i : i + 1], float(std[i])
-            if _range(old) != _range(p):
-                value = _within(p, spread_out([old], z))
-                there = to_latent([p], value)
-                s *= float(np.exp(log_slope([old], z) - log_slope([p], there))[0])
-                z = there
-            means.append(float(z[0]))
-            stds.append(s)
-        return means, stds
+                found.append((float(to_latent([p], np.array([self.was[j]]))[0]), p.std or 1.0))
+            elif _range(self.before[i]) == _range(p):
+                found.append((float(mean[i]), float(std[i])))
+            else:
+                found.append(_carried(self.before[i], p, mean[i : i + 1], float(std[i])))
+        means, stds = zip(*found, strict=True)
+        return list(means), list(stds)
+
+
+def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple[float, float]:
+    """The latent mean and standard deviation of a parameter under other bounds."""
+    there, fits = moved([old], [new], z[None])
+    if fits[0] and abs(there[0, 0]) < EDGE / 2:
+        slopes = log_slope([old], z[None]) - log_slope([new], there)
+        return float(there[0, 0]), min(std * float(np.exp(slopes[0, 0])), max(std, WIDEST))
+    value = float(spread_out([old], z[None])[0, 0])
+    above = new.high is not None and value >= new.high
+    return (INSIDE if above else -INSIDE), min(std, WIDEST)
 
 
 def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
@@ -94,7 +104,9 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
     after: dict[str, tuple[Parameter, int | None, float]] = {
         p.name: (p, i, np.nan) for i, p in enumerate(renamed) if i not in frozen
     }
-    for p, was in _with_values(given.get("params") or ()):
+    named = _with_values(given.get("params") or ())
+    checked_parameters([p for p, _ in named] or list(renamed))  # none twice
+    for p, was in named:
         if p.name not in after:
             after[p.name] = (p, None, _value_of(p, was, list(after)))
             continue
@@ -116,14 +128,6 @@ def _range(p: Parameter) -> tuple[Any, ...]:
     return p.low, p.high, p.scale
 
 
-def _within(p: Parameter, value: np.ndarray) -> np.ndarray:
-    """A value drawn into the bounds of a parameter, a little off their edge."""
-    if p.low is None or p.high is None:
-        return np.maximum(value, np.finfo(float).tiny) if p.scale == "log" else value
-    edge = 0.01 * (p.high - p.low)
-    return np.clip(value, p.low + edge, p.high - edge)
-
-
 def _renamed(parameters: Sequence[Parameter], names: Mapping[str, str]) -> list[Parameter]:
     known = [p.name for p in parameters]
     for name in names:
@@ -137,6 +141,7 @@ def _frozen(
     study: Opened, parameters: Sequence[Parameter], given: Mapping[str, Any] | Sequence[str]
 ) -> dict[int, float]:
     """Values of the parameters that are searched no more; where none is said, the mean policy's."""
+    given = [given] if isinstance(given, str) else given
     wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
     names = [p.name for p in parameters]
     here = study.in_units(study.mean)
@@ -145,8 +150,8 @@ def _frozen(
         if name not in names:
             raise InputError(f"there is no parameter {name!r} to freeze.{nearest(name, names)}")
         i = names.index(name)
-        found[i] = float(here[i]) if value is None else float(value)
-        to_latent([study.parameters[i]], np.array([found[i]]))  # within its bounds, or refused
+        found[i] = float(here[i]) if value is None else _number(name, value)
+        check_values([study.parameters[i]], np.array([found[i]]))
     if len(found) == len(names):
         raise InputError("at least one parameter must be left to search.")
     return found
@@ -154,6 +159,8 @@ def _frozen(
 
 def _with_values(given: Any) -> list[tuple[Parameter, float | None]]:
     """Parameters as they were given, each with what it was so far, if that is said."""
+    if not isinstance(given, (Mapping, list, tuple)):
+        raise InputError(f"params must be a mapping of names to bounds, got {given!r}.")
     items = given.items() if isinstance(given, Mapping) else [(None, how) for how in given]
     found = []
     for name, how in items:
@@ -165,7 +172,10 @@ def _with_values(given: Any) -> list[tuple[Parameter, float | None]]:
             except ValueError:
                 raise InputError(f"behind @ stands a value, got {text!r}.") from None
         if isinstance(how, Mapping) and "was" in how:
-            was, how = how["was"], {key: value for key, value in how.items() if key != "was"}
+            was, how = (
+                _number("was", how["was"]),
+                {key: value for key, value in how.items() if key != "was"},
+            )
         (parameter,) = parameters_given([how] if name is None else {name: how})
         found.append((parameter, was))
     return found
@@ -177,5 +187,11 @@ def _value_of(p: Parameter, was: float | None, known: Sequence[str]) -> float:
             f"{p.name} is new: say what it was in all results so far, as in {p.name}=0:1@0.3 (in "
             f"Python 'was').{nearest(p.name, known)}"
         )
-    to_latent([p], np.array([was]))  # within its bounds, or refused
+    check_values([p], np.array([was]))
     return float(was)
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise InputError(f"{name} must be a number, got {value!r}.")
+    return float(value)

@@ -5,15 +5,30 @@ Gaussian in the latent space of its own chart; at a theta of the study's latent 
 that of the theta's image there, times the volume that the map between them stretches by.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from recoup.checks import InputError
 from recoup.core.plain.densities import Chart
-from recoup.study.parameters import EDGE, Parameter, inside, log_slope, spread_out, to_latent
+from recoup.study.parameters import Parameter, inside, log_slope, spread_out, to_latent
 
-OUTSIDE = EDGE + 1  # latent place of what no value within the bounds has
+# thetas [n, D] under other bounds -> under the study's, and which of them lie within [n]
+Home = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Elsewhere(NamedTuple):
+    """Other bounds: the way there from the latent space of the study, and back."""
+
+    chart: Chart
+    home: Home
+
+
+def elsewhere(here: Sequence[Parameter], there: Sequence[Parameter]) -> Elsewhere:
+    """The ways between the study's own bounds, `here`, and others."""
+    return Elsewhere(chart(here, there), partial(moved, tuple(there), tuple(here)))
 
 
 def charted(family: str, chart: int) -> str:
@@ -23,8 +38,10 @@ def charted(family: str, chart: int) -> str:
 
 def chart_of(family: str) -> int:
     """The chart of a name that `charted` has made."""
-    _, _, number = family.partition(":")
-    return int(number) if number.isdecimal() else 0
+    _, colon, number = family.partition(":")
+    if colon and not (number.isascii() and number.isdigit()):
+        raise InputError(f"there is no family {family[:40]!r}.")
+    return int(number) if colon else 0
 
 
 def chart(here: Sequence[Parameter], there: Sequence[Parameter]) -> Chart:
@@ -37,19 +54,15 @@ def moved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Latent thetas `[n, D]` under other bounds, and which of them lie within those `[n]`.
 
-    A value that has no place there is put at `OUTSIDE`.
+    One that has no place there is put at 0.
     """
     values = spread_out(here, theta)
     fits = np.stack([inside(p, values[..., i]) for i, p in enumerate(there)], axis=-1)
     fallback = spread_out(there, np.zeros_like(theta))
-    there_theta = to_latent(there, np.where(fits, values, fallback))
-    there_theta = _exact_where_same(here, there, theta, there_theta)
-    return np.where(fits, there_theta, OUTSIDE), np.asarray(fits.all(axis=-1))
-
-
-def is_outside(theta: np.ndarray) -> np.ndarray:
-    """Which thetas `[n, D]` have no place within the bounds `[n]`."""
-    return (np.abs(theta) > EDGE).any(axis=-1)
+    found = to_latent(there, np.where(fits, values, fallback))
+    found = _exact_where_same(here, there, theta, found)
+    fits_all = np.asarray(fits.all(axis=-1))
+    return np.where(fits_all[..., None], found, 0.0), fits_all
 
 
 def _exact_where_same(
@@ -70,6 +83,5 @@ def _mapped(
     here: tuple[Parameter, ...], there: tuple[Parameter, ...], theta: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     image, fits = moved(here, there, theta)
-    image = np.where(fits[:, None], image, 0.0)
     stretch = np.sum(log_slope(here, theta) - log_slope(there, image), axis=-1)
     return image, np.where(fits, stretch, -np.inf)

@@ -7,6 +7,7 @@ from typing import Any
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method
 from recoup.engine.plain import can_move
+from recoup.store.errors import damage
 from recoup.store.rows import DRAWN, FOREIGN, MIRROR, OWN, START, Asked, Memory, Proposal
 from recoup.store.store import Store
 from recoup.study.change import KEYS, Change, change_of
@@ -54,8 +55,7 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
             "family."
         )
 
-    if change is not None and not change.keeps_bounds:
-        _check_exact(study, row, change)
+    _check_exact(study, row, change)
 
     def copy(new: Store) -> None:
         found = _copy(study, new, change)
@@ -67,17 +67,18 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
         return Store.create(path, settings, start, memory, copy), parts
 
 
-def _check_exact(study: Opened, row: Method, change: Change) -> None:
+def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     """Raises where the densities of old results cannot be known in the new latent space."""
-    if study.family != "diagonal":
+    other_bounds = change is not None and not change.keeps_bounds
+    if other_bounds and study.family != "diagonal":
         raise InputError(
             f"under other bounds the correlations of the family {study.family} are no longer those "
             "of a Gaussian: only names can be changed."
         )
-    if change.keeps_dimensions and not can_move(row, 0, len(change.after)):
+    if _charts(study, change) and not can_move(row, 0, study.dim):
         raise InputError(
-            "results of other bounds can be weighed only by methods made of our own words, with "
-            "update='normalised' or 'natural'."
+            "results of other bounds can be weighed only with a weighting and baseline of ours, "
+            "and update='normalised' or 'natural'."
         )
 
 
@@ -169,11 +170,9 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     found = {"outside": 0, "left_out": 0, "unweighed": 0}
     for result in told:
         kept = result.told._replace(trajectory=trajectories.get(result.id))
-        placed, what = _placed(asked[result.id], change, first)
+        placed, what = _placed(study, asked[result.id], change, first)
         if what:
             found[what] += 1
-        if what == "outside":
-            kept = kept._replace(note=kept.note or "outside of the new bounds")
         if placed is not None:
             new.add_trials([placed])
             new.add_result(placed.id, kept)
@@ -186,38 +185,49 @@ def forked_words(study: Opened, of: Any) -> str:
     found = study.store.events(FORKED)[-1].content
     said = [f"starts from {counters.ok} results of {of}"]
     if found["outside"]:
-        said.append(f"{found['outside']} of them lie outside of the new bounds and weigh nothing")
+        said.append(
+            f"{found['outside']} of them lie outside of the new bounds: they count as drawn, and "
+            "for nothing else"
+        )
     if found["left_out"]:
-        said.append(f"{found['left_out']} have no place among its parameters and are left out")
+        verb = "has" if found["left_out"] == 1 else "have"
+        said.append(f"{found['left_out']} {verb} no place among its parameters and are left out")
     if found["unweighed"]:
         said.append(
-            f"{found['unweighed']} stand at one value of a parameter, where no Gaussian draws: "
-            "they count for `recommend` and `best`, not for moves"
+            f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
+            "was before): they count for `recommend` and `best`, not for moves"
         )
     return "; ".join(said)
 
 
 def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
     """The name of a proposal's family in the fork: under which bounds it is Gaussian."""
+    name, _, _ = proposal.family.partition(":")
+    if name != study.family or chart_of(proposal.family) > len(study.charts):
+        raise InputError(damage(study.path, f"a distribution of {proposal.family[:40]!r}"))
     if change is None or change.keeps_bounds or chart_of(proposal.family):
         return proposal.family
     return charted(proposal.family, len(study.charts) + 1)
 
 
-def _placed(trial: Asked, change: Change | None, first: int) -> tuple[Asked | None, str]:
+def _placed(
+    study: Opened, trial: Asked, change: Change | None, first: int
+) -> tuple[Asked | None, str]:
     """A trial in the fork, if it has a place there, and what became of it.
 
-    `first` is by how much the numbers of proposals are higher there.
+    What a distribution drew keeps its theta, in the latent space of that distribution. `first` is
+    by how much the numbers of proposals are higher in the fork.
     """
     drawn = trial.kind in (DRAWN, MIRROR, FOREIGN)
     drew = None if trial.proposal is None else trial.proposal + first
     moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew, asked_at=0.0)
     if change is None:
         return moved, ""
-    theta, fits = change.moved(trial.theta[None])
-    inside, moved = bool(fits[0]), moved._replace(theta=theta[0])
-    if change.keeps_dimensions:
-        return (moved, "" if inside else "outside") if drawn or inside else (None, "left_out")
-    if not inside:
+    under = study.parameters_of(trial.proposal)
+    theta, fits = change.moved(trial.theta[None], under)
+    if change.keeps_dimensions and drawn:
+        return moved, "" if fits[0] else "outside"
+    if not fits[0]:
         return None, "left_out"
-    return moved._replace(kind=OWN if drawn else trial.kind, proposal=None), "unweighed"
+    kept = moved._replace(theta=theta[0], kind=OWN if drawn else trial.kind, proposal=None)
+    return kept, "unweighed" if drawn or not change.keeps_dimensions else ""

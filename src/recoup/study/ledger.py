@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.plain.densities import Chart
 from recoup.store.errors import damage
 from recoup.store.layout import Layout
 from recoup.store.rows import MIRROR, Asked
 from recoup.store.store import Store
-from recoup.study.charts import chart_of
+from recoup.study.charts import Elsewhere, chart_of
 
 SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
 CHUNK = 1000  # rows read at once
@@ -28,6 +27,7 @@ class Results(NamedTuple):
     samples: tuple[np.ndarray, ...]  # [n]
     returns: np.ndarray  # [n], not a number where there is none
     proposal: np.ndarray  # [n] rows of `blocks`
+    outside: np.ndarray  # [n] those that lie outside of the study's bounds, at theta = 0
     blocks: np.ndarray  # [P, K] the proposals
     charts: np.ndarray  # [P] the bounds under which each is Gaussian; 0: those of the study
     reference: np.ndarray  # [K] the proposal that densities are relative to
@@ -47,14 +47,16 @@ class Ledger:
         after: int = 0,
         foreign: bool = True,
         planned: int = 0,
-        charts: Sequence[Chart] = (),
+        elsewhere: Sequence[Elsewhere] = (),
     ) -> None:
         """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
 
         `planned` is how many there will be, where that is known: then one size serves for all.
-        `charts` lead to the bounds under which some of them were drawn, if not the study's own.
+        `elsewhere` are bounds under which some of them were drawn, if not the study's own: thetas
+        are kept in the latent space of what drew them.
         """
-        self.charts = charts
+        self.charts = [there.chart for there in elsewhere]
+        self._homes = [there.home for there in elsewhere]
         self._store, self._layout, self._batch = store, layout, batch
         self._mirrored, self._foreign, self._planned = mirrored, foreign, planned
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
@@ -63,6 +65,7 @@ class Ledger:
         self._samples = layout.arrays(SMALL[0])
         self._returns = np.full(SMALL[0], np.nan)
         self._proposal = np.zeros(SMALL[0], np.int32)
+        self._outside = np.zeros(SMALL[0], bool)
         self.reference = store.proposal(0).numbers  # the start, whatever else is there
         self._blocks = np.zeros((0, self.reference.size))
         self._charts = np.zeros(0, np.int32)
@@ -95,6 +98,7 @@ class Ledger:
             samples=tuple(x[:space] for x in self._samples),
             returns=returns,
             proposal=self._proposal[:space],
+            outside=self._outside[:space],
             blocks=self._blocks[:spare],
             charts=self._charts[:spare],
             reference=self.reference,
@@ -137,9 +141,17 @@ class Ledger:
             value = told[number].told.value
             self._returns[i] = np.nan if value is None else value
             if not in_actions:
-                self._samples[0][i] = asked[number].theta
+                self._samples[0][i], self._outside[i] = self._home(i, asked[number].theta)
             elif number in trajectories:
                 self._put_trajectory(i, trajectories[number])
+
+    def _home(self, i: int, theta: np.ndarray) -> tuple[np.ndarray, bool]:
+        """A theta in the study's latent space, and whether it lies outside of its bounds."""
+        number = self._charts[self._proposal[i]]
+        if not number:
+            return theta, False
+        found, inside = self._homes[number - 1](theta[None])
+        return found[0], not inside[0]
 
     def _put_trajectory(self, i: int, rows: np.ndarray) -> None:
         parts = self._layout.trajectory(rows)
@@ -156,11 +168,14 @@ class Ledger:
             slot = self._slots.setdefault(number, len(self._slots))
             self._blocks[slot] = rows[number].numbers
             self._charts[slot] = chart_of(rows[number].family)
+            if self._charts[slot] > len(self._homes):
+                raise InputError(damage(self._store.path, "a distribution of unknown bounds"))
 
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)
         self._returns = _grown(self._returns, space, np.nan)
         self._proposal = _grown(self._proposal, space, 0)
+        self._outside = _grown(self._outside, space, False)
 
 
 def _drawn_by(trial: Asked) -> int:

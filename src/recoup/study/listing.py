@@ -30,7 +30,7 @@ def _record(study: Opened, asked: Asked, result: Result | None) -> TrialResult:
         stderr=told.stderr,
         episodes=told.episodes,
         note=told.note,
-        theta=study.in_units(asked.theta),
+        theta=study.values(asked),
         seed=asked.seed,
         proposal=asked.proposal,
         asked_at=asked.asked_at,

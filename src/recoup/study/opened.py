@@ -22,10 +22,10 @@ from recoup.engine.methods import PARTS, settings_of
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store
-from recoup.study.charts import chart
+from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
 from recoup.study.ledger import Ledger
-from recoup.study.parameters import Parameter, to_latent, to_user
+from recoup.study.parameters import Parameter, check_values, to_latent, to_user
 from recoup.study.settings import (
     RUN,
     charts_of,
@@ -65,6 +65,7 @@ class Opened:
             self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
             self.layout = layout_of(self.settings)
             self.charts = charts_of(self.settings)
+            self._chart_numbers: dict[int, int] = {}
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
         self.batch: int = self.settings["batch"]
@@ -198,10 +199,9 @@ class Opened:
                 f"a theta of this study has {self.dim} values{named}; got {np.size(theta)}."
             )
         check_finite("the values of theta", theta)
-        for name, value in zip(self.names, theta, strict=False):
-            if name in self.whole and value % 1:
-                raise InputError(f"{name} must be a whole number, got {value:g}.")
-        return to_latent(self.parameters, np.asarray(theta, float))
+        values = np.asarray(theta, float)
+        check_values(self.parameters, values)
+        return to_latent(self.parameters, values)
 
     def latent_mean(self, mean: Any = None) -> np.ndarray:
         """A candidate's means, given in the user's units, as latent ones; the newest's if None."""
@@ -229,8 +229,31 @@ class Opened:
         if self.method.space == "actions":
             drew = self._drew(asked)
             spread = np.asarray(self.rho(drew.numbers).std)
-        user = self.in_units(asked.theta)
+        user = self.values(asked)
         return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names, self.whole)
+
+    def values(self, asked: Asked) -> np.ndarray:
+        """The theta of a trial in the user's units `[D]`, whatever bounds it was drawn under."""
+        return to_user(self.parameters_of(asked.proposal), asked.theta)
+
+    def here(self, asked: Asked) -> tuple[np.ndarray, bool]:
+        """The latent theta of a trial in the study's space `[D]`, and whether it has a place."""
+        drawn_under = self.parameters_of(asked.proposal)
+        if drawn_under is self.parameters:
+            return asked.theta, True
+        found, inside = moved(drawn_under, self.parameters, asked.theta[None])
+        return found[0], bool(inside[0])
+
+    def parameters_of(self, proposal: int | None) -> tuple[Parameter, ...]:
+        """The parameters with the bounds under which a proposal is Gaussian."""
+        if proposal is None or not self.charts:
+            return self.parameters
+        if proposal not in self._chart_numbers:
+            self._chart_numbers[proposal] = chart_of(self.store.proposal(proposal).family)
+        number = self._chart_numbers[proposal]
+        if number > len(self.charts):
+            raise InputError(damage(self.path, "a distribution of unknown bounds"))
+        return self.charts[number - 1] if number else self.parameters
 
     def _drew(self, asked: Asked) -> Proposal:
         if asked.proposal is None:
@@ -249,7 +272,7 @@ class Opened:
             after=after,
             foreign=foreign,
             planned=planned if window is None else min(planned, window * self.batch),
-            charts=[chart(self.parameters, there) for there in self.charts],
+            elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
         )
 
     def method_settings(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def parameter(text: str) -> Parameter:
             f"{name.strip()}=0:3:int."
         )
     parts = rest.split(":") if equals else []
-    if not name.strip() or len(parts) > 3 or (equals and len(parts) == 1):
+    if not name.strip() or ":" in name or len(parts) > 3 or (equals and len(parts) == 1):
         raise InputError(
             f"--param takes NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=LOW:HIGH:int, got "
             f"{text!r}; for instance stiffness=10:200:log."
@@ -111,6 +111,29 @@ def of_table(name: str, row: Mapping[str, Any]) -> Parameter:
         if key not in KEYS:
             raise InputError(f"{key!r} of {name} is none of {', '.join(KEYS)}.{nearest(key, KEYS)}")
     return Parameter(name, **row)
+
+
+def check_values(parameters: Sequence[Parameter], values: np.ndarray) -> None:
+    """Raises where values `[..., D]` of the user's lie outside of the bounds, or are not whole."""
+    for i, p in enumerate(parameters):
+        column = np.atleast_1d(values[..., i])
+        if p.scale == "int":
+            wrong = (column % 1 != 0) | (column < p.low) | (column > p.high)
+            if wrong.any():
+                raise InputError(
+                    f"{p.name} must be a whole number in {p.low:g}..{p.high:g}, got "
+                    f"{column[wrong][0]:g}."
+                )
+        _to_latent(p, column)
+
+
+def range_of(text: str) -> tuple[float | None, float | None, str] | None:
+    """Bounds and scale of what `range_text` has written, or a user; None where it is neither."""
+    try:
+        p = parameter(f"x={text}") if text.strip(": ") else Parameter("x")
+    except InputError:
+        return None
+    return p.low, p.high, p.scale
 
 
 def range_text(p: Parameter) -> str:
@@ -172,7 +195,7 @@ def _check(p: Parameter) -> None:
     if p.std is not None and p.std <= 0:
         raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
     if p.start is not None:
-        _to_latent(p, p.start)
+        check_values([p], np.array([p.start]))
 
 
 def _ends(p: Parameter) -> tuple[float, float] | None:

@@ -126,7 +126,7 @@ def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str]
     events = reversed(study.store.events(AMENDED))
     first = {event.content["trial"]: event.content["told_at"] for event in events}
     rows = [
-        (result, asked.kind, study.in_units(asked.theta)[list(sliced)])
+        (result, asked.kind, study.values(asked)[list(sliced)])
         for asked, result in study.store.trials()
         if result is not None
     ]

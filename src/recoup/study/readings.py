@@ -15,7 +15,7 @@ import numpy as np
 from recoup.checks import InputError, nearest
 from recoup.store.rows import FAILED, OK
 from recoup.study.opened import Opened
-from recoup.study.parameters import Parameter, range_text
+from recoup.study.parameters import Parameter, range_of, range_text, to_user
 from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
     BOUNDS,
@@ -200,12 +200,15 @@ def _latent(
     stated = [p for p in study.parameters if f"{BOUNDS}_{p.name}" in table]
     for p in stated:
         for line, cell in enumerate(table[f"{BOUNDS}_{p.name}"], 2):
-            if cell not in ("", None) and str(cell).lstrip("'") != range_text(p):
+            text = "" if cell is None else str(cell).lstrip("'")
+            if text and range_of(text) != (p.low, p.high, p.scale):
                 raise InputError(
-                    f"line {line} of {path}: {p.name} was drawn under {str(cell)[:60]}, here it is "
+                    f"line {line} of {path}: {p.name} was drawn under {text[:60]}, here it is "
                     f"{range_text(p)}: fork its study with --param, or leave out the columns that "
                     f"begin with mean_, std_, {LATENT}_ and {BOUNDS}_."
                 )
+            if not text and latent_known and p in transformed:
+                raise InputError(f"line {line} of {path}: {BOUNDS}_{p.name} is empty.")
     for p in transformed if latent_known else ():
         if p not in stated:
             raise InputError(
@@ -215,7 +218,17 @@ def _latent(
             )
     names = [f"{LATENT}_{name}" for name in study.names]
     known = len(stated) == len(names) > 0 and all(name in table for name in names)
-    return _numbers(path, table, names) if known else None
+    if not known:
+        return None
+    latent = _numbers(path, table, names)
+    shown, said = to_user(study.parameters, latent), _numbers(path, table, theta_columns(study))
+    apart = ~np.isclose(shown, said, rtol=1e-6, atol=1e-9) & np.isfinite(latent)
+    if apart.any():
+        line, column = np.argwhere(apart)[0]
+        raise InputError(
+            f"line {line + 2} of {path}: {names[column]} is not that of {study.names[column]}."
+        )
+    return latent
 
 
 def _with_factors(

@@ -8,9 +8,8 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.plain.nearby import nearby
-from recoup.core.worth import NOTHING, Interval, quantile
+from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.rows import DRAWN, FAILED, MEAN, MIRROR, Asked, Result
-from recoup.study.charts import is_outside
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -21,6 +20,7 @@ LAST = 5  # batches that are looked back on
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 MOST_TRIES = 50
+EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 NAMED = 5  # parameters, at most, in a sentence
 
 
@@ -32,6 +32,10 @@ class Batch(NamedTuple):
     mean: float
     stderr: float
 
+    def times(self, unit: float) -> "Batch":
+        """The same in other units."""
+        return self._replace(mean=self.mean * unit, stderr=self.stderr * unit)
+
 
 class Gain(NamedTuple):
     """What a batch has gained of late: the slope of the returns over the last distributions."""
@@ -39,6 +43,11 @@ class Gain(NamedTuple):
     each: float
     interval: Interval
     spread: float  # standard deviation of one return of the search
+
+    def times(self, unit: float) -> "Gain":
+        """The same in other units."""
+        ends = Interval(self.interval.low * unit, self.interval.high * unit)
+        return Gain(self.each * unit, ends, self.spread * unit)
 
 
 class Recommendation(NamedTuple):
@@ -81,22 +90,18 @@ def recommend(study: Opened) -> Recommendation:
     say the first without any model.
     """
     with study.store.reading():
-        told = [
-            (trial, result)
-            for trial, result in study.store.trials()
-            if result is not None and not (study.charts and is_outside(trial.theta))
-        ]
+        told = [(trial, result) for trial, result in study.store.trials() if result is not None]
         mean, std = study.mean, study.std
-    valued = [(trial, _value(study, result)) for trial, result in told]
-    known = [(trial, value) for trial, value in valued if value is not None]
-    if not known:
-        raise InputError(f"{study.path} has no return yet: tell a few results first.")
-    failed = len(told) - len(known)
-    worth, tops, noise = _worth(study, known, mean, std)
-    batches, gain = gained(known)
+        known = _known(study, told)
+    unit = _unit([result.value for result in known])
+    scaled = [result._replace(value=result.value / unit) for result in known]
+    tried = _tried(study, told, mean)
+    worth, tops, noise = _worth(study, scaled, tried, mean, std)
+    batches, gain = gained(scaled)
+    worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
     names = study.names or [f"theta_{i}" for i in range(study.dim)]
     climbs = [name for name, top in zip(names, tops, strict=True) if top.low > 0 or top.high < 0]
-    verdict, tries = _verdict(worth, gain, noise, climbs)
+    verdict, tries = _verdict(worth, gain, noise * unit, climbs)
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
     theta = study.in_units(mean)
     return Recommendation(
@@ -113,8 +118,61 @@ def recommend(study: Opened) -> Recommendation:
         gain_interval=gain.interval,
         verdict=verdict,
         tries=tries,
-        words=_words(worth, batches, gain, failed, _next(gain, climbs, verdict, tries)),
+        words=_words(worth, batches, gain, tried, _next(gain, climbs, verdict, tries)),
     )
+
+
+class Known(NamedTuple):
+    """A result that has a value and a place in the study's space."""
+
+    kind: str
+    proposal: int | None
+    theta: np.ndarray  # latent
+    value: float
+
+
+class Tried(NamedTuple):
+    """How often the mean policy itself was tried, how often it failed, and failures left out."""
+
+    times: int
+    failed: int
+    left_out: int
+
+
+def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
+    """The results that have a value and lie within the study's bounds."""
+    values = [result.told.value for _, result in told if result.told.value is not None]
+    if not values:
+        raise InputError(f"{study.path} has no return yet: tell a few results first.")
+    failure = study.method.failure
+    worth = min(values) if failure == "worst" else None if failure == "censored" else failure
+    found = []
+    for trial, result in told:
+        theta, inside = study.here(trial)
+        value = worth if result.told.status == FAILED else result.told.value
+        if inside and value is not None:
+            found.append(Known(trial.kind, trial.proposal, theta, float(value)))
+    if not found:
+        raise InputError(
+            f"all results of {study.path} lie outside of its bounds: tell some within."
+        )
+    return found
+
+
+def _tried(study: Opened, told: Sequence[tuple[Asked, Result]], mean: np.ndarray) -> Tried:
+    here = [
+        result.told.status == FAILED
+        for trial, result in told
+        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
+    ]
+    failures = sum(result.told.status == FAILED for _, result in told)
+    return Tried(len(here), sum(here), failures if study.method.failure == "censored" else 0)
+
+
+def _unit(values: Sequence[float]) -> float:
+    """What returns are divided by: 1, unless their squares would be too large or too small."""
+    largest = max(abs(value) for value in values)
+    return 1.0 if largest == 0 or 1 / EXTREME < largest < EXTREME else largest
 
 
 class Worth(NamedTuple):
@@ -125,33 +183,34 @@ class Worth(NamedTuple):
     interval: Interval
     rests_on: str
 
-
-def _value(study: Opened, result: Result) -> float | None:
-    """What a result is worth: nothing where it failed, unless the study says a number."""
-    if result.told.status == FAILED and study.method.values_failures:
-        return float(study.method.failure)
-    return result.told.value
+    def times(self, unit: float) -> "Worth":
+        """The same in other units."""
+        ends = Interval(self.interval.low * unit, self.interval.high * unit)
+        return Worth(self.value * unit, self.stderr * unit, ends, self.rests_on)
 
 
 def _worth(
-    study: Opened, known: Sequence[tuple[Asked, float]], mean: np.ndarray, std: np.ndarray
+    study: Opened, known: Sequence[Known], tried: Tried, mean: np.ndarray, std: np.ndarray
 ) -> tuple[Worth, list[Interval], float]:
     """What the mean policy is worth, where each parameter is best, and the noise of a return."""
     everywhere = [Interval(-np.inf, np.inf)] * study.dim
-    tried = [
-        value for trial, value in known if trial.kind == MEAN and np.array_equal(trial.theta, mean)
-    ]
+    values = np.array([result.value for result in known])
+    at_mean = [r.value for r in known if r.kind == MEAN and np.array_equal(r.theta, mean)]
+    alone = _of_trials(at_mean) if not tried.failed else None
     nothing = Worth(np.nan, np.nan, NOTHING, "too few results near it")
     if study.method.space == "actions":
         nothing = nothing._replace(rests_on="no trial of the mean policy by itself")
-        return _of_trials(tried) or nothing, everywhere, np.nan
+        return alone or nothing, everywhere, np.nan
     if len(known) < max(LEAST, study.dim + 2):
-        return _of_trials(tried) or nothing, everywhere, np.nan
-    z = (np.stack([trial.theta for trial, _ in known]) - mean) / std
-    found = nearby(z, np.array([value for _, value in known]))
+        return alone or nothing, everywhere, np.nan
+    if np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
+        about = f"{len(values)} results that are all equal, so that there is no interval"
+        return Worth(float(values[0]), np.nan, NOTHING, about), everywhere, 0.0
+    z = (np.stack([result.theta for result in known]) - mean) / std
+    found = nearby(z, values)
     near = f"{found.results} results, by a model of the returns near it"
     worth = Worth(found.value, found.stderr, found.interval, near)
-    return _of_trials(tried) or worth, found.tops, found.noise
+    return alone or worth, found.tops, found.noise
 
 
 def _of_trials(values: Sequence[float]) -> Worth | None:
@@ -184,28 +243,30 @@ def between(low: float, high: float) -> str:
     return f"{high:.4g} or less" if isfinite(high) else "not known"
 
 
-def gained(known: Sequence[tuple[Asked, float]]) -> tuple[list[Batch], Gain]:
-    """What the last distributions earned, and the slope of that with its 95 % interval."""
+def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
+    """What the last distributions earned, and the slope of that with its 95 % interval.
+
+    Those that drew a single result are taken together with the next.
+    """
     by_proposal: dict[int, list[float]] = {}
-    for trial, value in known:
-        if trial.kind in (DRAWN, MIRROR) and trial.proposal is not None:
-            by_proposal.setdefault(trial.proposal, []).append(value)
-    several = {number: values for number, values in by_proposal.items() if len(values) > 1}
-    last = sorted(several)[-LAST:]
+    for result in known:
+        if result.kind in (DRAWN, MIRROR) and result.proposal is not None:
+            by_proposal.setdefault(result.proposal, []).append(result.value)
+    groups: list[tuple[int, list[float]]] = []
+    for number in sorted(by_proposal):
+        if groups and len(groups[-1][1]) < 2:
+            groups[-1] = (number, groups[-1][1] + by_proposal[number])
+        else:
+            groups.append((number, by_proposal[number]))
+    last = [group for group in groups if len(group[1]) > 1][-LAST:]
     batches = [
-        Batch(
-            number,
-            len(several[number]),
-            float(np.mean(several[number])),
-            float(np.std(several[number], ddof=1)) / len(several[number]) ** 0.5,
-        )
-        for number in last
+        Batch(number, len(x), float(np.mean(x)), float(np.std(x, ddof=1)) / len(x) ** 0.5)
+        for number, x in last
     ]
     if len(last) < 2:
         return batches, Gain(np.nan, NOTHING, np.nan)
-    x = np.concatenate([np.full(len(several[n]), float(i)) for i, n in enumerate(last)])
-    y = np.concatenate([several[number] for number in last])
-    return batches, _slope(x, y)
+    x = np.concatenate([np.full(len(values), float(i)) for i, (_, values) in enumerate(last)])
+    return batches, _slope(x, np.concatenate([values for _, values in last]))
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
@@ -225,29 +286,33 @@ def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ())
     Go on while a batch gains, or may gain as much as counts, or a parameter is surely not at its
     best (those that it `climbs`); then know what the mean is worth; then stop.
     """
+    if isfinite(gain.each) and gain.interval.high < 0:
+        return STOP, 0
     gains = not isfinite(gain.each) or gain.interval.low > 0
     if climbs or gains or gain.interval.high > SMALL * gain.spread:
         return GO_ON, 0
     half = (worth.interval.high - worth.interval.low) / 2
-    if half <= SURE * gain.spread:
+    if half <= SURE * gain.spread or gain.spread == 0:
         return STOP, 0
     varies = noise if isfinite(noise) else gain.spread
-    tries = ceil((2 * varies / (SURE * gain.spread)) ** 2) if gain.spread > 0 else 1
+    tries = ceil((2 * min(varies / (SURE * gain.spread), MOST_TRIES)) ** 2)
     return TRY, int(np.clip(tries, AT_MEAN, MOST_TRIES))
 
 
-def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, failed: int, then: str) -> str:
+def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, then: str) -> str:
     said = ["The mean policy is the one to deploy."]
+    if tried.failed:
+        times = "once" if tried.times == 1 else f"{tried.times} times"
+        said = [f"The mean policy was tried {times} and failed {tried.failed}: do not rely on it."]
     if isfinite(worth.value):
         low, high = worth.interval
-        said.append(
-            f"Its expected return is {worth.value:.4g} (95 %: {low:.4g} to {high:.4g}), from "
-            f"{worth.rests_on}."
-        )
+        ends = f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else ""
+        said.append(f"Its expected return is {worth.value:.4g}{ends}, from {worth.rests_on}.")
     else:
         said.append(f"What it is worth is not known: {worth.rests_on}.")
-    if failed:
-        said.append(f"{failed} failed result{'s are' if failed > 1 else ' is'} left out of that.")
+    if tried.left_out:
+        several = "s are" if tried.left_out > 1 else " is"
+        said.append(f"{tried.left_out} failed result{several} left out of that.")
     if isfinite(gain.each):
         low, high = gain.interval
         said.append(
@@ -259,6 +324,11 @@ def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, failed: int, then
 
 def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int) -> str:
     """What to do next, in a sentence."""
+    if isfinite(gain.each) and gain.interval.high < 0:
+        return (
+            "Stop and look: the last batches lost. What is rolled out may have changed, or steps "
+            "are too long (`recoup study show`, `fork` with a shorter epsilon)."
+        )
     if verdict == STOP:
         return (
             f"Stop: the next batch would gain less than {max(gain.interval.high, 0.0):.2g}, and a "

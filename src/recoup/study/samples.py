@@ -13,7 +13,7 @@ from recoup.checks import (
 )
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.opened import Opened, start_block
-from recoup.study.parameters import to_latent
+from recoup.study.parameters import check_values, to_latent
 
 IMPORTED, FITTED = "imported", "fitted"
 
@@ -139,7 +139,10 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     if samples.latent is not None and np.isfinite(samples.latent[finite]).all():
         theta[finite] = samples.latent[finite]
     else:
-        theta[finite] = samples.to_latent(study, np.asarray(samples.theta, float)[finite])
+        values = np.asarray(samples.theta, float)[finite]
+        if samples.blocks is None:
+            check_values(study.parameters, values)
+        theta[finite] = samples.to_latent(study, values)
     return theta, finite
 
 

@@ -98,7 +98,10 @@ def layout_of(settings: Mapping[str, Any]) -> Layout:
 
 def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     """The bounds and scales, other than its own, under which results of the study were drawn."""
-    return [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
+    found = [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
+    if any(len(parameters) != settings["dim"] for parameters in found):
+        raise ValueError("earlier bounds of another number of parameters")
+    return found
 
 
 def family_name(row: Method) -> str:

@@ -1,7 +1,7 @@
 """Tables out: a study's trials as CSV or Parquet. `recoup.study.readings` reads them."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,9 +13,9 @@ from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.place import put, unfinished_of
 from recoup.store.rows import PENDING, Told
 from recoup.study.amend import in_words
-from recoup.study.charts import chart_of
 from recoup.study.opened import Opened
-from recoup.study.parameters import RESERVED, Parameter, range_text, spread_out
+from recoup.study.parameters import RESERVED, range_text, spread_out
+from recoup.study.trials import by_name
 
 FORMATS = ("csv", "parquet")
 LATENT, BOUNDS = "latent", "bounds"  # prefixes of columns
@@ -33,7 +33,18 @@ def columns_of(study: Opened) -> list[str]:
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     last = ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
-    return [*PLAIN, *TIMES, *theta, *drawn, *factor_columns(study), *_latent_columns(study), *last]
+    beside = [*factor_columns(study), *_latent_columns(study), *last]
+    return _check_columns([*PLAIN, *TIMES, *theta, *drawn, *beside])
+
+
+def _check_columns(columns: list[str]) -> list[str]:
+    """The columns, once no two are called the same."""
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise InputError(
+            f"two columns would be called {twice!r}: fork the study with --rename {twice}=NEW."
+        )
+    return columns
 
 
 def _latent_columns(study: Opened) -> list[str]:
@@ -75,12 +86,6 @@ def check_exportable(study: Opened, path: Path) -> None:
     """Raises unless `path` can become a new file, and what drew the trials can be read."""
     if "family" in study.missing:
         study.check_whole()
-    columns = columns_of(study)
-    if len(set(columns)) < len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        raise InputError(
-            f"two columns would be called {twice!r}: fork the study with --rename {twice}=NEW."
-        )
     if path.suffix not in WRITTEN:
         raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
     if path.exists():
@@ -140,7 +145,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         number = trial.proposal
         if number is not None and number not in drew:
             numbers = study.store.proposal(number).numbers
-            rho, of = study.rho(numbers), _parameters_of(study, number)
+            rho, of = study.rho(numbers), study.parameters_of(number)
             mean = np.asarray(rho.mean)
             both = [spread_out(of, mean) if of else mean, np.asarray(rho.std)]
             factor = numbers[study.dim :] if study.family == "full" else numbers[:0]
@@ -148,21 +153,13 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         told = (None,) * 5 if result is None else result.told[:5]
         status = PENDING if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
-        values = study.in_units(trial.theta).tolist()
+        values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
         drawn = [None] * width if number is None else drew[number]
         last = [found.get(trial.id) for found in beside]
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
-        bounds = [range_text(p) for p in _parameters_of(study, number)]
+        bounds = [range_text(p) for p in study.parameters_of(number)]
         yield [*plain, *values, *drawn, *latent, *bounds, *last]
-
-
-def _parameters_of(study: Opened, proposal: int | None) -> Sequence[Parameter]:
-    """The parameters with the bounds under which a proposal is Gaussian."""
-    if proposal is None or not study.charts:
-        return study.parameters
-    number = chart_of(study.store.proposal(proposal).family)
-    return study.charts[number - 1] if number else study.parameters
 
 
 def _amended(study: Opened) -> dict[int, str]:

@@ -13,7 +13,6 @@ from recoup.core.plain.weighing import Densities
 from recoup.core.worth import Seen
 from recoup.engine import plain
 from recoup.engine.methods import Method
-from recoup.study.charts import is_outside
 from recoup.study.ledger import Ledger, Results
 from recoup.study.steps import Stepped
 
@@ -52,7 +51,7 @@ def _placed(ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.nd
     if not ledger.charts:
         return samples, Proposals(rhos, reference), np.zeros(n, bool)
     charts = [ledger.charts[i - 1] if i else None for i in results.charts]
-    return samples, Proposals(rhos, reference, charts), is_outside(samples.theta)
+    return samples, Proposals(rhos, reference, charts), results.outside[:n]
 
 
 def _extended_own(samples: Samples, proposals: Proposals, before: np.ndarray) -> np.ndarray:
