@@ -294,7 +294,7 @@ class TestTheStudysPage:
         text = found["text"]
         assert text.index("To deploy") < text.index(f"{policy['gain']:.5g}")
         assert text.index(f"{policy['gain']:.5g}") < text.index("How it fares")
-        assert "The mean policy after 2 moves." in text
+        assert "After 2 moves. The mean policy is the one to deploy." in text
         assert "0 pending, 9 ok, 1 failed" in text
         assert len(found["images"]) == 1
 
