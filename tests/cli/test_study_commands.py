@@ -145,6 +145,8 @@ def test_a_walk_to_deployment(tmp_path):
     study(tmp_path, "tell", "robot.db", 1, -2.0)
     kept = study(tmp_path, "tell", "robot.db", 1, -2.1)
     assert "kept as a further episode and does not count" in kept
+    table = study(tmp_path, *["ask", "robot.db", "--format", "csv"]).splitlines()
+    assert dict(zip(*(row.split(",") for row in table), strict=True))["n"].isdecimal()
     study(tmp_path, "ask", "robot.db", "--lease", "soon", fails="a time like 90s, 15m, 1h or 2d")
     for _ in range(7):
         trials = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "6", "--format", "json"]))

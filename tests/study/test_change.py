@@ -372,6 +372,9 @@ class TestWholeNumbers:
         with recoup.Study.open(tmp_path / "a.db", params=self.PARAMS) as study:
             with pytest.raises(InputError, match=r"n must be a whole number in 1..5, got 2.5"):
                 study.enqueue({"n": 2.5, "k": 3})
+            for wrong in (None, "x", [1]):
+                with pytest.raises(InputError, match="theta must be an array of real numbers"):
+                    study.enqueue({"n": wrong, "k": 3})
             study.enqueue({"n": 2, "k": 3})
             assert study.ask()[0].params == {"n": 2, "k": pytest.approx(3)}
 

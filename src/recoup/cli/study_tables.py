@@ -57,7 +57,8 @@ def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:
     writer.writerow(["id", "seed", *_names(trials), *beside])
     for i, trial in enumerate(trials):
         more = (column[i] for column in beside.values())
-        writer.writerow([trial.id, trial.seed, *trial.theta.tolist(), *more])
+        values = trial.params.values() if trial.names else trial.theta.tolist()
+        writer.writerow([trial.id, trial.seed, *values, *more])
 
 
 def _trials_table(trials: "Sequence[Trial]", beside: dict[str, list[str]]) -> Table:

@@ -14,6 +14,7 @@ from recoup.checks import (
     InputError,
     check_choice,
     check_finite,
+    check_numbers,
     check_stds,
     check_vector,
 )
@@ -193,6 +194,7 @@ class Opened:
         """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
         if isinstance(theta, Mapping):
             theta = self.by_name(theta)
+        check_numbers("theta", theta)
         if np.shape(theta) != (self.dim,):
             named = f" ({', '.join(self.names[:NAMED])})" if self.names else ""
             raise InputError(
