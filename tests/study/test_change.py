@@ -396,8 +396,10 @@ class TestWholeNumbers:
         assert all(row["n"].isdecimal() for row in _rows(tmp_path / "t.csv"))
 
     def test_choices_without_an_order_are_refused(self, tmp_path):
-        with pytest.raises(InputError, match="unordered choices"):
-            recoup.Study.open(tmp_path / "a.db", params=["grip=soft|hard"])
+        for params in (["grip=soft|hard"], {"grip": ["soft", "hard"]}, {"grip": {"soft", "hard"}}):
+            with pytest.raises(InputError, match="grip has unordered choices"):
+                recoup.Study.open(tmp_path / "a.db", params=params)
+        assert not (tmp_path / "a.db").exists()
 
 
 class TestTables:

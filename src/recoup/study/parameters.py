@@ -71,11 +71,7 @@ def parameter(text: str) -> Parameter:
     """A parameter as it is typed: NAME, NAME=LOW:HIGH or NAME=LOW:HIGH:SCALE."""
     name, equals, rest = text.partition("=")
     if "|" in rest:
-        raise InputError(
-            f"{name.strip()} has unordered choices, which no Gaussian can draw: run one study for "
-            "each choice and compare them by `recoup study recommend`; whole numbers are "
-            f"{name.strip()}=0:3:int."
-        )
+        raise InputError(no_choices(name.strip()))
     parts = rest.split(":") if equals else []
     if not name.strip() or ":" in name or len(parts) > 3 or (equals and len(parts) == 1):
         raise InputError(
@@ -87,6 +83,14 @@ def parameter(text: str) -> Parameter:
     except ValueError:
         raise InputError(f"the bounds of --param must be numbers, got {text!r}.") from None
     return Parameter(name.strip(), low, high, parts[2].strip() if len(parts) == 3 else "linear")
+
+
+def no_choices(name: str) -> str:
+    """Why a parameter cannot be one of several words."""
+    return (
+        f"{name} has unordered choices, which no Gaussian can draw: run one study for each choice "
+        f"and compare them by `recoup study recommend`; whole numbers are {name}=0:3:int."
+    )
 
 
 def parameters_of(path: Path) -> list[Parameter]:

@@ -28,7 +28,15 @@ from recoup.engine.methods import (
     settings_of,
 )
 from recoup.store.layout import Layout
-from recoup.study.parameters import Parameter, of_table, parameter, plain, starts, to_latent
+from recoup.study.parameters import (
+    Parameter,
+    no_choices,
+    of_table,
+    parameter,
+    plain,
+    starts,
+    to_latent,
+)
 from recoup.study.parameters import checked as checked_parameters
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
@@ -223,6 +231,8 @@ def _one(name: str, how: Any) -> Parameter:
         return Parameter(name)
     if isinstance(how, Mapping):
         return of_table(name, how)
+    if isinstance(how, (tuple, list, set)) and any(isinstance(x, str) for x in [*how][:2]):
+        raise InputError(no_choices(name))
     if not isinstance(how, (tuple, list)) or len(how) not in (2, 3):
         raise InputError(
             f"the parameter {name!r} takes None, (low, high) or (low, high, scale), got {how!r}."
