@@ -1,7 +1,14 @@
 """Recoup: policy search that gets the most out of every rollout."""
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if sys.argv[1:2] == ["study"] and os.path.basename(sys.argv[0]) in ("recoup", "-m"):
+    # The program itself, before NumPy is imported: matrices of a study are small, and threads
+    # for them cost more than they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
     from recoup.core.families.family import Family as Family

@@ -2,15 +2,12 @@
 
 import os
 import signal
-import sys
 from typing import Any
 
 
 def main() -> None:
     """Runs the program; Ctrl-C ends it at once, but where a command has something to finish."""
     signal.signal(signal.SIGINT, _quit)  # before anything slow is imported
-    if sys.argv[1:2] == ["study"]:  # whose matrices are small: threads cost more than they save
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from recoup.cli.main import main as run
 
     run()
