@@ -11,7 +11,14 @@ from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.densities import Proposals
 from recoup.study.charts import chart, moved
-from recoup.study.parameters import Parameter, log_slope, spread_out, to_latent, to_user
+from recoup.study.parameters import (
+    Parameter,
+    log_slope,
+    parameter,
+    spread_out,
+    to_latent,
+    to_user,
+)
 
 OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 NEW = {"k": (4, 500, "log"), "d": (-0.5, 1.5)}
@@ -190,6 +197,15 @@ class TestOtherBounds:
                     inside = [(v[0] >= 30) & (v[0] <= 90) for v in values]
                     assert len(d) == sum(inside)
 
+    def test_where_all_lie_outside_that_is_said(self, tmp_path):
+        with told(tmp_path / "a.db", 2) as a:
+            b = a.fork(tmp_path / "b.db", params={"k": (500, 900, "log")})
+        with b, pytest.raises(InputError, match="lie outside of its bounds"):
+            b.recommend()
+        from recoup.report.study import write_study_report
+
+        assert write_study_report(tmp_path / "b.db").exists()
+
     def test_large_values_without_bounds_are_not_outside(self, tmp_path):
         params = {"a": (0, 1), "b": None}
         start = {"mean": {"a": 0.5, "b": 300.0}, "std": 0.5}
@@ -335,6 +351,11 @@ class TestNamesAndDimensions:
             study.fork(tmp_path / "b.db", **change)
         assert not (tmp_path / "b.db").exists()
 
+    @pytest.mark.parametrize("text", ["n:1:5", "n::int"])
+    def test_a_forgotten_sign_is_no_name(self, text):
+        with pytest.raises(InputError, match="--param takes NAME"):
+            parameter(text)
+
     def test_parameters_without_names_cannot_be_changed(self, tmp_path):
         study = recoup.Study.open(tmp_path / "a.db", dim=2)
         with study, pytest.raises(InputError, match="have no names"):
@@ -441,6 +462,16 @@ class TestTables:
                     _imported(other, tmp_path / "u.csv")
                 _without(tmp_path / "u.csv", tmp_path / "v.csv", ("mean_", "std_"))
                 assert _imported(other, tmp_path / "v.csv").fitted
+
+    def test_a_table_of_a_fork_goes_back_to_the_bounds_it_was_drawn_under(self, tmp_path):
+        """Values, also those outside of the fork's bounds, are the ones that were rolled out."""
+        with told(tmp_path / "a.db", 2) as a:
+            want = [t.theta for t in a.trials()]
+            with a.fork(tmp_path / "b.db", params={"k": (30, 90, "log")}) as b:
+                b.export(tmp_path / "t.csv")
+        with recoup.Study.open(tmp_path / "c.db", params=OLD) as c:
+            _imported(c, tmp_path / "t.csv")
+            np.testing.assert_array_equal([t.theta for t in c.trials()], want)
 
     def test_bounds_as_a_user_writes_them_are_the_same(self, tmp_path):
         with told(tmp_path / "a.db", 2) as study:

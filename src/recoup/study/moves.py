@@ -69,8 +69,8 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
 def _check_charts(row: Method, dim: int) -> None:
     if not can_move(row, 0, dim):
         raise InputError(
-            "this study holds results that were drawn under other bounds, which only methods made "
-            "of our own words, with update='normalised' or 'natural', can weigh."
+            "this study holds results of other bounds, which can be weighed only with a weighting "
+            "and baseline of ours, and update='normalised' or 'natural'."
         )
 
 
