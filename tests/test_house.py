@@ -30,6 +30,8 @@ DOORS = {  # functions of the outside, whose parameters are options: they may ha
     "cli/runs.py",
     "cli/study.py",
     "cli/study_archives.py",
+    "cli/train.py:train",
+    "cli/train.py:resume",
     "engine/estimate.py:estimate",
     "engine/search.py:search",
     "runs/train.py:train",

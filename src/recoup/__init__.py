@@ -21,31 +21,39 @@ if TYPE_CHECKING:
     from recoup.engine.evosax import EvosaxStrategy as EvosaxStrategy
     from recoup.engine.methods import Method as Method
     from recoup.engine.search import search as search
+    from recoup.runs.callbacks import Callback as Callback
+    from recoup.runs.callbacks import TensorBoard as TensorBoard
     from recoup.runs.run import Run as Run
     from recoup.runs.run import load as load
     from recoup.runs.train import evaluate as evaluate
     from recoup.runs.train import resume as resume
     from recoup.runs.train import train as train
     from recoup.study.study import Study as Study
+    from recoup.tasks.own.found import register_task as register_task
+    from recoup.tasks.policies.files import load_policy as load_policy
 
 from recoup.tasks.registry import register_envs
 
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Callback": "recoup.runs.callbacks",
     "EvosaxStrategy": "recoup.engine.evosax",
     "Family": "recoup.core.families.family",
     "Method": "recoup.engine.methods",
     "Run": "recoup.runs.run",
     "Study": "recoup.study.study",
+    "TensorBoard": "recoup.runs.callbacks",
     "Trajectory": "recoup.core.families.trajectory",
     "Update": "recoup.core.updates",
     "estimate": "recoup.engine.estimate",
     "evaluate": "recoup.runs.train",
     "family": "recoup.core.families.family",
     "load": "recoup.runs.run",
+    "load_policy": "recoup.tasks.policies.files",
     "needs": "recoup.core.weights",
     "pareto_k": "recoup.core.pareto",
+    "register_task": "recoup.tasks.own.found",
     "resume": "recoup.runs.train",
     "search": "recoup.engine.search",
     "train": "recoup.runs.train",

@@ -426,12 +426,12 @@ class TestAStudyWithPartsOfOnesOwn:
 
 
 def test_a_run_says_what_has_failed(tmp_path, monkeypatch):
-    from recoup.tasks import rollouts
+    from recoup.tasks.engines import vectorised
 
     def fails(number, found, i):
-        return rollouts.Outcome(number, float("nan") if number % 2 else 1.0)
+        return vectorised.Outcome(number, (float("nan") if number % 2 else 1.0,))
 
-    monkeypatch.setattr(rollouts, "_outcome", fails)
+    monkeypatch.setattr(vectorised, "_outcome", fails)
     run = recoup.train("toy", iterations=3, batch=4, seed=0, out=tmp_path / "run")
     assert (run.episodes, run.failed, run.history[-1].iteration) == (12, 6, 1)
     assert run.summary()["episodes"] == 12

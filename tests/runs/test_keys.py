@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.runs import plan, train
+from recoup.runs import problem
 from recoup.runs.lockstep import learn, search_of
 from recoup.study.draws import episode_seed
 from recoup.tasks.registry import make_task
@@ -70,8 +70,7 @@ def test_runs_in_lock_step_test_on_episodes_that_they_did_not_learn_from(seeds):
 
 def test_a_run_tests_on_episodes_that_it_did_not_learn_from(monkeypatch):
     recorder = Recorder()
-    for module in (plan, train):
-        monkeypatch.setattr(module, "make_task", lambda *_, **__: recorder.task)
+    monkeypatch.setattr(problem, "make_task", lambda *_, **__: recorder.task)
     recoup.train("toy", method="mis-pgpe-ob", iterations=4, batch=6, seed=2)
     jax.effects_barrier()
     assert sum(len(call) == 6 for call in recorder.calls) == 4

@@ -10,9 +10,11 @@ from recoup.checks import InputError
 from recoup.cli.app import app, fail, stop
 from recoup.cli.study_app import app as study_app
 from recoup.engine.methods import DEFAULT_METHOD, METHODS
+from recoup.tasks.own.found import registered
 from recoup.tasks.registry import TASKS
 
 # Commands are listed in the order in which these modules add them.
+from recoup.cli import train  # noqa: F401  # isort: skip
 from recoup.cli import runs  # noqa: F401  # isort: skip
 from recoup.cli import reproduce  # noqa: F401  # isort: skip
 from recoup.cli import study  # noqa: F401  # isort: skip
@@ -87,3 +89,7 @@ def tasks() -> None:
     """List the tasks, one line each."""
     for row in TASKS.values():
         print(f"{row.name:<18} {row.summary}")
+    for found in registered().values():
+        print(f"{found.name:<18} {found.summary or 'registered'}")
+    print(f"{'a Gymnasium id':<18} any registered environment, for instance Pendulum-v1")
+    print(f"{'module:callable':<18} a function that makes an environment; with --dim, of theta")

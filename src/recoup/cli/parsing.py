@@ -2,7 +2,7 @@
 
 import re
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,8 +17,24 @@ def complete_method(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_task(incomplete: str) -> list[tuple[str, str]]:
-    """Tasks that begin so, likewise."""
-    return [(n, row.summary) for n, row in TASKS.items() if n.startswith(incomplete)]
+    """Tasks that begin so, likewise; ours, registered ones, and Gymnasium's once some is typed."""
+    from recoup.tasks.own.found import registered
+
+    rows: dict[str, Any] = {**TASKS, **registered()}
+    found = [(n, row.summary) for n, row in rows.items() if n.startswith(incomplete)]
+    if not incomplete:
+        return found
+    import gymnasium
+
+    return found + [(n, "Gymnasium") for n in gymnasium.registry if n.startswith(incomplete)]
+
+
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--task", help="The run's task again, where it is code: module:name.", metavar="TASK"
+    ),
+]
 
 
 def complete_setting(incomplete: str) -> list[str]:

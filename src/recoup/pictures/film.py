@@ -20,15 +20,18 @@ class Film(NamedTuple):
     fps: int
 
 
-def film(env: Any, act: Callable[[Any], Any], seed: int = 0) -> Film:
-    """An episode of `act(observation) -> action` in any Gymnasium environment with `rgb_array`."""
+def film(env: Any, act: Callable[[Any], Any], seed: int = 0, horizon: int | None = None) -> Film:
+    """An episode of `act(observation) -> action` in any Gymnasium environment with `rgb_array`.
+
+    Until it ends, or `horizon` steps have passed.
+    """
     if env.render_mode != "rgb_array":
         raise InputError('the environment must be made with render_mode="rgb_array".')
     observation, info = env.reset(seed=seed)
     frames, rewards, captions, over = [env.render()], [], [_caption(0, info)], False
     while not over:
         observation, reward, terminated, truncated, info = env.step(act(observation))
-        over = terminated or truncated
+        over = terminated or truncated or len(frames) == horizon
         frames.append(env.render())
         rewards.append(float(reward))
         captions.append(_caption(len(rewards), info))

@@ -1,4 +1,8 @@
-"""The run directory: `study.db`, the truth; `config.json` and `curve.png`, for people."""
+"""The run directory: `study.db`, the truth; what lies beside it, for people.
+
+`config.json` (settings), `curve.png`, of an environment `policy.npz` (the policy to deploy), and
+`tensorboard/` where tensorboardX is installed.
+"""
 
 import json
 import platform
@@ -12,6 +16,7 @@ from recoup.runs.plan import Plan
 from recoup.tasks.registry import task_row
 
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
+POLICY, TENSORBOARD = "policy.npz", "tensorboard"
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
@@ -61,7 +66,7 @@ def study_in(directory: str | Path) -> Path:
 
 
 def _config(plan: Plan) -> dict[str, Any]:
-    packages = RECORDED + task_row(plan.task).packages
+    packages = RECORDED if plan.own else RECORDED + task_row(plan.task).packages
     return {
         **plan.plain(),
         "settings": _texts(vars(plan.settings)),

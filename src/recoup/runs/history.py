@@ -7,6 +7,7 @@ import numpy as np
 
 from recoup.store.rows import Move, Result, Test
 from recoup.study.opened import Opened
+from recoup.study.settings import RUN
 from recoup.study.trials import AGES
 
 NOTED = (  # of what a move was made of
@@ -55,6 +56,7 @@ class Step:
     pareto_k: float | None = None
     kl: float | None = None
     flatten: float | None = None  # nu of w^nu, where the method may choose it
+    curve_episodes: int = 0  # behind that point of the curve
     wall_s: float = 0.0  # since the run began, without the time it was stopped
 
 
@@ -73,10 +75,14 @@ def history_of(study: Opened) -> History:
         moves, tests = study.store.moves(), {test.move: test for test in study.store.tests()}
         proposals = study.store.proposals({move.proposal for move in moves})
         spent = _spent(study.store.results().values(), [move.counted for move in moves])
+        plan = study.settings.get(RUN, {})
+        if not plan.get("tested", True):
+            tests = {**_of_trials(study, moves), **tests}
+    each = plan.get("episodes_per_trial", 1)
     rhos = [study.rho(proposals[move.proposal].numbers) for move in moves]
     means, stds = (np.stack([np.asarray(getattr(r, key)) for r in rhos]) for key in ("mean", "std"))
     steps = [
-        step_of(move, std, episodes, tests.get(move.id))
+        step_of(move, std, each * episodes, tests.get(move.id))
         for move, std, episodes in zip(moves, stds, spent, strict=True)
     ]
     ages = [move.info.get("ages", [np.nan] * len(AGES)) for move in moves if move.id]
@@ -90,11 +96,40 @@ def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> St
         episodes=episodes,
         return_curve=np.nan if test is None else test.mean,
         return_curve_stderr=np.nan if test is None else test.stderr,
+        curve_episodes=0 if test is None else test.episodes,
         std_min=float(std.min()),
         std_max=float(std.max()),
         wall_s=0.0 if test is None else test.wall_s,
         **{key: move.info[key] for key in NOTED if key in move.info},
     )
+
+
+def _of_trials(study: Opened, moves: list[Move]) -> dict[int, Test]:
+    """What the trials of each distribution have earned, as a test of it.
+
+    They are draws of it like those of a test; with workers of different speed those that are
+    still out are missing.
+    """
+    drew = {move.proposal: move.id for move in moves}
+    values: dict[int, list[float]] = {}
+    ends: dict[int, float] = {}
+    began = None
+    for asked, result in study.store.trials():
+        began = asked.asked_at if began is None else began
+        if result is None or asked.proposal not in drew or result.told.value is None:
+            continue
+        move = drew[asked.proposal]
+        values.setdefault(move, []).append(result.told.value)
+        ends[move] = max(ends.get(move, 0.0), result.told_at - began)
+    return {
+        move: Test(move, *_mean_and_error(found), len(found), ends[move])
+        for move, found in values.items()
+    }
+
+
+def _mean_and_error(values: list[float]) -> tuple[float, float]:
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return float(np.mean(values)), float(error)
 
 
 def _spent(results: Any, marks: list[int]) -> list[int]:

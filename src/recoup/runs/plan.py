@@ -1,19 +1,36 @@
 """What a run is determined by: the task, the method, the seed, the budget; checked and resolved."""
 
-from dataclasses import asdict, dataclass, replace
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
 from recoup.engine.methods import Method, method_row, settings_of
+from recoup.runs.problem import Asked, Problem, Settled, batch_for, is_ours, settled
 from recoup.study.opened import Opened
-from recoup.study.settings import RUN, resolved
-from recoup.tasks.registry import TaskRow, make_task, task_row
+from recoup.study.settings import RUN, parameters_given, resolved
+from recoup.tasks.own.found import REGISTERED
+from recoup.tasks.registry import TaskRow
 from recoup.tasks.task import Task
 
 DEFAULT_ITERATIONS = 30
 EXTENDED = "extended"  # the event that holds another budget
+OF_THE_TASK = (  # settings of `train` that say what the task is
+    "horizon",
+    "discount",
+    "options",
+    "policy",
+    "policy_options",
+    "episodes_per_trial",
+    "warm_up",
+    "normalize",
+    "dim",
+    "params",
+)
 
 
 @dataclass(frozen=True)
@@ -28,15 +45,28 @@ class Plan:
     horizon: int
     discount: float
     options: dict[str, Any]  # of the task
-    mean: Any  # None: drawn from N(0, I)
+    mean: Any  # None: drawn from N(0, I), or where the parameters start
     std: Any
     test_episodes: int
     settings: Method
+    spare: int = 0  # trials beyond the last whole batch
+    episodes_per_trial: int = 1
+    own: bool = False  # whether the task is the user's
+    tested: bool = True  # whether the curve is measured on episodes of its own
+    policy: dict[str, Any] | None = None  # as JSON can hold it
+    warm_up: int = 0  # episodes spent before the search
+    engine: dict[str, Any] = field(default_factory=dict)  # how trials are rolled out
+    version: str = ""  # of what makes a policy of a theta, and a return of a policy
+
+    @property
+    def trials(self) -> int:
+        """Trials to roll out."""
+        return self.iterations * self.batch + self.spare
 
     @property
     def episodes(self) -> int:
         """Rollouts to spend."""
-        return self.iterations * self.batch
+        return self.trials * self.episodes_per_trial
 
     def plain(self) -> dict[str, Any]:
         """The plan as JSON can hold it, but for the settings, which are the study's own."""
@@ -47,7 +77,7 @@ class Plan:
 class Wanted:
     """A run as it was asked for."""
 
-    task: str
+    task: Any
     method: str | Method
     episodes: int | None
     iterations: int | None
@@ -55,60 +85,152 @@ class Wanted:
     seed: int
     mean: Any
     std: Any
-    horizon: int | None
-    discount: float | None
-    options: dict[str, Any]
     settings: dict[str, Any]
+    of_task: dict[str, Any] = field(default_factory=dict)  # by the names in `OF_THE_TASK`
+    test_episodes: int | None = None
+    engine: dict[str, Any] = field(default_factory=dict)
 
 
-def plan_of(wanted: Wanted) -> tuple[Plan, Task]:
+def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
     """The plan of a run and its task, once everything is such as it may be."""
-    row = task_row(wanted.task)
-    method = method_row(wanted.method, task_settings(row, wanted.method), **wanted.settings)
-    batch = row.batch if wanted.batch is None else check_count("batch", wanted.batch)
-    iterations = _iterations(wanted.episodes, wanted.iterations, batch)
-    seed, options = _seed(wanted.seed), wanted.options
-    problem = make_task(wanted.task, wanted.horizon, wanted.discount, **options)
-    mean, std = wanted.mean, wanted.std
+    wanted = _with_defaults(wanted)
+    seed = _seed(wanted.seed)
+    method_row(wanted.method, **wanted.settings)  # before a task is made, which may take long
+    names = tuple(one.name for one in parameters_given(wanted.of_task.get("params")))
+    told = {key: v for key, v in wanted.of_task.items() if key != "params" and v is not None}
+    found = settled(Asked(wanted.task, names=names, seed=seed, **told))
+    method = method_row(wanted.method, task_settings(found, wanted.method), **wanted.settings)
+    if not is_ours(wanted.task) and method.space == "actions":
+        raise InputError(
+            f"{method.name} explores in action space, which is for our own tasks: use one that "
+            "searches parameters (`recoup methods`)."
+        )
+    std = found.std if wanted.std is None and not names else wanted.std
+    _check_start(wanted.mean, std, found.problem, method, bool(names))
+    plan = replace(_planned(wanted, found, method), seed=seed, std=_start_stored(std))
+    return replace(plan, version=_version(plan)), found.problem
+
+
+def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
+    batch, iterations, spare = _budget(wanted, found)
+    problem, told = found.problem, wanted.of_task
+    tests = found.test_episodes if wanted.test_episodes is None else wanted.test_episodes
+    return Plan(
+        task=found.name,
+        method=method.name,
+        seed=0,
+        iterations=iterations,
+        batch=batch,
+        horizon=problem.horizon,
+        discount=problem.discount,
+        options=_plain_options(told.get("options") or {}),
+        mean=_start_stored(wanted.mean),
+        std=None,
+        test_episodes=check_count("test_episodes", tests, 2),
+        settings=method,
+        spare=spare,
+        episodes_per_trial=told.get("episodes_per_trial") or 1,
+        own=not is_ours(wanted.task),
+        tested=isinstance(problem, Task),
+        policy=found.policy,
+        warm_up=told.get("warm_up") or 0,
+        engine=wanted.engine,
+    )
+
+
+def _with_defaults(wanted: Wanted) -> Wanted:
+    """What was asked for, with the settings that a registered task has where none are given."""
+    found = REGISTERED.get(wanted.task) if isinstance(wanted.task, str) else None
+    if found is None:
+        return wanted
+    mine = {k: v for k, v in found.defaults.items() if k not in OF_THE_TASK}
+    known = ("batch", "mean", "std", "test_episodes")
+    for key in mine:
+        if key not in known:
+            raise InputError(f"the task {found.name} was registered with an unknown {key!r}.")
+    unset = {key: value for key, value in mine.items() if getattr(wanted, key) is None}
+    own = {key: found.defaults[key] for key in OF_THE_TASK if key in found.defaults}
+    given = {key: value for key, value in wanted.of_task.items() if value not in (None, {}, 0)}
+    return replace(wanted, of_task={**own, **given}, **unset)
+
+
+def _budget(wanted: Wanted, found: Settled) -> tuple[int, int, int]:
+    """The batch, how many of them, and how many trials are left over."""
+    each = check_count("episodes_per_trial", wanted.of_task.get("episodes_per_trial") or 1)
+    if wanted.episodes is not None and wanted.iterations is not None:
+        raise InputError("give episodes or iterations, not both.")
+    trials = None
+    if wanted.episodes is not None:
+        trials, rest = divmod(check_count("episodes", wanted.episodes), each)
+        if rest or not trials:
+            raise InputError(
+                f"episodes must be a multiple of the {each} episodes of a trial, got "
+                f"{wanted.episodes}."
+            )
+    if wanted.batch is None and found.batch is None:
+        batch = batch_for(found.problem.dim, trials)
+        if wanted.settings.get("mirrored"):
+            batch += batch % 2
+        if trials is not None and trials < batch:
+            batch = trials
+        if trials is not None:
+            return batch, *divmod(trials, batch)
+    else:
+        batch = check_count("batch", found.batch if wanted.batch is None else wanted.batch)
+    return batch, _iterations(trials, wanted.iterations, batch), 0
+
+
+def _check_start(mean: Any, std: Any, problem: Problem, method: Method, named: bool) -> None:
+    """Raises unless a run can start so; with named parameters the study looks at it."""
+    if named:
+        return
     check_vector("mean", 0.0 if mean is None else mean, problem.dim)
     check_finite("mean", 0.0 if mean is None else mean)
     in_actions = method.space == "actions"
     check_vector("std", std, problem.actions if in_actions else problem.dim, "DA"[in_actions])
     check_stds("std", std)
-    plan = Plan(
-        task=row.name,
-        method=method.name,
-        seed=seed,
-        iterations=iterations,
-        batch=batch,
-        horizon=problem.horizon,
-        discount=problem.discount,
-        options={k: v.tolist() if hasattr(v, "tolist") else v for k, v in options.items()},
-        mean=None if mean is None else np.asarray(mean, np.float64).tolist(),
-        std=np.asarray(std, np.float64).tolist(),
-        test_episodes=row.test_episodes,
-        settings=method,
-    )
-    return plan, problem
 
 
-def study_settings(plan: Plan, problem: Task, mean: Any) -> dict[str, Any]:
+def _start_stored(value: Any) -> Any:
+    if value is None or isinstance(value, Mapping):
+        return value
+    return np.asarray(value, np.float64).tolist()
+
+
+def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a task as JSON can hold them, or one sentence about the one that it cannot."""
+    found = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in options.items()}
+    for key, value in found.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"the option {key!r} cannot be written to a run: it must be made of numbers, texts "
+                "and lists; or give a function that makes the environment with it."
+            ) from None
+    return found
+
+
+def _version(plan: Plan) -> str:
+    """A short text that differs where a theta would be another policy, or earn another return."""
+    parts = ("task", "options", "horizon", "discount", "policy", "episodes_per_trial")
+    text = json.dumps([getattr(plan, part) for part in parts], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def study_settings(plan: Plan, problem: Problem, mean: Any, params: Any = None) -> dict[str, Any]:
     """The settings of the study that a run is, starting from the means `[D]`."""
-    given = {
-        "dim": problem.dim,
-        "method": plan.settings,
-        "batch": plan.batch,
-        "seed": plan.seed,
-        "mean": mean,
-        "std": plan.std,
-    }
+    given = {"method": plan.settings, "batch": plan.batch, "seed": plan.seed}
+    given |= {"dim": problem.dim, "mean": mean, "std": plan.std}
+    if params is not None:
+        given["params"] = params
     if plan.settings.space == "actions":
         given |= {
             "horizon": problem.horizon,
             "actions": problem.actions,
             "discount": problem.discount,
         }
-    return {**resolved(given), RUN: plan.plain()}
+    return {**resolved({k: v for k, v in given.items() if v is not None}), RUN: plan.plain()}
 
 
 def stored_plan(study: Opened) -> Plan:
@@ -133,9 +255,10 @@ def check_extension(plan: Plan, iterations: int, told: int) -> int:
     return iterations
 
 
-def task_settings(row: TaskRow, method: str | Method) -> dict[str, Any]:
+def task_settings(task: TaskRow | Settled, method: str | Method) -> dict[str, Any]:
     """The settings that a task asks of a method, where it has them."""
-    return {"epsilon": row.epsilon} if "epsilon" in settings_of(method) else {}
+    asks = task.epsilon is not None and "epsilon" in settings_of(method)
+    return {"epsilon": task.epsilon} if asks else {}
 
 
 def _seed(seed: Any) -> int:
@@ -144,15 +267,13 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _iterations(episodes: int | None, iterations: int | None, batch: int) -> int:
-    if episodes is not None and iterations is not None:
-        raise InputError("give episodes or iterations, not both.")
-    if episodes is None:
+def _iterations(trials: int | None, iterations: int | None, batch: int) -> int:
+    if trials is None:
         return check_count("iterations", DEFAULT_ITERATIONS if iterations is None else iterations)
-    whole, rest = divmod(check_count("episodes", episodes), batch)
+    whole, rest = divmod(trials, batch)
     if rest:
         near = f"{whole * batch} or {(whole + 1) * batch}" if whole else f"{batch}"
         raise InputError(
-            f"episodes must be a multiple of the batch of {batch}, got {episodes}: use {near}."
+            f"episodes must be a multiple of the batch of {batch}, got {trials}: use {near}."
         )
     return whole

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,33 +16,54 @@ from rich.progress import (
 )
 
 from recoup.runs.history import Step
+from recoup.runs.learning import Display
 from recoup.runs.plan import Plan
+from recoup.runs.schedule import Load
 
 
 @contextmanager
-def live(plan: Plan, console: Console | None = None) -> Iterator[Callable[[Step], None]]:
-    """A function that shows each `Step` it is given, while the context lasts."""
+def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
+    """What shows each `Step` that it is given, and how busy workers are, while it lasts."""
     columns = (
-        TextColumn("[bold]{task.description}"),
+        TextColumn("[bold]{task.description}", markup=True),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("{task.fields[health]}"),
+        TextColumn("{task.fields[load]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=console or Console(stderr=True)) as bar:
-        row = bar.add_task(plan.task, total=plan.iterations, health="compiling ...")
+    console = console or Console(stderr=True)
+    with Progress(*columns, console=console) as bar:
+        total = plan.iterations if plan.tested else plan.trials
+        first = "compiling ..." if plan.tested else ""
+        row = bar.add_task(escape(plan.task), total=total, health=first, load="")
 
-        def show(step: Step) -> None:
-            bar.update(row, completed=step.iteration, health=_health(step))
+        def step(step: Step) -> None:
+            done = step.iteration if plan.tested else None
+            bar.update(row, completed=done, health=_health(step, plan.tested))
 
-        yield show
+        def load(load: Load) -> None:
+            if not plan.tested:
+                bar.update(row, completed=load.told, load=_load(load))
+
+        yield Display(step, load)
 
 
-def _health(step: Step) -> str:
-    text = f"curve [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
+def _health(step: Step, tested: bool) -> str:
+    text = ""
+    if step.return_curve == step.return_curve:  # a number
+        name = "curve" if tested else "last batch"
+        text = f"{name} [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
     if step.ess is None:
         return text
     return f"{text}  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"
+
+
+def _load(load: Load) -> str:
+    busy = f"{load.out} of {load.slots} busy  " if load.slots > 1 else ""
+    failed = f"[red]{load.failed} failed[/]  " if load.failed else ""
+    again = f"{load.again} tried again  " if load.again else ""
+    return f"{busy}{failed}{again}{load.rate:.3g}/s"
 
 
 @contextmanager

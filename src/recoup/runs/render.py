@@ -1,6 +1,7 @@
 """Filming the learned policy of a run."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import jax
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_shape
-from recoup.pictures.film import film, film_strip, steps_plot, write_video
+from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
 from recoup.runs.run import Run, load
+from recoup.tasks.own.host import HostTask
 from recoup.tasks.registry import make_env, make_problem, named, task_row
 
 VIDEO, STRIP, STEPS, STEPS_PLOT = "policy.mp4", "strip.png", "steps.csv", "steps.png"
@@ -18,34 +20,69 @@ EPISODES = 20  # behind the distances and costs along the episode
 
 
 def render_run(
-    path: str | Path, *, seed: int = 0, steps: Sequence[int] | None = None, out: Any = None
+    path: str | Path,
+    *,
+    seed: int = 0,
+    steps: Sequence[int] | None = None,
+    out: Any = None,
+    task: Any = None,
+    policy: Any = None,
 ) -> dict[str, Path]:
     """Films the mean policy of a run directory; gives the files that were written, by kind.
 
     `steps` are those of the film strip (six over the episode unless said). A reaching task also
-    gets the hand's distance and the control cost of every step, as numbers and as a plot.
+    gets the hand's distance and the control cost of every step, as numbers and as a plot. `task`
+    and `policy` are those of the run, where only Python can give them.
     """
     path = Path(path)
-    run = load(path)
+    run = load(path, task=task, policy=policy)
     plan, theta = run.plan, run.mean
     out = _writable(path if out is None else Path(out))
     seed = check_count("seed", seed, least=0)
     check_shape(f"the mean of {path}", theta, "[D]", (run.task.dim,))
     check_finite(f"the mean of {path}", theta)
-    env = make_env(plan.task, "rgb_array", plan.horizon, **plan.options)
-    try:
-        shot = film(env, run.policy, seed)
-    finally:
-        env.close()
+    shot = _filmed(run, seed)
     title = f"{plan.task} · {plan.method} · {run.history[-1].episodes} episodes"
     strip = film_strip(shot, title, steps)  # before anything is written: it may refuse the steps
     out.mkdir(parents=True, exist_ok=True)
     written = {"video": out / VIDEO, "strip": out / STRIP}
     write_video(shot, written["video"])
     strip.savefig(written["strip"], dpi=120)
-    if task_row(plan.task).trace is not None:
+    if not plan.own and task_row(plan.task).trace is not None:
         written |= _write_steps(run, seed, title, out)
     return written
+
+
+def _filmed(run: Run, seed: int) -> Film:
+    """One episode of the mean policy."""
+    plan, problem = run.plan, run.task
+    if not isinstance(problem, HostTask):
+        if plan.own:
+            raise InputError(f"{plan.task} is an environment in JAX: it has no pictures to film.")
+        env = make_env(plan.task, "rgb_array", plan.horizon, **plan.options)
+        act = run.policy
+    else:
+        env, act = _env(problem), run.learned_policy()
+    try:
+        return film(env, act, seed, plan.horizon)
+    finally:
+        env.close()
+
+
+def _env(problem: HostTask) -> Any:
+    """An environment that can be filmed."""
+    if problem.env is None:
+        raise InputError(f"{problem.name} is a function: there is nothing to film.")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    if sys.platform == "linux" and not os.environ.get("DISPLAY"):
+        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    try:
+        return problem.env(render_mode="rgb_array")
+    except TypeError:
+        raise InputError(
+            f"what makes {problem.name} must take render_mode='rgb_array', to be filmed."
+        ) from None
 
 
 def _write_steps(run: Run, seed: int, title: str, out: Path) -> dict[str, Path]:

@@ -2,21 +2,27 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recoup.checks import InputError
 from recoup.runs.directory import STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.plan import EXTENDED, Plan, stored_plan
+from recoup.runs.problem import Problem, again
 from recoup.store.errors import sensible
 from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
-from recoup.tasks.registry import make_task
+from recoup.study.summary import mean_of
+from recoup.tasks.own.host import HostTask
+from recoup.tasks.policies.files import SavedPolicy, save_policy
 from recoup.tasks.rollouts import Measured
-from recoup.tasks.task import Task
+
+if TYPE_CHECKING:
+    import pandas
 
 FINISHED = "finished"  # the event that holds what a run has come to
 SPENT = (DRAWN, MIRROR)  # kinds of trials that count as rollouts of a run
@@ -25,9 +31,23 @@ SPENT = (DRAWN, MIRROR)  # kinds of trials that count as rollouts of a run
 class Run:
     """A run: what was learned, how it went, and what it is worth once it is finished."""
 
-    def __init__(self, opened: Opened, out: Path | None) -> None:
-        """The run of an open study, in the directory `out`; without one, in memory."""
+    def __init__(
+        self,
+        opened: Opened,
+        out: Path | None,
+        *,
+        problem: Problem | None = None,
+        task: Any = None,
+        policy: Any = None,
+    ) -> None:
+        """The run of an open study, in the directory `out`; without one, in memory.
+
+        `problem` is its task where it is made already; `task` and `policy` make it where only
+        Python can.
+        """
         self._opened, self.out, self.parts = opened, out, opened.parts
+        self.problem, self._given = problem, (task, policy)
+        self.names = opened.names
         with sensible(opened.path):
             self.plan: Plan = stored_plan(opened)
             found = history_of(opened)
@@ -38,7 +58,8 @@ class Run:
         self.mean: np.ndarray = found.mean[-1]
         self.std: np.ndarray = found.std[-1]
         self.failed: int = opened.store.counters().failed
-        self.episodes: int = opened.store.told_count(SPENT)  # rollouts spent, failed ones too
+        trials = opened.store.told_count(SPENT)
+        self.episodes: int = trials * self.plan.episodes_per_trial  # spent, failed ones too
         self.finished = self._result is not None
         if out is not None:
             opened.store.close()  # `study` opens it again
@@ -69,10 +90,11 @@ class Run:
         return f"{words} {found.mean:.2f} ± {found.stderr:.2f}"
 
     @cached_property
-    def task(self) -> Task:
+    def task(self) -> Problem:
         """The task that was learned."""
-        plan = self.plan
-        return make_task(plan.task, plan.horizon, plan.discount, **plan.options)
+        if self.problem is not None:
+            return self.problem
+        return again(self.plan, self._opened.dim, self.names, *self._given)
 
     @cached_property
     def study(self) -> Study:
@@ -111,9 +133,42 @@ class Run:
         )
         return Curve(*(np.array(column) for column in columns))
 
-    def policy(self, observation: Any) -> np.ndarray:
-        """The action of the mean policy, the one to deploy."""
+    def policy(self, observation: Any) -> Any:
+        """The action of the mean policy, the one to deploy.
+
+        One with a memory carries it from call to call; `learned_policy` starts anew.
+        """
+        if isinstance(self.task, HostTask):
+            return self._acting(observation)
         return self.task.act(self.mean, observation)
+
+    @cached_property
+    def _acting(self) -> SavedPolicy:
+        return self.learned_policy()
+
+    def learned_policy(self) -> SavedPolicy:
+        """The mean policy as an object to call with observations, which can be saved."""
+        problem = self.task
+        if not isinstance(problem, HostTask) or problem.policy is None:
+            raise InputError(
+                f"{self.plan.task} has no policy of an environment: its parameters are `run.mean`, "
+                "or `run.mean_policy` in your units."
+            )
+        return SavedPolicy(problem.policy, self.mean)
+
+    def save_policy(self, path: str | Path) -> Path:
+        """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
+        found = self.learned_policy()
+        return save_policy(path, found.policy, found.theta)
+
+    @property
+    def mean_policy(self) -> Any:
+        """The mean in the user's units, by name where parameters have names."""
+        return mean_of(self._opened, self.mean)
+
+    def dataframe(self) -> "pandas.DataFrame":
+        """All trials as a table of pandas, one row each; the moves are `run.history`."""
+        return self.study.dataframe()
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The learning curve as a matplotlib figure, saved to `path` if one is given."""
@@ -121,6 +176,7 @@ class Run:
 
         plan = self.plan
         title = f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}"
+        title = title.replace("$", "\\$")
         columns = ("episodes", "samples", "ess", "max_weight")
         moves = {
             key: np.array([getattr(step, key) for step in self.history[1:]]) for key in columns
@@ -147,7 +203,17 @@ class Run:
             "std": self.std.tolist(),
             "wall_s": self.wall_s,
             "run": None if self.out is None else str(self.out),
+            **self._of_own_task(),
         }
+
+    def _of_own_task(self) -> dict[str, Any]:
+        """What a summary says of a task of the user's beside."""
+        plan = self.plan
+        if not plan.own:
+            return {}
+        parameters = dict(self.mean_policy) if self.names else None
+        facts = {"warm_up": plan.warm_up, "version": plan.version, "params": parameters}
+        return {key: value for key, value in facts.items() if value}
 
 
 def end_of(opened: Opened) -> dict[str, Any] | None:
@@ -158,10 +224,10 @@ def end_of(opened: Opened) -> dict[str, Any] | None:
     return ends[-1].content if ends and ends[-1].id > extended else None
 
 
-def load(run: str | Path, **parts: Any) -> Run:
+def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any) -> Run:
     """The run in a directory, finished or not.
 
-    `parts` are those of its method that only Python can give: a family of your own is needed to
-    read its distributions.
+    `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
+    of its method: a family of your own is needed to read its distributions.
     """
-    return Run(Opened.open(study_in(run), parts), Path(run))
+    return Run(Opened.open(study_in(run), parts), Path(run), task=task, policy=policy)

@@ -1,29 +1,25 @@
 """`recoup.train`, `resume` and `evaluate`: a study that a loop asks, rolls out and tells."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
-from recoup.checks import InputError, check_count
-from recoup.engine.composition import family_of
+from recoup.checks import check_count
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
-from recoup.runs.directory import (
-    CURVE,
-    make_directory,
-    note_iterations,
-    refuse_existing,
-    study_in,
-)
-from recoup.runs.history import Step, history_of, step_of
+from recoup.runs.callbacks import check_callbacks
+from recoup.runs.directory import make_directory, note_iterations, refuse_existing, study_in
+from recoup.runs.engines import check_engine, engine_of, engine_settings
+from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
+from recoup.runs.learning import Display, Show, learn, work_of
 from recoup.runs.plan import (
     EXTENDED,
+    OF_THE_TASK,
     Plan,
     Wanted,
     check_extension,
@@ -31,47 +27,14 @@ from recoup.runs.plan import (
     stored_plan,
     study_settings,
 )
-from recoup.runs.run import FINISHED, SPENT, Run, end_of, load
-from recoup.store.rows import FAILED, Test, Told
-from recoup.study.notebook import facts
+from recoup.runs.problem import Problem, again
+from recoup.runs.run import SPENT, Run, end_of, load
 from recoup.study.study import Study
-from recoup.tasks.registry import make_task
-from recoup.tasks.rollouts import (
-    Engine,
-    Measured,
-    Outcome,
-    TaskEngine,
-    fresh_returns,
-    mean_policy_returns,
-    measured,
-)
 from recoup.tasks.task import Task
-
-FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
-
-Show = Callable[[Step], None]
-
-
-class Evaluated(NamedTuple):
-    """What fresh episodes say about a run."""
-
-    return_search: Measured
-    return_mean_policy: Measured
-
-    def __repr__(self) -> str:
-        texts = [f"{name} {words}" for name, words in self._rows().items()]
-        return f"Evaluated({', '.join(texts)})"
-
-    def _repr_html_(self) -> str:
-        return facts("Expected returns on fresh episodes", self._rows())
-
-    def _rows(self) -> dict[str, str]:
-        both = zip(("search distribution", "mean policy"), self, strict=True)
-        return {k: f"{m.mean:.4g} ± {m.stderr:.2g} of {m.episodes} episodes" for k, m in both}
 
 
 def train(
-    task: str,
+    task: Any,
     method: str | Method = DEFAULT_METHOD,
     *,
     episodes: int | None = None,
@@ -79,41 +42,81 @@ def train(
     batch: int | None = None,
     seed: int = 0,
     mean: Any = None,
-    std: Any = 1.0,
+    std: Any = None,
     horizon: int | None = None,
     discount: float | None = None,
-    options: dict[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    policy: Any = None,
+    policy_options: Mapping[str, Any] | None = None,
+    episodes_per_trial: int | None = None,
+    warm_up: int | None = None,
+    normalize: bool | None = None,
+    dim: int | None = None,
+    params: Any = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    sync: bool | None = None,
+    timeout: float | None = None,
+    retries: int | None = None,
+    address: str | None = None,
+    test_episodes: int | None = None,
     out: str | Path | None = None,
     progress: bool | Show = False,
+    callbacks: Any = (),
     **settings: Any,
 ) -> Run:
     """Learns `task` by `method` and measures the result on fresh episodes.
 
-    `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the rollouts of
-    one iteration (the task's own unless said). `mean` and `std` are the start, numbers or `[D]`
-    (in action space mu `[D]` and sigma `[A]`); a mean of None is drawn from N(0, I), as in the
-    paper. `options` are the task's own, for instance
-    `{"features": "raw"}` for a reaching task. `out` is a directory to write the run to;
-    it must not exist. `progress=True` shows a live display; a function gets every `Step`.
+    `task` is one of ours by name (`recoup tasks`), a Gymnasium id, a function that makes an
+    environment, `"module:callable"`, an environment in JAX; or a function of theta, which needs
+    `dim`, or of named parameters, which needs `params` as `recoup.Study.open` takes them.
+
+    `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the trials of
+    one iteration (the task's own, or about 4 + 3 ln D). `mean` and `std` are the start, numbers or
+    `[D]` (in action space mu `[D]` and sigma `[A]`); on our tasks a mean of None is drawn from
+    N(0, I), as in the paper, on others it is zero, and deviations follow the policy's fan-in.
+    `options` are the task's own: `{"features": "raw"}` for a reaching task, what an environment's
+    constructor takes for one of yours.
+
+    `policy` is `"linear"`, `"kernels"` or `"mlp"`, with `policy_options`; a module of Flax, Equinox
+    or PyTorch; or an object with `parameters` and `act(theta, observation)`. `warm_up` episodes
+    before the search give what `normalize=True` needs, or the centres of kernels.
+
+    `engine` is `"serial"`, `"process"` or `"ray"` with so many `workers`: a new trial starts as
+    soon as one is free, unless `sync=True` waits for the batch. A trial that fails, or takes longer
+    than `timeout` seconds, is tried again `retries` times (once unless said).
+
+    `out` is a directory to write the run to; it must not exist. `progress=True` shows a live
+    display; a function gets every `Step`. `callbacks` hear of results, moves and checkpoints.
     `settings` replace those of the method's row, for instance `epsilon=0.5` or `mirrored=True`;
     `family`, `weighting`, `baseline`, `direction` and `update` take a word or an object of yours.
 
-    Test episodes, drawn anew after every iteration for the curve, teach the search nothing.
+    On our tasks test episodes, drawn anew after every iteration for the curve, teach the search
+    nothing. On others the curve is made of the trials themselves, and only the end is tested, with
+    `test_episodes` (20) each of the search distribution and its mean policy.
     """
-    budget = (episodes, iterations, batch, seed)
-    wanted = Wanted(task, method, *budget, mean, std, horizon, discount, options or {}, settings)
+    given = locals()
+    how = {key: given[key] for key in OF_THE_TASK if given[key] is not None}
+    rolls = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
+    rolling = engine_settings(**rolls, retries=retries, address=address)
+    budget = (episodes, iterations, batch, seed, mean, std)
+    wanted = Wanted(task, method, *budget, settings, how, test_episodes, rolling)
+    listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
+    check_engine(problem, rolling)
     directory = None if out is None else Path(out)
     if directory is not None:
         refuse_existing(directory)
     with jax.enable_x64(True):
-        made = study_settings(plan, problem, _start(plan, problem))  # may refuse: nothing shown yet
+        start = _start(plan, problem)  # may refuse: nothing shown yet
+        made = study_settings(plan, problem, start, how.get("params"))
         path = None if directory is None else make_directory(directory, plan)
         with (
-            _shown(plan, progress) as show,
+            _shown(plan, progress) as display,
             _closed_if_stopped(Study.create(path, made, own_parts(plan.settings))) as study,
+            work_of(study, plan, problem, directory, display, listeners) as work,
         ):
-            return _learn(study, _Work(plan, problem, directory is None), directory, show)
+            return learn(study, work)
 
 
 def resume(
@@ -121,16 +124,23 @@ def resume(
     *,
     iterations: int | None = None,
     progress: bool | Show = False,
+    callbacks: Any = (),
+    task: Any = None,
+    policy: Any = None,
+    engine: Mapping[str, Any] | None = None,
     **parts: Any,
 ) -> Run:
     """Goes on with a run after any stop; it ends as if it had never stopped.
 
     Everything is in the run's study: what was told, and where the distribution has moved. A run
     that is finished is given as it is, unless `iterations` gives it a larger budget: then it goes
-    on to that many, from what it has. `parts` are those of its method that only Python can give
-    (`update=optax.adam(0.1)`), again.
+    on to that many, from what it has. `task` and `policy` are those of the run, where only Python
+    can give them; so are `parts`, those of its method (`update=optax.adam(0.1)`). `engine` holds
+    other settings of the engine: `{"engine": "process", "workers": 4}`.
     """
     study, directory = _study_of(run, parts)
+    rolling = None if engine is None else engine_settings(**engine)
+    listeners = check_callbacks(callbacks)
     with nullcontext() if directory is None else _closed_if_stopped(study):
         if iterations is not None:
             _extend(study, directory, iterations)
@@ -138,9 +148,15 @@ def resume(
             return Run(study.opened, directory)
         study.opened.check_whole()
         plan = stored_plan(study.opened)
-        problem = make_task(plan.task, plan.horizon, plan.discount, **plan.options)
-        with jax.enable_x64(True), _shown(plan, progress) as show:
-            return _learn(study, _Work(plan, problem, directory is None), directory, show)
+        plan = plan if rolling is None else replace(plan, engine=rolling)
+        held = run.problem if isinstance(run, Run) and task is None else None
+        problem = held or again(plan, study.dim, study.names, task, policy)
+        with (
+            jax.enable_x64(True),
+            _shown(plan, progress) as display,
+            work_of(study, plan, problem, directory, display, listeners) as work,
+        ):
+            return learn(study, work)
 
 
 def _study_of(run: "str | Path | Run", parts: dict[str, Any]) -> tuple[Study, Path | None]:
@@ -164,64 +180,39 @@ def _extend(study: Study, directory: Path | None, iterations: int) -> None:
         note_iterations(directory, int(iterations))
 
 
-def evaluate(run: "str | Path | Run", *, episodes: int | None = None, seed: int = 0) -> Evaluated:
+def evaluate(
+    run: "str | Path | Run",
+    *,
+    episodes: int | None = None,
+    seed: int = 0,
+    task: Any = None,
+    policy: Any = None,
+) -> Evaluated:
     """Expected returns of a run's search distribution and of its mean policy, on fresh episodes.
 
     As many `episodes` as the run was tested with, unless said; none of them is one that the run
-    has seen.
+    has seen. `task` and `policy` are those of the run, where only Python can give them.
     """
-    run = run if isinstance(run, Run) else load(run)
+    run = run if isinstance(run, Run) else load(run, task=task, policy=policy)
     count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
     seed = check_count("seed", seed, least=0)
+    problem = run.task
     with jax.enable_x64(True):
-        tests = _Tests(run.plan, run.task, count)
-        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), FRESH))
-        return tests.both(keys, run.rho)
+        if isinstance(problem, Task):
+            return TaskTests(run.plan, problem, count).both(FRESH, run.rho, seed)
+        engine, _ = engine_of(problem, {}, 1, in_memory=True)
+        try:
+            return EngineTests(run.study.opened, engine, count).both(FRESH, run.rho, seed)
+        finally:
+            engine.close()
 
 
-class _Tests:
-    """Fresh episodes of a run's distribution and of its mean policy."""
-
-    def __init__(self, plan: Plan, problem: Task, episodes: int) -> None:
-        self._search = fresh_returns(problem, family_of(plan.settings), episodes)
-        self._policy = mean_policy_returns(problem, episodes)
-
-    def search(self, key: Array, rho: Any) -> Measured:
-        """What a distribution earns."""
-        return measured(self._search(key, jax.tree.map(jnp.asarray, rho)))
-
-    def both(self, keys: Array, rho: Any) -> Evaluated:
-        """What a distribution earns, and its mean policy."""
-        policy = measured(self._policy(keys[1], jnp.asarray(rho.mean)))
-        return Evaluated(self.search(keys[0], rho), policy)
-
-
-class _Work:
-    """What a run is made with: its plan, what rolls out, what tests, and the keys of the tests."""
-
-    def __init__(self, plan: Plan, problem: Task, in_memory: bool = False) -> None:
-        self.plan = plan
-        together = plan.batch if problem.traced or in_memory else 1  # slow ones, each safe at once
-        self.engine: Engine = TaskEngine(problem, together)
-        self.tests = _Tests(plan, problem, plan.test_episodes)
-        self.key_test = _keys(plan)[2]
-        self.began = time.perf_counter()
-
-    def key(self, i: int) -> Array:
-        """Of the test after move `i`."""
-        return jax.random.fold_in(self.key_test, i)
-
-
-def _keys(plan: Plan) -> Array:
-    """Keys of the start, of the moves (lock step alone uses them) and of the tests."""
-    return jax.random.split(jax.random.key(plan.seed), 3)
-
-
-def _start(plan: Plan, problem: Task) -> Any:
-    """The means that a run starts from."""
-    if plan.mean is not None:
+def _start(plan: Plan, problem: Problem) -> Any:
+    """The means that a run starts from; None where named parameters have their own."""
+    if plan.mean is not None or plan.own:
         return plan.mean
-    return np.asarray(jax.random.normal(_keys(plan)[0], (problem.dim,), jnp.float64))
+    key = jax.random.split(jax.random.key(plan.seed), 3)[0]
+    return np.asarray(jax.random.normal(key, (problem.dim,), jnp.float64))
 
 
 @contextmanager
@@ -235,74 +226,11 @@ def _closed_if_stopped(study: Study) -> Iterator[Study]:
 
 
 @contextmanager
-def _shown(plan: Plan, progress: bool | Show) -> Iterator[Show]:
+def _shown(plan: Plan, progress: bool | Show) -> Iterator[Display]:
     if progress is True:
         from recoup.runs.progress import live
 
-        with live(plan) as show:
-            yield show
+        with live(plan) as display:
+            yield display
     else:
-        yield progress or (lambda step: None)
-
-
-def _learn(study: Study, work: _Work, directory: Path | None, show: Show) -> Run:
-    """Asks, rolls out and tells until the budget is spent; gives what was learned."""
-    before = study.store.tests()
-    if before:  # the time it was stopped does not count
-        work.began -= before[-1].wall_s
-        show(history_of(study.opened).steps[before[-1].move])
-    study.tell_all([])  # makes the move that a stop may have left due
-    _test(study, work, show)
-    trials = [trial for trial in study.pending() if trial.kind in SPENT]
-    while (left := work.plan.episodes - study.store.told_count(SPENT)) > 0:
-        for outcomes in work.engine.evaluate(trials[:left] or study.ask(_wanted(study, left))):
-            study.tell_all([(outcome.id, _as_told(study, outcome)) for outcome in outcomes])
-            _test(study, work, show)
-        trials = []
-    _finish(study, work)
-    run = Run(study.opened, directory)
-    if directory is not None:
-        run.plot(directory / CURVE)
-    return run
-
-
-def _wanted(study: Study, left: int) -> int:
-    """How many trials to ask for: those until the next move, as far as the budget goes."""
-    return min(max(study.until_move(), 1), left)
-
-
-def _as_told(study: Study, outcome: Outcome) -> Told:
-    """An outcome as a study keeps it: failed where it is not finite."""
-    try:
-        if outcome.trajectory is not None:
-            return study.result(trajectory=outcome.trajectory)
-        return study.result(outcome.value)
-    except InputError:
-        return Told(FAILED, note="its return was not finite")
-
-
-def _test(study: Study, work: _Work, show: Show) -> None:
-    """Tests the newest distribution on fresh episodes, once."""
-    store, move = study.store, study.store.last_move()
-    if store.test(move.id) is not None:
-        return
-    rho = study.opened.rho(store.newest().numbers)
-    found = work.tests.search(work.key(move.id), rho)
-    test = Test(move.id, *found, time.perf_counter() - work.began)
-    with store.writing():
-        store.add_test(test)
-    show(step_of(move, np.asarray(rho.std), store.told_count(SPENT), test))
-
-
-def _finish(study: Study, work: _Work) -> None:
-    """Writes what was learned and what it is worth."""
-    keys = jax.random.split(work.key(LAST))
-    found = work.tests.both(keys, study.opened.rho(study.store.newest().numbers))
-    with study.store.writing():
-        study.store.note(
-            FINISHED,
-            {
-                **{key: value._asdict() for key, value in found._asdict().items()},
-                "wall_s": time.perf_counter() - work.began,
-            },
-        )
+        yield Display(progress or (lambda step: None), lambda load: None)

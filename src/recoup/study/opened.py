@@ -173,6 +173,15 @@ class Opened:
             return np.concatenate([means, numbers[self.dim :]])
         return self.start(means, self.latent_std(std))
 
+    @property
+    def task_version(self) -> str:
+        """Of a run on a task of the user's: what makes a return of a theta, in a short text.
+
+        Where it differs, the same theta is another policy, and its returns say nothing here.
+        """
+        run = self.settings.get(RUN, {})
+        return run.get("version", "") if run.get("own") else ""
+
     # -- units --
 
     def in_units(self, latent: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from recoup.study.tables import (
     BOUNDS,
     LATENT,
     PARQUET,
+    VERSION,
     bare_names,
     factor_columns,
     pyarrow_modules,
@@ -64,9 +65,21 @@ def _of_study(study: Opened, path: Path) -> Samples:
                 f"{path} draws from the family {other.family}, this study from {study.family}: "
                 "they do not match."
             )
+        _check_version(study, path, {other.task_version})
         return samples_of(other)
     finally:
         other.store.close()
+
+
+def _check_version(study: Opened, path: Path, versions: set[str]) -> None:
+    """Raises where samples are of another policy, or of another task, than this study's."""
+    known = {version for version in versions if version} | {study.task_version} - {""}
+    if len(known) > 1:
+        raise InputError(
+            f"{path} has results of a task or a policy that differs (in its settings, or in the "
+            "statistics that observations are normalised by): there the same theta is another "
+            f"policy, and its returns say nothing about this one ({', '.join(sorted(known))})."
+        )
 
 
 def _ranges(study: Opened) -> list[tuple[Any, ...]]:
@@ -172,6 +185,7 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     for name in (*theta, "return"):
         if name not in table:
             raise InputError(f"{path} has no column {name!r}.{nearest(name, table)}")
+    _check_version(study, path, {str(text or "") for text in table.get(VERSION, ())})
     returns = _numbers(path, table, ["return"])[:, 0]
     failed = None
     if "status" in table:  # an export: failed and pending trials have no return

@@ -25,7 +25,12 @@ class Deployed(NamedTuple):
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":
     """The mean of the newest distribution in the user's units, by name where there are names."""
-    values = study.in_units(study.mean)
+    return mean_of(study, study.mean)
+
+
+def mean_of(study: Opened, mean: np.ndarray) -> "np.ndarray | Named":
+    """Latent means `[D]` in the user's units, likewise."""
+    values = study.in_units(mean)
     if not study.names:
         return values
     return Named(by_name(study.names, values, study.whole))

@@ -19,6 +19,7 @@ from recoup.study.trials import by_name
 
 FORMATS = ("csv", "parquet")
 LATENT, BOUNDS = "latent", "bounds"  # prefixes of columns
+VERSION = "task_version"
 PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
 PARQUET = (".parquet", ".pq")
@@ -33,6 +34,7 @@ def columns_of(study: Opened) -> list[str]:
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     last = ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
+    last += [VERSION] if study.task_version else []
     beside = [*factor_columns(study), *_latent_columns(study), *last]
     return _check_columns([*PLAIN, *TIMES, *theta, *drawn, *beside])
 
@@ -118,6 +120,7 @@ def text_columns(study: Opened) -> list[str]:
         "note",
         "amended",
         TOLD_LATER,
+        VERSION,
         *(f"{BOUNDS}_{n}" for n in study.names),
     ]
 
@@ -156,6 +159,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
         drawn = [None] * width if number is None else drew[number]
         last = [found.get(trial.id) for found in beside]
+        last += [study.task_version] if study.task_version else []
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
         bounds = [range_text(p) for p in study.parameters_of(number)]

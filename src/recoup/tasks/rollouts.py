@@ -1,12 +1,11 @@
 """Rolling out: what a search asked for becomes returns or trajectories.
 
-Functions of keys and arrays, for one run or many side by side; and the engine that evaluates the
-trials of a study, some at a time.
+Functions of keys and arrays, for one run or many side by side.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,85 +24,6 @@ class Measured(NamedTuple):
     mean: float
     stderr: float
     episodes: int
-
-
-class Trial(Protocol):
-    """What an engine must know of a trial."""
-
-    @property
-    def id(self) -> int:
-        """Its number."""
-
-    @property
-    def theta(self) -> Any:
-        """Parameters `[D]` of the policy."""
-
-    @property
-    def seed(self) -> int:
-        """Of the episode's randomness."""
-
-    @property
-    def std(self) -> Any:
-        """Standard deviations `[A]` of the actions, None where the policy has none."""
-
-
-class Outcome(NamedTuple):
-    """What came of a trial: a return, or a trajectory; one that is not finite has failed."""
-
-    id: int
-    value: float = float("nan")
-    trajectory: Trajectory | None = None
-
-
-class Engine(Protocol):
-    """What a training run rolls trials out with; a cluster would be another."""
-
-    def evaluate(self, trials: Sequence[Trial]) -> Iterator[list[Outcome]]:
-        """What came of the trials, some at a time, as they finish, in any order."""
-
-
-class TaskEngine:
-    """Rolls trials out on a task in this process, so many at a time.
-
-    In JAX batches are always of one size, so that what is compiled serves for all, and no return
-    depends on which trials were rolled out together.
-    """
-
-    def __init__(self, task: Task, batch: int) -> None:
-        self.task, self.batch = task, batch
-        self._roll = _rolled(task)
-
-    def evaluate(self, trials: Sequence[Trial]) -> Iterator[list[Outcome]]:
-        """What came of the trials, a batch at a time."""
-        for first in range(0, len(trials), self.batch):
-            some = trials[first : first + self.batch]
-            spare = self.batch - len(some) if self.task.traced else 0
-            padded = [*some, *[some[-1]] * spare]
-            seeds = jnp.asarray([trial.seed for trial in padded], jnp.uint32)
-            theta = jnp.asarray(np.stack([trial.theta for trial in padded]))
-            stds = [trial.std for trial in padded]
-            noisy = stds[0] is not None
-            found = self._roll(seeds, theta, jnp.asarray(np.stack(stds)) if noisy else None)
-            yield [_outcome(trial.id, found, i) for i, trial in enumerate(some)]
-
-
-@lru_cache(maxsize=32)
-def _rolled(task: Task) -> Callable[[Array, Array, Array | None], Any]:
-    """`roll(seeds [N], theta [N, D], std [N, A] or None)`: returns, or trajectories."""
-
-    def roll(seeds: Array, theta: Array, std: Array | None) -> Any:
-        keys = jax.vmap(jax.random.key)(seeds)
-        if std is None:
-            return task.rollouts(keys, theta)
-        return task.episodes(keys, Policy(theta, std))
-
-    return jax.jit(roll) if task.traced else roll
-
-
-def _outcome(number: int, found: Any, i: int) -> Outcome:
-    if isinstance(found, Trajectory):
-        return Outcome(number, trajectory=Trajectory(*(np.asarray(x)[i] for x in found)))
-    return Outcome(number, float(found[i]))
 
 
 def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:

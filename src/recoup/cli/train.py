@@ -1,0 +1,356 @@
+"""`recoup train` and `resume`."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from recoup.cli.app import JsonOption, app, fail, interruptible, stop
+from recoup.cli.parsing import (
+    TaskOption,
+    complete_method,
+    complete_setting,
+    complete_task,
+    duration,
+    method_settings,
+    number,
+    pairs,
+    vector,
+    whole_option,
+)
+from recoup.cli.runs import cells, returns_table
+from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
+
+if TYPE_CHECKING:
+    from recoup.runs.run import Run
+
+TRAIN_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup train mountain-car
+
+  recoup train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json
+
+  recoup train toy --mean -1.6 --std 1 --set update=natural --set kl=0.5
+
+  recoup train Pendulum-v1 --episodes 200
+
+  recoup train Swimmer-v5 --policy mlp --policy-option hidden=16,16 --engine process --workers 4
+
+  recoup train robot:make_env --normalize --warm-up 5 --engine process --timeout 10m
+
+  recoup train robot:rollout --param stiffness=10:200:log --param damping=0:1 --episodes 100
+"""
+RESUME_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup resume runs/mountain-car-mis-pgpe-ob-0
+
+  recoup resume runs/mountain-car-mis-pgpe-ob-0 --iterations 60
+
+  recoup resume runs/make_env-mis-pgpe-ob-0 --task robot:make_env --engine process --workers 8
+"""
+
+Engine = Annotated[
+    str | None,
+    typer.Option(help="serial (unless said), process or ray; for tasks of yours.", metavar="NAME"),
+]
+Workers = Annotated[int | None, whole_option("Workers (as many as cores unless said).")]
+Sync = Annotated[
+    bool | None, typer.Option("--sync", help="Wait for a batch before asking for the next.")
+]
+Timeout = Annotated[
+    str | None, typer.Option(help="What a trial may take, like 90s or 10m.", metavar="TIME")
+]
+Retries = Annotated[int | None, whole_option("How often a failed trial is tried again (1).")]
+Address = Annotated[str | None, typer.Option(help="Of a Ray cluster, like auto or host:6379.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no table.")]
+
+
+@app.command(epilog=TRAIN_EXAMPLES)
+def train(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="One of `recoup tasks`, a Gymnasium id, or module:callable (an environment's "
+            "constructor; with --dim or --param a function).",
+            metavar="TASK",
+            autocompletion=complete_task,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),
+    ] = DEFAULT_METHOD,
+    episodes: Annotated[int | None, whole_option("Rollouts to spend in all.")] = None,
+    iterations: Annotated[
+        int | None, whole_option("Batches to spend instead (30 unless said).")
+    ] = None,
+    batch: Annotated[
+        int | None, whole_option("Trials of one iteration (the task's own unless said).")
+    ] = None,
+    seed: Annotated[int, whole_option("Seed of all randomness.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory (runs/TASK-METHOD-SEED unless said).")
+    ] = None,
+    mean: Annotated[
+        str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
+    ] = None,
+    std: Annotated[
+        str | None,
+        typer.Option(
+            help="Start of the standard deviations (in action space, of the actions), likewise; 1, "
+            "or by the policy's fan-in, unless said."
+        ),
+    ] = None,
+    horizon: Annotated[
+        int | None, whole_option("Steps of an episode (the task's own unless said).")
+    ] = None,
+    discount: Annotated[
+        float | None,
+        typer.Option(
+            help="Discount factor (the task's own unless said).", parser=number, metavar="X"
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            help="An option of the task or environment, repeatable; features=raw for reach-2.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="linear (unless said), kernels or mlp.", metavar="NAME")
+    ] = None,
+    policy_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy-option",
+            help="Of the policy, repeatable: hidden=32,32, size=5, bias=false, actions=squash.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    episodes_per_trial: Annotated[
+        int | None, whole_option("Episodes whose mean is a trial's return (1 unless said).")
+    ] = None,
+    normalize: Annotated[
+        bool | None,
+        typer.Option("--normalize", help="Normalise observations by those of the warm-up."),
+    ] = None,
+    warm_up: Annotated[
+        int | None, whole_option("Episodes before the search, for --normalize or kernels.")
+    ] = None,
+    dim: Annotated[int | None, whole_option("Parameters of a function of theta.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            help="A parameter of a function, repeatable: NAME or NAME=LOW:HIGH[:log].",
+            metavar="NAME=RANGE",
+        ),
+    ] = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    sync: Sync = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    address: Address = None,
+    test_episodes: Annotated[
+        int | None, whole_option("Fresh episodes of a test (the task's own unless said).")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help=f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
+            metavar="KEY=VALUE",
+            autocompletion=complete_setting,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a task; write a run directory."""
+    settings, options = method_settings(set_), pairs("--option", option or [])
+    out = out or Path("runs") / f"{_file_name(task)}-{method}-{seed}"
+    from recoup.runs.train import train as train_task
+
+    def learn() -> "Run":
+        return train_task(
+            task,
+            method,
+            episodes=episodes,
+            iterations=iterations,
+            batch=batch,
+            seed=seed,
+            mean=None if mean is None else vector("--mean", mean),
+            std=None if std is None else vector("--std", std),
+            horizon=horizon,
+            discount=discount,
+            options=options,
+            policy=policy,
+            policy_options=pairs("--policy-option", policy_option or []) or None,
+            episodes_per_trial=episodes_per_trial,
+            warm_up=warm_up,
+            normalize=normalize,
+            dim=dim,
+            params=param,
+            **_rolling(engine, workers, sync, timeout, retries, address),
+            test_episodes=test_episodes,
+            out=out,
+            progress=not quiet,
+            **settings,
+        )
+
+    _say(_run(learn, out), as_json, quiet)
+
+
+@app.command(epilog=RESUME_EXAMPLES)
+def resume(
+    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    iterations: Annotated[
+        int | None,
+        whole_option("Go on to so many iterations in all, also where the run is finished."),
+    ] = None,
+    task: TaskOption = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    sync: Sync = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    address: Address = None,
+    as_json: JsonOption = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run after any stop, or to more iterations than were planned."""
+    from recoup.runs.train import resume as resume_run
+
+    rolling = _rolling(engine, workers, sync, timeout, retries, address)
+    given = {key: value for key, value in rolling.items() if value is not None}
+    how: dict[str, Any] = {"task": task, "engine": given or None, "progress": not quiet}
+    _say(_run(lambda: resume_run(run, iterations=iterations, **how), run), as_json, quiet)
+
+
+def _rolling(
+    engine: str | None,
+    workers: int | None,
+    sync: bool | None,
+    timeout: str | None,
+    retries: int | None,
+    address: str | None,
+) -> dict[str, Any]:
+    """Settings of an engine, as `recoup.train` takes them."""
+    seconds = None if timeout is None else duration("--timeout", timeout)
+    found = {"engine": engine, "workers": workers, "sync": sync or None, "timeout": seconds}
+    return {**found, "retries": retries, "address": address}
+
+
+def _run(learn: Any, out: Path) -> "Run":
+    """A run; Ctrl-C and a task that is broken leave it such that it can be gone on with."""
+    from recoup.tasks.engines.engine import Broken
+
+    try:
+        with interruptible(), _prints_elsewhere():
+            return learn()
+    except KeyboardInterrupt:
+        stop(_stopped(out))
+    except Broken as broken:
+        if broken.trace:
+            print(broken.trace, file=sys.stderr)
+        fail(f"{broken} {_go_on(out)}".rstrip(), 1)
+
+
+@contextmanager
+def _prints_elsewhere() -> Iterator[None]:
+    """What a task prints goes to standard error: standard output is ours."""
+    sys.stdout.flush()
+    try:
+        ours = os.dup(1)
+    except OSError:  # there is none
+        yield
+        return
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(ours, 1)
+        os.close(ours)
+
+
+def _file_name(task: str) -> str:
+    """A task's name as part of a directory's."""
+    return task.replace("/", "-").replace(":", "-")
+
+
+def _go_on(run: Path) -> str:
+    from recoup.runs.directory import STUDY
+
+    return f"`recoup resume {run}` goes on where it was." if (run / STUDY).is_file() else ""
+
+
+def _say(run: "Run", as_json: bool, quiet: bool) -> None:
+    """The end of a run, in the form that was asked for."""
+    policy = run.return_mean_policy
+    assert policy is not None
+    if not (isfinite(run.return_search.mean) and isfinite(policy.mean)):
+        fail(f"the run in {run.out} ended with a return that is not finite.", 1)
+    if as_json:
+        print(json.dumps(run.summary()))
+    elif not quiet:
+        _show(run)
+
+
+def _stopped(run: Path) -> str:
+    """What to do after a run was interrupted."""
+    from recoup.runs.directory import STUDY
+
+    if not (run / STUDY).is_file():
+        return "stopped before the first iteration; nothing was written."
+    return f"stopped; `recoup resume {run}` goes on where it was."
+
+
+def _show(run: "Run") -> None:
+    first, plan, policy = run.history[0], run.plan, run.return_mean_policy
+    assert policy is not None
+    table = returns_table(f"{plan.task} by {plan.method}: final test")
+    if first.curve_episodes:
+        start = (first.return_curve, first.return_curve_stderr, first.curve_episodes)
+        table.add_row("start of the curve", *cells(*start))
+    table.add_row("search distribution", *cells(*run.return_search))
+    table.add_row("mean policy", *cells(*policy))
+    console = Console()
+    console.print()
+    console.print(table)
+    moves = run.history[-1].iteration
+    console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
+    if plan.own:
+        console.print(_about(run), highlight=False)
+    if run.failed:
+        console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
+    if run.out is not None:
+        for name in ("curve.png", "policy.npz", "study.db", "config.json"):
+            if (run.out / name).exists():
+                console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)
+
+
+def _about(run: "Run") -> str:
+    """What was searched, on a task of the user's."""
+    from recoup.tasks.own.host import HostTask
+
+    warm = f"; {run.plan.warm_up} episodes of warm-up before" if run.plan.warm_up else ""
+    names = (
+        [f"{name}={value:.6g}" for name, value in dict(run.mean_policy).items()]
+        if (run.names)
+        else []
+    )
+    words = run.task.words if isinstance(run.task, HostTask) else f"{run.task.dim} parameters"
+    return f"{words}{warm}" + (f": {', '.join(names)}" if names else "")

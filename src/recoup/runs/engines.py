@@ -1,0 +1,77 @@
+"""Which engine rolls a run's trials out, and how they are scheduled on it."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from recoup.checks import InputError, check_choice, check_count, check_flag, check_positive
+from recoup.runs.problem import Problem
+from recoup.runs.schedule import Rules
+from recoup.tasks.engines.engine import Engine
+from recoup.tasks.engines.serial import Serial
+from recoup.tasks.task import Task
+
+SERIAL, PROCESS, RAY = "serial", "process", "ray"
+RETRIES = 1
+NEEDS = {  # settings that only some engines have
+    "workers": (PROCESS, RAY),
+    "timeout": (PROCESS, RAY),
+    "sync": (PROCESS, RAY),
+    "address": (RAY,),
+}
+
+
+def engine_settings(**given: Any) -> dict[str, Any]:
+    """The settings of an engine that were given, checked."""
+    found = {key: value for key, value in given.items() if value is not None}
+    kind = check_choice("engine", found.get("engine", SERIAL), (SERIAL, PROCESS, RAY))
+    for key, kinds in NEEDS.items():
+        if key in found and kind not in kinds:
+            raise InputError(f"{key} is for engine={' or '.join(map(repr, kinds))}.")
+    if "workers" in found:
+        found["workers"] = check_count("workers", found["workers"])
+    if "timeout" in found:
+        found["timeout"] = check_positive("timeout", found["timeout"])
+    if "sync" in found:
+        found["sync"] = check_flag("sync", found["sync"])
+    if "retries" in found:
+        found["retries"] = check_count("retries", found["retries"], least=0)
+    return found
+
+
+def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
+    """Raises where a task has no use for an engine."""
+    if settings and isinstance(problem, Task):
+        raise InputError(
+            f"{problem.name} is rolled out many episodes at a time in this process: engines are "
+            "for environments and functions of your own."
+        )
+
+
+def engine_of(
+    problem: Problem, settings: Mapping[str, Any], batch: int, in_memory: bool
+) -> tuple[Engine, Rules]:
+    """What rolls a run's trials out, and by what rules."""
+    check_engine(problem, settings)
+    if isinstance(problem, Task):
+        from recoup.tasks.engines.vectorised import Vectorised
+
+        together = batch if problem.traced or in_memory else 1  # slow ones, each safe at once
+        return Vectorised(problem, together), Rules(sync=True, retries=0, gives_up=False)
+    kind, retries = settings.get("engine", SERIAL), settings.get("retries", RETRIES)
+    rules = Rules(settings.get("sync", False), retries)
+    if kind == SERIAL:
+        return Serial(problem.build), rules
+    workers, timeout = settings.get("workers") or cores(), settings.get("timeout")
+    if kind == PROCESS:
+        from recoup.tasks.engines.processes import Processes
+
+        return Processes(problem.build, workers, timeout), rules
+    from recoup.tasks.engines.cluster import Cluster
+
+    return Cluster(problem.build, workers, timeout, settings.get("address")), rules
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

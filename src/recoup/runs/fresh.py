@@ -1,0 +1,123 @@
+"""What a distribution is worth on fresh episodes, which teach the search nothing."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from recoup.engine.composition import family_of
+from recoup.runs.plan import Plan
+from recoup.store.rows import DRAWN
+from recoup.study.draws import episode_seed
+from recoup.study.notebook import facts
+from recoup.study.opened import Opened
+from recoup.study.trials import by_name
+from recoup.tasks.engines.engine import Engine, Job, Outcome
+from recoup.tasks.rollouts import Measured, fresh_returns, mean_policy_returns, measured
+from recoup.tasks.task import Task
+
+FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
+BEYOND = 2**40 + 2**30  # numbers of test episodes: no trial has them, nor the seeds they lead to
+APART = 2**16  # numbers between the tests of two moves
+
+
+class Evaluated(NamedTuple):
+    """What fresh episodes say about a run."""
+
+    return_search: Measured
+    return_mean_policy: Measured
+
+    def __repr__(self) -> str:
+        texts = [f"{name} {words}" for name, words in self._rows().items()]
+        return f"Evaluated({', '.join(texts)})"
+
+    def _repr_html_(self) -> str:
+        return facts("Expected returns on fresh episodes", self._rows())
+
+    def _rows(self) -> dict[str, str]:
+        both = zip(("search distribution", "mean policy"), self, strict=True)
+        return {k: f"{m.mean:.4g} ± {m.stderr:.2g} of {m.episodes} episodes" for k, m in both}
+
+
+class Tests(Protocol):
+    """Fresh episodes of a run's distribution and of its mean policy."""
+
+    def search(self, number: int, rho: Any) -> Measured:
+        """What a distribution earns; `number` makes the episodes others."""
+
+    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
+        """What a distribution earns, and its mean policy."""
+
+
+class TaskTests:
+    """On a task that is rolled out many episodes at a time."""
+
+    def __init__(self, plan: Plan, problem: Task, episodes: int) -> None:
+        self._search = fresh_returns(problem, family_of(plan.settings), episodes)
+        self._policy = mean_policy_returns(problem, episodes)
+        self._key = jax.random.split(jax.random.key(plan.seed), 3)[2]
+
+    def search(self, number: int, rho: Any) -> Measured:
+        """What a distribution earns, after move `number`."""
+        return self._earns(jax.random.fold_in(self._key, number), rho)
+
+    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
+        """What a distribution earns, and its mean policy; by the run's key, or that of a seed."""
+        key = self._key if seed is None else jax.random.key(seed)
+        keys = jax.random.split(jax.random.fold_in(key, number))
+        policy = measured(self._policy(keys[1], jnp.asarray(rho.mean)))
+        return Evaluated(self._earns(keys[0], rho), policy)
+
+    def _earns(self, key: Any, rho: Any) -> Measured:
+        return measured(self._search(key, jax.tree.map(jnp.asarray, rho)))
+
+
+class EngineTests:
+    """On a task that is rolled out a trial at a time, by the engine of the run."""
+
+    def __init__(self, opened: Opened, engine: Engine, episodes: int) -> None:
+        self._opened, self._engine, self._episodes = opened, engine, episodes
+
+    def search(self, number: int, rho: Any) -> Measured:
+        """What a distribution earns."""
+        first = BEYOND + APART * (number % 2**13)
+        numbers = range(first, first + self._episodes)
+        return self._earns(numbers, [self._opened.drawn(rho, n, DRAWN) for n in numbers])
+
+    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
+        """What a distribution earns, and its mean policy."""
+        number = number if seed is None else number + 2 * seed
+        first = BEYOND + APART * ((number + 1) % 2**13)
+        means = [np.asarray(rho.mean)] * self._episodes
+        policy = self._earns(range(first, first + self._episodes), means)
+        return Evaluated(self.search(number, rho), policy)
+
+    def _earns(self, numbers: Sequence[int], latent: list[np.ndarray]) -> Measured:
+        opened, seed = self._opened, self._opened.settings["seed"]
+        thetas = opened.in_units(np.array(latent))
+        jobs = [
+            Job(n, theta, episode_seed(seed, n), by_name(opened.names, theta, opened.whole) or None)
+            for n, theta in zip(numbers, thetas, strict=True)
+        ]
+        found = {outcome.id: outcome for outcome in rolled_out(self._engine, jobs)}
+        values = [np.mean(found[n].values) for n in numbers if found[n].failed is None]
+        finite = [value for value in values if np.isfinite(value)]
+        if len(finite) < 2:
+            return Measured(float("nan"), float("nan"), len(finite))
+        return measured(finite)
+
+
+def rolled_out(engine: Engine, jobs: Sequence[Job]) -> list[Outcome]:
+    """What came of jobs, in any order; none is tried again."""
+    line, out = list(reversed(jobs)), 0
+    done: list[Outcome] = []
+    while len(done) < len(jobs):
+        while line and out < engine.slots:
+            engine.submit(line.pop())
+            out += 1
+        found = engine.wait()
+        done += found
+        out -= len(found)
+    return done

@@ -1,0 +1,182 @@
+"""The loop of a run: trials out, results in, moves tested, listeners told, an end written."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.runs.callbacks import TensorBoard, done_of, say
+from recoup.runs.directory import CURVE, POLICY, TENSORBOARD
+from recoup.runs.engines import engine_of
+from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests
+from recoup.runs.history import Step, history_of, step_of
+from recoup.runs.plan import Plan
+from recoup.runs.problem import Problem
+from recoup.runs.run import FINISHED, SPENT, Run
+from recoup.runs.schedule import Heard, Load, Rules, Schedule
+from recoup.store.rows import Test
+from recoup.study.study import Study
+from recoup.tasks.engines.engine import Engine
+from recoup.tasks.own.host import HostTask
+from recoup.tasks.policies.files import save_policy
+from recoup.tasks.rollouts import measured
+from recoup.tasks.task import Task
+
+EVERY = 10  # moves between two checkpoints
+
+Show = Callable[[Step], None]
+
+
+class Display(NamedTuple):
+    """What shows a run while it is made."""
+
+    step: Show
+    load: Callable[[Load], None]
+
+
+class Work(NamedTuple):
+    """What a run is made with."""
+
+    plan: Plan
+    problem: Problem
+    engine: Engine
+    rules: Rules
+    tests: Tests
+    directory: Path | None
+    display: Display
+    callbacks: Sequence[Any]
+
+
+@contextmanager
+def work_of(
+    study: Study,
+    plan: Plan,
+    problem: Problem,
+    directory: Path | None,
+    display: Display,
+    callbacks: Sequence[Any] = (),
+) -> Iterator[Work]:
+    """What a run is made with; workers that it has started end with it."""
+    engine, rules = engine_of(problem, plan.engine, plan.batch, directory is None)
+    board = _board(directory)
+    try:
+        tests: Tests = (
+            TaskTests(plan, problem, plan.test_episodes)
+            if isinstance(problem, Task)
+            else EngineTests(study.opened, engine, plan.test_episodes)
+        )
+        everyone = [*board, *callbacks]
+        yield Work(plan, problem, engine, rules, tests, directory, display, everyone)
+    finally:
+        engine.close()
+        for one in board:
+            one.close()
+
+
+def _board(directory: Path | None) -> list[TensorBoard]:
+    """A writer for TensorBoard, where there is a directory and the package is installed."""
+    if directory is None:
+        return []
+    try:
+        return [TensorBoard(directory / TENSORBOARD)]
+    except ImportError:
+        return []
+
+
+def learn(study: Study, work: Work) -> Run:
+    """Asks, rolls out and tells until the budget is spent; gives what was learned."""
+    loop = _Loop(study, work)
+    study.tell_all([])  # makes the move that a stop may have left due
+    if not loop.look():
+        waiting = [trial for trial in study.pending() if trial.kind in SPENT]
+        told = study.store.told_count(SPENT)
+        schedule = Schedule(study, work.engine, work.rules)
+        left = work.plan.trials - told
+        if schedule.spend(work.plan.trials, told, waiting[: max(left, 0)], loop.listen):
+            loop.finish()
+    run = Run(study.opened, work.directory, problem=work.problem)
+    if work.directory is not None and run.finished:
+        run.plot(work.directory / CURVE)
+    return run
+
+
+class _Loop:
+    """What is done whenever something has come back."""
+
+    def __init__(self, study: Study, work: Work) -> None:
+        self.study, self.work = study, work
+        before = study.store.tests()
+        self.began = time.perf_counter() - (before[-1].wall_s if before else 0.0)
+        self._seen = -1  # the last move that was shown
+        self._values: list[float] = []  # of trials that came in since
+        if before:  # the time it was stopped does not count
+            self.work.display.step(history_of(study.opened).steps[before[-1].move])
+
+    def listen(self, heard: list[Heard], load: Load) -> bool:
+        """Hears of what has come back; whether to stop."""
+        self.work.display.load(load)
+        self._values += [one.told.value for one in heard if one.told.value is not None]
+        callbacks = self.work.callbacks
+        stops = [say(callbacks, "on_result", done_of(one)) for one in heard] if callbacks else []
+        return (bool(heard) and self.look()) or any(stops)
+
+    def look(self) -> bool:
+        """Tests and shows the newest distribution, once; whether to stop."""
+        store = self.study.store
+        move = store.last_move()
+        if move.id == self._seen or store.test(move.id) is not None:
+            return False
+        self._seen = move.id
+        rho = self.study.opened.rho(store.newest().numbers)
+        test = self._tested(move.id, rho)
+        spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
+        step = step_of(move, np.asarray(rho.std), spent, test)
+        self.work.display.step(step)
+        stop = say(self.work.callbacks, "on_move", step) if move.id else False
+        if move.id and move.id % EVERY == 0:
+            stop = self._checkpoint(step, rho) or stop
+        return stop
+
+    def _tested(self, number: int, rho: Any) -> Test | None:
+        """What the newest distribution earns, on episodes of its own.
+
+        Where they are dear, what the trials have earned that came in since the last move.
+        """
+        store = self.study.store
+        if not self.work.plan.tested:
+            values, self._values = self._values, []
+            if len(values) < 2:
+                return None
+            return Test(number, *measured(values), time.perf_counter() - self.began)
+        found = self.work.tests.search(number, rho)
+        test = Test(number, *found, time.perf_counter() - self.began)
+        with store.writing():
+            store.add_test(test)
+        return test
+
+    def _checkpoint(self, step: Step, rho: Any) -> bool:
+        """Writes the mean policy, and says so; whether to stop."""
+        policy, problem = None, self.work.problem
+        if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
+            policy = self.work.directory / POLICY
+            save_policy(policy, problem.policy, np.asarray(rho.mean))
+        return say(self.work.callbacks, "on_checkpoint", step, policy)
+
+    def finish(self) -> None:
+        """Writes what was learned and what it is worth."""
+        store = self.study.store
+        rho = self.study.opened.rho(store.newest().numbers)
+        found = self.work.tests.both(LAST, rho)
+        wall = time.perf_counter() - self.began
+        move = store.last_move()
+        with store.writing():
+            if store.test(move.id) is None:
+                store.add_test(Test(move.id, *found.return_search, wall))
+            returns = {key: value._asdict() for key, value in found._asdict().items()}
+            store.note(FINISHED, {**returns, "wall_s": wall})
+        spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
+        step = step_of(move, np.asarray(rho.std), spent, store.test(move.id))
+        self._checkpoint(step, rho)

@@ -1,0 +1,151 @@
+"""The task of a run, made: one of ours by its name, or one of the user's."""
+
+from dataclasses import dataclass, field
+from math import log
+from typing import Any
+
+from recoup.checks import InputError, check_count
+from recoup.tasks.own.found import TRACED, Found, find
+from recoup.tasks.own.host import HostTask, How, host_task, policy_described
+from recoup.tasks.registry import TASKS, make_task, task_row
+from recoup.tasks.task import Task
+
+Problem = Task | HostTask
+TEST_EPISODES = 20  # of a task of the user's
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A task as it was asked for; None is whatever the task has."""
+
+    task: Any
+    horizon: int | None = None
+    discount: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    policy: Any = None
+    policy_options: dict[str, Any] = field(default_factory=dict)
+    episodes_per_trial: int = 1
+    warm_up: int = 0
+    normalize: bool = False
+    dim: int | None = None
+    names: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A task that was made, and what a run on it is like unless said."""
+
+    name: str
+    problem: Problem
+    batch: int | None  # None: from the number of parameters
+    epsilon: float | None  # None: the method's
+    test_episodes: int
+    std: Any
+    drawn: bool  # whether the start is drawn, as in the paper, or at zero
+    again: bool = True  # whether the name alone finds it again
+    policy: dict[str, Any] | None = None  # as a file holds it
+
+
+def is_ours(task: Any) -> bool:
+    """Whether a task is one that comes with Recoup."""
+    return isinstance(task, str) and task in TASKS
+
+
+def settled(asked: Asked) -> Settled:
+    """The task that was asked for."""
+    if is_ours(asked.task):
+        return _ours(asked)
+    found = find(asked.task, asked.dim is not None or bool(asked.names))
+    if found.kind == TRACED:
+        return _traced(found, asked)
+    how = How(
+        asked.horizon,
+        asked.discount,
+        asked.options,
+        asked.policy,
+        asked.policy_options,
+        asked.episodes_per_trial,
+        asked.warm_up,
+        asked.normalize,
+        asked.dim,
+        asked.names,
+        asked.seed,
+    )
+    task = host_task(found, how)
+    return Settled(
+        found.name,
+        task,
+        batch=None,
+        epsilon=None,
+        test_episodes=TEST_EPISODES,
+        std=task.std,
+        drawn=False,
+        again=found.safe,
+        policy=policy_described(task),
+    )
+
+
+def _ours(asked: Asked) -> Settled:
+    _check_vectorised(asked, asked.policy)
+    if asked.dim is not None or asked.names:
+        raise InputError(f"{asked.task} has parameters of its own: leave dim and params out.")
+    row = task_row(asked.task)
+    task = make_task(asked.task, asked.horizon, asked.discount, **asked.options)
+    return Settled(row.name, task, row.batch, row.epsilon, row.test_episodes, 1.0, drawn=True)
+
+
+def _check_vectorised(asked: Asked, policy: Any) -> None:
+    given = policy, asked.policy_options, asked.warm_up, asked.normalize
+    if any(given) or asked.episodes_per_trial != 1:
+        raise InputError(
+            f"{asked.task} has a policy of its own, rolled out one episode a trial: leave policy, "
+            "warm_up, normalize and episodes_per_trial out."
+        )
+
+
+def _traced(found: Found, asked: Asked) -> Settled:
+    from recoup.tasks.own.jax_envs import jax_task
+
+    _check_vectorised(asked, None)
+    made = (found.name, found.make, asked.horizon, asked.discount, asked.policy or "linear")
+    task, std = jax_task(*made, asked.policy_options)
+    return Settled(found.name, task, None, None, TEST_EPISODES, std, drawn=False, again=False)
+
+
+def again(
+    plan: Any, dim: int, names: tuple[str, ...], task: Any = None, policy: Any = None
+) -> Problem:
+    """The task of a run that was planned, made again.
+
+    A run of someone else's may name code: it is imported only if the user names it with `task`.
+    """
+    if not plan.own:
+        return make_task(plan.task, plan.horizon, plan.discount, **plan.options)
+    function = plan.policy is None
+    found = find(plan.task, function, trusted=False) if task is None else find(task, function)
+    if found.kind == TRACED:
+        return _traced(found, Asked(found.make, plan.horizon, plan.discount)).problem
+    how = How(
+        discount=plan.discount,
+        horizon=None if function else plan.horizon,
+        options=plan.options,
+        policy=policy,
+        episodes=plan.episodes_per_trial,
+        dim=None if names else dim,
+        names=names,
+        described=plan.policy,
+    )
+    return host_task(found, how)
+
+
+def batch_for(dim: int, trials: int | None) -> int:
+    """The size of a batch for so many parameters: 4 + 3 ln D, as in evolution strategies.
+
+    Where the number of trials is given, one near it that leaves as few over as can be.
+    """
+    wanted = round(4 + 3 * log(check_count("dim", dim)))
+    if trials is None:
+        return wanted
+    near = range(max(wanted * 3 // 4, 1), wanted * 4 // 3 + 1)
+    return min(near, key=lambda batch: (trials % batch, abs(batch - wanted)))

@@ -1,0 +1,47 @@
+"""A worker process, started by `processes.py`.
+
+It is told what to build, then one trial after the other, through a pipe of its own: whatever the
+task prints goes to standard error. It leads a process group, so that whoever started it can end it
+with all that it has started; if that process is gone, it ends itself.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+
+import cloudpickle
+
+from recoup.tasks.engines.attempt import attempt, reason, trace_of
+
+READY, BROKEN, DONE = "ready", "broken", "done"  # what it says
+WATCH = 1.0  # seconds between two looks at whether the parent lives
+
+
+def main() -> None:
+    """Builds, says that it is ready, and rolls out until the pipe is closed."""
+    parent = os.getppid()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    link = Connection(int(sys.argv[1]))
+    try:
+        roller = cloudpickle.loads(link.recv_bytes())()
+    except Exception as wrong:
+        link.send((BROKEN, reason(wrong), trace_of()))
+        return
+    link.send((READY,))
+    while True:
+        try:
+            job = link.recv()
+        except (EOFError, OSError):
+            break
+        link.send((DONE, attempt(roller, job)))
+    roller.close()
+
+
+def _end_with(parent: int) -> None:
+    """Ends the whole group once the process that started it is gone."""
+    while os.getppid() == parent:
+        time.sleep(WATCH)
+    os.killpg(os.getpgrp(), signal.SIGKILL)

@@ -1,0 +1,86 @@
+"""Rolling a policy out in a Gymnasium environment, an episode at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recoup.tasks.engines.engine import Job, Rolled
+from recoup.tasks.policies.policy import Act, beginner
+
+MakeEnv = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """How trials are rolled out: where, with what policy, how long, how often."""
+
+    make: MakeEnv
+    policy: Any
+    horizon: int
+    discount: float
+    count: int = 1  # episodes a trial
+
+    def __call__(self) -> "EnvRoller":
+        """Builds the environment; once in every worker."""
+        return EnvRoller(self, self.make())
+
+
+class EnvRoller:
+    """Rolls trials out in one environment."""
+
+    def __init__(self, how: Episodes, env: Any) -> None:
+        self._how, self._env = how, env
+
+    def __call__(self, job: Job) -> Rolled:
+        """The returns of the trial's episodes."""
+        how, begin = self._how, beginner(self._how.policy, job.theta)
+        went = [
+            episode(self._env, begin(), seed, how.horizon, how.discount)
+            for seed in episode_seeds(job.seed, how.count)
+        ]
+        return Rolled(tuple(value for value, _ in went), sum(steps for _, steps in went))
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self._env.close()
+
+
+def episode(env: Any, act: Act, seed: int, horizon: int, discount: float) -> tuple[float, int]:
+    """Return and length of one episode: until it terminates or is truncated, or the horizon.
+
+    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}).
+    """
+    seen, _ = env.reset(seed=seed)
+    total, weight = 0.0, 1.0
+    for step in range(1, horizon + 1):
+        seen, reward, terminated, truncated, _ = env.step(act(seen))
+        total += weight * float(reward)
+        weight *= discount
+        if terminated or truncated:
+            return total, step
+    return total, horizon
+
+
+def episode_seeds(seed: int, count: int) -> list[int]:
+    """Seeds of a trial's episodes: the trial's own, then others that follow from it."""
+    others = np.random.SeedSequence(seed).generate_state(count)[1:]
+    return [seed, *(int(other) % 2**31 for other in others)]
+
+
+def observe(how: Episodes, flatten: Callable[[Any], np.ndarray], jobs: list[Job]) -> np.ndarray:
+    """Observations `[n, I]` of one episode of each job, the first one of each too."""
+    env, rows = how.make(), []
+    try:
+        for job in jobs:
+            act = beginner(how.policy, job.theta)()
+
+            def noting(seen: Any, act: Act = act) -> Any:
+                rows.append(flatten(seen))
+                return act(seen)
+
+            episode(env, noting, job.seed, how.horizon, 1.0)
+    finally:
+        env.close()
+    return np.array(rows)

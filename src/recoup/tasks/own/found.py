@@ -1,0 +1,184 @@
+"""What the user names as a task, found: an environment, a function, an environment in JAX."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import isclass
+from pathlib import Path
+from typing import Any
+
+from recoup.checks import InputError, nearest
+from recoup.tasks.registry import TASKS
+
+ENVIRONMENT, FUNCTION, TRACED = "environment", "function", "traced"  # kinds of tasks
+GROUP = "recoup.tasks"  # of entry points that name tasks
+
+
+@dataclass(frozen=True)
+class Found:
+    """A task of the user's and how it is made."""
+
+    name: str  # as it is shown, and stored
+    kind: str
+    make: Any  # makes an environment; or the function; or the environment in JAX
+    safe: bool  # whether the name alone finds it again and runs no code that a file has chosen
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # settings of `train`, unless said
+    summary: str = ""
+
+
+REGISTERED: dict[str, Found] = {}
+
+
+def register_task(name: str, task: Any, *, summary: str = "", **defaults: Any) -> None:
+    """Makes a task known by a name: for `recoup.train`, `recoup tasks`, `evaluate`, `render`.
+
+    `task` is what `recoup.train` takes: a function that makes an environment, a function of theta
+    (then `dim` or `params` is among the defaults), an environment in JAX. `defaults` are settings
+    of `recoup.train` for it: `horizon`, `discount`, `batch`, `test_episodes`, `policy`, `dim`, ...
+    To be known to the program, a package names it among its entry points, in the group
+    `recoup.tasks`: `robot = "my_package:robot"`, where `robot` is such a function.
+    """
+    if not isinstance(name, str) or not name or ":" in name or name.split() != [name]:
+        raise InputError(f"the name of a task must be a word without a colon, got {name!r}.")
+    is_function = "dim" in defaults or "params" in defaults
+    found = _given(task, is_function)
+    REGISTERED[name] = Found(name, found.kind, found.make, True, dict(defaults), summary)
+
+
+def registered() -> dict[str, Found]:
+    """Tasks that were registered, and those that installed packages name."""
+    named = {point.name: point for point in entry_points(group=GROUP)}
+    points = {
+        name: Found(name, ENVIRONMENT, point, True, {}, f"of {point.value}")
+        for name, point in named.items()
+    }
+    return {**points, **REGISTERED}
+
+
+def find(task: Any, is_function: bool, trusted: bool = True) -> Found:
+    """The task that was named or given; a function if `is_function`, for it has parameters.
+
+    A name that would import a module is refused unless it is `trusted`: the user's own words are,
+    what a file says is not.
+    """
+    if not isinstance(task, str):
+        return _given(task, is_function)
+    known = registered()
+    if task in known:
+        return _of_package(known[task], is_function)
+    import gymnasium
+
+    if task in gymnasium.registry:
+        return Found(task, ENVIRONMENT, partial(gym_env, task), safe=True)
+    if ":" in task:
+        if not trusted:
+            raise InputError(
+                f"this run's task is {task}, which is code of its own: name it again to run it, "
+                f"with --task {task} (in Python task=...)."
+            )
+        return _imported(task, is_function)
+    if not trusted:
+        raise InputError(
+            f"this run's task is {task}, which is not known here: give it again with task=... (on "
+            "the command line --task module:name)."
+        )
+    raise InputError(unknown(task, [*TASKS, *known, *gymnasium.registry]))
+
+
+def unknown(task: str, known: list[str]) -> str:
+    """What is said about a task that there is not."""
+    names = {name.lower(): name for name in reversed(known)}
+    match = get_close_matches(task.lower(), names, n=1, cutoff=0.6)
+    hint = f" Did you mean {names[match[0]]!r}?" if match else ""
+    return (
+        "task must be one of ours (`recoup tasks`), a Gymnasium id such as Pendulum-v1, or "
+        f"module:callable; got {task!r}.{hint}"
+    )
+
+
+def gym_env(name: str, horizon: int | None = None, **options: Any) -> Any:
+    """A registered environment; without Gymnasium's checks of every step, which cost time."""
+    import gymnasium
+
+    limit = {} if horizon is None else {"max_episode_steps": horizon}
+    try:
+        return gymnasium.make(name, disable_env_checker=True, **limit, **options)
+    except gymnasium.error.DependencyNotInstalled as missing:
+        raise InputError(f"{name} needs a package that is not installed: {missing}") from None
+    except TypeError as wrong:
+        raise InputError(f"{name} cannot be made with these options: {wrong}.") from None
+
+
+def _given(task: Any, is_function: bool) -> Found:
+    """A task that is an object of Python."""
+    import gymnasium
+
+    name = name_of(task)
+    if isinstance(task, gymnasium.Env):
+        return Found(name, ENVIRONMENT, partial(_same, task), safe=False)
+    if not isclass(task) and hasattr(task, "reset") and hasattr(task, "step"):
+        return Found(name, TRACED, task, safe=False)
+    if not callable(task):
+        raise InputError(
+            "a task is a name, an environment, a function that makes one, or a function of theta; "
+            f"got {task!r}."
+        )
+    return Found(name, FUNCTION if is_function else ENVIRONMENT, task, safe=False)
+
+
+def _same(env: Any, **options: Any) -> Any:
+    if any(value is not None for value in options.values()):
+        raise InputError("an environment that is made already takes no options: give its function.")
+    return env
+
+
+def name_of(task: Any) -> str:
+    """How an object of Python is named: as it can be imported, where it can be."""
+    qualified = getattr(task, "__qualname__", None) or type(task).__qualname__
+    module = getattr(task, "__module__", None) or type(task).__module__
+    plain = qualified.replace(".<locals>", "").replace("<lambda>", "lambda")
+    return f"{module}:{qualified}" if qualified.isidentifier() and module != "__main__" else plain
+
+
+def _of_package(found: Found, is_function: bool) -> Found:
+    """A registered task; one that a package names is imported now."""
+    if not hasattr(found.make, "load"):
+        return found
+    try:
+        made = found.make.load()
+    except Exception as wrong:
+        raise InputError(f"the task {found.name} cannot be imported: {wrong}.") from None
+    inner = _given(made, is_function)
+    return Found(found.name, inner.kind, inner.make, True, found.defaults, found.summary)
+
+
+def _imported(task: str, is_function: bool) -> Found:
+    """The task that `module:name` names, looked for in the current directory too."""
+    where, _, name = task.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = import_module(where)
+    except ImportError as wrong:
+        raise InputError(f"the task {task} cannot be imported: {wrong}.") from None
+    import gymnasium
+
+    if not hasattr(module, name):
+        if name in gymnasium.registry:  # importing the module has registered it
+            return Found(task, ENVIRONMENT, partial(gym_env, task), safe=False)
+        raise InputError(f"{where} has no {name!r}.{nearest(name, vars(module))}")
+    inner = _given(getattr(module, name), is_function)
+    return Found(task, inner.kind, inner.make, safe=False)
+
+
+def envs_of(found: Found, horizon: int | None, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function that makes the environment; `render_mode=` may be given to it."""
+    fixed = dict(options)
+    if isinstance(found.make, partial) and found.make.func is gym_env and horizon is not None:
+        fixed["horizon"] = horizon
+    return partial(found.make, **fixed)

@@ -1,0 +1,182 @@
+"""A task that is rolled out on the host, a trial at a time: an environment, or a function."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError, check_between, check_count
+from recoup.tasks.engines.attempt import reason, trace_of
+from recoup.tasks.engines.engine import Broken, Build, Job
+from recoup.tasks.own.environment import Episodes, observe
+from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of
+from recoup.tasks.own.function import Calls, how_called
+from recoup.tasks.policies.described import described, restored
+from recoup.tasks.policies.policy import make_policy, start_of, words_of
+from recoup.tasks.policies.spaces import inputs_of
+
+WARM_UP = "recoup warm-up"  # what the randomness of a warm-up is for
+
+
+@dataclass(frozen=True)
+class HostTask:
+    """A task that is rolled out on the host, ready to be."""
+
+    name: str
+    dim: int
+    horizon: int
+    discount: float
+    build: Build  # what rolls out, once in every worker
+    std: Any  # standard deviations that a search starts with
+    words: str  # about the policy
+    policy: Any = None  # None: a function of theta
+    env: Callable[..., Any] | None = None  # makes an environment, with a `render_mode` if given one
+    warm_up: int = 0  # episodes that were spent before the search
+
+    actions: int = 1  # methods that explore in action space are not for these tasks
+    traced: bool = False
+
+
+@dataclass(frozen=True)
+class How:
+    """How a task of the user's is rolled out."""
+
+    horizon: int | None = None
+    discount: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the environment's constructor
+    policy: Any = None  # a word or an object; None: linear
+    policy_options: Mapping[str, Any] = field(default_factory=dict)
+    episodes: int = 1  # a trial
+    warm_up: int = 0  # episodes that statistics or centres are taken from
+    normalize: bool = False
+    dim: int | None = None  # of a function of theta
+    names: tuple[str, ...] = ()  # of a function of named parameters
+    seed: int = 0
+    described: Mapping[str, Any] | None = None  # the policy of a run that goes on
+
+
+def host_task(found: Found, how: How) -> HostTask:
+    """The task, once everything about it is known to be such as it may be."""
+    discount = 1.0 if how.discount is None else check_between("discount", how.discount, 0.0, 1.0)
+    if found.kind != ENVIRONMENT:
+        return _function_task(found, how, discount)
+    return _env_task(found, how, discount)
+
+
+def _function_task(found: Found, how: How, discount: float) -> HostTask:
+    if how.policy is not None or how.horizon is not None or how.warm_up or how.options:
+        raise InputError(
+            f"{found.name} is a function of its parameters: it has no policy, horizon or options."
+        )
+    if how.episodes != 1:
+        raise InputError("a function may return several values itself: one of each episode.")
+    how_called(found.make, how.names)
+    dim = len(how.names) or check_count("dim", how.dim)
+    words = f"function of {dim:,} {'named ' if how.names else ''}parameters"
+    return HostTask(found.name, dim, 1, discount, Calls(found.make, how.names), 1.0, words)
+
+
+def _env_task(found: Found, how: How, discount: float) -> HostTask:
+    make = envs_of(found, how.horizon, how.options)
+    observations, actions, limit = _looked_at(found, make)
+    horizon = how.horizon if how.horizon is not None else limit
+    if horizon is None:
+        raise InputError(
+            f"{found.name} has no time limit of its own: give horizon=1000 (--horizon 1000)."
+        )
+    episodes = check_count("episodes_per_trial", how.episodes)
+    frame = Episodes(make, None, check_count("horizon", horizon), discount, episodes)
+    if how.described is not None:
+        policy = restored(how.described, how.policy)
+    else:
+        policy = _policy(how, frame, observations, actions)
+    rolls = Episodes(make, policy, frame.horizon, discount, episodes)
+    return HostTask(
+        found.name,
+        policy.parameters,
+        frame.horizon,
+        discount,
+        rolls,
+        start_of(policy),
+        words_of(policy),
+        policy,
+        make,
+        how.warm_up,
+    )
+
+
+def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | None]:
+    """Spaces and time limit of an environment, which is made for it and closed."""
+    env = _made(found, make)
+    try:
+        if not hasattr(env, "observation_space") or not hasattr(env, "action_space"):
+            raise InputError(
+                f"{found.name} gave {type(env).__name__}, which is no Gymnasium environment; if it "
+                "is a function of theta, give dim=... (--dim), or params=... (--param)."
+            )
+        spec = getattr(env, "spec", None)
+        limit = None if spec is None else spec.max_episode_steps
+        return env.observation_space, env.action_space, limit
+    finally:
+        close = getattr(env, "close", None)
+        if close is not None and not _is_shared(make):
+            close()
+
+
+def _made(found: Found, make: Callable[..., Any]) -> Any:
+    """What makes environments, called; where it cannot be, that is said with the traceback."""
+    try:
+        return make()
+    except InputError:
+        raise
+    except Exception as wrong:
+        raise Broken(
+            f"{found.name} makes no environment: {reason(wrong)}. If it is a function of theta, "
+            "give dim=... (--dim), or params=... (--param).",
+            trace_of(),
+        ) from wrong
+
+
+def _is_shared(make: Callable[..., Any]) -> bool:
+    """Whether it is the user's own object, which is not ours to close."""
+    return getattr(getattr(make, "func", None), "__name__", "") == "_same"
+
+
+def _policy(how: How, frame: Episodes, observations: Any, actions: Any) -> Any:
+    """The policy of a new run, after the warm-up that it may need."""
+    given, options = how.policy or "linear", dict(how.policy_options)
+    if how.normalize and not how.warm_up:
+        raise InputError("normalising needs statistics: give warm_up=5 (--warm-up 5) with it.")
+    if not how.warm_up:
+        return make_policy(given, options, observations, actions, None, False)
+    if not how.normalize and given != "kernels":
+        raise InputError(
+            "a warm-up is for normalize=True (--normalize), or for the centres of kernels."
+        )
+    seen = inputs_of(observations)
+    first = given if given != "kernels" else "linear"
+    behaviour = make_policy(
+        first, options if first == given else {}, observations, actions, None, False
+    )
+    jobs = _warm_up_jobs(how, behaviour)
+    walk = Episodes(frame.make, behaviour, frame.horizon, frame.discount)
+    observed = observe(walk, seen.flatten, jobs)
+    observed = observed[np.isfinite(observed).all(1)]
+    if len(observed) < 2:
+        raise InputError("the warm-up has seen fewer than two finite observations.")
+    return make_policy(given, options, observations, actions, observed, how.normalize)
+
+
+def _warm_up_jobs(how: How, policy: Any) -> list[Job]:
+    """Policies drawn from the start of a search, one an episode."""
+    count = check_count("warm_up", how.warm_up)
+    rng = np.random.default_rng([how.seed, *WARM_UP.encode()])
+    spread = np.broadcast_to(start_of(policy), (policy.parameters,))
+    thetas = spread * rng.standard_normal((count, policy.parameters))
+    return [Job(-i, theta, int(rng.integers(2**31))) for i, theta in enumerate(thetas)]
+
+
+def policy_described(task: HostTask) -> dict[str, Any] | None:
+    """The policy of a task as a file holds it."""
+    return None if task.policy is None else described(task.policy)

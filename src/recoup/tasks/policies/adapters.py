@@ -1,0 +1,304 @@
+"""Modules of PyTorch, Flax and Equinox as networks; none of these is imported unless one is given.
+
+All trainable arrays lie in one vector theta `[D]`, one after the other, each row by row: PyTorch's
+in the order of `parameters()`, those that need no gradient left as they are; Flax's and Equinox's
+in the order of `jax.tree.leaves`. `theta` of a network is what the module itself holds (a
+module of `flax.linen` holds nothing: then what it is initialised to with key 0). Numbers go in and
+come out as float64, and are of the module's own precision in between. Modules are taken as they
+are for use, not for training: dropout is off, statistics of batches are those that were kept. The
+user's own module is never changed.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from importlib import import_module
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError, check_shape, is_traced
+from recoup.tasks.policies.networks import Function
+
+LIBRARIES = ("torch.nn", "flax.linen", "flax.nnx", "equinox")  # where classes named Module are
+
+
+class Part(NamedTuple):
+    """One trainable array of a module."""
+
+    layer: str  # that it belongs to
+    name: str  # in its layer
+    shape: tuple[int, ...]
+    fan_in: int  # inputs of each output, were it a layer's weights
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return prod(self.shape)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it holds a layer's weights; else it is a bias, or something like it."""
+        return len(self.shape) > 1 and self.name != "bias"
+
+
+def adapted(given: Any, inputs: int) -> Any:
+    """A network of `inputs` numbers `[I]` for a module of another library; anything else as it is.
+
+    So is a module that has `act` and a number of `parameters`, or `bound`: it is a policy, or a
+    network, already.
+    """
+    library = library_of(given)
+    if library is None or hasattr(given, "bound") or _is_policy(given):
+        return given
+    name = type(given).__name__
+    with _explained(name, inputs):
+        if library == "torch.nn":
+            return TorchModule(name, given, inputs)
+        forward, params = JAX_PARTS[library](given, inputs)
+        return JaxModule(name, forward, params, inputs, outputs_last=library != "equinox")
+
+
+def library_of(given: Any) -> str | None:
+    """Which library an object is a module of, told by the names of its classes."""
+    for base in type(given).__mro__:
+        for library in LIBRARIES:
+            if base.__name__ == "Module" and f"{base.__module__}.".startswith(f"{library}."):
+                return library
+    return None
+
+
+def _is_policy(given: Any) -> bool:
+    """Whether a module is a policy of the user's: PyTorch's `parameters` are not a number."""
+    return hasattr(given, "act") and isinstance(getattr(given, "parameters", None), int)
+
+
+@contextmanager
+def _explained(name: str, inputs: int) -> Iterator[None]:
+    """What goes wrong when a module is first called, in a sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as wrong:
+        why = f"{wrong}".strip().split("\n")[0] or type(wrong).__name__
+        raise InputError(
+            f"the module {name} cannot be called with [I] = [{inputs}] numbers: {why}"
+        ) from wrong
+
+
+def _outputs(name: str, inputs: int, gave: Any) -> int:
+    """How many numbers a module gives, O, once they are all that it gives."""
+    shape = getattr(gave, "shape", None)
+    if shape is not None and len(shape) == 1:
+        return int(shape[0])
+    what = f"a {type(gave).__name__}" if shape is None else f"an array of shape {list(shape)}"
+    raise InputError(
+        f"a module that is a policy must make [O] numbers of [I] = [{inputs}], and {name} gave "
+        f"{what}; one with a memory needs a policy of your own, with `start` and `act`."
+    )
+
+
+def _checked(name: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts of a module that has any."""
+    if not sum(part.size for part in parts):
+        raise InputError(f"the module {name} has nothing to train.")
+    return tuple(parts)
+
+
+def _ends(parts: Sequence[Part]) -> list[tuple[int, int]]:
+    """Where each part begins and ends in theta."""
+    return list(pairwise(accumulate((part.size for part in parts), initial=0)))
+
+
+def _spread(parts: Sequence[Part]) -> np.ndarray:
+    """Standard deviations `[D]`: one over the root of the fan-in of the weights.
+
+    A bias takes that of the weights of its layer; where these are not to be found, one over the
+    root of its own size.
+    """
+    fans = {part.layer: part.fan_in for part in reversed(parts) if part.weighs}
+    each = [part.fan_in if part.weighs else fans.get(part.layer, part.size) for part in parts]
+    return np.concatenate(
+        [np.full(part.size, max(fan, 1) ** -0.5) for part, fan in zip(parts, each, strict=True)]
+    )
+
+
+class TorchModule:
+    """A module of PyTorch as a network, on the CPU."""
+
+    def __init__(self, name: str, module: Any, inputs: int) -> None:
+        torch = import_module("torch")
+        self.name = name  # of its class
+        self._module = copy.deepcopy(module).to("cpu").eval()
+        kinds = [one.dtype for one in module.parameters() if one.is_floating_point()]
+        self._kind = kinds[0] if kinds else torch.float32
+        with torch.no_grad():  # called before its arrays are looked at: some are made only now
+            gave = self._module(torch.zeros(inputs, dtype=self._kind))
+            self.outputs = _outputs(name, inputs, gave)
+            trained = _trained(self._module)
+            self.parts = _checked(name, [_torch_part(*named) for named in trained])
+            flat = torch.cat([array.double().reshape(-1) for _, array in trained])
+            self.theta = flat.numpy().copy()
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are trained, D."""
+        return len(self.theta)
+
+    def spread(self) -> np.ndarray:
+        """Standard deviations `[D]` to start from."""
+        return _spread(self.parts)
+
+    def bound(self, theta: Any) -> Function:
+        """The function `[I] -> [O]` of one theta: a copy of the module that holds it.
+
+        Copying costs less than a few calls of `torch.func.functional_call` would.
+        """
+        if is_traced(theta):
+            raise InputError(
+                "a module of PyTorch cannot be rolled out in JAX: give one of Flax or Equinox."
+            )
+        check_shape("theta", theta, "[D]", (self.parameters,))
+        torch, kind, module = import_module("torch"), self._kind, copy.deepcopy(self._module)
+        flat = torch.tensor(np.asarray(theta, float))
+        with torch.no_grad():
+            for (_, array), ends in zip(_trained(module), _ends(self.parts), strict=True):
+                array.copy_(flat[slice(*ends)].reshape(array.shape))
+
+        def function(x: Any) -> np.ndarray:
+            with torch.no_grad():
+                return module(torch.tensor(x, dtype=kind)).double().numpy()
+
+        return function
+
+
+def _trained(module: Any) -> list[tuple[str, Any]]:
+    """Names and arrays of what is trained; one that several layers share comes once."""
+    return [(name, array) for name, array in module.named_parameters() if array.requires_grad]
+
+
+def _torch_part(path: str, array: Any) -> Part:
+    layer, _, name = path.rpartition(".")
+    return Part(layer, name, tuple(array.shape), prod(array.shape[1:]))
+
+
+class JaxModule:
+    """A module of Flax or Equinox as a network: `forward(params, x)`, compiled once.
+
+    Bound to a theta of JAX, it is a function of JAX, which can be traced.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[[Any, Any], Any],
+        params: Any,
+        inputs: int,
+        outputs_last: bool,
+    ) -> None:
+        import jax
+
+        self.name = name  # of its class
+        self._forward, self._params = forward, params
+        arrays = jax.tree_util.tree_flatten_with_path(params)[0]
+        self.parts = _checked(name, [_jax_part(*one, outputs_last) for one in arrays])
+        self._kinds = [np.dtype(array.dtype) for _, array in arrays]
+        self.theta = np.concatenate([np.asarray(array, float).ravel() for _, array in arrays])
+        gave = jax.eval_shape(self._called, self.theta, np.zeros(inputs))
+        self.outputs = _outputs(name, inputs, gave)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are trained, D."""
+        return len(self.theta)
+
+    def spread(self) -> np.ndarray:
+        """Standard deviations `[D]` to start from."""
+        return _spread(self.parts)
+
+    def bound(self, theta: Any) -> Function:
+        """The function `[I] -> [O]` of one theta, in NumPy or in JAX as theta is."""
+        check_shape("theta", theta, "[D]", (self.parameters,))
+        if not isinstance(theta, np.ndarray):
+            return partial(self._called, theta)
+        import jax.numpy as jnp
+
+        compiled, weights = self._compiled, jnp.asarray(theta)
+        return lambda x: np.asarray(compiled(weights, np.asarray(x)), float)
+
+    @cached_property
+    def _compiled(self) -> Callable[[Any, Any], Any]:
+        import jax
+
+        return jax.jit(self._called)
+
+    def _called(self, theta: Any, x: Any) -> Any:
+        """What the module gives for x with its arrays cut out of theta."""
+        import jax
+
+        kinds, ends = self._kinds, _ends(self.parts)
+        arrays = [
+            theta[slice(*at)].reshape(part.shape).astype(kind)
+            for part, at, kind in zip(self.parts, ends, kinds, strict=True)
+        ]
+        params = jax.tree.unflatten(jax.tree.structure(self._params), arrays)
+        return self._forward(params, x.astype(kinds[0]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what is compiled, which each process does for itself."""
+        return {key: value for key, value in vars(self).items() if key != "_compiled"}
+
+
+def _jax_part(path: tuple[Any, ...], array: Any, outputs_last: bool) -> Part:
+    import jax
+
+    names = jax.tree_util.keystr(path, simple=True, separator=".").split(".")
+    if names[-1] == "value" and len(names) > 1:  # of a variable of nnx
+        names = names[:-1]
+    ins = array.shape[:-1] if outputs_last else array.shape[1:]
+    return Part(".".join(names[:-1]), names[-1], tuple(array.shape), prod(ins))
+
+
+def _linen(module: Any, inputs: int) -> tuple[Callable[[Any, Any], Any], Any]:
+    """The forward pass of a module of `flax.linen`, and its parameters; the rest is fixed."""
+    import jax
+
+    made = dict(module.init(jax.random.key(0), np.zeros(inputs, np.float32)))
+    params = made.pop("params", {})
+    return partial(_linen_called, module, made), params
+
+
+def _linen_called(module: Any, fixed: dict[str, Any], params: Any, x: Any) -> Any:
+    return module.apply({"params": params, **fixed}, x)
+
+
+def _nnx(module: Any, inputs: int) -> tuple[Callable[[Any, Any], Any], Any]:
+    """The forward pass of a module of `flax.nnx`, and its parameters; the rest is fixed."""
+    nnx = import_module("flax.nnx")
+    used = nnx.clone(module)
+    used.eval()
+    graph, params, fixed = nnx.split(used, nnx.Param, ...)
+    return partial(_nnx_called, graph, fixed), params
+
+
+def _nnx_called(graph: Any, fixed: Any, params: Any, x: Any) -> Any:
+    return import_module("flax.nnx").merge(graph, params, fixed)(x)
+
+
+def _equinox(module: Any, inputs: int) -> tuple[Callable[[Any, Any], Any], Any]:
+    """The forward pass of a module of Equinox, and its arrays of floats; the rest is fixed."""
+    equinox = import_module("equinox")
+    used = equinox.nn.inference_mode(module)
+    params, fixed = equinox.partition(used, equinox.is_inexact_array)
+    return partial(_equinox_called, fixed), params
+
+
+def _equinox_called(fixed: Any, params: Any, x: Any) -> Any:
+    return import_module("equinox").combine(params, fixed)(x)
+
+
+JAX_PARTS = {"flax.linen": _linen, "flax.nnx": _nnx, "equinox": _equinox}

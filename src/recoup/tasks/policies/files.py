@@ -1,0 +1,69 @@
+"""The learned policy as one plain file: a NumPy archive of arrays and a text, never a pickle."""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.tasks.policies.described import described, restored
+from recoup.tasks.policies.policy import Act, beginner, words_of
+
+FORMAT = 1
+
+
+class SavedPolicy:
+    """A policy and its parameters: call it with an observation, and it gives the action.
+
+    One with a memory carries it from call to call: `begin()` starts an episode anew.
+    """
+
+    def __init__(self, policy: Any, theta: np.ndarray) -> None:
+        self.policy, self.theta = policy, theta
+        self._begin = beginner(policy, theta)
+        self._act: Act = self._begin()
+
+    def begin(self) -> "SavedPolicy":
+        """Starts an episode anew."""
+        self._act = self._begin()
+        return self
+
+    def __call__(self, observation: Any) -> Any:
+        """The action for an observation."""
+        return self._act(observation)
+
+    def __repr__(self) -> str:
+        return f"SavedPolicy({words_of(self.policy)})"
+
+
+def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
+    """Writes a policy and its parameters; a file that is there is replaced as a whole."""
+    path = Path(path)
+    text = json.dumps({"format": FORMAT, "policy": described(policy)})
+    unfinished = path.with_name(f".{path.name}.new")
+    with unfinished.open("wb") as file:
+        np.savez(file, theta=np.asarray(theta, float), policy=np.array(text))
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    return path
+
+
+def load_policy(path: str | Path, policy: Any = None) -> SavedPolicy:
+    """The policy in a file; `policy` is the object of Python that it was, if it was one."""
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as wrong:
+        raise InputError(f"{path} cannot be read as a policy: {wrong}.") from None
+    if plain.get("format") != FORMAT:
+        raise InputError(f"{path} was written by another version of recoup.")
+    found = restored(plain["policy"], policy)
+    if theta.shape != (found.parameters,):
+        raise InputError(
+            f"{path} has {theta.size} parameters, but its policy takes {found.parameters}."
+        )
+    return SavedPolicy(found, theta)

@@ -1,0 +1,148 @@
+"""Environments, functions and policies such as users bring; importable by worker processes."""
+
+import os
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Walk(gymnasium.Env):
+    """A point that is pushed towards 3; ends when it passes 5."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+
+    def __init__(self, noise=0.1, render_mode=None):
+        self.observation_space = spaces.Box(-10, 10, (2,))
+        self.action_space = spaces.Box(-1, 1, (1,))
+        self.noise, self.render_mode = noise, render_mode
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.t = float(self.np_random.normal()), 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.x += float(action[0]) + self.noise * float(self.np_random.normal())
+        self.t += 1
+        return self._seen(), -abs(self.x - 3), self.x > 5, False, {}
+
+    def render(self):
+        return np.full((8, 10, 3), int(10 * abs(self.x)) % 255, np.uint8)
+
+    def _seen(self):
+        return np.array([self.x, self.t / 10])
+
+
+class Odd(gymnasium.Env):
+    """Observes a dictionary, acts with several choices."""
+
+    def __init__(self, actions=None):
+        self.observation_space = spaces.Dict(
+            {"at": spaces.Discrete(3), "pair": spaces.Tuple([spaces.Box(-1, 1, (2,))])}
+        )
+        self.action_space = actions or spaces.MultiDiscrete([2, 3])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 4
+        return self._seen(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.left -= 1
+        return self._seen(), float(np.sum(action)), self.left == 0, False, {}
+
+    def _seen(self):
+        draw = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        return {"at": int(self.np_random.integers(3)), "pair": (draw,)}
+
+
+class Big(Walk):
+    """Observes numbers that are hundreds large."""
+
+    def _seen(self):
+        return np.array([500 + 100 * self.x, self.t])
+
+
+class Recurrent:
+    """A policy that remembers what it saw last."""
+
+    parameters = 3
+
+    def start(self):
+        return 0.0
+
+    def act(self, theta, observation, state):
+        action = np.clip(theta[0] * observation[0] + theta[1] * state + theta[2], -1, 1)
+        return np.array([action], np.float32), float(observation[0])
+
+
+def make_walk(**options):
+    return Walk(**options)
+
+
+def quadratic(theta, seed):
+    """The best theta is (1, -2)."""
+    noise = 0.1 * np.random.default_rng(seed).normal()
+    return -float((theta[0] - 1) ** 2 + (theta[1] + 2) ** 2) + noise
+
+
+def robot(stiffness, damping):
+    return -((np.log(stiffness) - 4) ** 2) - (damping - 0.3) ** 2
+
+
+def prints(theta):
+    print("a line on standard output")
+    os.write(1, b"another, unbuffered\n")
+    return -float(theta @ theta)
+
+
+def forks(theta):
+    """Starts a child that outlives the call, and is not waited for."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    Path(f"child-{child}").touch()
+    return -float(theta @ theta)
+
+
+def not_a_number(theta, seed):
+    return float("nan") if seed % 2 else -float(theta @ theta)
+
+
+def broken(theta):
+    raise RuntimeError("the motor does not answer")
+
+
+def flaky(theta, seed):
+    """Fails the first time that it is called with a seed."""
+    seen = Path(f"seen-{seed}")
+    if not seen.exists():
+        seen.touch()
+        raise ConnectionError("lost the line")
+    return -float(theta @ theta)
+
+
+def hangs(theta, seed):
+    """The first call hangs."""
+    if not Path("hung").exists():
+        Path("hung").touch()
+        time.sleep(600)
+    return -float(theta @ theta)
+
+
+def dies(theta, seed):
+    """The first call kills its process."""
+    if not Path("dead").exists():
+        Path("dead").touch()
+        os.kill(os.getpid(), 9)
+    return -float(theta @ theta)
+
+
+def slow(theta, seed):
+    time.sleep(0.02)
+    return -float(theta @ theta)

@@ -1,0 +1,440 @@
+"""Runs on tasks of the user's: environments, functions, policies, faults, resumption."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import own_tasks
+import pytest
+from gymnasium import spaces
+from program import recoup as program
+
+import recoup
+from recoup.checks import InputError
+from recoup.tasks.engines.engine import Broken
+from recoup.tasks.own.found import REGISTERED
+
+HELPERS = str(Path(own_tasks.__file__).parent)
+QUICK = {"horizon": 10, "test_episodes": 3}
+
+
+def content(run):
+    """What was asked and told, and where the distribution went."""
+    trials = [(t.id, t.seed, t.status, t.value, *t.theta) for t in run.study.trials()]
+    return trials, run.means.tolist(), run.stds.tolist()
+
+
+@pytest.mark.parametrize(
+    ("task", "dim"),
+    [("Pendulum-v1", 4), ("CartPole-v1", 5), ("MountainCarContinuous-v0", 3)],
+)
+def test_a_gymnasium_id_is_enough(task, dim, tmp_path):
+    run = recoup.train(task, episodes=24, **QUICK, out=tmp_path / "run")
+    assert run.finished
+    assert (run.episodes, run.failed, run.mean.size) == (24, 0, dim)
+    env = gymnasium.make(task)
+    assert env.action_space.contains(run.policy(env.reset(seed=0)[0]))
+    again = recoup.train(task, episodes=24, **QUICK)
+    assert content(run) == content(again)  # to the last bit
+    assert recoup.train(task, episodes=24, seed=1, **QUICK).mean.tolist() != run.mean.tolist()
+    found = recoup.evaluate(tmp_path / "run", episodes=4)
+    assert found.return_search.episodes == 4
+    assert np.isfinite(found.return_mean_policy.mean)
+
+
+def test_a_mujoco_environment_learns_in_processes():
+    pytest.importorskip("mujoco")
+    how = {"episodes": 20, "horizon": 20, "test_episodes": 2}
+    run = recoup.train("Swimmer-v5", engine="process", workers=2, **how)
+    assert (run.episodes, run.failed, run.mean.size) == (20, 0, 18)
+
+
+def test_learning_on_cartpole_is_seen():
+    run = recoup.train("CartPole-v1", episodes=240, seed=0, horizon=200)
+    assert run.return_mean_policy.mean > 5 * run.history[0].return_curve
+
+
+def test_observations_of_a_dictionary_and_several_choices():
+    run = recoup.train(own_tasks.Odd, episodes=60, batch=10, **QUICK)
+    assert run.mean.size == (5 + 1) * 5
+    assert run.failed == 0
+    assert run.return_mean_policy.mean > 10  # of at most 12
+
+
+@pytest.mark.parametrize(
+    "actions", [spaces.Discrete(3), spaces.MultiBinary(2), spaces.Box(-1, 1, (2, 2))]
+)
+def test_every_kind_of_action(actions):
+    run = recoup.train(lambda: own_tasks.Odd(actions), episodes=8, **QUICK)
+    assert run.failed == 0
+
+
+def test_a_function_of_theta(tmp_path):
+    run = recoup.train(own_tasks.quadratic, dim=2, episodes=300, batch=10, out=tmp_path / "r")
+    np.testing.assert_allclose(run.mean, [1, -2], atol=0.3)
+    assert run.plan.task == "own_tasks:quadratic"
+    with pytest.raises(InputError, match="has no policy"):
+        run.policy(np.zeros(2))
+    loaded = recoup.load(tmp_path / "r")
+    assert content(loaded) == content(run)
+    with pytest.raises(InputError, match="name it again to run it, with --task own_tasks:quad"):
+        recoup.evaluate(tmp_path / "r")
+    assert recoup.evaluate(tmp_path / "r", task=own_tasks.quadratic).return_search.episodes == 20
+
+
+def test_a_function_of_named_parameters():
+    ranges = {"stiffness": (10, 200, "log"), "damping": (0, 1)}
+    run = recoup.train(own_tasks.robot, params=ranges, episodes=200, batch=10)
+    best = run.mean_policy
+    assert set(best) == set(ranges)
+    assert abs(np.log(best["stiffness"]) - 4) < 0.5
+    assert run.summary()["params"] == dict(best)
+    by_dict = recoup.train(lambda p: own_tasks.robot(**p), params=ranges, episodes=20, batch=10)
+    by_name = recoup.train(own_tasks.robot, params=ranges, episodes=20, batch=10)
+    assert content(by_dict) == content(by_name)
+
+
+def test_a_function_may_return_several_episodes():
+    run = recoup.train(lambda theta: [1.0, 3.0], dim=1, episodes=8, batch=4)
+    trial = run.study.trials()[0]
+    assert (trial.value, trial.episodes) == (2.0, 2)
+
+
+def test_a_policy_of_ones_own_with_a_memory(tmp_path):
+    run = recoup.train(
+        own_tasks.Walk, policy=own_tasks.Recurrent(), episodes=60, **QUICK, out=tmp_path / "r"
+    )
+    assert run.mean.size == 3
+    assert run.policy(np.zeros(2)).shape == (1,)
+    with pytest.raises(InputError, match="give it again with policy="):
+        recoup.evaluate(tmp_path / "r", task=own_tasks.Walk)
+    found = recoup.evaluate(tmp_path / "r", task=own_tasks.Walk, policy=own_tasks.Recurrent())
+    assert np.isfinite(found.return_search.mean)
+    policy = recoup.load_policy(tmp_path / "r" / "policy.npz", own_tasks.Recurrent())
+    np.testing.assert_array_equal(policy(np.ones(2)), run.learned_policy()(np.ones(2)))
+
+
+def test_the_learned_policy_is_a_plain_file(tmp_path):
+    run = recoup.train("Pendulum-v1", policy="mlp", episodes=12, **QUICK, out=tmp_path / "r")
+    seen = np.array([0.2, -0.5, 3.0])
+    for path in (tmp_path / "r" / "policy.npz", run.save_policy(tmp_path / "p.npz")):
+        np.testing.assert_array_equal(recoup.load_policy(path)(seen), run.policy(seen))
+
+
+class TestNormalisation:
+    HOW = {"normalize": True, "warm_up": 4, **QUICK}  # noqa: RUF012
+
+    def test_statistics_are_taken_once_and_stored(self, tmp_path):
+        run = recoup.train(own_tasks.Big, episodes=40, **self.HOW, out=tmp_path / "r")
+        scale = run.task.policy.scale
+        assert 300 < scale.mean[0] < 700
+        assert scale.seen >= 4
+        again = recoup.load(tmp_path / "r", task=own_tasks.Big)
+        assert again.task.policy.scale == scale
+        assert again.policy(np.array([510.0, 3])) == run.policy(np.array([510.0, 3]))
+        assert run.summary()["warm_up"] == 4
+
+    def test_a_resumed_run_has_the_same(self, tmp_path):
+        calm = recoup.train(own_tasks.Big, episodes=40, **self.HOW)
+        stop = {"callbacks": Stop(12), "out": tmp_path / "r"}
+        stopped = recoup.train(own_tasks.Big, episodes=40, **self.HOW, **stop)
+        assert not stopped.finished
+        assert content(recoup.resume(tmp_path / "r", task=own_tasks.Big)) == content(calm)
+
+    def test_samples_of_another_version_are_refused(self, tmp_path):
+        """The same theta is another policy there: returns differ by far more than their noise."""
+        runs = [
+            recoup.train(own_tasks.Big, episodes=40, **{**self.HOW, "warm_up": n}) for n in (4, 7)
+        ]
+        theta = runs[0].study.trials()[0].theta
+        from recoup.tasks.engines.engine import Job
+
+        values = [
+            np.mean([run.task.build()(Job(1, 3 * theta, seed)).values for seed in range(60)])
+            for run in runs
+        ]
+        assert abs(values[0] - values[1]) > 0.05  # what mixing them in silently would cost
+        assert runs[0].plan.version != runs[1].plan.version
+        with runs[1].study as other:
+            other.export(tmp_path / "t.csv")
+        from recoup.study.readings import read_samples
+
+        with pytest.raises(InputError, match="the same theta is another policy"):
+            read_samples(runs[0].study.opened, tmp_path / "t.csv")
+
+    def test_of_the_same_version_they_are_taken(self, tmp_path):
+        one, other = (
+            recoup.train(own_tasks.Big, episodes=20, batch=5, std=s, **self.HOW) for s in (1.0, 0.5)
+        )
+        assert one.plan.version == other.plan.version
+        other.study.export(tmp_path / "t.csv")
+        from recoup.study.readings import read_samples
+
+        assert len(read_samples(one.study.opened, tmp_path / "t.csv").returns) == 20
+
+    @pytest.mark.parametrize(
+        ("how", "message"),
+        [
+            ({"normalize": True}, "give warm_up=5"),
+            ({"warm_up": 3}, "a warm-up is for normalize=True"),
+        ],
+    )
+    def test_half_of_it_is_refused(self, how, message):
+        with pytest.raises(InputError, match=message):
+            recoup.train("Pendulum-v1", **how)
+
+
+class Stop(recoup.Callback):
+    """Stops after so many results, and notes all that it hears."""
+
+    def __init__(self, after=10**9):
+        self.after, self.results, self.steps, self.files = after, [], [], []
+
+    def on_result(self, result):
+        self.results.append(result)
+        return len(self.results) >= self.after
+
+    def on_move(self, step):
+        self.steps.append(step)
+
+    def on_checkpoint(self, step, policy):
+        self.files.append(policy)
+
+
+class TestCallbacks:
+    def test_they_hear_of_results_moves_and_checkpoints(self, tmp_path):
+        heard = Stop()
+        run = recoup.train(
+            own_tasks.Walk, episodes=60, batch=5, **QUICK, callbacks=heard, out=tmp_path / "r"
+        )
+        assert [one.id for one in heard.results] == list(range(1, 61))
+        assert heard.results[0].value == run.study.trials()[0].value
+        assert heard.results[0].steps >= 1
+        assert [step.iteration for step in heard.steps] == list(range(1, 13))
+        assert heard.files == [tmp_path / "r" / "policy.npz"] * 2  # the tenth move, and the end
+
+    def test_they_stop_a_run_which_goes_on_later(self, tmp_path):
+        calm = recoup.train(own_tasks.Walk, episodes=40, **QUICK)
+        stopped = recoup.train(
+            own_tasks.Walk, episodes=40, **QUICK, callbacks=[Stop(13)], out=tmp_path / "r"
+        )
+        assert (stopped.finished, stopped.episodes) == (False, 13)
+        done = recoup.resume(stopped)
+        assert done.finished
+        assert content(done) == content(calm)
+
+    def test_ours_tell_them_too(self):
+        heard = Stop()
+        recoup.train("toy", iterations=3, batch=4, callbacks=[heard])
+        assert len(heard.results) == 12
+        assert [step.iteration for step in heard.steps] == [1, 2, 3]
+
+    def test_one_that_hears_nothing_is_refused(self):
+        with pytest.raises(InputError, match="a callback has one of on_result"):
+            recoup.train("toy", callbacks=[object()])
+
+    def test_tensorboard_has_the_returns(self, tmp_path):
+        pytest.importorskip("tensorboardX")
+        recoup.train(own_tasks.Walk, episodes=20, batch=5, **QUICK, out=tmp_path / "r")
+        (events,) = (tmp_path / "r" / "tensorboard").iterdir()
+        text = events.read_bytes()
+        assert text.count(b"trial/return") == 20
+        assert text.count(b"move/ess") == 4
+
+
+class TestFaults:
+    @pytest.fixture(autouse=True)
+    def _home(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+
+    def test_one_that_fails_now_and_then_loses_nothing(self):
+        run = recoup.train(own_tasks.flaky, dim=2, episodes=20, batch=5, test_episodes=2)
+        assert (run.episodes, run.failed) == (20, 0)
+
+    def test_returns_that_are_no_numbers_are_failures(self):
+        run = recoup.train(own_tasks.not_a_number, dim=2, episodes=40, batch=5)
+        failed = [trial for trial in run.study.trials() if trial.status == "failed"]
+        assert failed
+        assert {trial.note for trial in failed} == {"its return was not finite"}
+        assert all(trial.seed % 2 for trial in failed)
+
+    def test_a_broken_one_ends_after_a_few_and_can_be_resumed(self):
+        with pytest.raises(Broken, match="the motor does not answer"):
+            recoup.train(own_tasks.broken, dim=2, episodes=5000, out="r")
+        stopped = recoup.load("r")
+        assert (stopped.episodes, stopped.finished) == (0, False)
+        done = recoup.resume("r", task=own_tasks.quadratic, iterations=2)
+        assert done.finished
+        assert done.failed == 0
+
+    @pytest.mark.parametrize(
+        ("task", "reason"), [(own_tasks.hangs, "longer than 1 s"), (own_tasks.dies, "killed")]
+    )
+    def test_hanging_and_killed_workers_cost_one_attempt(self, task, reason):
+        how = {"engine": "process", "workers": 2, "timeout": 1.0, "test_episodes": 2}
+        run = recoup.train(task, dim=2, episodes=12, batch=4, **how)
+        assert (run.episodes, run.failed) == (12, 0)
+        for path in Path().iterdir():
+            path.unlink()
+        run = recoup.train(task, dim=2, episodes=12, batch=4, **how, retries=0)
+        (failed,) = (trial for trial in run.study.trials() if trial.status == "failed")
+        assert reason in failed.note
+
+    def test_processes_roll_out_the_same_episodes(self):
+        """Trial by trial; which are in a move depends on who is first."""
+        runs = [
+            recoup.train(own_tasks.quadratic, dim=2, episodes=6, batch=6, **how)
+            for how in ({}, {"engine": "process", "workers": 2})
+        ]
+        serial, other = ({t.id: (t.value, *t.theta) for t in run.study.trials()} for run in runs)
+        assert serial == other
+
+    def test_a_barrier_makes_runs_of_processes_the_same(self):
+        how = {"engine": "process", "workers": 2, "sync": True, "test_episodes": 2}
+        run = recoup.train(own_tasks.quadratic, dim=2, episodes=12, batch=4, **how)
+        serial = recoup.train(own_tasks.quadratic, dim=2, episodes=12, batch=4, test_episodes=2)
+        np.testing.assert_allclose(run.mean, serial.mean, rtol=1e-12)
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    """Killed by -9 with workers at work: what was told is there, and no worker is left."""
+    calm = recoup.train(own_tasks.slow, dim=2, episodes=60, batch=60, test_episodes=2)
+    words = "own_tasks:slow --dim 2 --episodes 60 --batch 60 --test-episodes 2 --quiet --out r"
+    command = [sys.executable, "-m", "recoup", "train", *words.split()]
+    command += ["--engine", "process", "--workers", "2"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([HELPERS, *sys.path])}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment) as process:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and _told(tmp_path / "r") < 10:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    told = _told(tmp_path / "r")
+    assert 10 <= told < 60
+    run = recoup.resume(tmp_path / "r", task=own_tasks.slow)
+    assert (run.episodes, run.failed) == (60, 0)
+    values = [{t.id: t.value for t in r.study.trials()} for r in (calm, run)]
+    assert values[0] == values[1]
+
+
+def _told(run):
+    try:
+        return recoup.load(run).episodes
+    except (ValueError, OSError):
+        return 0
+
+
+class TestNames:
+    @pytest.fixture(autouse=True)
+    def _registry(self, monkeypatch):
+        monkeypatch.setattr("recoup.tasks.own.found.REGISTERED", REGISTERED)
+        before = dict(REGISTERED)
+        yield
+        REGISTERED.clear()
+        REGISTERED.update(before)
+
+    def test_a_registered_task_is_known_with_its_settings(self, tmp_path):
+        recoup.register_task("walk", own_tasks.Walk, summary="a walk", horizon=7, batch=6)
+        run = recoup.train("walk", iterations=2, test_episodes=2, out=tmp_path / "r")
+        assert (run.plan.batch, run.plan.horizon, run.plan.task) == (6, 7, "walk")
+        assert recoup.train("walk", iterations=2, batch=4, test_episodes=2).plan.batch == 4
+        assert recoup.evaluate(tmp_path / "r").return_search.episodes == 2  # found by its name
+
+    @pytest.mark.parametrize("name", ["", "two words", "a:b", 3])
+    def test_names_are_words(self, name):
+        with pytest.raises(InputError, match="must be a word without a colon"):
+            recoup.register_task(name, own_tasks.Walk)
+
+    @pytest.mark.parametrize(
+        ("task", "how", "message"),
+        [
+            ("Pendulum-v2", {}, "Did you mean 'Pendulum-v1'"),
+            ("pendulum", {}, "Did you mean 'Pendulum-v1'"),
+            ("own_tasks:wlak", {}, "has no 'wlak'"),
+            ("no_such_module:f", {}, "cannot be imported"),
+            ("own_tasks:quadratic", {}, "makes no environment: TypeError.*give dim="),
+            (own_tasks.Walk, {}, "has no time limit of its own: give horizon=1000"),
+            ("Pendulum-v1", {"options": {"gravitas": 3}}, "cannot be made with these options"),
+            ("Pendulum-v1", {"method": "r3"}, "explores in action space"),
+            ("Pendulum-v1", {"timeout": 3}, "timeout is for engine='process' or 'ray'"),
+            ("Pendulum-v1", {"engine": "proces"}, "Did you mean 'process'"),
+            ("Pendulum-v1", {"workers": 0, "engine": "process"}, "workers must be a whole number"),
+            ("toy", {"engine": "process"}, "many episodes at a time"),
+            ("toy", {"policy": "mlp"}, "has a policy of its own"),
+            (own_tasks.quadratic, {"dim": 2, "horizon": 3}, "has no policy, horizon or options"),
+            (lambda: 3, {}, "no Gymnasium environment; if it is a function of theta, give dim="),
+            (7, {}, "a task is a name"),
+            (
+                own_tasks.robot,
+                {"params": {"stiffness": None}},
+                "missing a required argument: 'damping'",
+            ),
+        ],
+    )
+    def test_wrong_use_gets_one_sentence(self, task, how, message, tmp_path):
+        with pytest.raises((InputError, Broken), match=message):
+            recoup.train(task, episodes=10, out=tmp_path / "r", **how)
+        assert not (tmp_path / "r").exists()
+
+    def test_budgets_that_do_not_divide_are_spent(self):
+        run = recoup.train("Pendulum-v1", episodes=101, horizon=3, test_episodes=2)
+        assert run.episodes == 101
+        assert run.plan.spare < run.plan.batch
+        trials = recoup.train(own_tasks.Walk, episodes=12, episodes_per_trial=3, **QUICK)
+        assert (trials.episodes, len(trials.study)) == (12, 4)
+        assert trials.study.trials()[0].episodes == 3
+        assert trials.history[-1].episodes == 12
+
+    def test_the_curve_is_made_of_the_trials(self):
+        run = recoup.train(own_tasks.Walk, episodes=20, batch=5, **QUICK)
+        rows = run.study.trials()
+        for i in range(4):
+            values = [trial.value for trial in rows if trial.proposal == i]
+            assert run.curve.mean[i] == pytest.approx(np.mean(values))
+            error = np.std(values, ddof=1) / 5**0.5
+            assert run.curve.stderr[i] == pytest.approx(error)
+        assert run.curve.mean[4] == run.return_search.mean
+        assert len(run.dataframe()) == 20
+
+
+class TestProgram:
+    @pytest.fixture
+    def recoup_in(self, tmp_path):
+        def call(*words):
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([HELPERS, *sys.path])}
+            command = [sys.executable, "-m", "recoup", *words]
+            return subprocess.run(
+                command, cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+
+        return call
+
+    def test_a_task_that_prints_leaves_standard_output_to_json(self, recoup_in):
+        words = "train own_tasks:prints --dim 2 --episodes 8 --batch 4 --json --test-episodes 2"
+        done = recoup_in(*words.split())
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["episodes"] == 8
+        assert "another, unbuffered" in done.stderr
+
+    def test_a_broken_task_shows_its_traceback_and_how_to_go_on(self, tmp_path):
+        words = "train own_tasks:broken --dim 2 --episodes 100 --batch 10 --quiet"
+        done = program(*words.split(), cwd=tmp_path)
+        assert done.returncode == 1
+        assert 'raise RuntimeError("the motor does not answer")' in done.stderr
+        last = done.stderr.strip().splitlines()[-1]
+        assert "`recoup resume runs/own_tasks-broken-mis-pgpe-ob-0` goes on" in last
+
+    def test_a_strangers_run_runs_no_code(self, tmp_path):
+        words = "train own_tasks:quadratic --dim 2 --episodes 8 --batch 4 --quiet --out r"
+        assert program(*words.split(), cwd=tmp_path).returncode == 0
+        for command in ("evaluate", "render"):
+            done = program(command, "r", cwd=tmp_path)
+            assert done.returncode == 2
+            assert "name it again to run it, with --task own_tasks:quadratic" in done.stderr
+        done = program("evaluate", "r", "--task", "own_tasks:quadratic", "--json", cwd=tmp_path)
+        assert json.loads(done.stdout)["return_search"]["episodes"] == 20
