@@ -150,7 +150,8 @@ def test_wrong_steps_write_nothing(car_run, tmp_path):
 
 
 def test_a_strip_outside_the_episode_gets_one_sentence():
-    shot = Film(np.zeros((3, 4, 4, 3), np.uint8), np.zeros(2), ["step 0", "step 1", "step 2"], 10)
+    captions = ["step 0", "step 1", "step 2"]
+    shot = Film(np.zeros((3, 4, 4, 3), np.uint8), np.zeros(2), captions, 10, np.arange(3))
     with pytest.raises(ValueError, match=r"must lie in 0\.\.2, got 7"):
         film_strip(shot, "", [0, 7])
 

@@ -1,7 +1,7 @@
 """Pictures that move: an episode of a policy as a video and as a film strip."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,33 +10,57 @@ from matplotlib.figure import Figure
 
 from recoup.checks import InputError
 
+MOST = 120  # frames of a film, about
+Act = Callable[[Any], Any]
+
 
 class Film(NamedTuple):
-    """One episode, frame by frame: the start and then every step."""
+    """One episode, frame by frame: the start and then every step, or every few."""
 
-    frames: np.ndarray  # [T + 1, height, width, 3]
+    frames: np.ndarray  # [F, height, width, 3]
     rewards: np.ndarray  # [T]
     captions: list[str]  # of the frames
     fps: int
+    steps: np.ndarray  # [F] that the frames are of
 
 
-def film(env: Any, act: Callable[[Any], Any], seed: int = 0, horizon: int | None = None) -> Film:
+def film(env: Any, act: Act, seed: int = 0, horizon: int | None = None, most: int = MOST) -> Film:
     """An episode of `act(observation) -> action` in any Gymnasium environment with `rgb_array`.
 
-    Until it ends, or `horizon` steps have passed.
+    Until it ends, or `horizon` steps have passed. Of a long one every so many steps are filmed, so
+    that there are `most` frames about, and the film is played as fast as the episode was.
     """
     if env.render_mode != "rgb_array":
         raise InputError('the environment must be made with render_mode="rgb_array".')
+    every = 1
+    if horizon is not None and horizon > most:  # it may still be short: see
+        steps = sum(1 for _ in _episode(env, act, seed, horizon)) - 1
+        every = max(-(-steps // most), 1)
+    frames, rewards, captions, numbers = [], [], [], []
+    for step, (reward, info, over) in enumerate(_episode(env, act, seed, horizon)):
+        rewards += [reward] if step else []
+        if step % every == 0 or over:
+            frames.append(env.render())
+            captions.append(_caption(step, info))
+            numbers.append(step)
+    fps = max(round(int(env.metadata.get("render_fps") or 30) / every), 1)
+    return Film(np.stack(frames), np.array(rewards), captions, fps, np.array(numbers))
+
+
+def _episode(
+    env: Any, act: Act, seed: int, horizon: int | None
+) -> Iterator[tuple[float, dict[str, Any], bool]]:
+    """Reward and info of the start and of every step, and whether it was the last."""
+    if hasattr(act, "begin"):  # a policy with a memory starts anew
+        act.begin()
     observation, info = env.reset(seed=seed)
-    frames, rewards, captions, over = [env.render()], [], [_caption(0, info)], False
+    over, step = False, 0
+    yield 0.0, info, over
     while not over:
         observation, reward, terminated, truncated, info = env.step(act(observation))
-        over = terminated or truncated or len(frames) == horizon
-        frames.append(env.render())
-        rewards.append(float(reward))
-        captions.append(_caption(len(rewards), info))
-    fps = int(env.metadata.get("render_fps") or 30)
-    return Film(np.stack(frames), np.array(rewards), captions, fps)
+        step += 1
+        over = bool(terminated or truncated) or step == horizon
+        yield float(reward), info, over
 
 
 def write_video(shot: Film, path: Path) -> None:
@@ -53,20 +77,21 @@ def write_video(shot: Film, path: Path) -> None:
 
 def film_strip(shot: Film, title: str, steps: Sequence[int] | None = None) -> Figure:
     """Frames side by side, what was measured under each."""
-    last = len(shot.frames) - 1
-    chosen = _spread(last) if steps is None else list(steps)
-    for step in chosen:
+    last = int(shot.steps[-1])
+    wanted = _spread(last) if steps is None else list(steps)
+    for step in wanted:
         if not 0 <= step <= last:
             raise InputError(f"the steps of the film strip must lie in 0..{last}, got {step}.")
+    chosen = sorted({int(np.argmin(np.abs(shot.steps - step))) for step in wanted})
     height, width = shot.frames.shape[1:3]
     inches = 2.4
     figure = Figure(
         figsize=(inches * len(chosen), inches * height / width + 0.6), layout="compressed"
     )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    for axes, step in zip(figure.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
-        axes.imshow(shot.frames[step])
-        axes.set_xlabel(shot.captions[step], fontsize=10)
+    for axes, frame in zip(figure.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
+        axes.imshow(shot.frames[frame])
+        axes.set_xlabel(shot.captions[frame], fontsize=10)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
     return figure

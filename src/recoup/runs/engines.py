@@ -60,8 +60,8 @@ def engine_of(
         return Vectorised(problem, together), Rules(sync=True, retries=0, gives_up=False)
     kind, retries = settings.get("engine", SERIAL), settings.get("retries", RETRIES)
     rules = Rules(settings.get("sync", False), retries)
-    if kind == SERIAL:
-        return Serial(problem.build), rules
+    if kind == SERIAL:  # nothing overlaps: trials of a batch are asked for together
+        return Serial(problem.build), rules._replace(sync=True)
     workers, timeout = settings.get("workers") or cores(), settings.get("timeout")
     if kind == PROCESS:
         from recoup.tasks.engines.processes import Processes

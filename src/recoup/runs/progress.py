@@ -26,7 +26,7 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
     """What shows each `Step` that it is given, and how busy workers are, while it lasts."""
     columns = (
         TextColumn("[bold]{task.description}", markup=True),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=24 if plan.tested else 10),
         MofNCompleteColumn(),
         TextColumn("{task.fields[health]}"),
         TextColumn("{task.fields[load]}"),
@@ -52,17 +52,17 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
 def _health(step: Step, tested: bool) -> str:
     text = ""
     if step.return_curve == step.return_curve:  # a number
-        name = "curve" if tested else "last batch"
+        name = "curve" if tested else "batch"
         text = f"{name} [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
-    if step.ess is None:
+    if step.ess is None or not tested:  # workers are shown in its place
         return text
     return f"{text}  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"
 
 
 def _load(load: Load) -> str:
-    busy = f"{load.out} of {load.slots} busy  " if load.slots > 1 else ""
-    failed = f"[red]{load.failed} failed[/]  " if load.failed else ""
-    again = f"{load.again} tried again  " if load.again else ""
+    busy = f"{load.out}/{load.slots} busy " if load.slots > 1 else ""
+    failed = f"[red]{load.failed} failed[/] " if load.failed else ""
+    again = f"{load.again} again " if load.again else ""
     return f"{busy}{failed}{again}{load.rate:.3g}/s"
 
 

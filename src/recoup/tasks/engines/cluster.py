@@ -368,14 +368,19 @@ def _where(address: str) -> str:
 
 @contextmanager
 def _own_handler() -> Iterator[None]:
-    """Keeps what is done when the process is told to end, which Ray would take over."""
+    """Keeps the handler of SIGTERM, which Ray would replace with one that leaves as `exit` does.
+
+    Where there was none, that of Ray is better: with it, Ray's processes end with this one. It is
+    set once more, since Ray's libraries have set another before it, which writes a stack trace.
+    """
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if main else None
     try:
         yield
     finally:
         if before is not None:
-            signal.signal(signal.SIGTERM, before)
+            theirs = signal.getsignal(signal.SIGTERM)
+            signal.signal(signal.SIGTERM, theirs if before == signal.SIG_DFL else before)
 
 
 def _hush(ray: ModuleType, quiet: bool) -> None:

@@ -18,7 +18,6 @@ from gymnasium import spaces
 from jax import Array
 
 from recoup.checks import InputError, check_between, check_count
-from recoup.tasks.policies.adapters import adapted
 from recoup.tasks.policies.networks import MOST
 from recoup.tasks.policies.policy import FARTHEST, Act, SpacePolicy, beginner, make_policy, start_of
 from recoup.tasks.policies.spaces import SQUASH, Inputs, inputs_of
@@ -37,8 +36,8 @@ class JaxEnv(NamedTuple):
     actions: spaces.Space
     limit: int | None  # steps after which it ends by itself
     reset: Callable[[Array], tuple[Any, Any]]  # key -> observation, state
-    step: Callable[[Array, Any, Any], tuple[Any, Any, Any, Any]]
     # key, state, action -> observation, state, reward, done
+    step: Callable[[Array, Any, Any], tuple[Any, Any, Any, Any]]
 
 
 def jax_task(
@@ -201,11 +200,9 @@ def jax_policy(env: JaxEnv, policy: Any, options: Mapping[str, Any]) -> Any:
         raise InputError(
             "a policy with a memory (one that has `start`) cannot be rolled out in JAX yet."
         )
-    seen = inputs_of(env.observations)
     if isinstance(policy, str) and policy == "kernels":
-        _check_grid(env.name, seen, options.get("size", 5))
-    network = adapted(policy, seen.size)
-    return make_policy(network, options, env.observations, env.actions, None, False)
+        _check_grid(env.name, inputs_of(env.observations), options.get("size", 5))
+    return make_policy(policy, options, env.observations, env.actions, None, False)
 
 
 def _check_grid(name: str, seen: Inputs, size: Any) -> None:

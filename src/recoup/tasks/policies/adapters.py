@@ -248,10 +248,6 @@ class JaxModule:
         params = jax.tree.unflatten(jax.tree.structure(self._params), arrays)
         return self._forward(params, x.astype(kinds[0]))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """All but what is compiled, which each process does for itself."""
-        return {key: value for key, value in vars(self).items() if key != "_compiled"}
-
 
 def _jax_part(path: tuple[Any, ...], array: Any, outputs_last: bool) -> Part:
     import jax
