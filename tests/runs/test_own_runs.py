@@ -106,6 +106,27 @@ def test_a_function_may_return_several_episodes():
     assert (trial.value, trial.episodes) == (2.0, 2)
 
 
+def test_an_environment_in_jax_is_rolled_out_vectorised(tmp_path):
+    from test_jax_envs import Drift
+
+    env = Drift()
+    how = {"policy": "mlp", "policy_options": {"hidden": 3, "actions": "squash"}}
+    run = recoup.train(env, episodes=60, batch=10, **how, out=tmp_path / "r")
+    assert run.finished
+    assert run.mean.size == 3 * 3 + 4 * 2
+    assert run.plan.task == "test_jax_envs:Drift"
+    assert run.plan.tested  # cheap: after every move
+    again = recoup.evaluate(tmp_path / "r", task=env)
+    assert again == recoup.evaluate(run)
+    assert recoup.resume(tmp_path / "r", task=env, iterations=8).episodes == 80
+    with pytest.raises(InputError, match="test_jax_envs:Drift"):
+        recoup.evaluate(tmp_path / "r")
+    with pytest.raises(InputError, match="makes an environment in JAX: give the environment"):
+        recoup.train(lambda: Drift(), episodes=10)
+    pair = recoup.train((env, env.default_params), episodes=60, batch=10, **how)
+    np.testing.assert_array_equal(pair.mean, run.mean)
+
+
 def test_a_policy_of_ones_own_with_a_memory(tmp_path):
     run = recoup.train(
         own_tasks.Walk, policy=own_tasks.Recurrent(), episodes=60, **QUICK, out=tmp_path / "r"
@@ -365,7 +386,7 @@ class TestNames:
             ("Pendulum-v1", {"engine": "proces"}, "Did you mean 'process'"),
             ("Pendulum-v1", {"workers": 0, "engine": "process"}, "workers must be a whole number"),
             ("toy", {"engine": "process"}, "many episodes at a time"),
-            ("toy", {"policy": "mlp"}, "has a policy of its own"),
+            ("toy", {"policy": "mlp"}, "many at a time: leave policy"),
             (own_tasks.quadratic, {"dim": 2, "horizon": 3}, "has no policy, horizon or options"),
             (lambda: 3, {}, "no Gymnasium environment; if it is a function of theta, give dim="),
             (7, {}, "a task is a name"),

@@ -7,6 +7,8 @@ from typing import Any
 from recoup.checks import InputError, check_count
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
+from recoup.tasks.policies.described import described, restored
+from recoup.tasks.policies.policy import SpacePolicy
 from recoup.tasks.registry import TASKS, make_task, task_row
 from recoup.tasks.task import Task
 
@@ -87,7 +89,7 @@ def settled(asked: Asked) -> Settled:
 
 
 def _ours(asked: Asked) -> Settled:
-    _check_vectorised(asked, asked.policy)
+    _check_vectorised(asked.task, asked, asked.policy, asked.policy_options)
     if asked.dim is not None or asked.names:
         raise InputError(f"{asked.task} has parameters of its own: leave dim and params out.")
     row = task_row(asked.task)
@@ -95,22 +97,27 @@ def _ours(asked: Asked) -> Settled:
     return Settled(row.name, task, row.batch, row.epsilon, row.test_episodes, 1.0, drawn=True)
 
 
-def _check_vectorised(asked: Asked, policy: Any) -> None:
-    given = policy, asked.policy_options, asked.warm_up, asked.normalize
-    if any(given) or asked.episodes_per_trial != 1:
+def _check_vectorised(name: str, asked: Asked, *others: Any) -> None:
+    """Raises where settings are given that are for tasks on the host."""
+    if any((*others, asked.warm_up, asked.normalize)) or asked.episodes_per_trial != 1:
+        words = "policy, policy_options, " if others else ""
         raise InputError(
-            f"{asked.task} has a policy of its own, rolled out one episode a trial: leave policy, "
-            "warm_up, normalize and episodes_per_trial out."
+            f"{name} is rolled out one episode a trial, many at a time: leave {words}warm_up, "
+            "normalize and episodes_per_trial out."
         )
 
 
 def _traced(found: Found, asked: Asked) -> Settled:
-    from recoup.tasks.own.jax_envs import jax_task
+    from recoup.tasks.own.jax_envs import jax_env, jax_policy, jax_task
 
-    _check_vectorised(asked, None)
-    made = (found.name, found.make, asked.horizon, asked.discount, asked.policy or "linear")
-    task, std = jax_task(*made, asked.policy_options)
-    return Settled(found.name, task, None, None, TEST_EPISODES, std, drawn=False, again=False)
+    _check_vectorised(found.name, asked)
+    env, params = found.make if isinstance(found.make, tuple) else (found.make, None)
+    how = (asked.policy or "linear", asked.policy_options)
+    policy = described(jax_policy(jax_env(found.name, env, params), *how))
+    task, std = jax_task(found.name, env, asked.horizon, asked.discount, *how, params)
+    return Settled(
+        found.name, task, None, None, TEST_EPISODES, std, drawn=False, again=False, policy=policy
+    )
 
 
 def again(
@@ -125,7 +132,8 @@ def again(
     function = plan.policy is None
     found = find(plan.task, function, trusted=False) if task is None else find(task, function)
     if found.kind == TRACED:
-        return _traced(found, Asked(found.make, plan.horizon, plan.discount)).problem
+        wanted = _described_again(restored(plan.policy, policy))
+        return _traced(found, Asked(found.make, plan.horizon, plan.discount, **wanted)).problem
     how = How(
         discount=plan.discount,
         horizon=None if function else plan.horizon,
@@ -137,6 +145,13 @@ def again(
         described=plan.policy,
     )
     return host_task(found, how)
+
+
+def _described_again(policy: Any) -> dict[str, Any]:
+    """A policy as it would be asked for."""
+    if not isinstance(policy, SpacePolicy):
+        return {"policy": policy}
+    return {"policy": policy.network, "policy_options": {"actions": policy.bounds}}
 
 
 def batch_for(dim: int, trials: int | None) -> int:

@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import pickle
+import re
 import signal
 import socket
 import sys
@@ -17,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -34,6 +35,8 @@ OBJECTS = 256 * 2**20  # bytes of memory that Ray's processes share here: trials
 SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # the first message of either side in HTTP/2,
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS  # which Ray speaks
 AMOUNTS = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}  # as asked for, as counted
+EXAMPLE = {"num_cpus": 2, "num_gpus": 0.5}
+COLOUR = r"\x1b\[\d+m"  # on a terminal
 WANTS = (*AMOUNTS, "resources", "accelerator_type", "label_selector")  # what a worker may want
 
 
@@ -57,12 +60,10 @@ class Cluster:
         self.slots, self.timeout = check_count("workers", workers), timeout
         self._ray = _ray()
         wants = {"num_cpus": 1, **_checked(resources)}
-        host = _host_of(self._ray, wants)
-        sent = pickled(build)
+        self._host, sent = _host_of(self._ray, wants), pickled(build)
         self._ours = _connected(self._ray, address, self.slots, wants)
-        here = [os.path.abspath(entry) for entry in sys.path] if address is None else []
-        build_ref = self._ray.put(sent)
-        self._start = lambda: _Worker.started(host.remote(here), build_ref)
+        self._path = [os.path.abspath(entry) for entry in sys.path] if address is None else []
+        self._build = self._ray.put(sent)  # once, for all workers
         self._waiting: deque[Job] = deque()
         self._ever_ready = False
         self._failures, self._trouble = 0, ""  # builds that failed in a row, and the last reason
@@ -102,6 +103,11 @@ class Cluster:
             _hush(self._ray, False)
             self._ours = False
 
+    def _start(self) -> "_Worker":
+        """A worker that builds the task, as soon as there is room for it."""
+        actor = self._host.remote(self._path)
+        return _Worker(actor, actor.built.remote(self._build))
+
     def _give(self) -> None:
         """Gives trials that wait to workers that are ready and have none."""
         for worker in self._workers:
@@ -116,7 +122,8 @@ class Cluster:
         heard = self._heard_of(list(asked), self._seconds_left(until))
         found = [self._heard(asked[said]) for said in heard]
         silent = [worker for said, worker in asked.items() if said not in heard]
-        found += [self._given_up(worker) for worker in silent if self._late(worker)]
+        late = f"it took longer than {self.timeout or 0:g} s"
+        found += [self._lost(worker, late) for worker in silent if self._late(worker)]
         self._give()
         return [outcome for outcome in found if outcome is not None]
 
@@ -152,7 +159,7 @@ class Cluster:
             why = reason(getattr(wrong, "cause", None) or wrong)
             if worker.ready:
                 return self._lost(worker, why)
-            return self._unbuilt(worker, why, str(wrong))
+            return self._unbuilt(worker, why, re.sub(COLOUR, "", str(wrong)))
         except errors.RayError as wrong:
             return self._lost(worker, f"its worker was lost: {_why_lost(wrong)}")
         worker.said = None
@@ -164,10 +171,6 @@ class Cluster:
         self._ever_ready = worker.ready = True
         self._failures = 0
         return None
-
-    def _given_up(self, worker: "_Worker") -> Outcome | None:
-        """Ends a worker whose trial has taken too long."""
-        return self._lost(worker, f"it took longer than {self.timeout:g} s")
 
     def _unbuilt(self, worker: "_Worker", why: str, trace: str) -> Outcome | None:
         """Gives the task up if it was never built, and replaces the worker if it was elsewhere."""
@@ -201,7 +204,8 @@ class Cluster:
 
     def _end(self, worker: "_Worker") -> None:
         """Kills a worker, or takes back that it was asked for."""
-        self._ray.kill(worker.actor, no_restart=True)
+        with suppress(self._ray.exceptions.RayError):  # it may be gone, or not yet known
+            self._ray.kill(worker.actor, no_restart=True)
 
 
 @dataclass(eq=False)
@@ -213,11 +217,6 @@ class _Worker:
     job: Job | None = None
     ready: bool = False
     since: float = field(default_factory=time.monotonic)
-
-    @classmethod
-    def started(cls, actor: Any, build: Any) -> "_Worker":
-        """A worker that builds the task, as soon as there is room for it."""
-        return cls(actor, actor.built.remote(build))
 
     def take(self, job: Job) -> None:
         """Gives it a trial."""
@@ -278,10 +277,7 @@ def _checked(resources: Mapping[str, Any] | None) -> dict[str, Any]:
     if resources is None:
         return {}
     if not isinstance(resources, Mapping):
-        raise InputError(
-            'resources must be a mapping such as {"num_cpus": 2, "num_gpus": 0.5}, '
-            f"got {resources!r}."
-        )
+        raise InputError(f"resources must be a mapping such as {EXAMPLE}, got {resources!r}.")
     return {check_choice("resources", name, WANTS): amount for name, amount in resources.items()}
 
 
@@ -299,7 +295,7 @@ def _connected(
     try:
         with _own_handler():
             if address is None:
-                cpus = max(workers, math.ceil(workers * wants["num_cpus"]))
+                cpus = max(workers, math.ceil(workers * (wants["num_cpus"] or 0)))
                 room = {"num_cpus": cpus, "object_store_memory": OBJECTS}
                 ray.init("local", include_dashboard=False, **room, **quiet)
                 _check_room(ray, wants)
@@ -360,10 +356,8 @@ def _where(address: str) -> str:
     try:
         return get_ray_address_from_environment("auto", None)
     except ConnectionError:
-        raise InputError(
-            "no Ray cluster runs on this machine: start one with `ray start --head`, or give its "
-            "address, host:port."
-        ) from None
+        sentence = "no Ray cluster runs here: `ray start --head` starts one; or give its host:port."
+        raise InputError(sentence) from None
 
 
 @contextmanager

@@ -120,14 +120,25 @@ def _given(task: Any, is_function: bool) -> Found:
     name = name_of(task)
     if isinstance(task, gymnasium.Env):
         return Found(name, ENVIRONMENT, partial(_same, task), safe=False)
-    if not isclass(task) and hasattr(task, "reset") and hasattr(task, "step"):
+    if is_traced_env(task):
         return Found(name, TRACED, task, safe=False)
+    if isinstance(task, tuple) and len(task) == 2 and is_traced_env(task[0]):  # of `gymnax.make`
+        return Found(name_of(task[0]), TRACED, task, safe=False)
     if not callable(task):
         raise InputError(
             "a task is a name, an environment, a function that makes one, or a function of theta; "
             f"got {task!r}."
         )
     return Found(name, FUNCTION if is_function else ENVIRONMENT, task, safe=False)
+
+
+def is_traced_env(task: Any) -> bool:
+    """Whether an object is an environment in JAX: `reset` and `step`, and not Gymnasium's."""
+    import gymnasium
+
+    if isclass(task) or isinstance(task, gymnasium.Env):
+        return False
+    return hasattr(task, "reset") and hasattr(task, "step")
 
 
 def _same(env: Any, **options: Any) -> Any:

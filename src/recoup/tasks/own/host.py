@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from gymnasium import Space
 
 from recoup.checks import InputError, check_between, check_count
 from recoup.tasks.engines.attempt import reason, trace_of
 from recoup.tasks.engines.engine import Broken, Build, Job
 from recoup.tasks.own.environment import Episodes, observe
-from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of
+from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, is_traced_env
 from recoup.tasks.own.function import Calls, how_called
 from recoup.tasks.policies.described import described, restored
 from recoup.tasks.policies.policy import make_policy, start_of, words_of
@@ -110,6 +111,10 @@ def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | 
     """Spaces and time limit of an environment, which is made for it and closed."""
     env = _made(found, make)
     try:
+        if is_traced_env(env) and not isinstance(getattr(env, "action_space", None), Space):
+            raise InputError(
+                f"{found.name} makes an environment in JAX: give the environment itself."
+            )
         if not hasattr(env, "observation_space") or not hasattr(env, "action_space"):
             raise InputError(
                 f"{found.name} gave {type(env).__name__}, which is no Gymnasium environment; if it "
