@@ -70,38 +70,39 @@ class TestGradientsAgainstNumPy:
     @pytest.fixture(scope="class")
     @classmethod
     def plain(cls):
-        """The same estimators in a plain loop: {method: [trials, (eta, tau)]}."""
-        rng, found = np.random.default_rng(1), {name: [] for name in gradients.ESTIMATORS}
+        """The same estimators in plain NumPy: {method: [trials, (eta, tau)]}."""
+        rng, found = np.random.default_rng(1), {}
         eta, tau = cls.PATH[-1]
-        for _ in range(cls.TRIALS):
-            drawn_by = np.repeat(np.arange(3), 10)
-            theta = rng.normal(cls.PATH[drawn_by, 0], cls.PATH[drawn_by, 1])
-            returns = toy_returns(rng, theta)
-            scores = np.stack([(theta - eta) / tau**2, ((theta - eta) ** 2 - tau**2) / tau**3], 1)
-            own = density(theta, *cls.PATH[drawn_by].T)
-            mixture = np.mean([density(theta, *rho) for rho in cls.PATH], axis=0)
-            target = density(theta, eta, tau)
-            weights = {"none": np.ones(30), "own": target / own, "balance": target / mixture}
-            for name, settings in gradients.ESTIMATORS.items():
-                kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
-                w, r, s = weights[settings["weighting"]][kept], returns[kept], scores[kept]
-                w = np.minimum(w ** settings.get("flatten", 1.0), settings.get("truncate", np.inf))
-                if settings.get("normalize"):
-                    w = w / w.mean()
-                found[name].append((w * (r - cls.baseline(settings, w, r, s))) @ s / len(r))
-        return {name: np.array(rows) for name, rows in found.items()}
+        drawn_by = np.repeat(np.arange(3), 10)
+        theta = rng.normal(*cls.PATH[drawn_by].T, size=(cls.TRIALS, 30))
+        returns = toy_returns(rng, theta)
+        scores = np.stack([(theta - eta) / tau**2, ((theta - eta) ** 2 - tau**2) / tau**3], 2)
+        own = density(theta, *cls.PATH[drawn_by].T)
+        mixture = np.mean([density(theta, *rho) for rho in cls.PATH], axis=0)
+        target = density(theta, eta, tau)
+        weights = {"none": np.ones(own.shape), "own": target / own, "balance": target / mixture}
+        for name, settings in gradients.ESTIMATORS.items():
+            kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
+            w, r, s = weights[settings["weighting"]][:, kept], returns[:, kept], scores[:, kept]
+            w = np.minimum(w ** settings.get("flatten", 1.0), settings.get("truncate", np.inf))
+            if settings.get("normalize"):
+                w = w / w.mean(1, keepdims=True)
+            terms = (w * (r - cls.baseline(settings, w, r, s)))[..., None] * s
+            found[name] = terms.mean(1)
+        return found
 
     @staticmethod
     def baseline(settings, w, r, s):
-        norms = w**2 * (s**2).sum(1)
+        """One number a trial `[trials, 1]`, or one a sample of it."""
+        norms = w**2 * (s**2).sum(2)
         if settings["baseline"] == "none":
             return 0.0
         if settings["baseline"] == "optimal":
-            return (r * norms).sum() / norms.sum()
-        b = np.empty(len(r))
-        even, odd = slice(0, None, 2), slice(1, None, 2)
-        for half, other in ((even, odd), (odd, even)):
-            b[half] = (r * norms)[other].sum() / norms[other].sum()
+            return ((r * norms).sum(1) / norms.sum(1))[:, None]
+        b = np.empty(r.shape)
+        for half, other in ((0, 1), (1, 0)):
+            sums = [(x[:, other::2]).sum(1) for x in (r * norms, norms)]
+            b[:, half::2] = (sums[0] / sums[1])[:, None]
         return b
 
     @pytest.mark.parametrize("method", gradients.ESTIMATORS)
@@ -586,6 +587,6 @@ def test_a_rare_reward_refutes_theorem_three_as_printed_and_not_by_blocks():
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_measured(tmp_path):
     (tmp_path / "file").write_text("")
-    done = program("toy-directions", "--quick", "--out", "file", cwd=tmp_path)
+    done = recoup("reproduce", "toy-directions", "--quick", "--out", "file", cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot be written to" in done.stderr
