@@ -77,3 +77,12 @@ def x64():
 
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def sketches():
+    """For one test, pictures are composed and not rendered; see `helpers/sketches.py`."""
+    from sketches import sketched
+
+    with sketched():
+        yield
