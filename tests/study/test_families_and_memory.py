@@ -282,16 +282,17 @@ class TestFull:
         assert max(info["late"] for info in rows) >= 2
         marks = {number: split(np.frombuffer(b)) for number, b in blocks(path).items()}
         means, factors = (np.stack([marks[i][which] for i in range(7)]) for which in (0, 1))
+        theta, place = np.stack([t.theta for t in order]), np.arange(len(order))
         for info in rows:
-            kept = order[: info["results"]]
             want = recoup.estimate(
-                np.stack([t.theta for t in kept]),
-                np.array([value_of(t.theta) for t in kept]),
+                theta,
+                np.array([value_of(each) for each in theta]),
                 proposals=(means, factors),
-                proposal=np.array([drew[t.id] for t in kept]),
+                proposal=np.array([drew[t.id] for t in order]),
                 target=marks[info["move"] - 1],
                 family="full",
                 weighting="own",
+                told=place < info["results"],
             )
             assert info["ess"] == pytest.approx(float(want.ess), rel=1e-8)
             (mean, factor), (after, spread) = marks[info["move"] - 1], marks[info["move"]]
