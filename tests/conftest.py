@@ -22,27 +22,32 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The files that take longest, the longest first: what is left for the end is short, and the workers
 # end together. (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
 LONG = [
-    "study/test_study.py",
     "engine/test_estimate.py",
-    "contracts/test_action_methods.py",
-    "study/test_study_methods.py",
     "reproduce/test_reproduce.py",
     "study/test_families_and_memory.py",
-    "contracts/test_tasks_by_methods.py",
+    "contracts/test_action_methods.py",
+    "core/test_intervals.py",
     "report/test_report.py",
-    "docs/test_docs.py",
-    "cli/test_cli.py",
+    "contracts/test_tasks_by_methods.py",
+    "contracts/test_failures.py",
+    "engine/test_own_parts.py",
+    "engine/test_search.py",
+    "study/test_study_methods.py",
     "docs/test_readme.py",
-    "runs/test_lockstep.py",
-    "engine/test_search_in_actions.py",
+    "tasks/test_reach.py",
     "runs/test_train.py",
     "contracts/test_methods.py",
-    "engine/test_search.py",
-    "engine/test_own_parts.py",
-    "cli/test_study_commands.py",
-    "study/test_study_archives.py",
-    "tasks/test_reach.py",
+    "study/test_recommend.py",
+    "runs/test_render.py",
+    "engine/test_search_in_actions.py",
+    "runs/test_lockstep.py",
+    "study/test_study.py",
+    "core/families/test_trajectory.py",
     "study/test_study_faults.py",
+    "cli/test_cli.py",
+    "reproduce/test_quantities.py",
+    "docs/test_docs.py",
+    "study/test_uncompiled.py",
 ]
 
 
@@ -76,4 +81,13 @@ def x64():
     import jax
 
     with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def sketches():
+    """For one test, pictures are composed and not rendered; see `helpers/sketches.py`."""
+    from sketches import sketched
+
+    with sketched():
         yield

@@ -55,6 +55,7 @@ def test_quiet_says_nothing(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.usefixtures("sketches")
 def test_settings_reach_the_run(tmp_path):
     words = (
         "train toy --iterations 1 --json --quiet --set update=natural --set kl=0.25 --set window=2"
@@ -103,6 +104,7 @@ def test_wrong_use_is_one_sentence_and_status_2(words, sentence, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.usefixtures("sketches")
 @pytest.mark.parametrize("number", [".5", "1.", "+1", "1e-1"])
 def test_settings_are_numbers_however_they_are_written(number, tmp_path):
     words = ["train", "toy", "--iterations", "1", "--quiet", "--set", f"epsilon={number}"]
@@ -156,9 +158,10 @@ def test_help_and_import_leave_jax_alone():
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.usefixtures("sketches")
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     program = [sys.executable, "-m", "recoup"]
-    words = ["train", "toy", "--iterations", "300", "--out", "run", "--method", "pgpe-ob"]
+    words = ["train", "toy", "--iterations", "100", "--out", "run", "--method", "pgpe-ob"]
     running = subprocess.Popen([*program, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not (tmp_path / "run/study.db").exists() and time.monotonic() < deadline:
@@ -170,7 +173,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     assert "recoup: stopped; `recoup resume run` goes on where it was." in said
     done = recoup("resume", "run", "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["iterations"] == 300
+    assert json.loads(done.stdout)["iterations"] == 100
     again = recoup("resume", "run", "--json", cwd=tmp_path)  # finished: as it is
     assert again.stdout == done.stdout
     found = recoup("evaluate", "run", "--episodes", "20", "--json", cwd=tmp_path)

@@ -89,25 +89,23 @@ class TestEveryMethodAsAFunction:
             with jax.enable_x64(double):
                 state = search.init(jax.random.key(0), mean=0.1)
                 for arrays in batches:
-                    h = recoup.Trajectory(*map(jnp.asarray, arrays), jnp.full(BATCH, T))
+                    h = recoup.Trajectory(*map(jnp.asarray, arrays), jnp.full(BATCH, T, jnp.int32))
                     state, _ = search.tell(jax.random.key(0), state, h)
                 assert state.mean.dtype == (jnp.float64 if double else jnp.float32)
                 results.append(ends(state))
         np.testing.assert_allclose(results[0], results[1], atol=2e-3)
 
     def test_one_trace_serves_every_call(self, name, settings):
-        search, traces = make(name, settings), []
+        """What a move leaves is, to JAX, what it began with."""
+        search = make(name, settings)
 
-        @jax.jit
         def move(key, state):
-            traces.append(1)
             asked, state = search.ask(key, state)
             return search.tell(key, state, roll_out(asked))[0]
 
         state = search.init(jax.random.key(0))
-        for i in range(5):  # more than the archive holds
-            state = move(jax.random.key(i), state)
-        assert len(traces) == 1
+        after = jax.eval_shape(move, jax.random.key(0), state)
+        assert jax.tree.map(jax.typeof, state) == jax.tree.map(jax.typeof, after)
 
 
 @pytest.mark.parametrize(("name", "settings"), VARIANTS, ids=str)
@@ -143,26 +141,26 @@ class TestEveryActionMethod:
         np.testing.assert_array_equal(ends(state), before)
         assert info.kl == 0
 
-    @pytest.mark.parametrize("double", [False, True])
-    def test_a_sigma_at_its_floor_and_long_episodes_stay_finite(self, name, settings, double):
-        """100 steps; policies from sigma 3 to the floor, far apart: nothing overflows."""
-        with jax.enable_x64(double):
-            search = make(name, {**settings, **floor(name)}, horizon=100)
-            state = search.init(jax.random.key(0), std=3.0)
-            rng = np.random.default_rng(0)
-            for i in range(4):
-                if i == 2:  # a leap that no gradient made
-                    state = state._replace(
-                        rho=Policy(state.rho.mu + 5.0, jnp.full_like(state.rho.sigma, 0.05))
-                    )
-                arrays = (
-                    rng.normal(size=s) for s in ((BATCH, 100, F), (BATCH, 100, A), (BATCH, 100))
-                )
-                h = recoup.Trajectory(*map(jnp.asarray, arrays), jnp.full(BATCH, 100))
-                state, info = search.tell(jax.random.key(0), state, h)
-                for leaf in jax.tree.leaves((state.rho, info.objective, info.weights, info.ess)):
-                    assert np.isfinite(leaf).all()
-                assert (np.asarray(state.std) >= np.float32(0.05) - 1e-7).all()
+    def test_a_sigma_at_its_floor_and_long_episodes_stay_finite(self, name, settings):
+        """100 steps; policies from sigma 3 to the floor, far apart: nothing overflows.
+
+        In float32, which overflows wherever float64 does.
+        """
+        search = make(name, {**settings, **floor(name)}, horizon=100)
+        state = search.init(jax.random.key(0), std=3.0)
+        rng = np.random.default_rng(0)
+        for i in range(4):
+            if i == 2:  # a leap that no gradient made
+                rho = Policy(state.rho.mu + 5.0, jnp.full_like(state.rho.sigma, 0.05))
+                state = state._replace(rho=rho)
+            shapes = ((BATCH, 100, F), (BATCH, 100, A), (BATCH, 100))
+            arrays = (jnp.asarray(rng.normal(size=shape)) for shape in shapes)
+            h = recoup.Trajectory(*arrays, jnp.full(BATCH, 100))
+            state, info = search.tell(jax.random.key(0), state, h)
+            assert state.mean.dtype == jnp.float32
+            for leaf in jax.tree.leaves((state.rho, info.objective, info.weights, info.ess)):
+                assert np.isfinite(leaf).all()
+            assert (np.asarray(state.std) >= np.float32(0.05) - 1e-7).all()
 
 
 def floor(name):
@@ -184,7 +182,7 @@ def test_late_results_carry_the_density_of_the_policy_that_drew_them(name, x64):
     weights = np.asarray(info.weights[1])
     np.testing.assert_allclose(weights[3:], 1.0)
     start = jax.tree.map(lambda x: x[0], state.archive.proposals)
-    want = np.exp(jax.vmap(lambda h: log_ratio(state.rho, start, h))(late))[:3]
+    want = np.exp(jax.jit(jax.vmap(lambda h: log_ratio(state.rho, start, h)))(late))[:3]
     want = np.minimum(want, 2.0) if name == "tiw-enac" else want
     np.testing.assert_allclose(weights[:3], want, rtol=1e-9)
 

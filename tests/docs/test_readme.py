@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,29 @@ def test_the_docs_have_their_examples():
     assert len(EXAMPLES) == len(NAMES)
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """What an example does as a program of its own, each run once."""
+
+    @cache
+    def run(example):
+        cached = "ignore:Error reading persistent compilation cache entry"  # one being written
+        program = [sys.executable, "-W", "error", "-W", cached, "-c", example]
+        how = {"cwd": tmp_path_factory.mktemp("example"), "capture_output": True, "text": True}
+        return subprocess.run(program, **how, timeout=300)
+
+    return run
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=NAMES)
-def test_the_examples_of_the_docs_run(example, tmp_path):
-    cached = "ignore:Error reading persistent compilation cache entry"  # one that is being written
-    program = [sys.executable, "-W", "error", "-W", cached, "-c", example]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+def test_the_examples_of_the_docs_run(example, ran):
+    done = ran(example)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
 
-def test_the_estimate_of_the_readme_is_the_one_it_prints(tmp_path):
-    program = [sys.executable, "-c", EXAMPLES[1]]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+def test_the_estimate_of_the_readme_is_the_one_it_prints(ran):
+    done = ran(EXAMPLES[1])
     objective, low, high = map(float, done.stdout.splitlines()[0].split())
     assert f"{objective:.2f}, 95 % interval {low:.2f} to {high:.2f}; exact: -1.11" in README
     assert low < -1.11 < high

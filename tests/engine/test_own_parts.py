@@ -243,6 +243,7 @@ def test_a_ratio_says_which_densities_are_kept(weighting, own, mixture):
     assert not composed(Method("mine", weighting=declared)).mixture
 
 
+@pytest.mark.usefixtures("sketches")
 @pytest.mark.parametrize("settings", [{"baseline": lambda e, s: 1.0}, {"family": ROUND}])
 def test_a_run_with_parts_of_ones_own_goes_on_once_they_are_given_again(settings, tmp_path):
     class Stopped(Exception):

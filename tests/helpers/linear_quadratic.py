@@ -3,6 +3,8 @@
 s_1 = 0.8 + 0.3 e, s' = 0.9 s + a + 0.2 e, r = 2 + s - s^2 - 0.3 a^2, phi(s) = (s, 1).
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,11 +65,13 @@ def policy(x):
     return Policy(jnp.asarray(x[:2]), jnp.asarray(x[2:]))
 
 
+@partial(jax.jit, static_argnums=2)
 def episodes(key, x, n):
     """N trajectories of the policy x."""
     return jax.vmap(episode(MODEL, HORIZON), (0, None))(jax.random.split(key, n), policy(x))
 
 
+@partial(jax.jit, static_argnums=4)
 def archive_of(trajectories, proposals, drawn_by, target, discount):
     """An archive of trajectories that several policies drew."""
     returns = jax.vmap(lambda h: jnp.sum(discounted_rewards(discount, h)))(trajectories)

@@ -3,14 +3,14 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from html import unescape
 
 import figure_data
 import numpy as np
 import pytest
 from browser import visit
+from program import recoup as program
+from sketches import sketched
 
 import recoup
 from recoup.pictures.curves import overlaid
@@ -39,8 +39,9 @@ def reproduction(tmp_path_factory):
     names = ["bounds", "toy-variance", "toy-directions", "toy-returns", "mountain-car", "reach-4"]
     figures = running.chosen_figures(names)
     results = {j.name: figure_data.made_up(j) for j in running.jobs_of(figures, figure_data.TINY)}
-    for figure in figures:
-        running._finding(figure, figure_data.TINY, results, directory / figure.name)
+    with sketched("svg", "pdf"):  # the page shows neither
+        for figure in figures:
+            running._finding(figure, figure_data.TINY, results, directory / figure.name)
     return write_reproduction(directory)
 
 
@@ -124,17 +125,20 @@ class TestTheRunsPage:
 
     def test_several_runs_share_a_page(self, run, tmp_path):
         other = tmp_path / "other"
-        recoup.train("mountain-car", "tiw-pgpe-ob", iterations=4, seed=1, out=other)
+        with sketched():
+            recoup.train("mountain-car", "tiw-pgpe-ob", iterations=4, seed=1, out=other)
         page = write_report([run, other], tmp_path / "page.html")
         found = visit(page, width=500)
         assert len(found["images"]) == 7  # one of both
         assert found["width"] <= found["window"]
         assert "tiw-pgpe-ob\t2\t40" in found["text"]
 
+    @pytest.mark.usefixtures("sketches")
     def test_a_run_that_is_named_twice_is_not_laid_over_itself(self, run, tmp_path):
         text = write_report([run, run], tmp_path / "page.html").read_text()
         assert "over seeds" not in text
 
+    @pytest.mark.usefixtures("sketches")
     def test_it_has_the_numbers_of_the_terminal(self, run, tmp_path):
         """The final test, under that name; the end of the curve is another number."""
         loaded = recoup.load(run)
@@ -148,12 +152,12 @@ class TestTheRunsPage:
         assert tiles[1] == (policy, "of its mean policy, the one to deploy (final test)")
 
     def test_it_lies_in_the_run_unless_said(self, run):
-        command = [sys.executable, "-m", "recoup", "report", str(run)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = program("report", run)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == str(run / "report.html")
         assert (run / "report.html").stat().st_size > 50_000
 
+    @pytest.mark.usefixtures("sketches")
     def test_a_run_that_was_stopped_has_a_page_too(self, tmp_path):
         def stop(step):
             if step.iteration == 2:
@@ -176,6 +180,7 @@ class TestTheRunsPage:
         assert found["complaints"] == found["broken"] == []
         assert len(found["images"]) == 3
 
+    @pytest.mark.usefixtures("sketches")
     def test_a_run_that_was_carried_over_has_no_config_and_gets_its_page(self, run, tmp_path):
         copy = self.copy(run, tmp_path / "carried")
         (copy / "config.json").unlink()
@@ -306,6 +311,7 @@ class TestTheStudysPage:
         assert NASTY in found["text"]
         assert found["width"] <= found["window"]
 
+    @pytest.mark.usefixtures("sketches")
     def test_all_digits_can_be_copied(self, study):
         text = write_study_report(study).read_text()
         plain = unescape(re.search(r"<pre>(.*?)</pre>", text, re.S)[1])
@@ -327,7 +333,8 @@ class TestTheStudysPage:
 
     def test_a_run_that_explores_in_actions_has_one(self, tmp_path):
         how = {"iterations": 2, "horizon": 5, "out": tmp_path / "run"}
-        recoup.train("mountain-car", "iw-reinforce-ob", **how)
+        with sketched():
+            recoup.train("mountain-car", "iw-reinforce-ob", **how)
         text = write_study_report(tmp_path / "run" / "study.db").read_text()
         assert "theta_11" in text
         assert "+1 std" not in text

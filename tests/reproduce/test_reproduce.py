@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
+from functools import cache, partial
 
 import figure_data
 import jax
@@ -20,7 +20,7 @@ from recoup.checks import InputError
 from recoup.reproduce import ORDER
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
-from recoup.reproduce.figures import directions, gradients
+from recoup.reproduce.figures import directions, episodes, gradients, nine
 from recoup.reproduce.jobs import Job, Store, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
@@ -70,38 +70,39 @@ class TestGradientsAgainstNumPy:
     @pytest.fixture(scope="class")
     @classmethod
     def plain(cls):
-        """The same estimators in a plain loop: {method: [trials, (eta, tau)]}."""
-        rng, found = np.random.default_rng(1), {name: [] for name in gradients.ESTIMATORS}
+        """The same estimators in plain NumPy: {method: [trials, (eta, tau)]}."""
+        rng, found = np.random.default_rng(1), {}
         eta, tau = cls.PATH[-1]
-        for _ in range(cls.TRIALS):
-            drawn_by = np.repeat(np.arange(3), 10)
-            theta = rng.normal(cls.PATH[drawn_by, 0], cls.PATH[drawn_by, 1])
-            returns = toy_returns(rng, theta)
-            scores = np.stack([(theta - eta) / tau**2, ((theta - eta) ** 2 - tau**2) / tau**3], 1)
-            own = density(theta, *cls.PATH[drawn_by].T)
-            mixture = np.mean([density(theta, *rho) for rho in cls.PATH], axis=0)
-            target = density(theta, eta, tau)
-            weights = {"none": np.ones(30), "own": target / own, "balance": target / mixture}
-            for name, settings in gradients.ESTIMATORS.items():
-                kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
-                w, r, s = weights[settings["weighting"]][kept], returns[kept], scores[kept]
-                w = np.minimum(w ** settings.get("flatten", 1.0), settings.get("truncate", np.inf))
-                if settings.get("normalize"):
-                    w = w / w.mean()
-                found[name].append((w * (r - cls.baseline(settings, w, r, s))) @ s / len(r))
-        return {name: np.array(rows) for name, rows in found.items()}
+        drawn_by = np.repeat(np.arange(3), 10)
+        theta = rng.normal(*cls.PATH[drawn_by].T, size=(cls.TRIALS, 30))
+        returns = toy_returns(rng, theta)
+        scores = np.stack([(theta - eta) / tau**2, ((theta - eta) ** 2 - tau**2) / tau**3], 2)
+        own = density(theta, *cls.PATH[drawn_by].T)
+        mixture = np.mean([density(theta, *rho) for rho in cls.PATH], axis=0)
+        target = density(theta, eta, tau)
+        weights = {"none": np.ones(own.shape), "own": target / own, "balance": target / mixture}
+        for name, settings in gradients.ESTIMATORS.items():
+            kept = slice(20, 30) if settings["window"] == 1 else slice(0, 30)
+            w, r, s = weights[settings["weighting"]][:, kept], returns[:, kept], scores[:, kept]
+            w = np.minimum(w ** settings.get("flatten", 1.0), settings.get("truncate", np.inf))
+            if settings.get("normalize"):
+                w = w / w.mean(1, keepdims=True)
+            terms = (w * (r - cls.baseline(settings, w, r, s)))[..., None] * s
+            found[name] = terms.mean(1)
+        return found
 
     @staticmethod
     def baseline(settings, w, r, s):
-        norms = w**2 * (s**2).sum(1)
+        """One number a trial `[trials, 1]`, or one a sample of it."""
+        norms = w**2 * (s**2).sum(2)
         if settings["baseline"] == "none":
             return 0.0
         if settings["baseline"] == "optimal":
-            return (r * norms).sum() / norms.sum()
-        b = np.empty(len(r))
-        even, odd = slice(0, None, 2), slice(1, None, 2)
-        for half, other in ((even, odd), (odd, even)):
-            b[half] = (r * norms)[other].sum() / norms[other].sum()
+            return ((r * norms).sum(1) / norms.sum(1))[:, None]
+        b = np.empty(r.shape)
+        for half, other in ((0, 1), (1, 0)):
+            sums = [(x[:, other::2]).sum(1) for x in (r * norms, norms)]
+            b[:, half::2] = (sums[0] / sums[1])[:, None]
         return b
 
     @pytest.mark.parametrize("method", gradients.ESTIMATORS)
@@ -242,10 +243,24 @@ def results():
     return {job.name: figure_data.made_up(job) for job in jobs}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_episodes():
+    """Of made-up policies two episodes are enough; twenty of each would take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(episodes, "EPISODES", 2)
+        patch.setattr(nine, "EPISODES", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def collected(results):
+    """What the figure of a name makes of those results; made once, and looked at by several."""
+    return cache(lambda name: running.FIGURES[name].collect(figure_data.TINY, results))
+
+
 @pytest.mark.parametrize("name", [n for n in ORDER if n not in ("reach-model", "reach-2-strip")])
-def test_every_figure_is_collected_judged_and_drawn(name, results, tmp_path):
-    figure = running.FIGURES[name]
-    data = figure.collect(figure_data.TINY, results)
+def test_every_figure_is_collected_judged_and_drawn(name, collected, tmp_path):
+    figure, data = running.FIGURES[name], collected(name)
     claims = figure.claims(data)
     assert claims
     assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, OPEN}
@@ -257,12 +272,12 @@ def test_every_figure_is_collected_judged_and_drawn(name, results, tmp_path):
         assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
-def test_ids_are_unique(results):
+def test_ids_are_unique(collected):
     ids = [
         claim.id
         for figure in running.FIGURES.values()
         if figure.name != "reach-2-strip"
-        for claim in figure.claims(figure.collect(figure_data.TINY, results))
+        for claim in figure.claims(collected(figure.name))
     ]
     assert len(ids) == len(set(ids)) > 60
 
@@ -300,30 +315,78 @@ def program(*arguments, cwd):
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
-def test_the_program_makes_a_figure_and_the_second_time_measures_nothing(tmp_path):
-    done = program("toy-directions", "--quick", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    directory = tmp_path / "runs" / "reproduce-quick" / "toy-directions"
-    assert done.stdout.splitlines()[-1] == "runs/reproduce-quick"
-    assert "toy-directions." in done.stdout
-    names = {path.name for path in directory.iterdir()} - {"figure.svg", "figure.pdf"}
-    assert names == {"data.npz", "data.json", "claims.json", "figure.png"}
-    claims = json.loads((directory / "claims.json").read_text())
-    by_id = {claim["id"]: claim for claim in claims["claims"]}
-    concentrated = by_id["toy-directions.iw-ob-concentrated"]
-    assert concentrated["verdict"] == concentrated["holm_verdict"] == HOLDS
-    assert concentrated["holm_of"] == len(by_id) == 4
-    assert "judged alone and together" in done.stdout
-    assert "toy-directions.iw-ob-concentrated" in done.stdout  # in full, on 80 columns
-    assert concentrated["contrasts"][0]["runs"] == 1000
-    about = json.loads((directory / "data.json").read_text())
-    assert about["size"]["angles"] == 1000
-    before = (directory / "claims.json").read_text()
-    jobs = directory.parent / "jobs"
-    stamps = {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
-    assert recoup("reproduce", "toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
-    assert stamps == {path: path.stat().st_mtime_ns for path in jobs.iterdir()}
-    assert before == (directory / "claims.json").read_text()
+def stamps(directory, pattern="*"):
+    """When each file was last written."""
+    return {path: path.stat().st_mtime_ns for path in directory.glob(pattern)}
+
+
+class TestTheProgram:
+    """Stopped by Ctrl-C between two jobs, called again, and called once more when all is made."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def place(tmp_path_factory):
+        return tmp_path_factory.mktemp("reproduction")
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def jobs(place):
+        return place / "runs" / "reproduce-quick" / "jobs"
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def stopped(place, jobs):
+        """How it ended, what it said, and the times of what it left: `(status, text, {path})`."""
+        command = [sys.executable, "-m", "recoup", "reproduce", "toy-directions", "--quick"]
+        with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as process:
+            deadline = time.monotonic() + 300
+            while not list(jobs.glob("*.npz")) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=120)
+        return process.returncode, said, stamps(jobs, "*.npz")
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def done(place, stopped):
+        return program("toy-directions", "--quick", cwd=place)
+
+    def test_interrupted_it_says_how_to_go_on_and_does(self, stopped, done, jobs):
+        """The second call does only what was left."""
+        status, said, left = stopped
+        assert status == 130
+        assert "stopped; the same command goes on from what lies in runs/reproduce-quick" in said
+        assert left
+        assert done.returncode == 0, done.stderr
+        now = stamps(jobs, "*.npz")
+        assert left == {path: now[path] for path in left}
+        assert len(now) == 2
+
+    def test_it_makes_a_figure(self, done, jobs):
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "runs/reproduce-quick"
+        assert "toy-directions." in done.stdout
+        directory = jobs.parent / "toy-directions"
+        names = {path.name for path in directory.iterdir()} - {"figure.svg", "figure.pdf"}
+        assert names == {"data.npz", "data.json", "claims.json", "figure.png"}
+        claims = json.loads((directory / "claims.json").read_text())
+        by_id = {claim["id"]: claim for claim in claims["claims"]}
+        concentrated = by_id["toy-directions.iw-ob-concentrated"]
+        assert concentrated["verdict"] == concentrated["holm_verdict"] == HOLDS
+        assert concentrated["holm_of"] == len(by_id) == 4
+        assert "judged alone and together" in done.stdout
+        assert "toy-directions.iw-ob-concentrated" in done.stdout  # in full, on 80 columns
+        assert concentrated["contrasts"][0]["runs"] == 1000
+        about = json.loads((directory / "data.json").read_text())
+        assert about["size"]["angles"] == 1000
+
+    def test_when_all_is_made_nothing_is_measured(self, done, place, jobs):
+        claims = jobs.parent / "toy-directions" / "claims.json"
+        before, made = claims.read_text(), stamps(jobs)
+        again = recoup("reproduce", "toy-directions", "--quick", "--quiet", cwd=place)
+        assert again.returncode == 0
+        assert made == stamps(jobs)
+        assert before == claims.read_text()
 
 
 @pytest.mark.parametrize(
@@ -339,25 +402,6 @@ def test_wrong_use_gets_one_sentence(arguments, sentence, tmp_path):
     assert done.stderr.count("\n") == 1
     assert re.search(sentence, done.stderr)
     assert not (tmp_path / "runs").exists()
-
-
-def test_an_interrupted_reproduction_goes_on_where_it_was(tmp_path):
-    """Stopped by Ctrl-C between two jobs; the second call does only what was left."""
-    command = [sys.executable, "-m", "recoup", "reproduce", "toy-directions", "--quick"]
-    jobs = tmp_path / "runs" / "reproduce-quick" / "jobs"
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 300
-        while not list(jobs.glob("*.npz")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert "stopped; the same command goes on from what lies in runs/reproduce-quick" in said
-    done = {path: path.stat().st_mtime_ns for path in jobs.glob("*.npz")}
-    assert done
-    assert program("toy-directions", "--quick", "--quiet", cwd=tmp_path).returncode == 0
-    assert done == {path: path.stat().st_mtime_ns for path in done}
-    assert len(list(jobs.glob("*.npz"))) == 2
 
 
 class TestClaimsHaveTheirSigns:
@@ -464,13 +508,12 @@ class TestClaimsHaveTheirSigns:
 
 
 @pytest.mark.parametrize("name", [n for n in ORDER if n not in ("reach-model", "reach-2-strip")])
-def test_the_made_up_data_of_claims_are_those_that_are_collected(name, results):
-    collected = running.FIGURES[name].collect(figure_data.TINY, results)
-    made = FIGURES[name].neutral()
+def test_the_made_up_data_of_claims_are_those_that_are_collected(name, collected):
+    made, data = FIGURES[name].neutral(), collected(name)
     only_far = {"arm alone"} if name == "reach-2-cost" else set()
-    assert set(made) - only_far <= set(collected)
+    assert set(made) - only_far <= set(data)
     for key in set(made) - only_far:
-        assert np.ndim(made[key]) == np.ndim(collected[key]), key
+        assert np.ndim(made[key]) == np.ndim(data[key]), key
 
 
 def test_methods_share_their_seeds_and_runs_keep_their_order():
@@ -544,6 +587,6 @@ def test_a_rare_reward_refutes_theorem_three_as_printed_and_not_by_blocks():
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_measured(tmp_path):
     (tmp_path / "file").write_text("")
-    done = program("toy-directions", "--quick", "--out", "file", cwd=tmp_path)
+    done = recoup("reproduce", "toy-directions", "--quick", "--out", "file", cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot be written to" in done.stderr

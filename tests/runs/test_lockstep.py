@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -19,16 +21,21 @@ def lockstep(task, method, horizon, seeds, **settings):
     return runs
 
 
+@pytest.fixture(scope="module")
+def both():
+    """The runs of seeds 3 and 7 of a case, made once."""
+    return cache(lambda task, method, horizon: lockstep(task, method, horizon, [3, 7]))
+
+
 @pytest.mark.parametrize(("task", "method", "horizon"), CASES)
-def test_each_run_is_the_one_that_is_made_of_its_seed_alone(task, method, horizon):
-    runs = lockstep(task, method, horizon, [3, 7])
+def test_each_run_is_the_one_that_is_made_of_its_seed_alone(task, method, horizon, both):
+    runs = both(task, method, horizon)
     alone = lockstep(task, method, horizon, [7])
     assert runs.checkpoints.tolist() == [0, 2, 3]
     assert runs.returns.shape == (2, 3)
     assert runs.ess.shape == runs.max_weight.shape == runs.failed.shape == (2, 3)
     for key in ("returns", "mean", "std", "ess", "max_weight", "failed"):
-        both, one = getattr(runs, key), getattr(alone, key)
-        np.testing.assert_allclose(both[1], one[0], rtol=1e-9)
+        np.testing.assert_allclose(getattr(runs, key)[1], getattr(alone, key)[0], rtol=1e-9)
     assert np.isfinite(runs.returns).all()
     assert not np.allclose(runs.mean[0], runs.mean[1])
     assert not np.allclose(runs.mean[:, 0], runs.mean[:, -1])
@@ -38,9 +45,10 @@ def test_each_run_is_the_one_that_is_made_of_its_seed_alone(task, method, horizo
     ("task", "method", "horizon", "settings"),
     [*((*case, {}) for case in CASES), ("toy", "iw-pgpe-ob", 4, {"family": "full"})],
 )
-def test_each_run_starts_where_the_run_that_train_makes_does(task, method, horizon, settings):
+def test_each_run_starts_where_the_run_that_train_makes_does(task, method, horizon, settings, both):
     """And is tested there with the same keys; later its draws are its own."""
-    runs = lockstep(task, method, horizon, [3, 7], **settings)
+    case = (task, method, horizon)
+    runs = lockstep(*case, [3, 7], **settings) if settings else both(*case)
     alone = recoup.train(task, method, iterations=3, seed=7, horizon=horizon, **settings)
     np.testing.assert_allclose(runs.mean[1, 0], alone.means[0], rtol=1e-12)
     np.testing.assert_array_equal(runs.std[1, 0], alone.stds[0])

@@ -1,11 +1,10 @@
 import json
 import sqlite3
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from oracles import gauss_hermite
+from program import recoup as program
 
 import recoup
 from recoup.runs.learning import _Loop
@@ -14,6 +13,8 @@ from recoup.store.store import Store
 from recoup.study.settling import Mover
 from recoup.study.study import Study
 from recoup.study.verify import check
+
+pytestmark = pytest.mark.usefixtures("sketches")  # but the fixture `run` draws its curve
 
 
 @pytest.fixture(scope="module")
@@ -331,9 +332,8 @@ def test_a_point_of_the_curve_and_the_final_test_have_two_names(run):
 
 
 def recoup_study(command, out, *words):
-    """`recoup study` on the study of a run, as a process."""
-    program = [sys.executable, "-m", "recoup", "study", command, str(out / "study.db")]
-    done = subprocess.run([*program, *map(str, words)], capture_output=True, text=True, timeout=300)
+    """`recoup study` on the study of a run."""
+    done = program("study", command, out / "study.db", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -160,10 +160,14 @@ class TestDamage:
         assert found.results == len(rows_of(whole))
         assert "none that was told is missing" in found.words
 
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def long(tmp_path_factory):
+        return made(tmp_path_factory.mktemp("long") / "long.db", results=500)
+
     @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-    def test_truncated(self, tmp_path, share):
-        whole = made(tmp_path / "whole.db", results=500)
-        content, copy = whole.read_bytes(), tmp_path / "robot.db"
+    def test_truncated(self, long, tmp_path, share):
+        content, copy = long.read_bytes(), tmp_path / "robot.db"
         copy.write_bytes(content[: int(share * len(content))])
         with pytest.raises(ValueError, match=r"is damaged.*--recover NEW` saves"):
             use(copy)
@@ -171,8 +175,8 @@ class TestDamage:
         assert found.results >= (150 if share >= 0.5 else 0)
         assert found.results < 500
         assert found.results + found.missing == 500
-        after = rows_of(tmp_path / "new.db")
-        assert all(rows_of(whole)[number][3] == row[3] for number, row in after.items())
+        before, after = rows_of(long), rows_of(tmp_path / "new.db")
+        assert all(before[number][3] == row[3] for number, row in after.items())
 
     def test_a_changed_number_is_noticed_before_it_is_used(self, copy):
         connection = sqlite3.connect(copy)

@@ -138,22 +138,23 @@ class TestOutOfOrder:
             drew = dict(study.store._file.rows("SELECT id, proposal FROM asked"))
             row = study.method
         assert max(info["late"] for info in rows) >= 3
+        theta, index = np.stack([t.theta for t in order]), np.array([drew[t.id] for t in order])
+        returns = np.array([value_of(each) for each in theta])
+        proposals = tuple(np.stack([mark[i] for mark in marks.values()]) for i in (0, 1))
+        assert list(marks) == list(range(10))
         for info in rows:
-            kept = order[: info["results"]]
-            if row.window is not None:
-                kept = kept[-5 * row.window :]
-            index = np.array([drew[trial.id] for trial in kept])
+            first = 0 if row.window is None else max(info["results"] - 5 * row.window, 0)
             (mean, std), (after, spread) = marks[info["move"] - 1], marks[info["move"]]
-            used, index = np.unique(index, return_inverse=True)
-            means, stds = (np.stack([marks[p][i] for p in used]) for i in (0, 1))
+            place = np.arange(len(order))
             want = recoup.estimate(
-                np.stack([t.theta for t in kept]),
-                np.array([value_of(t.theta) for t in kept]),
-                proposals=(means, stds),
+                theta,
+                returns,
+                proposals=proposals,
                 proposal=index,
                 target=(mean, std),
                 weighting=row.weighting,
                 truncate=row.truncate,
+                told=(first <= place) & (place < info["results"]),
             )
             assert info["ess"] == pytest.approx(float(want.ess), rel=1e-8)
             assert info["objective"] == pytest.approx(float(want.objective), rel=1e-8)

@@ -73,7 +73,7 @@ def lower(rho):
 def test_the_natural_gradient_is_the_inverse_fisher_information_times_the_gradient():
     """The Fisher information by quadrature of the scores' outer product, at d = 2."""
     theta, mass = plane(P2)
-    scores = jax.vmap(lambda x: score(as_arrays(P2), x))(theta)
+    scores = jax.device_get(jax.vmap(lambda x: score(as_arrays(P2), x))(theta))
     rows = np.stack([lower(jax.tree.map(lambda s: s[i], scores)) for i in range(len(mass))])  # noqa: B023
     fisher = rows.T @ (mass[:, None] * rows)
     gradient = Full(jnp.array([0.7, -1.3]), jnp.array([[0.4, 0.0], [-0.9, 1.1]]))

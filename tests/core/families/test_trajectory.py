@@ -190,7 +190,7 @@ def test_the_per_decision_gradient_agrees_with_a_plain_loop(baseline):
 def test_prefix_weights_are_against_the_policy_that_drew_each_trajectory():
     h = episodes(jax.random.key(1), PROPOSALS[0], 4)
     drawn_by = jnp.asarray([0, 1, 1, 0])
-    got = log_weights_by_step(
+    got = jax.jit(log_weights_by_step)(
         Policy(jnp.asarray(TARGET[:2]), jnp.asarray(TARGET[2:])),
         archive_of(h, PROPOSALS, drawn_by, TARGET, DISCOUNT),
     )
