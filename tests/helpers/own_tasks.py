@@ -146,3 +146,9 @@ def dies(theta, seed):
 def slow(theta, seed):
     time.sleep(0.02)
     return -float(theta @ theta)
+
+
+def slow_first(theta, seed):
+    """Some take much longer than others."""
+    time.sleep(0.4 if seed % 5 == 0 else 0.01)
+    return -float(theta @ theta)

@@ -459,3 +459,10 @@ class TestProgram:
             assert "name it again to run it, with --task own_tasks:quadratic" in done.stderr
         done = program("evaluate", "r", "--task", "own_tasks:quadratic", "--json", cwd=tmp_path)
         assert json.loads(done.stdout)["return_search"]["episodes"] == 20
+
+
+def test_rollouts_spent_are_counted_in_the_order_of_telling():
+    """Also where a late trial has a small number: every move has one batch more."""
+    how = {"engine": "process", "workers": 3, "test_episodes": 2}
+    run = recoup.train(own_tasks.slow_first, dim=2, episodes=20, batch=4, **how)
+    assert [step.episodes for step in run.history] == [0, 4, 8, 12, 16, 20]

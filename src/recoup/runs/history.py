@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.rows import Move, Result, Test
+from recoup.store.rows import Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 from recoup.study.trials import AGES
@@ -74,7 +74,8 @@ def history_of(study: Opened) -> History:
     with study.store.reading():
         moves, tests = study.store.moves(), {test.move: test for test in study.store.tests()}
         proposals = study.store.proposals({move.proposal for move in moves})
-        spent = _spent(study.store.results().values(), [move.counted for move in moves])
+        marks = [move.counted for move in moves]
+        spent = _spent(study.store.results().values(), marks, 1 + study.method.mirrored)
         plan = study.settings.get(RUN, {})
         if not plan.get("tested", True):
             tests = {**_of_trials(study, moves), **tests}
@@ -132,13 +133,10 @@ def _mean_and_error(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(error)
 
 
-def _spent(results: Any, marks: list[int]) -> list[int]:
+def _spent(results: Any, marks: list[int], each: int) -> list[int]:
     """How many results, failed ones too, had been told when each move was made.
 
-    Trials are told about in the order they were asked: those up to the last one of the move.
+    Those with a place up to its mark; a mirrored pair (then `each` is 2) has one place.
     """
-    told: list[Result] = sorted(results, key=lambda result: result.id)
-    ids = np.array([result.id for result in told], int)
-    places = np.array([result.counted or 0 for result in told], int)
-    used = [ids[(places > 0) & (places <= mark)] for mark in marks]
-    return [int(np.sum(ids <= some.max())) if some.size else 0 for some in used]
+    places = np.sort([result.counted for result in results if result.counted])
+    return [int(each * np.searchsorted(places, mark, side="right")) for mark in marks]
