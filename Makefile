@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
 
-.PHONY: help demo test lint bench reproduce clean
+.PHONY: help demo test slow lint bench reproduce clean
 
 help:
 	@echo "make demo      train on the mountain car; ends with a table and a picture"
-	@echo "make test      run the whole test suite"
+	@echo "make test      run the test suite, but for what takes long"
+	@echo "make slow      run what takes long: kills, coverage, a cluster, whole reproductions"
 	@echo "make lint      lint, format check, types"
 	@echo "make bench     print the benchmark figures beside their targets"
 	@echo "make reproduce the paper's figures and claims in ten minutes; ends in a page"
@@ -30,7 +31,10 @@ demo: $(VENV)/installed
 	$(BIN)/recoup train mountain-car --iterations 30 --seed 0 --out $(DEMO)
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+
+slow: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

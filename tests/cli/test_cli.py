@@ -158,6 +158,7 @@ def test_help_and_import_leave_jax_alone():
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sketches")
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     program = [sys.executable, "-m", "recoup"]

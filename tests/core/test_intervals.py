@@ -191,6 +191,7 @@ def test_what_is_unseen_may_lie_two_standard_deviations_away():
     assert host.worth(seen, np.nan, 1).interval == pytest.approx((low, high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "dim"), [(40, 100), (200, 300)])
 def test_more_dimensions_than_results_do_not_fool_the_model(n, dim):
     """Where they were drawn, of R = -|theta|^2: a bowl about their own middle held it in 60 %.

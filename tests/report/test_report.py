@@ -45,6 +45,7 @@ def reproduction(tmp_path_factory):
     return write_reproduction(directory)
 
 
+@pytest.mark.slow
 class TestTheReproductionsPage:
     def test_a_browser_shows_it_without_complaint(self, reproduction, tmp_path):
         found = visit(reproduction)

@@ -212,6 +212,7 @@ class TestGoingOn:
 
 
 class TestProcesses:
+    @pytest.mark.slow
     def test_they_do_what_is_left_and_give_the_same(self, tmp_path):
         jobs = [*running.theorems.bound_jobs(figure_data.TINY)[1:3], gradients.surface_job(500)]
         alone = run_jobs(jobs, Store(tmp_path / "alone"))
@@ -320,6 +321,7 @@ def stamps(directory, pattern="*"):
     return {path: path.stat().st_mtime_ns for path in directory.glob(pattern)}
 
 
+@pytest.mark.slow
 class TestTheProgram:
     """Stopped by Ctrl-C between two jobs, called again, and called once more when all is made."""
 

@@ -159,6 +159,7 @@ class TestBoth:
         for leaf, other in zip(memory or (), kept, strict=True):
             np.testing.assert_allclose(leaf.value, other, rtol=1e-9, atol=1e-13)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("settings", SETTINGS)
     def test_kills_change_nothing(self, tmp_path, settings):
         """The undisturbed study, and one whose worker is killed in the middle of it."""

@@ -243,6 +243,7 @@ class TestOpening:
             Study.open(tmp_path / "robot.db")
 
 
+@pytest.mark.slow
 def test_thirty_kills_at_random_moments_change_nothing(tmp_path):
     """The undisturbed study, and one whose worker is killed thirty times on its way.
 

@@ -500,6 +500,7 @@ class TestTheEnvironment:
         assert not np.array_equal(ends[0], ends[2])
 
 
+@pytest.mark.slow
 def test_mjx_agrees_with_the_engine():
     """A tiny size on the CPU; the returns of random policies to 1e-3."""
     pytest.importorskip("mujoco.mjx")
@@ -514,6 +515,7 @@ def test_mjx_agrees_with_the_engine():
     assert np.ptp(want) > 0.05
 
 
+@pytest.mark.slow
 def test_a_run_learns_to_reach():
     """From a start at rest: 15 iterations of 3 episodes, more than 4 s.e. above the start."""
     run = recoup.train("reach-2", "mis-pgpe-ob", iterations=15, seed=1)
