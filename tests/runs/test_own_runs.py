@@ -323,7 +323,6 @@ class TestFaults:
         np.testing.assert_allclose(run.mean, serial.mean, rtol=1e-12)
 
 
-@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     """Killed by -9 with workers at work: what was told is there, and no worker is left."""
     calm = recoup.train(own_tasks.slow, dim=2, episodes=60, batch=60, test_episodes=2)

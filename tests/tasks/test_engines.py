@@ -214,14 +214,15 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     assert not any(map(_lives, pids))
 
 
+@pytest.mark.parametrize("wrong", [OSError("no such robot"), SystemExit("no such robot")])
 @pytest.mark.parametrize("kind", ["serial", "process"])
-def test_a_task_that_cannot_be_built_is_said_at_once(kind, processes):
+def test_a_task_that_cannot_be_built_is_said_at_once(kind, wrong, processes):
     def build():
-        raise OSError("no such robot")
+        raise wrong
 
     engine = Serial(build) if kind == "serial" else processes(build)
     engine.submit(jobs_of(1, 2)[0])
-    with pytest.raises(Broken, match="the task cannot be built: OSError: no such robot") as raised:
+    with pytest.raises(Broken, match="the task cannot be built: .*: no such robot") as raised:
         engine.wait(60)
     assert "no such robot" in raised.value.trace
 
@@ -233,3 +234,14 @@ def test_waiting_ends_when_its_time_is_over(processes):
     began = time.monotonic()
     assert engine.wait(0.5) == []
     assert time.monotonic() - began < 20
+
+
+def test_a_large_task_is_sent_without_waiting_for_each_worker(processes):
+    weights = np.ones(10**6)  # 8 MB
+    began = time.monotonic()
+    engine = processes(function_build(lambda theta: float(weights.sum())))
+    assert time.monotonic() - began < 5
+    assert rolled(engine, jobs_of(2, 2))[1].values == (1e6,)
+    home = Path(engine._home.name)
+    engine.close()
+    assert not home.exists()

@@ -8,15 +8,18 @@ import time
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from recoup.checks import InputError, check_count
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome
 from recoup.tasks.engines.worker import BROKEN, READY
 
 PROGRAM = (  # finds what this process finds, and runs none of its main module
-    "import sys; sys.path[:] = sys.argv[2:]; from recoup.tasks.engines.worker import main; main()"
+    "import sys; sys.path[:] = sys.argv[4:]; from recoup.tasks.engines.worker import main; main()"
 )
 LOOK = 0.1  # seconds between two looks at workers that say nothing
+PAUSE = 0.5  # seconds before one that could not build the task is replaced
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # one each: cores are few
 
 
@@ -26,14 +29,17 @@ class Processes:
     def __init__(self, build: Build, workers: int, timeout: float | None = None) -> None:
         """`timeout` is how many seconds a trial may take."""
         self.slots, self.timeout = check_count("workers", workers), timeout
-        self._build = pickled(build)
+        sent = pickled(build)
+        self._home = TemporaryDirectory(prefix="recoup-")
+        self._build = Path(self._home.name) / "build"  # what workers build; ours alone to read
+        self._build.write_bytes(sent)
         self._ever_ready = False
         self._workers = [_Worker(self._build) for _ in range(self.slots)]
 
     def submit(self, job: Job) -> None:
         """Gives a trial to a worker that has none."""
-        worker = next(w for w in self._workers if w.job is None)
-        worker.take(job)
+        free = [worker for worker in self._workers if worker.job is None]
+        free[0].take(job)
 
     def wait(self, seconds: float | None = None) -> list[Outcome]:
         """What has finished, failed or was given up."""
@@ -53,6 +59,7 @@ class Processes:
         """Ends every worker with all that it has started."""
         for worker in self._workers:
             worker.end()
+        self._home.cleanup()
 
     def _heard(self, i: int) -> Outcome | None:
         """What a worker has said."""
@@ -68,6 +75,7 @@ class Processes:
         if said[0] == BROKEN:
             if not self._ever_ready:
                 raise Broken(f"the task cannot be built: {said[1]}", said[2])
+            time.sleep(PAUSE)
             return self._lost(i, f"its worker could not build the task: {said[1]}")
         worker.job = None
         return said[1]
@@ -96,14 +104,15 @@ class Processes:
 class _Worker:
     """One process and the trial that it has."""
 
-    def __init__(self, build: bytes) -> None:
+    def __init__(self, build: Path) -> None:
         self.link, theirs = Pipe()
         self.job: Job | None = None
         self.ready = False
         self.since = time.monotonic()
+        command = [sys.executable, "-c", PROGRAM]
         environment = {**dict.fromkeys(THREADS, "1"), **os.environ}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(theirs.fileno()), *sys.path],
+            [*command, str(theirs.fileno()), str(os.getpid()), str(build), *sys.path],
             stdin=subprocess.DEVNULL,
             stdout=2,
             pass_fds=[theirs.fileno()],
@@ -111,7 +120,6 @@ class _Worker:
             env=environment,
         )
         theirs.close()
-        self.link.send_bytes(build)
 
     def take(self, job: Job) -> None:
         """Gives it a trial; a worker that is dead is found out when it is waited for."""

@@ -36,5 +36,5 @@ def built(build: Build) -> Roller:
     """What rolls out, or one sentence about why it cannot be built."""
     try:
         return build()
-    except Exception as wrong:
+    except (Exception, SystemExit) as wrong:
         raise Broken(f"the task cannot be built: {reason(wrong)}", trace_of()) from wrong

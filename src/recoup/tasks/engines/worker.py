@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import cloudpickle
 
@@ -22,12 +23,12 @@ WATCH = 1.0  # seconds between two looks at whether the parent lives
 
 def main() -> None:
     """Builds, says that it is ready, and rolls out until the pipe is closed."""
-    parent = os.getppid()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    link = Connection(int(sys.argv[1]))
+    pipe, parent, build = sys.argv[1:4]
+    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
+    link = Connection(int(pipe))
     try:
-        roller = cloudpickle.loads(link.recv_bytes())()
-    except Exception as wrong:
+        roller = cloudpickle.loads(Path(build).read_bytes())()
+    except (Exception, SystemExit) as wrong:
         link.send((BROKEN, reason(wrong), trace_of()))
         return
     link.send((READY,))
