@@ -387,7 +387,14 @@ class TestNames:
             ("Pendulum-v1", {"workers": 0, "engine": "process"}, "workers must be a whole number"),
             ("toy", {"engine": "process"}, "many episodes at a time"),
             ("toy", {"policy": "mlp"}, "many at a time: leave policy"),
-            (own_tasks.quadratic, {"dim": 2, "horizon": 3}, "has no policy, horizon or options"),
+            (own_tasks.quadratic, {"dim": 2, "horizon": 3}, "has no policy, horizon, discount"),
+            (own_tasks.quadratic, {"dim": 2, "normalize": True}, "has no policy, horizon"),
+            ("Pendulum-v1", {"dim": 7}, "is an environment: its policy has parameters"),
+            ("Pendulum-v1", {"horizon": 0}, "horizon must be a whole number"),
+            (":x", {}, "must be written module:name"),
+            ("../m:f", {}, "must be written module:name"),
+            ("sys:exit", {}, "makes no environment: SystemExit"),
+            ("Pendulum-v1", {"engine": "ray", "address": "nowhere"}, "address must be auto"),
             (lambda: 3, {}, "no Gymnasium environment; if it is a function of theta, give dim="),
             (7, {}, "a task is a name"),
             (
@@ -448,7 +455,8 @@ class TestProgram:
         assert done.returncode == 1
         assert 'raise RuntimeError("the motor does not answer")' in done.stderr
         last = done.stderr.strip().splitlines()[-1]
-        assert "`recoup resume runs/own_tasks-broken-mis-pgpe-ob-0` goes on" in last
+        again = "recoup resume runs/own_tasks-broken-mis-pgpe-ob-0 --task own_tasks:broken"
+        assert f"`{again}` goes on" in last
 
     def test_a_strangers_run_runs_no_code(self, tmp_path):
         words = "train own_tasks:quadratic --dim 2 --episodes 8 --batch 4 --quiet --out r"
@@ -466,3 +474,137 @@ def test_rollouts_spent_are_counted_in_the_order_of_telling():
     how = {"engine": "process", "workers": 3, "test_episodes": 2}
     run = recoup.train(own_tasks.slow_first, dim=2, episodes=20, batch=4, **how)
     assert [step.episodes for step in run.history] == [0, 4, 8, 12, 16, 20]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run such as one might be given."""
+    out = tmp_path_factory.mktemp("s") / "r"
+    recoup.train("Pendulum-v1", episodes=8, batch=4, horizon=3, test_episodes=2, out=out)
+    return out
+
+
+class TestStrangers:
+    """What a run directory holds is checked; it chooses no code, no cluster, no sizes."""
+
+    def changed(self, made, tmp_path, change):
+        """A copy of the run with other settings."""
+        import shutil
+
+        run = tmp_path / "r"
+        shutil.copytree(made, run)
+        with recoup.Study.open(run / "study.db") as study:
+            settings = json.loads(json.dumps(study.settings))
+        change(settings["run"])
+        (run / "study.db").unlink()
+        recoup.Study.create(run / "study.db", settings).close()
+        return run
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda run: run.update(task="evil:go"), "name it again to run it"),
+            (lambda run: run["policy"].pop("kind"), "the policy cannot be read: KeyError"),
+            (lambda run: run["policy"].pop("network"), "the policy cannot be read"),
+            (lambda run: run["policy"]["network"].update(inputs=10**12), "takes 1000000000001 par"),
+            (lambda run: run["policy"]["network"].update(inputs="x"), "cannot be read"),
+            (lambda run: run["policy"]["network"].update(inputs=5), "takes 6 parameters, but"),
+            (lambda run: run.update(policy=[1]), "cannot be read"),
+            (lambda run: run.update(batch=0), "the plan of the run in .* cannot be read"),
+            (lambda run: run.update(iterations="4"), "the plan of the run in .* cannot be read"),
+            (lambda run: run.update(extra=1), "cannot be read|damaged"),
+            (lambda run: run.update(engine=[1]), "engine must be a mapping"),
+            (lambda run: run.update(engine={"engine": "evil"}), "engine must be one of"),
+            (
+                lambda run: run.update(engine={"engine": "ray", "address": "127.0.0.1:47999"}),
+                "name it again",
+            ),
+        ],
+    )
+    def test_what_was_changed_is_said(self, made, tmp_path, change, message):
+        run = self.changed(made, tmp_path, change)
+        with pytest.raises(ValueError, match=message):
+            recoup.resume(run)
+
+    def test_no_more_workers_than_cores(self):
+        from recoup.runs.engines import cores, stored_engine
+
+        found = stored_engine({"engine": "process", "workers": 100_000})
+        assert found["workers"] == cores()
+
+    def test_another_task_is_noticed(self, made):
+        with pytest.raises(InputError, match="CartPole-v1 observes Box"):
+            recoup.evaluate(made, task="CartPole-v1")
+
+
+def test_test_episodes_have_seeds_of_their_own():
+    """None of the run's own, and others for every evaluation."""
+    seeds = []
+
+    def noting(theta, seed):
+        seeds.append(seed)
+        return -float(theta @ theta)
+
+    run = recoup.train(noting, dim=2, episodes=30, batch=10)
+    for seed in (0, 1, 4095, 4096):
+        recoup.evaluate(run, seed=seed)
+    assert len(seeds) == 30 + 40 + 4 * 40
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_failed_test_episodes_are_counted():
+    def fails(theta, seed):
+        if seed % 3 == 0:
+            raise ConnectionError("lost")
+        return 1.0
+
+    run = recoup.train(fails, dim=2, episodes=20, batch=10, retries=0)
+    assert run.tests_failed > 0
+    assert run.summary()["tests_failed"] == run.tests_failed
+    both = run.return_search.episodes + run.return_mean_policy.episodes
+    assert both + run.tests_failed == 40
+    found = recoup.evaluate(run)
+    assert found.failed == 40 - found.return_search.episodes - found.return_mean_policy.episodes
+
+
+def test_two_processes_do_not_make_one_run(tmp_path):
+    from recoup.runs.directory import alone_in
+
+    recoup.train("toy", iterations=2, batch=4, out=tmp_path / "r")
+    with (
+        alone_in(tmp_path / "r"),
+        pytest.raises(InputError, match="another process is at work"),
+    ):
+        recoup.resume(tmp_path / "r", iterations=4)
+    assert recoup.resume(tmp_path / "r", iterations=4).episodes == 16
+
+
+def test_an_environment_of_the_users_stays_open():
+    class Closing(own_tasks.Big):
+        def close(self):
+            raise AssertionError("it is not ours to close")
+
+    env = Closing()
+    run = recoup.train(env, normalize=True, warm_up=2, episodes=8, **QUICK)
+    assert run.failed == 0
+    assert recoup.evaluate(run, episodes=2).failed == 0
+
+
+def test_rewards_may_be_arrays_of_one():
+    class Arrays(own_tasks.Walk):
+        def step(self, action):
+            seen, reward, *rest = super().step(action)
+            return seen, np.array([reward]), *rest
+
+    assert recoup.train(Arrays, episodes=8, **QUICK).failed == 0
+
+
+def test_settings_of_a_registered_task_can_be_switched_off(monkeypatch):
+    monkeypatch.setattr("recoup.tasks.own.found.REGISTERED", REGISTERED)
+    how = {"horizon": 5, "discount": 0.5, "normalize": True, "warm_up": 2}
+    recoup.register_task("walk-b", own_tasks.Walk, **how)
+    try:
+        run = recoup.train("walk-b", episodes=8, discount=0.0, normalize=False, warm_up=0)
+        assert (run.plan.discount, run.task.policy.scale) == (0.0, None)
+    finally:
+        del REGISTERED["walk-b"]

@@ -198,3 +198,37 @@ def test_mirrored_pairs_stay_together():
     spend(study, Simulated(3), 16)
     assert study.counts() == {"pending": 0, "ok": 16, "failed": 0}
     assert len(study.history()) == 4
+
+
+def test_failures_that_come_back_sooner_do_not_break_a_run():
+    """Slow successes are waited for before failures alone count."""
+    quick = lambda job: 0.01 if job.theta[0] > 0 else 30.0  # noqa: E731
+    engine = Simulated(8, lambda job, tries: "slipped" if job.theta[0] > 0 else 1.0, quick)
+    study = study_of(4)
+    came, _ = spend(study, engine, 40)
+    assert came
+    assert study.counts()["failed"] > 5
+    assert study.counts()["ok"] > 5
+
+
+def test_a_resumed_run_knows_that_trials_have_succeeded():
+    study = study_of(4)
+    spend(study, Simulated(1), 8)
+    engine = Simulated(1, lambda job, tries: "cold" if job.id <= 15 else 1.0)
+    came, _ = spend(study, engine, 20, told=8)
+    assert came
+    assert study.counts() == {"pending": 0, "ok": 13, "failed": 7}
+
+
+def test_what_succeeded_in_the_same_look_is_told_before_a_run_ends():
+    class AtOnce(Simulated):
+        def wait(self, seconds=None):
+            return [
+                outcome for _ in range(len(self._out)) for outcome in super(AtOnce, self).wait()
+            ]
+
+    study = study_of(4)
+    engine = AtOnce(20, lambda job, tries: 1.0 if job.id == 1 else "no power")
+    with pytest.raises(Broken):
+        spend(study, engine, 100, Rules(retries=0))
+    assert study.counts()["ok"] == 1

@@ -222,7 +222,7 @@ def test_a_task_that_cannot_be_built_is_said_at_once(kind, wrong, processes):
 
     engine = Serial(build) if kind == "serial" else processes(build)
     engine.submit(jobs_of(1, 2)[0])
-    with pytest.raises(Broken, match="the task cannot be built: .*: no such robot") as raised:
+    with pytest.raises(Broken, match=r"the task cannot be built: .*: no such robot") as raised:
         engine.wait(60)
     assert "no such robot" in raised.value.trace
 

@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -56,7 +56,9 @@ def evaluate(
     with Console(stderr=True).status("rolling out"):
         found = evaluate_run(loaded, episodes=episodes, seed=seed)
     if as_json:
-        returns = {key: measured._asdict() for key, measured in found._asdict().items()}
+        names = ("return_search", "return_mean_policy")
+        returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
+        returns |= {"tests_failed": found.failed} if found.failed else {}
         wall = {"wall_s": time.perf_counter() - started}
         print(json.dumps({**loaded.summary(), **returns, **wall}))
         return
@@ -64,6 +66,8 @@ def evaluate(
     table.add_row("search distribution", *cells(*found.return_search))
     table.add_row("mean policy", *cells(*found.return_mean_policy))
     Console().print(table)
+    if found.failed:
+        print(f"{found.failed} episodes failed: the returns are of the others.")
 
 
 @app.command(epilog=RENDER_EXAMPLES)

@@ -210,7 +210,7 @@ def train(
             **settings,
         )
 
-    _say(_run(learn, out), as_json, quiet)
+    _say(_run(learn, out, task), as_json, quiet)
 
 
 @app.command(epilog=RESUME_EXAMPLES)
@@ -236,7 +236,7 @@ def resume(
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
     given = {key: value for key, value in rolling.items() if value is not None}
     how: dict[str, Any] = {"task": task, "engine": given or None, "progress": not quiet}
-    _say(_run(lambda: resume_run(run, iterations=iterations, **how), run), as_json, quiet)
+    _say(_run(lambda: resume_run(run, iterations=iterations, **how), run, task), as_json, quiet)
 
 
 def _rolling(
@@ -253,7 +253,7 @@ def _rolling(
     return {**found, "retries": retries, "address": address}
 
 
-def _run(learn: Any, out: Path) -> "Run":
+def _run(learn: Any, out: Path, task: str | None) -> "Run":
     """A run; Ctrl-C and a task that is broken leave it such that it can be gone on with."""
     from recoup.tasks.engines.engine import Broken
 
@@ -261,11 +261,11 @@ def _run(learn: Any, out: Path) -> "Run":
         with interruptible(), _prints_elsewhere():
             return learn()
     except KeyboardInterrupt:
-        stop(_stopped(out))
+        stop(_stopped(out, task))
     except Broken as broken:
         if broken.trace:
             print(broken.trace, file=sys.stderr)
-        fail(f"{broken} {_go_on(out)}".rstrip(), 1)
+        fail(f"{broken} {_go_on(out, task)}".rstrip(), 1)
 
 
 @contextmanager
@@ -291,10 +291,12 @@ def _file_name(task: str) -> str:
     return task.replace("/", "-").replace(":", "-")
 
 
-def _go_on(run: Path) -> str:
+def _go_on(run: Path, task: str | None) -> str:
+    """How to go on with a run that was stopped; code of its own is named again."""
     from recoup.runs.directory import STUDY
 
-    return f"`recoup resume {run}` goes on where it was." if (run / STUDY).is_file() else ""
+    again = f" --task {task}" if task and ":" in task else ""
+    return f"`recoup resume {run}{again}` goes on where it was." if (run / STUDY).is_file() else ""
 
 
 def _say(run: "Run", as_json: bool, quiet: bool) -> None:
@@ -309,13 +311,10 @@ def _say(run: "Run", as_json: bool, quiet: bool) -> None:
         _show(run)
 
 
-def _stopped(run: Path) -> str:
+def _stopped(run: Path, task: str | None) -> str:
     """What to do after a run was interrupted."""
-    from recoup.runs.directory import STUDY
-
-    if not (run / STUDY).is_file():
-        return "stopped before the first iteration; nothing was written."
-    return f"stopped; `recoup resume {run}` goes on where it was."
+    how = _go_on(run, task)
+    return f"stopped; {how}" if how else "stopped before the first iteration; nothing was written."
 
 
 def _show(run: "Run") -> None:
@@ -334,6 +333,8 @@ def _show(run: "Run") -> None:
     console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
     if plan.own:
         console.print(_about(run), highlight=False)
+    if run.tests_failed:
+        console.print(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
         console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
     if run.out is not None:

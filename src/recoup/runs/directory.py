@@ -5,8 +5,11 @@
 """
 
 import json
+import os
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,11 @@ from typing import Any
 from recoup.checks import InputError
 from recoup.runs.plan import Plan
 from recoup.tasks.registry import task_row
+
+try:
+    import fcntl
+except ImportError:  # not everywhere
+    fcntl = None  # type: ignore[assignment]
 
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
@@ -42,6 +50,25 @@ def make_directory(directory: Path, plan: Plan) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / CONFIG).write_text(config + "\n")
     return directory / STUDY
+
+
+@contextmanager
+def alone_in(directory: Path | None) -> Iterator[None]:
+    """Raises if another process makes the run in a directory; while it lasts, no other can."""
+    if directory is None or fcntl is None:
+        yield
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another process is at work on the run in {directory}.") from None
+        except OSError:  # a file system that cannot lock
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def note_iterations(directory: Path, iterations: int) -> None:

@@ -13,6 +13,7 @@ from recoup.tasks.task import Task
 
 SERIAL, PROCESS, RAY = "serial", "process", "ray"
 RETRIES = 1
+KEYS = ("engine", "workers", "timeout", "sync", "retries", "address")
 NEEDS = {  # settings that only some engines have
     "workers": (PROCESS, RAY),
     "timeout": (PROCESS, RAY),
@@ -39,6 +40,22 @@ def engine_settings(**given: Any) -> dict[str, Any]:
     return found
 
 
+def stored_engine(given: Any) -> dict[str, Any]:
+    """The settings of an engine that a file holds, as far as a file may choose them.
+
+    No more workers than this machine has cores, and no cluster: who made the run may be a stranger.
+    """
+    found = engine_settings(**{key: value for key, value in dict(given).items() if key in KEYS})
+    if found.get("address"):
+        raise InputError(
+            f"this run was made on the Ray cluster at {found['address']}: name it again, with "
+            "--engine ray --address ..., or another engine."
+        )
+    if "workers" in found:
+        found["workers"] = min(found["workers"], cores())
+    return found
+
+
 def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
     """Raises where a task has no use for an engine."""
     if settings and isinstance(problem, Task):
@@ -49,9 +66,9 @@ def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
 
 
 def engine_of(
-    problem: Problem, settings: Mapping[str, Any], batch: int, in_memory: bool
+    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int, in_memory: bool
 ) -> tuple[Engine, Rules]:
-    """What rolls a run's trials out, and by what rules."""
+    """What rolls a run's trials out, and by what rules; no more workers than trials."""
     check_engine(problem, settings)
     if isinstance(problem, Task):
         from recoup.tasks.engines.vectorised import Vectorised
@@ -62,7 +79,8 @@ def engine_of(
     rules = Rules(settings.get("sync", False), retries)
     if kind == SERIAL:  # nothing overlaps: trials of a batch are asked for together
         return Serial(problem.build), rules._replace(sync=True)
-    workers, timeout = settings.get("workers") or cores(), settings.get("timeout")
+    workers = min(settings.get("workers") or cores(), max(trials, 1))
+    timeout = settings.get("timeout")
     if kind == PROCESS:
         from recoup.tasks.engines.processes import Processes
 

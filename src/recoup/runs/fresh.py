@@ -20,7 +20,7 @@ from recoup.tasks.task import Task
 
 FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
 BEYOND = 2**40 + 2**30  # numbers of test episodes: no trial has them, nor the seeds they lead to
-APART = 2**16  # numbers between the tests of two moves
+APART = 2**10  # numbers of a block of tests, at least
 
 
 class Evaluated(NamedTuple):
@@ -28,6 +28,7 @@ class Evaluated(NamedTuple):
 
     return_search: Measured
     return_mean_policy: Measured
+    failed: int = 0  # episodes that gave no return, and are not part of these
 
     def __repr__(self) -> str:
         texts = [f"{name} {words}" for name, words in self._rows().items()]
@@ -37,8 +38,9 @@ class Evaluated(NamedTuple):
         return facts("Expected returns on fresh episodes", self._rows())
 
     def _rows(self) -> dict[str, str]:
-        both = zip(("search distribution", "mean policy"), self, strict=True)
-        return {k: f"{m.mean:.4g} ± {m.stderr:.2g} of {m.episodes} episodes" for k, m in both}
+        both = zip(("search distribution", "mean policy"), self[:2], strict=True)
+        rows = {k: f"{m.mean:.4g} ± {m.stderr:.2g} of {m.episodes} episodes" for k, m in both}
+        return {**rows, "failed": str(self.failed)} if self.failed else rows
 
 
 class Tests(Protocol):
@@ -75,24 +77,33 @@ class TaskTests:
 
 
 class EngineTests:
-    """On a task that is rolled out a trial at a time, by the engine of the run."""
+    """On a task that is rolled out a trial at a time, by the engine of the run.
+
+    Tests have numbers beyond those of trials, in blocks: two for the end of a run, and two for each
+    seed of an evaluation.
+    """
 
     def __init__(self, opened: Opened, engine: Engine, episodes: int) -> None:
         self._opened, self._engine, self._episodes = opened, engine, episodes
+        self._failed = 0
 
     def search(self, number: int, rho: Any) -> Measured:
-        """What a distribution earns."""
-        first = BEYOND + APART * (number % 2**13)
-        numbers = range(first, first + self._episodes)
+        """What a distribution earns, on the episodes of a block."""
+        numbers = self._block(number)
         return self._earns(numbers, [self._opened.drawn(rho, n, DRAWN) for n in numbers])
 
     def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
-        """What a distribution earns, and its mean policy."""
-        number = number if seed is None else number + 2 * seed
-        first = BEYOND + APART * ((number + 1) % 2**13)
+        """What a distribution earns, and its mean policy, where they succeed."""
+        first, self._failed = 0 if seed is None else 2 + 2 * seed, 0
+        search = self.search(first, rho)
         means = [np.asarray(rho.mean)] * self._episodes
-        policy = self._earns(range(first, first + self._episodes), means)
-        return Evaluated(self.search(number, rho), policy)
+        policy = self._earns(self._block(first + 1), means)
+        return Evaluated(search, policy, self._failed)
+
+    def _block(self, number: int) -> range:
+        apart = max(APART, 1 << (self._episodes - 1).bit_length())
+        first = BEYOND + apart * number
+        return range(first, first + self._episodes)
 
     def _earns(self, numbers: Sequence[int], latent: list[np.ndarray]) -> Measured:
         opened, seed = self._opened, self._opened.settings["seed"]
@@ -104,6 +115,7 @@ class EngineTests:
         found = {outcome.id: outcome for outcome in rolled_out(self._engine, jobs)}
         values = [np.mean(found[n].values) for n in numbers if found[n].failed is None]
         finite = [value for value in values if np.isfinite(value)]
+        self._failed += len(jobs) - len(finite)
         if len(finite) < 2:
             return Measured(float("nan"), float("nan"), len(finite))
         return measured(finite)

@@ -57,7 +57,7 @@ class Step:
     kl: float | None = None
     flatten: float | None = None  # nu of w^nu, where the method may choose it
     curve_episodes: int = 0  # behind that point of the curve
-    wall_s: float = 0.0  # since the run began, without the time it was stopped
+    wall_s: float = 0.0  # since it began, without the time it was stopped (of your tasks: with it)
 
 
 class History(NamedTuple):

@@ -26,6 +26,7 @@ from recoup.tasks.rollouts import measured
 from recoup.tasks.task import Task
 
 EVERY = 10  # moves between two checkpoints
+RETURNS = ("return_search", "return_mean_policy")
 
 Show = Callable[[Step], None]
 
@@ -51,16 +52,27 @@ class Work(NamedTuple):
 
 
 @contextmanager
+def rolling(plan: Plan, problem: Problem, in_memory: bool) -> Iterator[tuple[Engine, Rules]]:
+    """What rolls trials out; workers that it has started end with it."""
+    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials, in_memory)
+    try:
+        yield engine, rules
+    finally:
+        engine.close()
+
+
+@contextmanager
 def work_of(
     study: Study,
     plan: Plan,
     problem: Problem,
+    rolls: tuple[Engine, Rules],
     directory: Path | None,
     display: Display,
     callbacks: Sequence[Any] = (),
 ) -> Iterator[Work]:
-    """What a run is made with; workers that it has started end with it."""
-    engine, rules = engine_of(problem, plan.engine, plan.batch, directory is None)
+    """What a run is made with."""
+    engine, rules = rolls
     board = _board(directory)
     try:
         tests: Tests = (
@@ -71,7 +83,6 @@ def work_of(
         everyone = [*board, *callbacks]
         yield Work(plan, problem, engine, rules, tests, directory, display, everyone)
     finally:
-        engine.close()
         for one in board:
             one.close()
 
@@ -103,13 +114,22 @@ def learn(study: Study, work: Work) -> Run:
     return run
 
 
+def _since_first(study: Study, plan: Plan) -> float:
+    """Seconds since the first trial was asked for, of a task of the user's; 0 where none was."""
+    if plan.tested:
+        return 0.0
+    first = next(study.store.trials(), None)
+    return 0.0 if first is None else max(time.time() - first[0].asked_at, 0.0)
+
+
 class _Loop:
     """What is done whenever something has come back."""
 
     def __init__(self, study: Study, work: Work) -> None:
         self.study, self.work = study, work
         before = study.store.tests()
-        self.began = time.perf_counter() - (before[-1].wall_s if before else 0.0)
+        passed = before[-1].wall_s if before else _since_first(study, work.plan)
+        self.began = time.perf_counter() - passed
         self._seen = -1  # the last move that was shown
         self._values: list[float] = []  # of trials that came in since
         if before:  # the time it was stopped does not count
@@ -136,7 +156,7 @@ class _Loop:
         step = step_of(move, np.asarray(rho.std), spent, test)
         self.work.display.step(step)
         stop = say(self.work.callbacks, "on_move", step) if move.id else False
-        if move.id and move.id % EVERY == 0:
+        if move.id and move.id % EVERY == 0 and move.id < self.work.plan.iterations:
             stop = self._checkpoint(step, rho) or stop
         return stop
 
@@ -175,8 +195,9 @@ class _Loop:
         with store.writing():
             if store.test(move.id) is None:
                 store.add_test(Test(move.id, *found.return_search, wall))
-            returns = {key: value._asdict() for key, value in found._asdict().items()}
-            store.note(FINISHED, {**returns, "wall_s": wall})
+            returns = {key: getattr(found, key)._asdict() for key in RETURNS}
+            failed = {"tests_failed": found.failed} if found.failed else {}
+            store.note(FINISHED, {**returns, "wall_s": wall, **failed})
         spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, store.test(move.id))
         self._checkpoint(step, rho)

@@ -150,8 +150,7 @@ def _with_defaults(wanted: Wanted) -> Wanted:
             raise InputError(f"the task {found.name} was registered with an unknown {key!r}.")
     unset = {key: value for key, value in mine.items() if getattr(wanted, key) is None}
     own = {key: found.defaults[key] for key in OF_THE_TASK if key in found.defaults}
-    given = {key: value for key, value in wanted.of_task.items() if value not in (None, {}, 0)}
-    return replace(wanted, of_task={**own, **given}, **unset)
+    return replace(wanted, of_task={**own, **wanted.of_task}, **unset)
 
 
 def _budget(wanted: Wanted, found: Settled) -> tuple[int, int, int]:
@@ -237,11 +236,26 @@ def stored_plan(study: Opened) -> Plan:
     """The plan of a run, as its study holds it; its budget as it was last set."""
     if RUN not in study.settings:
         raise InputError(f"{study.path} is a study of its own, not that of a run.")
-    plan = Plan(**{**study.settings[RUN], "settings": study.method})
+    try:
+        plan = _checked(Plan(**{**study.settings[RUN], "settings": study.method}))
+    except (TypeError, ValueError) as wrong:
+        raise InputError(f"the plan of the run in {study.path} cannot be read: {wrong}.") from None
     extended = study.store.events(EXTENDED)
     if not extended:
         return plan
     return replace(plan, iterations=check_count(EXTENDED, extended[-1].content["iterations"]))
+
+
+def _checked(plan: Plan) -> Plan:
+    """A plan from a file, once its numbers are such as a run can have been made with."""
+    for key in ("iterations", "batch", "horizon", "episodes_per_trial", "test_episodes"):
+        check_count(key, getattr(plan, key))
+    for key in ("spare", "warm_up"):
+        check_count(key, getattr(plan, key), least=0)
+    for key in ("options", "engine"):
+        if not isinstance(getattr(plan, key), dict):
+            raise InputError(f"{key} must be a mapping")
+    return plan
 
 
 def check_extension(plan: Plan, iterations: int, told: int) -> int:

@@ -135,16 +135,22 @@ def again(
         wanted = _described_again(restored(plan.policy, policy))
         return _traced(found, Asked(found.make, plan.horizon, plan.discount, **wanted)).problem
     how = How(
-        discount=plan.discount,
+        discount=None if function else plan.discount,
         horizon=None if function else plan.horizon,
         options=plan.options,
         policy=policy,
         episodes=plan.episodes_per_trial,
-        dim=None if names else dim,
+        dim=None if names or not function else dim,
         names=names,
         described=plan.policy,
     )
-    return host_task(found, how)
+    made = host_task(found, how)
+    if made.dim != dim:
+        raise InputError(
+            f"the policy of {found.name} takes {made.dim} parameters, but this run searched {dim}: "
+            "the task or the policy is another one."
+        )
+    return made
 
 
 def _described_again(policy: Any) -> dict[str, Any]:

@@ -112,12 +112,17 @@ class Run:
         if self._result is not None:
             return Measured(**self._result["return_search"])
         last = self.history[-1]
-        return Measured(last.return_curve, last.return_curve_stderr, self.plan.test_episodes)
+        return Measured(last.return_curve, last.return_curve_stderr, last.curve_episodes)
 
     @property
     def return_mean_policy(self) -> Measured | None:
         """Final test of the mean policy, the one to deploy; None before the run's end."""
         return None if self._result is None else Measured(**self._result["return_mean_policy"])
+
+    @property
+    def tests_failed(self) -> int:
+        """Episodes of the final test that gave no return: the returns are those of the others."""
+        return 0 if self._result is None else self._result.get("tests_failed", 0)
 
     @property
     def wall_s(self) -> float:
@@ -126,7 +131,10 @@ class Run:
 
     @property
     def curve(self) -> Curve:
-        """Expected return after each iteration, the start included, each on episodes of its own."""
+        """Expected return after each iteration, the start included, each on episodes of its own.
+
+        On tasks of yours, of the trials that each distribution has drawn.
+        """
         columns = zip(
             *((s.episodes, s.return_curve, s.return_curve_stderr) for s in self.history),
             strict=True,
@@ -203,6 +211,7 @@ class Run:
             "std": self.std.tolist(),
             "wall_s": self.wall_s,
             "run": None if self.out is None else str(self.out),
+            **({"tests_failed": self.tests_failed} if self.tests_failed else {}),
             **self._of_own_task(),
         }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError
-from recoup.store.rows import FAILED, Told
+from recoup.store.rows import FAILED, OK, Told
 from recoup.study.trials import Trial
 from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
 
@@ -35,6 +35,9 @@ class Asked(Protocol):
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves."""
+
+    def counts(self) -> dict[str, int]:
+        """How many trials there are of each status."""
 
 
 class Rules(NamedTuple):
@@ -80,6 +83,7 @@ class Schedule:
         self.study, self.engine, self.rules = study, engine, rules or Rules()
         self._line: deque[Trial] = deque()  # asked for and not out yet
         self._out: dict[int, Trial] = {}
+        self._order: dict[int, int] = {}  # in which trials were given to workers
         self._tries: dict[int, int] = {}  # of trials that failed
         self._held: list[Heard] = []  # failures that are told once another trial succeeds
         self._told = self._done = self._failed = self._again = 0
@@ -93,6 +97,7 @@ class Schedule:
         may stop the loop; what is out then is left without a result.
         """
         self._told, self._line = told, deque(waiting)
+        self._succeeded = self.study.counts()[OK] > 0
         while self._told + len(self._held) < budget:
             self._fill(budget)
             heard = self._hear(self.engine.wait(BEAT))
@@ -112,6 +117,7 @@ class Schedule:
                 return
             trial = self._line.popleft()
             self._out[trial.id] = trial
+            self._order[trial.id] = len(self._order)
             self.engine.submit(
                 Job(trial.id, trial.theta, trial.seed, trial.params or None, trial.std)
             )
@@ -140,16 +146,25 @@ class Schedule:
                 self._again += 1
                 self._line.appendleft(trial)
             elif self.rules.gives_up:
-                self._hold(one)
+                self._held.append(one)
             else:
                 heard.append(one)
-        return self._tell(heard)
+        told = self._tell(heard)
+        self._check_broken()
+        return told
 
-    def _hold(self, one: Heard) -> None:
-        """Keeps a failure back; too many of them alone mean that the task itself is broken."""
-        self._held.append(one)
+    def _check_broken(self) -> None:
+        """Raises if nothing but failures has come back: then the task itself is broken.
+
+        Not while a trial is out that was given to a worker before the first of them: failures may
+        come back sooner than others.
+        """
         most = max(FEW, 3 * self.study.batch) if self._succeeded else FEW
-        if len(self._held) >= most:
+        if len(self._held) < most:
+            return
+        first = min(self._order[one.trial.id] for one in self._held)
+        if not any(self._order[number] < first for number in self._out):
+            one = self._held[-1]
             raise Broken(
                 f"{len(self._held)} trials failed one after the other, the last because: "
                 f"{one.told.note}. They wait for another attempt.",
@@ -167,6 +182,8 @@ class Schedule:
         """An outcome as a study keeps it: failed where it is not finite."""
         if outcome.failed is not None:
             return Told(FAILED, note=outcome.failed)
+        if outcome.trajectory is None and not outcome.values:
+            return Told(FAILED, note="it returned nothing")
         try:
             if outcome.trajectory is not None:
                 return self.study.result(trajectory=outcome.trajectory)

@@ -13,10 +13,16 @@ import numpy as np
 from recoup.checks import check_count
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
-from recoup.runs.directory import make_directory, note_iterations, refuse_existing, study_in
-from recoup.runs.engines import check_engine, engine_of, engine_settings
+from recoup.runs.directory import (
+    alone_in,
+    make_directory,
+    note_iterations,
+    refuse_existing,
+    study_in,
+)
+from recoup.runs.engines import check_engine, engine_of, engine_settings, stored_engine
 from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
-from recoup.runs.learning import Display, Show, learn, work_of
+from recoup.runs.learning import Display, Show, learn, rolling, work_of
 from recoup.runs.plan import (
     EXTENDED,
     OF_THE_TASK,
@@ -97,26 +103,28 @@ def train(
     """
     given = locals()
     how = {key: given[key] for key in OF_THE_TASK if given[key] is not None}
-    rolls = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
-    rolling = engine_settings(**rolls, retries=retries, address=address)
+    named = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
+    engines = engine_settings(**named, retries=retries, address=address)
     budget = (episodes, iterations, batch, seed, mean, std)
-    wanted = Wanted(task, method, *budget, settings, how, test_episodes, rolling)
+    wanted = Wanted(task, method, *budget, settings, how, test_episodes, engines)
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
-    check_engine(problem, rolling)
+    check_engine(problem, engines)
     directory = None if out is None else Path(out)
     if directory is not None:
         refuse_existing(directory)
     with jax.enable_x64(True):
         start = _start(plan, problem)  # may refuse: nothing shown yet
         made = study_settings(plan, problem, start, how.get("params"))
-        path = None if directory is None else make_directory(directory, plan)
-        with (
-            _shown(plan, progress) as display,
-            _closed_if_stopped(Study.create(path, made, own_parts(plan.settings))) as study,
-            work_of(study, plan, problem, directory, display, listeners) as work,
-        ):
-            return learn(study, work)
+        with rolling(plan, problem, directory is None) as rolls:  # so may workers
+            path = None if directory is None else make_directory(directory, plan)
+            with (
+                alone_in(directory),
+                _shown(plan, progress) as display,
+                _closed_if_stopped(Study.create(path, made, own_parts(plan.settings))) as study,
+                work_of(study, plan, problem, rolls, directory, display, listeners) as work,
+            ):
+                return learn(study, work)
 
 
 def resume(
@@ -139,7 +147,7 @@ def resume(
     other settings of the engine: `{"engine": "process", "workers": 4}`.
     """
     study, directory = _study_of(run, parts)
-    rolling = None if engine is None else engine_settings(**engine)
+    given = None if engine is None else engine_settings(**engine)
     listeners = check_callbacks(callbacks)
     with nullcontext() if directory is None else _closed_if_stopped(study):
         if iterations is not None:
@@ -148,13 +156,16 @@ def resume(
             return Run(study.opened, directory)
         study.opened.check_whole()
         plan = stored_plan(study.opened)
-        plan = plan if rolling is None else replace(plan, engine=rolling)
+        chosen = stored_engine(plan.engine) if given is None else given
+        plan = replace(plan, engine=chosen)
         held = run.problem if isinstance(run, Run) and task is None else None
         problem = held or again(plan, study.dim, study.names, task, policy)
         with (
             jax.enable_x64(True),
+            alone_in(directory),
+            rolling(plan, problem, directory is None) as rolls,
             _shown(plan, progress) as display,
-            work_of(study, plan, problem, directory, display, listeners) as work,
+            work_of(study, plan, problem, rolls, directory, display, listeners) as work,
         ):
             return learn(study, work)
 
@@ -200,7 +211,7 @@ def evaluate(
     with jax.enable_x64(True):
         if isinstance(problem, Task):
             return TaskTests(run.plan, problem, count).both(FRESH, run.rho, seed)
-        engine, _ = engine_of(problem, {}, 1, in_memory=True)
+        engine, _ = engine_of(problem, {}, 1, 1, in_memory=True)
         try:
             return EngineTests(run.study.opened, engine, count).both(FRESH, run.rho, seed)
         finally:

@@ -19,6 +19,7 @@ PROGRAM = (  # finds what this process finds, and runs none of its main module
     "import sys; sys.path[:] = sys.argv[4:]; from recoup.tasks.engines.worker import main; main()"
 )
 LOOK = 0.1  # seconds between two looks at workers that say nothing
+BUILD = 60.0  # seconds that building the task may take where trials have a limit, at least
 PAUSE = 0.5  # seconds before one that could not build the task is replaced
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # one each: cores are few
 
@@ -85,8 +86,13 @@ class Processes:
         worker = self._workers[i]
         if worker.process.poll() is not None and not worker.link.poll():
             return self._lost(i, worker.death())
-        if self.timeout is None or worker.job is None or not worker.ready:
+        if self.timeout is None or worker.job is None:
             return None
+        if not worker.ready:
+            most = max(self.timeout, BUILD)
+            if time.monotonic() - worker.born <= most:
+                return None
+            return self._lost(i, f"its worker took longer than {most:g} s to start")
         if time.monotonic() - worker.since > self.timeout and not worker.link.poll():
             return self._lost(i, f"it took longer than {self.timeout:g} s")
         return None
@@ -108,7 +114,7 @@ class _Worker:
         self.link, theirs = Pipe()
         self.job: Job | None = None
         self.ready = False
-        self.since = time.monotonic()
+        self.since = self.born = time.monotonic()
         command = [sys.executable, "-c", PROGRAM]
         environment = {**dict.fromkeys(THREADS, "1"), **os.environ}
         self.process = subprocess.Popen(

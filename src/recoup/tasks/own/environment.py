@@ -21,6 +21,7 @@ class Episodes:
     horizon: int
     discount: float
     count: int = 1  # episodes a trial
+    shared: bool = False  # whether the environment is the user's own object, theirs to close
 
     def __call__(self) -> "EnvRoller":
         """Builds the environment; once in every worker."""
@@ -43,8 +44,9 @@ class EnvRoller:
         return Rolled(tuple(value for value, _ in went), sum(steps for _, steps in went))
 
     def close(self) -> None:
-        """Closes the environment."""
-        self._env.close()
+        """Closes the environment, if it is ours."""
+        if not self._how.shared:
+            self._env.close()
 
 
 def episode(env: Any, act: Act, seed: int, horizon: int, discount: float) -> tuple[float, int]:
@@ -56,11 +58,19 @@ def episode(env: Any, act: Act, seed: int, horizon: int, discount: float) -> tup
     total, weight = 0.0, 1.0
     for step in range(1, horizon + 1):
         seen, reward, terminated, truncated, _ = env.step(act(seen))
-        total += weight * float(reward)
+        total += weight * _number(reward)
         weight *= discount
         if terminated or truncated:
             return total, step
     return total, horizon
+
+
+def _number(reward: Any) -> float:
+    """A reward as a number; some environments give an array of one."""
+    try:
+        return float(reward)
+    except TypeError:
+        return float(np.asarray(reward).item())
 
 
 def episode_seeds(seed: int, count: int) -> list[int]:
@@ -82,5 +92,6 @@ def observe(how: Episodes, flatten: Callable[[Any], np.ndarray], jobs: list[Job]
 
             episode(env, noting, job.seed, how.horizon, 1.0)
     finally:
-        env.close()
+        if not how.shared:
+            env.close()
     return np.array(rows)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError, nearest
+from recoup.tasks.engines.attempt import reason
 from recoup.tasks.registry import TASKS
 
 ENVIRONMENT, FUNCTION, TRACED = "environment", "function", "traced"  # kinds of tasks
@@ -170,13 +171,15 @@ def _of_package(found: Found, is_function: bool) -> Found:
 def _imported(task: str, is_function: bool) -> Found:
     """The task that `module:name` names, looked for in the current directory too."""
     where, _, name = task.partition(":")
+    if not all(part.isidentifier() for part in where.split(".")) or not name:
+        raise InputError(f"the task {task!r} must be written module:name.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         module = import_module(where)
-    except ImportError as wrong:
-        raise InputError(f"the task {task} cannot be imported: {wrong}.") from None
+    except (Exception, SystemExit) as wrong:
+        raise InputError(f"the task {task} cannot be imported: {reason(wrong)}.") from None
     import gymnasium
 
     if not hasattr(module, name):

@@ -1,7 +1,7 @@
 """A task that is rolled out on the host, a trial at a time: an environment, or a function."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from recoup.tasks.own.environment import Episodes, observe
 from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, is_traced_env
 from recoup.tasks.own.function import Calls, how_called
 from recoup.tasks.policies.described import described, restored
-from recoup.tasks.policies.policy import make_policy, start_of, words_of
+from recoup.tasks.policies.policy import SpacePolicy, make_policy, start_of, words_of
 from recoup.tasks.policies.spaces import inputs_of
 
 WARM_UP = "recoup warm-up"  # what the randomness of a warm-up is for
@@ -66,9 +66,11 @@ def host_task(found: Found, how: How) -> HostTask:
 
 
 def _function_task(found: Found, how: How, discount: float) -> HostTask:
-    if how.policy is not None or how.horizon is not None or how.warm_up or how.options:
+    policy = how.policy is not None or how.policy_options or how.normalize or how.warm_up
+    if policy or how.horizon is not None or how.options or how.discount is not None:
         raise InputError(
-            f"{found.name} is a function of its parameters: it has no policy, horizon or options."
+            f"{found.name} is a function of its parameters: it has no policy, horizon, discount or "
+            "options."
         )
     if how.episodes != 1:
         raise InputError("a function may return several values itself: one of each episode.")
@@ -79,6 +81,13 @@ def _function_task(found: Found, how: How, discount: float) -> HostTask:
 
 
 def _env_task(found: Found, how: How, discount: float) -> HostTask:
+    if how.dim is not None or how.names:
+        raise InputError(
+            f"{found.name} is an environment: its policy has parameters of its own, so leave dim "
+            "and params out."
+        )
+    if how.horizon is not None:
+        check_count("horizon", how.horizon)
     make = envs_of(found, how.horizon, how.options)
     observations, actions, limit = _looked_at(found, make)
     horizon = how.horizon if how.horizon is not None else limit
@@ -87,19 +96,21 @@ def _env_task(found: Found, how: How, discount: float) -> HostTask:
             f"{found.name} has no time limit of its own: give horizon=1000 (--horizon 1000)."
         )
     episodes = check_count("episodes_per_trial", how.episodes)
-    frame = Episodes(make, None, check_count("horizon", horizon), discount, episodes)
+    shared = _is_shared(make)
+    frame = Episodes(make, None, check_count("horizon", horizon), discount, episodes, shared)
     if how.described is not None:
         policy = restored(how.described, how.policy)
+        _check_spaces(found, policy, observations, actions)
     else:
         policy = _policy(how, frame, observations, actions)
-    rolls = Episodes(make, policy, frame.horizon, discount, episodes)
+    rolls = replace(frame, policy=policy)
     return HostTask(
         found.name,
         policy.parameters,
         frame.horizon,
         discount,
         rolls,
-        start_of(policy),
+        1.0 if how.described is not None else start_of(policy),
         words_of(policy),
         policy,
         make,
@@ -135,12 +146,23 @@ def _made(found: Found, make: Callable[..., Any]) -> Any:
         return make()
     except InputError:
         raise
-    except Exception as wrong:
+    except (Exception, SystemExit) as wrong:
         raise Broken(
             f"{found.name} makes no environment: {reason(wrong)}. If it is a function of theta, "
             "give dim=... (--dim), or params=... (--param).",
             trace_of(),
         ) from wrong
+
+
+def _check_spaces(found: Found, policy: Any, observations: Any, actions: Any) -> None:
+    """Raises where a policy was learned with other observations or actions."""
+    if not isinstance(policy, SpacePolicy):
+        return
+    if (policy.observations, policy.actions) != (observations, actions):
+        raise InputError(
+            f"{found.name} observes {observations} and acts with {actions}; the policy was learned "
+            f"with {policy.observations} and {policy.actions}."
+        )
 
 
 def _is_shared(make: Callable[..., Any]) -> bool:
@@ -165,8 +187,11 @@ def _policy(how: How, frame: Episodes, observations: Any, actions: Any) -> Any:
         first, options if first == given else {}, observations, actions, None, False
     )
     jobs = _warm_up_jobs(how, behaviour)
-    walk = Episodes(frame.make, behaviour, frame.horizon, frame.discount)
-    observed = observe(walk, seen.flatten, jobs)
+    walk = replace(frame, policy=behaviour, count=1)
+    try:
+        observed = observe(walk, seen.flatten, jobs)
+    except Exception as wrong:
+        raise Broken(f"an episode of the warm-up failed: {reason(wrong)}", trace_of()) from wrong
     observed = observed[np.isfinite(observed).all(1)]
     if len(observed) < 2:
         raise InputError("the warm-up has seen fewer than two finite observations.")

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_count
+from recoup.tasks.policies.adapters import adapted
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, Network
 from recoup.tasks.policies.policy import Scale, SpacePolicy
+from recoup.tasks.policies.spaces import inputs_of
 
 NETWORKS = {"linear": Linear, "kernels": Kernels, "mlp": MLP}
 ELSEWHERE = "elsewhere"  # the kind of one that only Python can give
@@ -41,17 +43,33 @@ def _frame(policy: Any) -> dict[str, Any]:
 
 def restored(plain: Mapping[str, Any], given: Any = None) -> Any:
     """The policy that was described; `given` is the network or policy that only Python can give."""
+    try:
+        return _restored(plain, given)
+    except InputError:
+        raise
+    except Exception as wrong:  # whatever a file may hold
+        raise InputError(
+            f"the description of the policy cannot be read: {type(wrong).__name__}: {wrong}."
+        ) from None
+
+
+def _restored(plain: Mapping[str, Any], given: Any) -> Any:
     if plain["kind"] == ELSEWHERE and given is None:
         raise InputError(
             f"its policy is {plain['name']}, an object of Python: give it again with policy=..."
         )
-    if "bounds" not in plain:
+    observations = space_restored(plain["observations"]) if "bounds" in plain else None
+    if plain["kind"] == ELSEWHERE and observations is not None:
+        given = adapted(given, inputs_of(observations).size)
+    if not isinstance(getattr(given, "parameters", 1), (int, np.integer)) or isinstance(given, str):
+        raise InputError(f"its policy is {plain['name']}, an object of Python; got {given!r}.")
+    if observations is None:
         return given
     network = given if plain["kind"] == ELSEWHERE else _network(plain)
     scale = plain["scale"]
     return SpacePolicy(
         network,
-        space_restored(plain["observations"]),
+        observations,
         space_restored(plain["actions"]),
         plain["bounds"],
         None if scale is None else Scale(tuple(scale["mean"]), tuple(scale["std"]), scale["seen"]),
@@ -59,7 +77,9 @@ def restored(plain: Mapping[str, Any], given: Any = None) -> Any:
 
 
 def _network(plain: Mapping[str, Any]) -> Network:
-    return NETWORKS[plain["kind"]](**{k: _tuples(v) for k, v in plain["network"].items()})
+    made = NETWORKS[plain["kind"]](**{k: _tuples(v) for k, v in plain["network"].items()})
+    check_count("its number of parameters", made.parameters)
+    return made
 
 
 def _tuples(value: Any) -> Any:

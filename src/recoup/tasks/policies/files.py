@@ -2,7 +2,6 @@
 
 import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +56,16 @@ def load_policy(path: str | Path, policy: Any = None) -> SavedPolicy:
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as wrong:
-        raise InputError(f"{path} cannot be read as a policy: {wrong}.") from None
-    if plain.get("format") != FORMAT:
+        version, description = plain.get("format"), plain.get("policy")
+    except Exception as wrong:  # whatever a file may hold
+        words = f"{type(wrong).__name__}: {wrong}"
+        raise InputError(f"{path} cannot be read as a policy: {words}.") from None
+    if version != FORMAT:
         raise InputError(f"{path} was written by another version of recoup.")
-    found = restored(plain["policy"], policy)
-    if theta.shape != (found.parameters,):
+    found = restored(description, policy)
+    if theta.shape != (found.parameters,) or not np.isfinite(theta).all():
         raise InputError(
-            f"{path} has {theta.size} parameters, but its policy takes {found.parameters}."
+            f"{path} must hold {found.parameters} finite numbers for its policy, got the shape "
+            f"{list(theta.shape)}."
         )
     return SavedPolicy(found, theta)
