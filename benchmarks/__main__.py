@@ -8,6 +8,7 @@ import jax
 
 from benchmarks import (
     ask_tell,
+    engines,
     growth,
     many_runs,
     precision,
@@ -42,7 +43,7 @@ def main():
 
 ALL = (
     *(start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study),
-    *(growth, workers),
+    *(growth, workers, engines),
 )
 
 if __name__ == "__main__":  # processes that a benchmark starts import this module too
