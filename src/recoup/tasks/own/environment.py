@@ -52,7 +52,7 @@ class EnvRoller:
 def episode(env: Any, act: Act, seed: int, horizon: int, discount: float) -> tuple[float, int]:
     """Return and length of one episode: until it terminates or is truncated, or the horizon.
 
-    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}).
+    The return is the sum of gamma^(t-1) r_t, as `models.rollout` has it.
     """
     seen, _ = env.reset(seed=seed)
     total, weight = 0.0, 1.0

@@ -300,7 +300,7 @@ def episode(
     """`run(key, theta) -> return` of one episode: until it is done, or the horizon.
 
     A batch of them ends with the last of its episodes; nothing of one that is done changes then.
-    Implements: zhao2013 S2.1 R(h) = sum_t gamma^(t-1) r(s_t, a_t, s_{t+1}).
+    The return is the sum of gamma^(t-1) r_t, as `models.rollout` has it.
     """
 
     def run(key: Array, theta: Array) -> Array:
