@@ -8,6 +8,7 @@ from console import alike, run, steps, tidy, write_scripts
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["README.md", "docs/study.md"])
 def test_commands_print_what_is_written(name, tmp_path):
     text = (ROOT / name).read_text()

@@ -32,6 +32,7 @@ def ran(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=NAMES)
 def test_the_examples_of_the_docs_run(example, ran):
     done = ran(example)

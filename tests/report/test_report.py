@@ -237,10 +237,7 @@ class TestTheRunsPage:
 
     @staticmethod
     def copy(run, to):
-        to.mkdir()
-        for source in run.iterdir():
-            (to / source.name).write_bytes(source.read_bytes())
-        return to
+        return shutil.copytree(run, to)
 
 
 @pytest.fixture(scope="module")

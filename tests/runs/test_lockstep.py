@@ -27,6 +27,7 @@ def both():
     return cache(lambda task, method, horizon: lockstep(task, method, horizon, [3, 7]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "method", "horizon"), CASES)
 def test_each_run_is_the_one_that_is_made_of_its_seed_alone(task, method, horizon, both):
     runs = both(task, method, horizon)
