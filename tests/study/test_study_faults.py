@@ -3,6 +3,7 @@
 import contextlib
 import io
 import random
+import re
 import shutil
 import sqlite3
 import struct
