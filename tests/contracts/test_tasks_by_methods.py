@@ -12,6 +12,7 @@ PAIRS = [(task, method) for task in TASKS if task not in VARIATIONS for method i
 PAIRS += [(task, method) for task in VARIATIONS for method in ("mis-pgpe-ob", "iw-reinforce-ob")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "method"), PAIRS)
 def test_every_method_trains_on_every_task(task, method):
     short = {"iterations": 2, "horizon": 10} if TASKS[task].env_id == REACH else {"iterations": 8}

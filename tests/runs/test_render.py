@@ -109,6 +109,7 @@ def test_any_gymnasium_environment_can_be_filmed():
         film(make_env("mountain-car"), lambda seen: np.zeros(1))
 
 
+@pytest.mark.slow
 def test_a_reaching_run_is_filmed_and_measured(gl, reach_run, tmp_path):
     written = render_run(reach_run, out=tmp_path / "pictures")
     assert frames_of(written["video"]).shape == (13, 480, 640, 3)

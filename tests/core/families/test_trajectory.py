@@ -136,6 +136,7 @@ def gradients(runs, n, **settings):
     return np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(7), runs)))
 
 
+@pytest.mark.slow
 def test_the_iw_gradient_is_unbiased_in_action_space():
     """4,000 estimates against the exact gradient of a linear-quadratic task, 4 s.e."""
     runs, exact = 4000, exact_gradient(TARGET)
