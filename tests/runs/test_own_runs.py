@@ -608,3 +608,20 @@ def test_settings_of_a_registered_task_can_be_switched_off(monkeypatch):
         assert (run.plan.discount, run.task.policy.scale) == (0.0, None)
     finally:
         del REGISTERED["walk-b"]
+
+
+def test_ctrl_c_is_not_lost_while_others_are_imported():
+    from recoup.runs.learning import _ctrl_c_later
+
+    reached = []
+
+    def interrupted():
+        with _ctrl_c_later():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append(True)  # not here, where it could be swallowed
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,5 +1,7 @@
 """The loop of a run: trials out, results in, moves tested, listeners told, an end written."""
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -92,9 +94,26 @@ def _board(directory: Path | None) -> list[TensorBoard]:
     if directory is None:
         return []
     try:
-        return [TensorBoard(directory / TENSORBOARD)]
+        with _ctrl_c_later():
+            return [TensorBoard(directory / TENSORBOARD)]
     except ImportError:
         return []
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Holds Ctrl-C back for a moment: what is imported inside would swallow it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def learn(study: Study, work: Work) -> Run:
