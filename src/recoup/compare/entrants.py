@@ -1,0 +1,223 @@
+"""The methods that take part: ours by their rows, other libraries' by adapters."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from recoup.checks import InputError, check_count, nearest
+from recoup.engine.methods import METHODS, Method, method_row, settings_of
+from recoup.runs.problem import batch_for
+
+
+class Traced(NamedTuple):
+    """A method as pure functions of one run, so that JAX can make many runs side by side."""
+
+    batch: int  # N
+    init: Callable[[Any, Any, Any], Any]  # key, mean [D], std [D] -> state
+    ask: Callable[[Any, Any], tuple[Any, Any]]  # key, state -> theta [N, D], state
+    tell: Callable[[Any, Any, Any, Any], Any]  # key, state, theta, returns [N] -> state
+    mean: Callable[[Any], Any]  # state -> the policy to deploy [D]
+    draw: Callable[[Any, Any], Any]  # state, standard normal noise [n, D] -> theta [n, D]
+
+
+class Peer(Protocol):
+    """One run of a method on the host. We maximise: larger returns are better."""
+
+    batch: int  # N
+
+    def ask(self) -> np.ndarray:
+        """Parameters `[N, D]` to roll out."""
+
+    def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
+        """What they returned `[N]`, all of it finite."""
+
+    def mean(self) -> np.ndarray:
+        """The policy to deploy `[D]`."""
+
+    def draw(self, noise: np.ndarray) -> np.ndarray:
+        """What it would try now `[n, D]`, of standard normal noise `[n, D]`; none where `[0, D]`.
+
+        A method without a distribution gives what it asked for last.
+        """
+
+
+class PeerRow(NamedTuple):
+    """A method of another library."""
+
+    name: str
+    summary: str
+    package: str  # that it needs
+    home: str  # module:function that makes it, below recoup.compare.peers
+    traced: bool  # whether that gives a `Traced` for a number of parameters, or a `Peer` of a start
+    settings: tuple[str, ...]
+
+
+_POPULATION = ("popsize", "sigma")
+_GRADIENT = (*_POPULATION, "lr")
+PEERS = {
+    row.name: row
+    for row in (
+        PeerRow("cma-es", "CMA-ES of pycma", "cma", "pycma:cma_es", False, _POPULATION),
+        PeerRow(
+            "lq-cma-es",
+            "CMA-ES with pycma's linear-quadratic surrogate",
+            "cma",
+            "pycma:lq_cma_es",
+            False,
+            _POPULATION,
+        ),
+        PeerRow("snes", "SNES of evosax", "evosax", "evosax:snes", True, _POPULATION),
+        PeerRow("evosax-pgpe", "PGPE of evosax", "evosax", "evosax:pgpe", True, _GRADIENT),
+        PeerRow("evosax-cma-es", "CMA-ES of evosax", "evosax", "evosax:cma_es", True, _POPULATION),
+        PeerRow("evosax-open-es", "OpenAI-ES of evosax", "evosax", "evosax:open_es", True, _GRADIENT),
+        PeerRow("optuna-tpe", "Optuna's TPE", "optuna", "optuna:tpe", False, ("startup", "width")),
+        PeerRow(
+            "optuna-cma-es",
+            "Optuna's CMA-ES",
+            "cmaes",
+            "optuna:cma_es",
+            False,
+            (*_POPULATION, "width"),
+        ),
+        PeerRow("evotorch-pgpe", "PGPE of EvoTorch", "evotorch", "evotorch:pgpe", False, _GRADIENT),
+    )
+}
+GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default
+    "cma-es": ("cma-es", "cma-es:popsize=half", "cma-es:popsize=10"),
+    "snes": ("snes", "snes:popsize=half", "snes:popsize=10"),
+    "evosax-pgpe": ("evosax-pgpe", "evosax-pgpe:lr=0.3", "evosax-pgpe:lr=1"),
+    "evosax-open-es": ("evosax-open-es", "evosax-open-es:lr=0.3", "evosax-open-es:lr=1"),
+    "optuna-tpe": ("optuna-tpe", "optuna-tpe:width=3"),
+}
+
+
+class Entrant(NamedTuple):
+    """A method with its settings."""
+
+    label: str  # as it is written and shown
+    name: str
+    settings: Mapping[str, Any]  # those that were given
+
+    @property
+    def peer(self) -> PeerRow | None:
+        """Its row, where it is another library's."""
+        return PEERS.get(self.name)
+
+
+def entrant_of(text: str) -> Entrant:
+    """A method written `name` or `name:key=value,key=value`, once it can take part."""
+    name, _, words = text.strip().partition(":")
+    settings = _settings(text, words) if words else {}
+    known = [*(row.name for row in METHODS.values() if row.space == "parameters"), *PEERS]
+    if name in METHODS and name not in known:
+        raise InputError(
+            f"{name} explores in action space: methods that are compared search parameters."
+        )
+    if name not in known:
+        raise InputError(
+            f"method must be one of {', '.join(known)}; got {name!r}.{nearest(name, known)}"
+        )
+    made = Entrant(text.strip(), name, settings)
+    check_settings(made)
+    return made
+
+
+def _settings(text: str, words: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in words.split(","):
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (key and equals and value):
+            raise InputError(
+                f"settings of a method are written method:key=value,key=value; got {text!r}."
+            )
+        found[key.replace("-", "_")] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, none or a word."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def check_settings(entrant: Entrant) -> None:
+    """Raises unless the settings are the method's own, and its package is installed."""
+    row, settings = entrant.peer, dict(entrant.settings)
+    if row is None:
+        if "batch" in settings:
+            check_count("batch", settings.pop("batch"))
+        if unknown := [key for key in settings if key not in settings_of(entrant.name)]:
+            known = ("batch", *settings_of(entrant.name))
+            raise _unknown(entrant.name, unknown[0], known)
+        method_row(entrant.name, **settings)
+        return
+    for key, value in settings.items():
+        if key not in row.settings:
+            raise _unknown(entrant.name, key, row.settings)
+        if key == "popsize" and value == "half":
+            continue
+        if isinstance(value, (str, bool)) or value is None or not value > 0:
+            also = ", or half" if key == "popsize" else ""
+            raise InputError(f"{key} of {row.name} must be a positive number{also}; got {value!r}.")
+    if find_spec(row.package) is None:
+        extra = "evotorch" if row.package == "evotorch" else "'recoup[bench]'"
+        raise InputError(
+            f"{row.name} needs {row.package}, which is not installed: pip install {extra}"
+        )
+
+
+def _unknown(name: str, key: str, known: tuple[str, ...]) -> InputError:
+    has = ", ".join(known)
+    return InputError(
+        f"{key!r} is not a setting of {name}; its settings are {has}.{nearest(key, known)}"
+    )
+
+
+def row_of(entrant: Entrant, defaults: Mapping[str, Any]) -> Method:
+    """The row of a method of ours; `defaults` are what the task asks of it."""
+    given = {key: value for key, value in entrant.settings.items() if key != "batch"}
+    return method_row(entrant.name, defaults, **given)
+
+
+def batch_of(entrant: Entrant, dim: int, of_task: int | None) -> int:
+    """Episodes between two moves of a method of ours, as `recoup train` chooses them.
+
+    Given as a setting, or the task's, or from the number of parameters.
+    """
+    if "batch" in entrant.settings:
+        return check_count("batch", entrant.settings["batch"])
+    batch = of_task or batch_for(dim, None)
+    return batch + batch % 2 if entrant.settings.get("mirrored") else batch
+
+
+def population(settings: Mapping[str, Any], dim: int, even: bool = False) -> int:
+    """The population of a peer: 4 + 3 ln D, half of it, or the number that was given."""
+    usual = 4 + int(3 * np.log(dim))
+    given = settings.get("popsize", usual)
+    size = max(usual // 2, 2) if given == "half" else check_count("popsize", given, least=2)
+    return size + size % 2 if even else size
+
+
+def made_by(row: PeerRow) -> Callable[..., Any]:
+    """What makes a peer; its package is imported now."""
+    module, name = row.home.split(":")
+    return getattr(import_module(f"recoup.compare.peers.{module}"), name)
+
+
+def version_of(package: str) -> str:
+    """The version of a package that is installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "?"
