@@ -73,7 +73,9 @@ PEERS = {
         PeerRow("snes", "SNES of evosax", "evosax", "evosax:snes", True, _POPULATION),
         PeerRow("evosax-pgpe", "PGPE of evosax", "evosax", "evosax:pgpe", True, _GRADIENT),
         PeerRow("evosax-cma-es", "CMA-ES of evosax", "evosax", "evosax:cma_es", True, _POPULATION),
-        PeerRow("evosax-open-es", "OpenAI-ES of evosax", "evosax", "evosax:open_es", True, _GRADIENT),
+        PeerRow(
+            "evosax-open-es", "OpenAI-ES of evosax", "evosax", "evosax:open_es", True, _GRADIENT
+        ),
         PeerRow("optuna-tpe", "Optuna's TPE", "optuna", "optuna:tpe", False, ("startup", "width")),
         PeerRow(
             "optuna-cma-es",

@@ -77,8 +77,8 @@ def learn(
     share = (time.perf_counter() - began) / len(runs)
     spent = [move * players.batch for move in moves]
     return [
-        Curve(run, spent, *(column[i].tolist() for column in found), share)
-        for i, run in enumerate(runs)
+        Curve(run, spent, search.tolist(), policy.tolist(), share)
+        for run, search, policy in zip(runs, *found, strict=True)
     ]
 
 
@@ -136,7 +136,8 @@ def players_of(
     if row is not None and not row.traced:
         make = made_by(row)
         keys = [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
-        return HostPlayers([make(m, arena.std, k, entrant.settings) for m, k in zip(means, keys)])
+        pairs = zip(means, keys, strict=True)
+        return HostPlayers([make(m, arena.std, key, entrant.settings) for m, key in pairs])
     if row is not None:
         settings = tuple(sorted(entrant.settings.items()))
         return TracedPlayers(_evolving(row.home, arena.dim, settings), means, arena.std, seed, runs)

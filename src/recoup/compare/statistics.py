@@ -44,7 +44,7 @@ def paired(values: Any, reference: Any) -> Mean:
 
 
 def trimmed_mean(values: np.ndarray) -> np.ndarray:
-    """Inter-quartile means of the last axis: a quarter of the values, rounded down, off each end."""
+    """Inter-quartile means over the last axis: without a quarter, rounded down, at each end."""
     ordered = np.sort(values, axis=-1)
     cut = ordered.shape[-1] // 4
     return ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
@@ -81,8 +81,8 @@ def episodes_to(episodes: Sequence[float], curve: Any, target: float) -> float:
     if not len(reached):
         return float("inf")
     i = int(reached[0])
-    if i == 0:
-        return float(at[0])
+    if i == 0 or np.isnan(values[i - 1]):
+        return float(at[i])
     share = (target - values[i - 1]) / (values[i] - values[i - 1])
     return float(at[i - 1] + share * (at[i] - at[i - 1]))
 

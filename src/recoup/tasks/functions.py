@@ -28,7 +28,7 @@ def ellipsoid(xp: Any, x: Any) -> Any:
 
 
 def rosenbrock(xp: Any, x: Any) -> Any:
-    """sum 100 (x_{i+1} - x_i^2)^2 + (1 - x_i)^2: a bent valley whose lowest place is (1, ..., 1)."""
+    """sum 100 (x_{i+1} - x_i^2)^2 + (1 - x_i)^2: a bent valley, lowest at (1, ..., 1)."""
     return xp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 

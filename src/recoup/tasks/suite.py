@@ -1,4 +1,4 @@
-"""The suite that methods are compared on: deterministic and noisy, smooth and rugged, small and large.
+"""The suite that methods are compared on: with and without noise, smooth and rugged, small to large.
 
 Tasks of our own are rows of the registry, which `recoup train` knows too. Tasks of Gymnasium have a
 name here for the settings they are compared with.

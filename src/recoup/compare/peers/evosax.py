@@ -54,9 +54,7 @@ def _full(state: Any, noise: Any) -> Any:
     return state.mean + state.std * noise @ factor.T
 
 
-def _traced(
-    strategy: Any, settings: Mapping[str, Any], drawn: Callable[[Any, Any], Any]
-) -> Traced:
+def _traced(strategy: Any, settings: Mapping[str, Any], drawn: Callable[[Any, Any], Any]) -> Traced:
     """A strategy that searches x = (theta - mean) / std; its state carries both."""
     params = strategy.default_params
     if hasattr(params, "std_init"):

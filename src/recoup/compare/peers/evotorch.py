@@ -1,7 +1,7 @@
 """PGPE of EvoTorch."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ class Searcher:
     """A searcher of EvoTorch, which evaluates by itself."""
 
     def __init__(self, start: Start) -> None:
-        self._start, self._inner = start, None
+        self._start, self._inner = start, cast(Any, None)
         self.batch = population(start.settings, start.dim, even=True)
         self._running = Controlled(self._work)
 

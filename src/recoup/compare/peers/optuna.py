@@ -16,7 +16,9 @@ RECENT = 20  # trials that stand for what it tries now
 
 def tpe(mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]) -> "Trials":
     """Optuna's default sampler; `startup` random trials before it models (10 unless said)."""
-    given = {"n_startup_trials": int(settings["startup"])} if "startup" in settings else {}
+    given: dict[str, Any] = (
+        {"n_startup_trials": int(settings["startup"])} if "startup" in settings else {}
+    )
     start = Start(mean, std, seed, settings)
     return Trials(start, optuna.samplers.TPESampler(seed=seed, **given))
 
@@ -56,7 +58,7 @@ class Trials:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._start, self._names = start, _names(start.dim)
         width = _width(start.settings)
-        self._space = {
+        self._space: dict[str, Any] = {
             name: optuna.distributions.FloatDistribution(-width, width) for name in self._names
         }
         self._study = optuna.create_study(direction="maximize", sampler=sampler)

@@ -1,10 +1,12 @@
 """CMA-ES of pycma, alone and with its linear-quadratic surrogate."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import cma
 import numpy as np
+from cma.evolution_strategy import InjectionWarning
 from cma.fitness_models import SurrogatePopulation
 
 from recoup.compare.entrants import population
@@ -75,6 +77,7 @@ class Surrogate:
 
     def __init__(self, start: Start) -> None:
         self._start, self._strategy = start, _strategy(start)
+        warnings.simplefilter("ignore", InjectionWarning)  # of the model's optimum, not needed
         self._running = Controlled(_surrogate_loop(self._strategy))
 
     def ask(self) -> np.ndarray:

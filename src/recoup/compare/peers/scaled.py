@@ -35,7 +35,7 @@ class Start(NamedTuple):
         return (np.asarray(theta, float) - self.mean) / self.std
 
 
-class Stopped(Exception):  # noqa: N818
+class Stopped(Exception):
     """Ends a method that keeps control, when its run is over."""
 
 
