@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_count
 from recoup.cli.app import JsonOption, app, fail, interruptible, stop
 from recoup.cli.parsing import complete_method, complete_task, number, whole_option
 from recoup.cli.train import prints_elsewhere
@@ -62,8 +62,8 @@ def compare(
         typer.Option(
             "--method",
             help="One of `recoup methods` that searches parameters, or of another library (cma-es, "
-            "lq-cma-es, snes, optuna-tpe, ...: `recoup methods`), repeatable; METHOD:key=value "
-            "with settings.",
+            "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
+            "optuna-cma-es, evotorch-pgpe), repeatable; METHOD:key=value,... with settings.",
             metavar="METHOD",
             autocompletion=complete_method,
         ),
@@ -118,6 +118,8 @@ def compare(
     from recoup.compare.arenas import Asking
     from recoup.compare.comparison import Order
 
+    if workers is not None:
+        check_count("workers", workers)
     points = None if checkpoints is None else _points(checkpoints)
     asking = Asking(std_factor, dim, horizon, test_episodes)
     order = Order(task, method, runs, episodes, points, seed, asking, against, target)

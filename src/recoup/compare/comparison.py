@@ -52,7 +52,8 @@ class Measured(NamedTuple):
     method: str
     search: np.ndarray  # J
     policy: np.ndarray  # m
-    spent: list[int]
+    batch: int
+    spent: list[int]  # episodes, at each point
     seconds: float  # a run
 
 
@@ -133,4 +134,5 @@ def _measured(plan: Plan, results: Results, arena: Arena, entrant: Entrant) -> M
     columns: Any = ([getattr(curve, name) for curve in curves] for name in ("search", "policy"))
     search, policy = (np.array(column, float) for column in columns)
     seconds = float(np.mean([curve.seconds for curve in curves]))
-    return Measured(arena.name, entrant.label, search, policy, curves[0].spent, seconds)
+    first = curves[0]
+    return Measured(arena.name, entrant.label, search, policy, first.batch, first.spent, seconds)

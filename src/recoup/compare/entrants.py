@@ -91,8 +91,8 @@ PEERS = {
 GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default
     "cma-es": ("cma-es", "cma-es:popsize=half", "cma-es:popsize=10"),
     "snes": ("snes", "snes:popsize=half", "snes:popsize=10"),
-    "evosax-pgpe": ("evosax-pgpe", "evosax-pgpe:lr=0.3", "evosax-pgpe:lr=1"),
-    "evosax-open-es": ("evosax-open-es", "evosax-open-es:lr=0.3", "evosax-open-es:lr=1"),
+    "evosax-pgpe": ("evosax-pgpe", "evosax-pgpe:lr=0.1", "evosax-pgpe:lr=0.3"),
+    "evosax-open-es": ("evosax-open-es", "evosax-open-es:lr=1", "evosax-open-es:lr=3"),
     "optuna-tpe": ("optuna-tpe", "optuna-tpe:width=3"),
 }
 

@@ -32,6 +32,7 @@ class Curve(NamedTuple):
     """What one run was worth at the start and at each checkpoint; NaN where it has no number."""
 
     run: int
+    batch: int
     spent: list[int]  # episodes behind each point: whole batches
     search: list[float]  # J, expected return of the search distribution
     policy: list[float]  # m, of its mean policy
@@ -77,7 +78,7 @@ def learn(
     share = (time.perf_counter() - began) / len(runs)
     spent = [move * players.batch for move in moves]
     return [
-        Curve(run, spent, search.tolist(), policy.tolist(), share)
+        Curve(run, players.batch, spent, search.tolist(), policy.tolist(), share)
         for run, search, policy in zip(runs, *found, strict=True)
     ]
 

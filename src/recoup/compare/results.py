@@ -148,7 +148,7 @@ class Results:
                 [float("nan") if x is None else float(x) for x in found[name]]
                 for name in ("search", "policy")
             )
-            return Curve(key.run, found["spent"], search, policy, found["seconds"])
+            return Curve(key.run, found["batch"], found["spent"], search, policy, found["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

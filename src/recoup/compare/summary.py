@@ -57,7 +57,7 @@ def _method(plan: Plan, mine: Measured, reference: Measured, target: float) -> d
     at = [0, *plan.checkpoints]
     found: dict[str, Any] = {
         "method": mine.method,
-        "batch": next((b for a, b in zip(mine.spent, mine.spent[1:], strict=False) if b > a), 0),
+        "batch": mine.batch,
         "spent": mine.spent,
         "seconds": mine.seconds,
     }

@@ -166,8 +166,8 @@ MEANING = (
 )
 SCORES = (
     "Score: 0 at the start, 1 at the best mean J of any method at the end of a task; "
-    "inter-quartile mean over all runs of all tasks. +, =, -: cells (task x checkpoint) in which the paired "
-    "difference is above, within, below two standard errors."
+    "inter-quartile mean over all runs of all tasks. +, =, -: cells (task x checkpoint) in which "
+    "the paired difference is above, within, below two standard errors."
 )
 
 

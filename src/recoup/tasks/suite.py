@@ -1,4 +1,4 @@
-"""The suite that methods are compared on: with and without noise, smooth and rugged, small to large.
+"""The suite that methods are compared on: noisy and not, smooth and rugged, small and large.
 
 Tasks of our own are rows of the registry, which `recoup train` knows too. Tasks of Gymnasium have a
 name here for the settings they are compared with.
