@@ -43,6 +43,7 @@ COMPARE_EXAMPLES = f"""
 
 The same command again goes on where it was; other methods, tasks or more runs are added.
 """
+WIDEST = 10_000  # characters of a line: no table is wider
 
 
 @app.command(epilog=COMPARE_EXAMPLES)
@@ -203,6 +204,6 @@ def _fitted(console: Console, title: str, lines: list[list[str]]) -> Table:
         shown.add_column(head, justify="right" if i else "left", no_wrap=True)
     for cells in lines[1:]:
         shown.add_row(*cells)
-    if len(lines[0]) < 4 or console.measure(shown).maximum <= console.width:
+    if len(lines[0]) < 4 or Console(width=WIDEST).measure(shown).maximum <= console.width:
         return shown
     return _fitted(console, title, [[line[0], *line[2:]] for line in lines])

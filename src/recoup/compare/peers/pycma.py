@@ -51,15 +51,16 @@ class Evolution:
 
     def __init__(self, start: Start) -> None:
         self._start, self._strategy = start, _strategy(start)
-        self.batch = int(self._strategy.popsize)
+        self.batch, self._asked = int(self._strategy.popsize), []
 
     def ask(self) -> np.ndarray:
         """A population."""
-        return self._start.theta(self._strategy.ask())
+        self._asked = self._strategy.ask()
+        return self._start.theta(self._asked)
 
     def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
-        """The distribution moves; pycma minimises."""
-        self._strategy.tell(list(self._start.x(theta)), list(-returns))
+        """The distribution moves; pycma minimises, and knows again what it asked for."""
+        self._strategy.tell(self._asked, list(-returns))
 
     def mean(self) -> np.ndarray:
         """The mean of the distribution."""
@@ -77,7 +78,6 @@ class Surrogate:
 
     def __init__(self, start: Start) -> None:
         self._start, self._strategy = start, _strategy(start)
-        warnings.simplefilter("ignore", InjectionWarning)  # of the model's optimum, not needed
         self._running = Controlled(_surrogate_loop(self._strategy))
 
     def ask(self) -> np.ndarray:
@@ -102,6 +102,7 @@ def _surrogate_loop(strategy: Any) -> Callable[[Callable[[Any], np.ndarray]], No
         surrogate = SurrogatePopulation(lambda x: -float(evaluate(x)[0]))
         while True:
             asked = strategy.ask()
+            warnings.simplefilter("ignore", InjectionWarning)  # of optima that are not taken up
             strategy.tell(asked, surrogate(asked))
             strategy.inject([surrogate.model.xopt])
 

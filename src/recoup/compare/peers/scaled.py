@@ -30,10 +30,6 @@ class Start(NamedTuple):
         """Parameters `[..., D]` of coordinates `[..., D]`."""
         return self.mean + self.std * np.asarray(x, float)
 
-    def x(self, theta: Any) -> np.ndarray:
-        """Coordinates of parameters."""
-        return (np.asarray(theta, float) - self.mean) / self.std
-
 
 class Stopped(Exception):
     """Ends a method that keeps control, when its run is over."""
