@@ -1,6 +1,7 @@
 """`recoup compare`: methods side by side, ours and other libraries'."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,8 @@ from recoup.cli.train import prints_elsewhere
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
 
 if TYPE_CHECKING:
-    from recoup.compare.comparison import Order
+    from recoup.compare.comparison import Order, Plan
+    from recoup.compare.work import Chunk
 
 COMPARE_EXAMPLES = f"""
 [bold]Examples[/]
@@ -148,21 +150,38 @@ def _compared(
     from recoup.compare.comparison import left_of, plan_of
     from recoup.compare.results import Results
     from recoup.compare.summary import summary
+    from recoup.compare.work import default_workers
     from recoup.report.comparison import write_comparison
     from recoup.tasks.engines.engine import Broken
 
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)
-            left = sum(chunk.episodes for chunk in left_of(plan, Results(out)))
-            with _progress(left, silent) as show:
-                curves = run(order, out, workers, show)
+            left = left_of(plan, Results(out))
+            processes = default_workers() if workers is None else workers
+            if not silent:
+                _say(plan, left, processes)
+            with _progress(sum(chunk.episodes for chunk in left), silent) as show:
+                curves = run(order, out, processes, show)
             said = summary(plan, curves)
             return said, write_comparison(said, out)
     except KeyboardInterrupt:
         stop(f"stopped; the same command goes on from what lies in {out}.")
     except Broken as broken:
         fail(str(broken), 1)
+
+
+def _say(plan: "Plan", left: "list[Chunk]", workers: int) -> None:
+    """What is going to be done, and how long it takes."""
+    from recoup.compare.estimate import in_words, seconds
+
+    runs, wanted = sum(len(chunk.runs) for chunk in left), plan.runs * len(plan.chunks)
+    kept = f" ({wanted - runs} lie there already)" if runs < wanted else ""
+    if not runs:
+        words = f"all {wanted} runs lie there already"
+    else:
+        words = f"{runs} runs to make{kept}: roughly {in_words(seconds(plan, left, workers))}"
+    print(words, file=sys.stderr)
 
 
 @contextmanager

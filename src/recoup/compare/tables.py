@@ -1,6 +1,5 @@
 """A comparison as rows of text, for the terminal, Markdown and pages."""
 
-from collections.abc import Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -72,7 +71,7 @@ def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
 
 def _title(said: dict[str, Any], task: dict[str, Any]) -> str:
     runs = f"{said['runs']} runs" if said["runs"] > 1 else "one run"
-    return f"{task['task']}, {task['dim']} parameters, {runs}"
+    return f"{task['task']}, {parameters(task['dim'])}, {runs}"
 
 
 def _points(curve: dict[str, Any]) -> list[tuple[Any, Any]]:
@@ -97,28 +96,39 @@ def curve_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
     return Table({"search": "Search distribution", "policy": "Mean policy"}[kind], heads, rows)
 
 
-def rest_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
-    """Area, episodes to the target, and differences to the reference."""
-    end, against = said["checkpoints"][-1], said["against"]
-    heads = ["method", "area", f"episodes to J = {task['target']:.4g}"]
-    heads += [f"area - {against}", f"J @{end} - {against}", f"m @{end} - {against}"]
-    heads += [f"P(J better) @{end}", f"P(m better) @{end}", "seconds a run"]
+def difference_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
+    """Differences to the reference at every checkpoint, and how likely a run is the better one."""
+    letter, end = {"search": "J", "policy": "m"}[kind], said["checkpoints"][-1]
+    heads = ["method", *(f"{letter} @{at}" for at in said["checkpoints"])]
+    heads += ["area"] if kind == "search" else []
+    heads.append(f"P(better) @{end}")
     rows = []
     for row in task["methods"]:
-        cells = [row["method"], shown(row["area"]["mean"], row["area"]["stderr"])]
-        cells.append(reached(row["episodes_to_target"], end))
-        cells += _differences(row)
-        cells.append(f"{row['seconds']:.2g}")
-        rows.append(cells)
-    return Table("Area, target and differences", heads, rows)
+        if "against" not in row:
+            continue
+        found = row["against"]
+        cells = [_signed(cell) for cell in found[kind]]
+        cells += [_signed(found["area"])] if kind == "search" else []
+        rows.append([row["method"], *cells, _between(found[f"improvement_{kind}"])])
+    name = {"search": "Search distribution", "policy": "Mean policy"}[kind]
+    return Table(f"{name}, minus {said['against']}", heads, rows)
 
 
-def _differences(row: dict[str, Any]) -> list[str]:
-    if "against" not in row:
-        return [DASH] * 5
-    found = row["against"]
-    cells = [_signed(one) for one in (found["area"], found["search"][-1], found["policy"][-1])]
-    return [*cells, *(_between(found[f"improvement_{kind}"]) for kind in ("search", "policy"))]
+def target_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
+    """Area, episodes to the target, and what a run takes."""
+    end = said["checkpoints"][-1]
+    target = DASH if task["target"] is None else f"{task['target']:.4g}"
+    heads = ["method", "area", f"episodes to J = {target}", "seconds a run"]
+    rows = [
+        [
+            row["method"],
+            shown(row["area"]["mean"], row["area"]["stderr"]),
+            reached(row["episodes_to_target"], end),
+            f"{row['seconds']:.2g}",
+        ]
+        for row in task["methods"]
+    ]
+    return Table("Area and target", heads, rows)
 
 
 def overall_table(said: dict[str, Any]) -> Table:
@@ -152,7 +162,7 @@ def markdown(said: dict[str, Any]) -> str:
     if len(said["tasks"]) > 1:
         parts += [_markdown(overall_table(said)), SCORES]
     for task in said["tasks"]:
-        parts.append(f"## {task['task']}\n\n{task['dim']} parameters.")
+        parts.append(f"## {task['task']}\n\n{parameters(task['dim']).capitalize()}.")
         parts += [_markdown(table) for table in tables_of(said, task)]
     return "\n\n".join(parts) + "\n"
 
@@ -176,7 +186,14 @@ def _markdown(table: Table) -> str:
     return f"**{table.title}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def tables_of(said: dict[str, Any], task: dict[str, Any]) -> Sequence[Table]:
+def tables_of(said: dict[str, Any], task: dict[str, Any]) -> list[Table]:
     """All tables of a task."""
-    curves = [curve_table(said, task, kind) for kind in ("search", "policy")]
-    return [*curves, rest_table(said, task)]
+    kinds = ("search", "policy")
+    tables = [curve_table(said, task, kind) for kind in kinds]
+    tables += [difference_table(said, task, kind) for kind in kinds if len(task["methods"]) > 1]
+    return [*tables, target_table(said, task)]
+
+
+def parameters(dim: int) -> str:
+    """How many parameters there are, in words."""
+    return f"{dim} parameter" if dim == 1 else f"{dim} parameters"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.compare.tables import MEANING, SCORES, markdown, overall_table, tables_of
+from recoup.compare.tables import MEANING, SCORES, markdown, overall_table, parameters, tables_of
 from recoup.pictures.comparison import Method, compared
 from recoup.report.html import embedded, page, write_page
 
@@ -63,7 +63,7 @@ def _picture(said: dict[str, Any], task: dict[str, Any], folder: Path) -> Path:
 def figure_of(said: dict[str, Any], task: dict[str, Any]) -> Figure:
     """The curves of a task, from the start on."""
     runs = f"{said['runs']} runs, ± 1 standard error" if said["runs"] > 1 else "one run"
-    title = f"{task['task']} ({task['dim']} parameters; {runs})"
+    title = f"{task['task']} ({parameters(task['dim'])}; {runs})"
     methods = [
         Method(row["method"], *(_arrays(row[kind]) for kind in ("search", "policy")))
         for row in task["methods"]

@@ -51,7 +51,8 @@ class Evolution:
 
     def __init__(self, start: Start) -> None:
         self._start, self._strategy = start, _strategy(start)
-        self.batch, self._asked = int(self._strategy.popsize), []
+        self._asked: Any
+        self.batch, self._asked = int(self._strategy.popsize), None
 
     def ask(self) -> np.ndarray:
         """A population."""
