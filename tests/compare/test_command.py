@@ -1,14 +1,18 @@
 """`recoup compare` as it is typed."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from program import recoup
 
+DOC = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
 TYPED = (
     "compare --task mountain-car --method iw-pgpe-ob --method cma-es --method snes --runs 5 "
     "--episodes 100"
 )
+OWN_METHOD = re.search(r"```python\n(class Climb.*?|import numpy.*?)```", DOC, re.S)[1]
 
 
 def test_the_command_of_the_docs_works_as_typed(tmp_path):
@@ -45,6 +49,16 @@ def test_a_function_of_the_users(tmp_path):
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     said = json.loads((tmp_path / "runs" / "compare" / "compare.json").read_text())
     assert said["tasks"][0]["methods"][0]["search"]["mean"][-1] > -3
+
+
+def test_a_method_of_the_users(tmp_path):
+    (tmp_path / "my_search.py").write_text(OWN_METHOD)
+    words = "compare --task sphere-10 --method my_search:Climb:step=0.1 --runs 2 --episodes 60"
+    done = recoup(*words.split(), "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["tasks"][0]["methods"]
+    assert row["method"] == "my_search:Climb:step=0.1"
+    assert row["policy"]["mean"][-1] > row["policy"]["mean"][0]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """The methods that take part: ours by their rows, other libraries' by adapters."""
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -50,42 +52,69 @@ class PeerRow(NamedTuple):
 
     name: str
     summary: str
-    package: str  # that it needs
-    home: str  # module:function that makes it, below recoup.compare.peers
+    package: str  # that it needs; none for one of the user's
+    home: str  # module:function that makes it
     traced: bool  # whether that gives a `Traced` for a number of parameters, or a `Peer` of a start
-    settings: tuple[str, ...]
+    settings: tuple[str, ...] | None  # None: whatever it takes
 
 
+_HOME = "recoup.compare.peers"
 _POPULATION = ("popsize", "sigma")
 _GRADIENT = (*_POPULATION, "lr")
 PEERS = {
     row.name: row
     for row in (
-        PeerRow("cma-es", "CMA-ES of pycma", "cma", "pycma:cma_es", False, _POPULATION),
+        PeerRow("cma-es", "CMA-ES of pycma", "cma", f"{_HOME}.pycma:cma_es", False, _POPULATION),
         PeerRow(
             "lq-cma-es",
             "CMA-ES with pycma's linear-quadratic surrogate",
             "cma",
-            "pycma:lq_cma_es",
+            f"{_HOME}.pycma:lq_cma_es",
             False,
             _POPULATION,
         ),
-        PeerRow("snes", "SNES of evosax", "evosax", "evosax:snes", True, _POPULATION),
-        PeerRow("evosax-pgpe", "PGPE of evosax", "evosax", "evosax:pgpe", True, _GRADIENT),
-        PeerRow("evosax-cma-es", "CMA-ES of evosax", "evosax", "evosax:cma_es", True, _POPULATION),
+        PeerRow("snes", "SNES of evosax", "evosax", f"{_HOME}.evosax:snes", True, _POPULATION),
+        PeerRow("evosax-pgpe", "PGPE of evosax", "evosax", f"{_HOME}.evosax:pgpe", True, _GRADIENT),
         PeerRow(
-            "evosax-open-es", "OpenAI-ES of evosax", "evosax", "evosax:open_es", True, _GRADIENT
+            "evosax-cma-es",
+            "CMA-ES of evosax",
+            "evosax",
+            f"{_HOME}.evosax:cma_es",
+            True,
+            _POPULATION,
         ),
-        PeerRow("optuna-tpe", "Optuna's TPE", "optuna", "optuna:tpe", False, ("startup", "width")),
+        PeerRow(
+            "evosax-open-es",
+            "OpenAI-ES of evosax",
+            "evosax",
+            f"{_HOME}.evosax:open_es",
+            True,
+            _GRADIENT,
+        ),
+        PeerRow(
+            "optuna-tpe",
+            "Optuna's TPE",
+            "optuna",
+            f"{_HOME}.optuna:tpe",
+            False,
+            ("startup", "width"),
+        ),
         PeerRow(
             "optuna-cma-es",
             "Optuna's CMA-ES",
             "cmaes",
-            "optuna:cma_es",
+            f"{_HOME}.optuna:cma_es",
             False,
             (*_POPULATION, "width"),
         ),
-        PeerRow("evotorch-pgpe", "PGPE of EvoTorch", "evotorch", "evotorch:pgpe", False, _GRADIENT),
+        PeerRow(
+            "evotorch-pgpe",
+            "PGPE of EvoTorch",
+            "evotorch",
+            f"{_HOME}.evotorch:pgpe",
+            False,
+            _GRADIENT,
+        ),
     )
 }
 GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default
@@ -106,14 +135,26 @@ class Entrant(NamedTuple):
 
     @property
     def peer(self) -> PeerRow | None:
-        """Its row, where it is another library's."""
+        """Its row, where it is another library's or the user's."""
+        if ":" in self.name:
+            return PeerRow(self.name, "", "", self.name, traced=False, settings=None)
         return PEERS.get(self.name)
 
 
 def entrant_of(text: str) -> Entrant:
-    """A method written `name` or `name:key=value,key=value`, once it can take part."""
+    """A method written `name` or `name:key=value,key=value`, once it can take part.
+
+    The name is that of a method, or `module:function` of one of the user's: `function(mean, std,
+    seed, settings)`, with a mean `[D]` and standard deviations `[D]`, gives a `Peer`.
+    """
     name, _, words = text.strip().partition(":")
+    if words and "=" not in words.partition(":")[0]:
+        function, _, words = words.partition(":")
+        name = f"{name}:{function}"
     settings = _settings(text, words) if words else {}
+    if ":" in name:
+        made_by(name)
+        return Entrant(text.strip(), name, settings)
     known = [*(row.name for row in METHODS.values() if row.space == "parameters"), *PEERS]
     if name in METHODS and name not in known:
         raise InputError(
@@ -165,7 +206,7 @@ def check_settings(entrant: Entrant) -> None:
         method_row(entrant.name, **settings)
         return
     for key, value in settings.items():
-        if key not in row.settings:
+        if row.settings is not None and key not in row.settings:
             raise _unknown(entrant.name, key, row.settings)
         if key == "popsize" and value == "half":
             continue
@@ -211,10 +252,16 @@ def population(settings: Mapping[str, Any], dim: int, even: bool = False) -> int
     return size + size % 2 if even else size
 
 
-def made_by(row: PeerRow) -> Callable[..., Any]:
-    """What makes a peer; its package is imported now."""
-    module, name = row.home.split(":")
-    return getattr(import_module(f"recoup.compare.peers.{module}"), name)
+def made_by(home: str) -> Callable[..., Any]:
+    """The `module:function` that makes a method; looked for in the current directory too."""
+    where, _, name = home.partition(":")
+    here = str(Path.cwd())
+    if not where.startswith(_HOME) and here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(import_module(where), name)
+    except (ImportError, AttributeError, ValueError) as wrong:
+        raise InputError(f"the method {home} cannot be imported: {wrong}.") from None
 
 
 def version_of(package: str) -> str:

@@ -135,7 +135,7 @@ def players_of(
     means = np.stack([start_of(arena, seed, run) for run in runs])
     row = entrant.peer
     if row is not None and not row.traced:
-        make = made_by(row)
+        make = made_by(row.home)
         keys = [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
         pairs = zip(means, keys, strict=True)
         return HostPlayers([make(m, arena.std, key, entrant.settings) for m, key in pairs])
@@ -167,10 +167,7 @@ def _ours(method: Method, dim: int, batch: int, capacity: int) -> Traced:
 @lru_cache(maxsize=64)
 def _evolving(home: str, dim: int, settings: tuple[tuple[str, Any], ...]) -> Traced:
     """A strategy of evosax, likewise."""
-    from recoup.compare.entrants import PEERS
-
-    row = next(row for row in PEERS.values() if row.home == home)
-    return made_by(row)(dim, dict(settings))
+    return made_by(home)(dim, dict(settings))
 
 
 @lru_cache(maxsize=64)

@@ -50,7 +50,9 @@ def key_of(arena: Arena, entrant: Entrant, seed: int, run: int, checkpoints: Seq
         "run": run,
         "checkpoints": list(checkpoints),
         "versions": _versions(arena, entrant),
-        "code": _code(OURS if entrant.peer is None else PLAYED) + _own_code(arena.task),
+        "code": _code(OURS if entrant.peer is None else PLAYED)
+        + _own_code(arena.task)
+        + _own_code(entrant.name),
     }
     return Key(arena.name, entrant.label, run, json.loads(json.dumps(depends, default=str)))
 
@@ -73,7 +75,10 @@ def _versions(arena: Arena, entrant: Entrant) -> dict[str, str]:
     if not arena.traced:
         names.append("mujoco")
     if entrant.peer is not None:
-        names += [entrant.peer.package, *(["optuna"] if "optuna" in entrant.name else [])]
+        names += [
+            *filter(None, [entrant.peer.package]),
+            *(["optuna"] if "optuna" in entrant.name else []),
+        ]
     return {name: version_of(name) for name in names}
 
 
@@ -97,9 +102,9 @@ def _meaning(path: Path) -> str:
     return ast.dump(tree)
 
 
-def _own_code(task: str) -> str:
-    """A digest of the module of a task of the user's."""
-    module = sys.modules.get(task.partition(":")[0]) if ":" in task else None
+def _own_code(name: str) -> str:
+    """A digest of the module of a task or method of the user's."""
+    module = sys.modules.get(name.partition(":")[0]) if ":" in name else None
     place = getattr(module, "__file__", None)
     return "" if place is None else "+" + _digest(Path(place).read_text(errors="replace"))
 
