@@ -165,7 +165,8 @@ def _compared(
                 curves = run(order, out, processes, show)
             said = summary(plan, curves)
             return said, write_comparison(said, out)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
+        stopped.__traceback__ = None  # what it holds of workers is freed in order
         stop(f"stopped; the same command goes on from what lies in {out}.")
     except Broken as broken:
         fail(str(broken), 1)
