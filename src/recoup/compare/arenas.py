@@ -93,7 +93,7 @@ def arena_of(text: str, asking: Asking = Asking()) -> Arena:  # noqa: B008
     name, at, words = text.partition("@")
     factor = asking.factor * (_factor(text, words) if at else 1.0)
     if name in GYM_TASKS:
-        arena = _of_gym(GYM_TASKS[name])
+        arena = _of_gym(GYM_TASKS[name], asking.horizon)
     elif is_ours(name):
         arena = _ours(name, asking.horizon)
     else:
@@ -127,8 +127,8 @@ def _ours(name: str, horizon: int | None) -> Arena:
     return _arena(found, test, draws, 1 if same else min(POLICY, row.test_episodes))
 
 
-def _of_gym(task: GymTask) -> Arena:
-    found = settled(Asked(task.env_id, task.horizon, policy_options=dict(task.options)))
+def _of_gym(task: GymTask, horizon: int | None) -> Arena:
+    found = settled(Asked(task.env_id, horizon or task.horizon, policy_options=dict(task.options)))
     arena = _arena(found, found.problem, DRAWS, task.test_episodes)
     return arena._replace(std=np.full(arena.dim, task.std))
 

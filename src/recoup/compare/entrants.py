@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -264,6 +265,7 @@ def made_by(home: str) -> Callable[..., Any]:
         raise InputError(f"the method {home} cannot be imported: {wrong}.") from None
 
 
+@lru_cache
 def version_of(package: str) -> str:
     """The version of a package that is installed."""
     try:

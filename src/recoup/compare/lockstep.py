@@ -56,6 +56,9 @@ class Players(Protocol):
     def draw(self, noise: np.ndarray) -> Any:
         """What would be tried now `[R, n, D]`."""
 
+    def close(self) -> None:
+        """Ends what is still running."""
+
 
 def learn(
     arena: Arena,
@@ -69,12 +72,13 @@ def learn(
     began = time.perf_counter()
     with jax.enable_x64(True):
         field, tests = field_of(arena, seed, runs), _tests(arena, seed, runs)
+        players = players_of(arena, entrant, seed, runs, max(checkpoints))
+        moves = [0, *(at // players.batch for at in checkpoints)]
         try:
-            players = players_of(arena, entrant, seed, runs, max(checkpoints))
-            moves = [0, *(at // players.batch for at in checkpoints)]
             found = _played(field, players, tests, moves, tick)
         finally:
             field.close()
+            players.close()
     share = (time.perf_counter() - began) / len(runs)
     spent = [move * players.batch for move in moves]
     return [
@@ -221,6 +225,9 @@ class TracedPlayers:
         """What the noise becomes."""
         return self._method.draw(self._state, jnp.asarray(noise))
 
+    def close(self) -> None:
+        """Nothing to end."""
+
 
 @jax.jit
 def _folded(keys: Any, number: Any) -> Any:
@@ -252,6 +259,12 @@ class HostPlayers:
         """What each would try."""
         pairs = zip(self._peers, noise, strict=True)
         return np.stack([peer.draw(one) for peer, one in pairs])
+
+    def close(self) -> None:
+        """Ends those that run in threads of their own."""
+        for peer in self._peers:
+            if hasattr(peer, "close"):
+                peer.close()
 
 
 class Worst:

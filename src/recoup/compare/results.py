@@ -171,4 +171,4 @@ class Results:
 
 def _name(text: str) -> str:
     """A name as part of a path."""
-    return "".join(c if c.isalnum() or c in "-@.=" else "-" for c in text)
+    return "".join(c if c.isalnum() or c in "-@.=" else "-" for c in text)[:80]

@@ -21,7 +21,7 @@ MOST = 8  # processes unless said
 THREADS = {  # of each process, for its workers: they share the machine
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
 
 Show = Callable[[str, int], None]  # what is being done, and episodes that were done of it

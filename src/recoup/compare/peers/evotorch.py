@@ -74,3 +74,7 @@ class Searcher:
             return self._start.theta(self._start.sigma * noise)
         center, std = (self._inner.status[key].numpy() for key in ("center", "stdev"))
         return self._start.theta(center + std * noise)
+
+    def close(self) -> None:
+        """Ends its loop."""
+        self._running.close()

@@ -97,6 +97,10 @@ class Surrogate:
         """Samples of the distribution."""
         return _drawn(self._start, self._strategy, noise)
 
+    def close(self) -> None:
+        """Ends its loop."""
+        self._running.close()
+
 
 def _surrogate_loop(strategy: Any) -> Callable[[Callable[[Any], np.ndarray]], None]:
     def work(evaluate: Callable[[Any], np.ndarray]) -> None:

@@ -77,5 +77,6 @@ class Controlled:
             raise Stopped
         return returns
 
-    def __del__(self) -> None:
+    def close(self) -> None:
+        """Ends it."""
         self._told.put(None)
