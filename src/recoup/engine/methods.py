@@ -73,7 +73,8 @@ class Method:
     summary: str = ""
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
     family: Any = "diagonal"  # of the search distribution, for methods that search parameters
-    direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step
+    direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step;
+    # "blend": none, but the step of a rule that looks at the samples themselves
     window: int | None = None  # batches kept: 1 this iteration only, None everything
     weighting: Any = "none"
     power: float = 0.1  # lambda of the power-mean weighting
@@ -90,6 +91,9 @@ class Method:
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
+    share: float = 0.5  # of "blend": the regression's share of a step, the weights' is the rest
+    prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
+    widens: bool = True  # of "blend": whether the regression may widen the spread
 
     @property
     def draw(self) -> int:
@@ -160,6 +164,15 @@ METHODS = {
             update="whole",
         ),
         Method(
+            "recoup",
+            "half a regression on old and new samples, half a weighted step; batch from D",
+            family="auto",
+            direction="blend",
+            weighting="own",  # of `search.estimate`; a move weighs against a mixture of its own
+            normalize=True,
+            baseline="optimal",
+        ),
+        Method(
             "mis-pgpe-ob",
             "reuses everything against the mixture of all proposals; bounded weights",
             weighting="balance",
@@ -179,9 +192,16 @@ APPLICABLE = {  # by what is searched, and how the direction is found
     ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored", "failure"),
     ("actions", "gradient"): (*_GRADIENT, "per_decision"),
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
+    ("parameters", "blend"): ("window", "family", "failure", "share", "prior", "widens"),
     ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
 }
-DIRECTIONS, SPACES = ("gradient", "regression", "em"), ("parameters", "actions")
+DIRECTIONS, SPACES = ("gradient", "regression", "em", "blend"), ("parameters", "actions")
+_OWN_WAYS = {  # fields of a row whose way of making a step leaves no choice of them
+    "em": ("weighting", "update"),
+    "blend": ("weighting", "normalize", "baseline"),
+}
+AUTO = "auto"  # the family: full while there are few dimensions
+FULL = range(2, 51)  # dimensions in which it is
 
 
 def known_method(method: "str | Method") -> Method:
@@ -198,7 +218,8 @@ def settings_of(method: "str | Method") -> tuple[str, ...]:
     check_choice("direction", direction, DIRECTIONS)
     check_choice("space", row.space, SPACES)
     if (row.space, direction) not in APPLICABLE:
-        raise InputError(f"direction={direction!r} is for methods that explore in action space.")
+        where = "parameters" if direction == "blend" else "action space"
+        raise InputError(f"direction={direction!r} is for methods that explore in {where}.")
     return tuple(key for key in SETTINGS if key in APPLICABLE[row.space, direction])
 
 
@@ -252,7 +273,22 @@ def checked(row: Method) -> Method:
         per_decision=check_flag("per_decision", row.per_decision),
         ridge=check_positive("ridge", row.ridge),
         folds=check_count("folds", row.folds, least=2),
+        share=check_between("share", row.share, 0.0, 1.0),
+        prior=check_positive("prior", row.prior),
+        widens=check_flag("widens", row.widens),
     )
+
+
+def sized(row: Method, dim: int) -> Method:
+    """The row with its family, where that is left to the number of dimensions."""
+    if row.family != AUTO:
+        return row
+    return replace(row, family="full" if dim in FULL else "diagonal")
+
+
+def default_batch(row: Method, dim: int) -> int | None:
+    """The batch that a method is made for, if it is made for one."""
+    return max(4, round((4 + 3 * float(np.log(dim))) / 2)) if row.direction == "blend" else None
 
 
 def _check_failure(value: Any) -> str | float:
@@ -272,7 +308,7 @@ def _check_fields(row: Method) -> None:
     for field in fields(Method):
         if field.name in (*FIXED, "direction", *known) or getattr(row, field.name) == field.default:
             continue
-        if row.direction == "em" and field.name in ("weighting", "update"):
+        if isinstance(row.direction, str) and field.name in _OWN_WAYS.get(row.direction, ()):
             continue
         raise InputError(
             f"{field.name!r} is not a setting of {row.name}, which explores in {row.space}; its "
@@ -294,8 +330,8 @@ def _check_parts(row: Method) -> None:
             check_choice(key, part, PARTS[key])
     if not callable(row.direction):
         check_choice("direction", row.direction, DIRECTIONS)
-    if not hasattr(row.family, "log_ratio"):
-        check_choice("family", row.family, FAMILIES)
+    if row.direction == "blend" or not hasattr(row.family, "log_ratio"):
+        check_choice("family", row.family, (*FAMILIES, AUTO))
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
     for key, part in own_parts(row).items():

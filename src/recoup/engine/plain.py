@@ -10,10 +10,12 @@ import numpy as np
 
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain import move as plain
+from recoup.core.plain import rule as rules
 from recoup.core.plain import weighing
 from recoup.core.plain.densities import kl_divergence
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.weighing import Densities
+from recoup.core.rules.blend import Rule
 from recoup.core.worth import Seen
 from recoup.engine.info import Info
 from recoup.engine.methods import Method
@@ -48,6 +50,8 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
     parts = ((row.weighting, RATIOS), (row.baseline, BASELINES), (row.update, STEPS))
+    if row.direction == "blend":
+        return True
     known = all(isinstance(word, str) and word in table for word, table in parts)
     return known and row.direction == "gradient" and can_judge(row, n, dim)
 
@@ -90,6 +94,30 @@ def make_move(
         censored=found.censored,
     )
     return after, info
+
+
+def make_rule_move(
+    row: Method, rho: Any, told: rules.Told, new: int, memory: Any
+) -> tuple[Any, Any, Info]:
+    """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
+    rule = Rule(row.family == "full", row.share, row.prior, row.widens)
+    made = rules.move(rule, row.window, rho, told, new, memory)
+    found = made.found
+    info = Info(
+        objective=found.objective,
+        objective_stderr=found.objective_stderr,
+        ess=found.ess,
+        max_weight=found.max_weight,
+        weights=found.weights,
+        baseline=found.objective,
+        samples=found.samples,
+        kl=rules.divergence(made.rho, rho),
+        flatten=None,
+        mean_weight=found.mean_weight,
+        censored=found.censored,
+        notes=made.notes,
+    )
+    return made.rho, made.memory, info
 
 
 def judge(
