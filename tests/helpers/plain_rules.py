@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 class Plain:
     """Mean and covariance of a search, and all batches it was told."""
 
-    def __init__(self, mean, std, share=0.5, prior=1.0):
+    def __init__(self, mean, std, share=None, prior=1.0, pulled=False, shrink=3.0):
         self.mean, self.share, self.prior = np.array(mean, float), share, prior
+        self.pulled, self.shrink = pulled, shrink
         self.dim = self.mean.size
         self.full = 2 <= self.dim <= 50
         self.start = float(std)
@@ -29,7 +30,8 @@ class Plain:
         flat = np.ptp(fresh) == 0 and (fresh.max() < every.max() or np.ptp(every) == 0)
         one_mean, one_log = self.regression()
         other_mean, other_log = self.weighting()
-        share = 1.0 if self.widens and self.symmetric and self.share > 0 else self.share
+        share = self.reliable * (1 - self.ties) if self.share is None else self.share
+        share = 1.0 if self.widens and self.symmetric and share > 0 else share
         delta = share * one_mean + (1 - share) * other_mean
         log = share * one_log + (1 - share) * other_log
         if flat:
@@ -119,8 +121,13 @@ class Plain:
         values, axes = np.linalg.eigh(hessian) if self.full else (np.diag(hessian), eye)
         slope, variance = axes.T @ gradient, np.diag(axes.T @ covariance @ axes)
         variance = np.maximum(variance, 1e-12 * signal)
+        prior = both / (length + 2) + 3 / length + bowl * (mean @ axes) ** 2 / length
+        known = 1 - variance / (signal * prior)
+        self.reliable = known.mean()
+        if not self.pulled:
+            slope = slope + (1 - known) * bowl * (alpha @ self.bowl) / length * (mean @ axes)
         delta, bounded = self.trusted(values, slope)
-        noise = (noise + 0e-9) * signal
+        noise = noise * signal
         total = noise + (slope**2 + variance).sum() + (values**2).sum() / 2
         log = np.clip(values / (2 * np.sqrt(total)), -0.3, 0.3)
         self.widens = False
@@ -159,6 +166,7 @@ class Plain:
         omega = omega / omega.sum()
         largest = max(batch[1].max() for batch in recent)
         c, ties = self.coefficients(omega, returns, largest)
+        self.ties = ties
         z = (theta - self.mean) @ np.linalg.inv(self.factor).T
         fresh = np.arange(len(z)) >= len(z) - len(near[-1][1])
         own = c[fresh] / omega[fresh].sum()
@@ -174,7 +182,7 @@ class Plain:
         ess = 1 / (omega**2).sum()
         delta = (0.85 + 0.85 * share) * (ess / batch) ** 0.3 * c @ z
         shrunk = np.full(d, np.exp(self.grown.mean())) if self.full else np.exp(self.grown)
-        h = c @ (z**2 - 1) - 3 * (c**2 @ z**2) * np.minimum(1, shrunk)
+        h = c @ (z**2 - 1) - self.shrink * (c**2 @ z**2) * np.minimum(1, shrunk)
         log = rate / 4 * (1 + 4 * ties) * np.diag(h)
         if self.full:
             outer = sum(w * np.outer(x, x) for w, x in zip(c, z, strict=True))

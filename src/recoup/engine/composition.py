@@ -16,10 +16,10 @@ from recoup.core.estimators.whole import Estimate, Estimator, estimator
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import discounted_score, gaussian_policy
 from recoup.core.regressions import natural_gradient
-from recoup.core.rules.blend import Rule
 from recoup.core.rules.traced import Traced, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import BASELINES, FAMILIES, UPDATES, WEIGHTINGS, Method, Part
+from recoup.engine.plain import settings_of_rule
 
 
 class Composed(NamedTuple):
@@ -112,11 +112,6 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
     if row.direction == "regression":
         return natural_gradient(discounted_score(discount), row.ridge)
     return likelihood_ratio(family.score, baseline_of(row))
-
-
-def settings_of_rule(row: Method) -> Rule:
-    """The row's settings, as the rule of `core.rules` takes them."""
-    return Rule(row.family == "full", row.share, row.prior, row.widens)
 
 
 def rule_of(row: Method, family: Family) -> Traced:

@@ -91,9 +91,11 @@ class Method:
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
-    share: float = 0.5  # of "blend": the regression's share of a step, the weights' is the rest
+    share: float | None = None  # of "blend": the regression's of a step; None: as far as it knows
     prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
     widens: bool = True  # of "blend": whether the regression may widen the spread
+    pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
+    shrink: float = 3.0  # of "blend": how much of the mean step's variance the spread loses
 
     @property
     def draw(self) -> int:
@@ -165,7 +167,7 @@ METHODS = {
         ),
         Method(
             "recoup",
-            "half a regression on old and new samples, half a weighted step; batch from D",
+            "a regression on old and new samples, and a weighted step beside it; batch from D",
             family="auto",
             direction="blend",
             weighting="own",  # of `search.estimate`; a move weighs against a mixture of its own
@@ -182,6 +184,7 @@ METHODS = {
 }
 
 DEFAULT_METHOD = "mis-pgpe-ob"
+COMPOSED = "mis-pgpe-ob"  # the best of those that are composed of parts
 FIXED = ("name", "summary", "space")
 SETTINGS = tuple(f.name for f in fields(Method) if f.name not in FIXED)
 
@@ -192,7 +195,10 @@ APPLICABLE = {  # by what is searched, and how the direction is found
     ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored", "failure"),
     ("actions", "gradient"): (*_GRADIENT, "per_decision"),
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
-    ("parameters", "blend"): ("window", "family", "failure", "share", "prior", "widens"),
+    ("parameters", "blend"): (
+        *("window", "family", "failure"),
+        *("share", "prior", "widens", "pulled", "shrink"),
+    ),
     ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
 }
 DIRECTIONS, SPACES = ("gradient", "regression", "em", "blend"), ("parameters", "actions")
@@ -239,12 +245,19 @@ def method_row(
         if key not in known:
             raise InputError(
                 f"{key!r} is not a setting of {row.name}; its settings are {', '.join(known)}."
-                f"{nearest(key, known)}"
+                f"{nearest(key, known) or _composed_by(key, row)}"
             )
     made = checked(replace(row, **{**(defaults or {}), **settings}))
     for key in settings:
         _check_effect(made, key)
     return made
+
+
+def _composed_by(key: str, row: Method) -> str:
+    """Which method has a setting that the rule of this one has no place for."""
+    if row.direction != "blend" or key not in APPLICABLE["parameters", "gradient"]:
+        return ""
+    return f" A method that follows a gradient has it: method={COMPOSED!r}, say."
 
 
 def checked(row: Method) -> Method:
@@ -273,9 +286,11 @@ def checked(row: Method) -> Method:
         per_decision=check_flag("per_decision", row.per_decision),
         ridge=check_positive("ridge", row.ridge),
         folds=check_count("folds", row.folds, least=2),
-        share=check_between("share", row.share, 0.0, 1.0),
+        share=None if row.share is None else check_between("share", row.share, 0.0, 1.0),
         prior=check_positive("prior", row.prior),
         widens=check_flag("widens", row.widens),
+        pulled=check_flag("pulled", row.pulled),
+        shrink=check_between("shrink", row.shrink, 0.0, 1e3),
     )
 
 

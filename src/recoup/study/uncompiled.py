@@ -3,6 +3,8 @@
 Only here are results known that were drawn under other bounds.
 """
 
+from typing import Any
+
 import numpy as np
 
 from recoup.checks import InputError
@@ -26,7 +28,7 @@ NOTHING = np.zeros(0)
 
 def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
     """The move of all `results`, from the distribution of a block of numbers."""
-    samples, proposals, outside = _placed(ledger, results)
+    samples, proposals, outside = _placed(Diagonal, ledger, results)
     needs_own, needs_mixture = plain.needs(row)
     own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
     mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
@@ -87,17 +89,20 @@ def judged(
     row: Method, ledger: Ledger, results: Results, target: np.ndarray
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What `results` say of the distribution of a block of numbers."""
-    samples, proposals, outside = _placed(ledger, results)
+    rho_type = RHOS[row.family]
+    samples, proposals, outside = _placed(rho_type, ledger, results)
     drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
-    return plain.judge(row, Diagonal.unpacked(target, ledger.dim), samples, drew)
+    return plain.judge(row, rho_type.unpacked(target, ledger.dim), samples, drew)
 
 
-def _placed(ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
+def _placed(
+    rho_type: Any, ledger: Ledger, results: Results
+) -> tuple[Samples, Proposals, np.ndarray]:
     """Samples, what drew them, and which of them lie outside of the study's bounds `[n]`."""
     n = results.n
     samples = Samples(results.samples[0][:n], results.returns[:n], results.proposal[:n])
     rhos, reference = (
-        Diagonal.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
+        rho_type.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
     )
     if not ledger.charts:
         return samples, Proposals(rhos, reference), np.zeros(n, bool)

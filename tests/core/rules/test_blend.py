@@ -36,14 +36,23 @@ def told(theta, returns, drawn_by, proposals):
     return plain.Told(theta, zero, valid, drawn_by, np.zeros(len(valid), bool), stacked)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.0, 0.5])
+RULES = [
+    {"share": 1.0, "pulled": True},  # the regression alone
+    {"share": 0.0},  # the weights alone
+    {"share": 0.5, "pulled": True, "prior": 0.3},
+    {},
+    {"shrink": 6.0, "prior": 0.3},
+]
+
+
+@pytest.mark.parametrize("settings", RULES)
 @pytest.mark.parametrize(("dim", "objective", "noise"), CASES)
-def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, noise, share):
+def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, noise, settings):
     rng = np.random.default_rng(dim)
     start, batch = rng.normal(size=dim), 7
-    oracle = Plain(start, 0.5, share)
+    oracle = Plain(start, 0.5, **settings)
     rho = (Full if oracle.full else Diagonal).start(start, np.full(dim, 0.5))
-    rule = Rule(oracle.full, share)
+    rule = Rule(oracle.full, **settings)
     theta, returns, memory, proposals = np.zeros((0, dim)), np.zeros(0), None, [rho]
     for i in range(30):
         fresh = oracle.mean + rng.normal(size=(batch, dim)) @ oracle.factor.T

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.families.rho import Diagonal, Full
+from recoup.core.plain.densities import Rho, log_ratio, row_of
 from recoup.core.plain.move import Estimate
 from recoup.core.plain.weighing import effective_sample_size, standard_error
 from recoup.core.rules import blend
 from recoup.core.rules.blend import FAR, Memory, Notes, Rule, Window, reach_of
-
-Rho = Diagonal | Full
 
 
 class Told(NamedTuple):
@@ -64,20 +63,15 @@ def log_weights(rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
     mixture, part = np.full(len(recent), -np.inf), np.zeros(len(recent), bool)
     total = 0
     for slot in np.unique(told.drawn_by[recent]):
-        drew = type(rho)(*(x[slot] for x in told.proposals))
+        drew = row_of(told.proposals, slot)
         if not renyi2(rho, drew) < FAR:
             continue
         mine = recent & (told.drawn_by == slot)
         count = int(np.sum(mine))
-        mixture = np.logaddexp(mixture, np.log(count) + log_density(drew, told.theta))
+        mixture = np.logaddexp(mixture, np.log(count) + log_ratio(drew, rho, told.theta))
         part, total = part | mine, total + count
-    found = log_density(rho, told.theta) - mixture + np.log(max(total, 1))
+    found = np.log(max(total, 1)) - mixture
     return np.where(part & told.valid, found, -np.inf)
-
-
-def log_density(rho: Rho, theta: np.ndarray) -> np.ndarray:
-    """log p(theta | rho) `[n]`, but for a constant."""
-    return -np.sum(rho.log_spread(np)) - 0.5 * np.sum(rho.whitened(np, theta) ** 2, axis=1)
 
 
 def renyi2(p: Rho, q: Rho) -> float:

@@ -18,6 +18,7 @@ from recoup.core.rules.newton import (
     Tenths,
     clipped,
     newton,
+    spread_of,
     tenths,
     unturned,
 )
@@ -36,9 +37,12 @@ class Rule(NamedTuple):
     """The settings of the rule."""
 
     full: bool  # whether the distribution has a full covariance
-    share: float = 0.5  # of the regression; 1: it alone, 0: the weights alone
+    share: float | None = None  # of the regression; 1: it alone, 0: the weights alone; None: as
+    # far as it knows the slope
     prior: float = 1.0  # squared length of bumps that is expected, over the number of dimensions
     widens: bool = True  # whether the regression may widen the spread
+    pulled: bool = False  # whether its bowl pulls the mean as if the slope were known
+    shrink: float = 3.0  # how much of the mean step's variance the weights' spread loses
 
 
 class Window(NamedTuple):
@@ -77,6 +81,8 @@ class Notes(NamedTuple):
     evident: Array  # whether returns are known to be more than noise
     length: Array  # of the mean's step, in standard deviations
     spread: Array  # mean log factor of the spread
+    gain: Array  # of the regression's own step, as the model expects it, in returns
+    gain_stderr: Array
     modelled: Array  # samples that the model was fitted to
     old: Array  # share of the weight on samples of earlier batches
 
@@ -132,6 +138,9 @@ class Regressed(NamedTuple):
     hyper: Array
     evident: Array
     symmetric: Array  # whether returns reach as far up as down
+    resolved: Array  # share of the slope's variance that the samples have taken away
+    gain: Array  # what the model expects of its own step, in returns
+    gain_stderr: Array
 
 
 def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
@@ -146,9 +155,12 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     one = regressed(xp, rule, window, memory, xp.mean(grown))
     found = weighed(xp, window.log_weights, window.returns, window.recent)
     signal, share = listened(xp, memory.signal, window.z, found, fresh)
-    other = weighted_step(xp, window.z, found, share, fresh, xp.exp(grown), rule.full)
-    alone = (xp.min(one.step.log) > 1e-9) & one.symmetric & (rule.share > 0)
-    part = xp.where(alone, 1.0, rule.share)
+    other = weighted_step(
+        xp, window.z, found, share, fresh, rule.shrink * xp.minimum(1.0, xp.exp(grown)), rule.full
+    )
+    usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
+    alone = (xp.min(one.step.log) > 1e-9) & one.symmetric & (rule.share != 0)
+    part = xp.where(alone, 1.0, usual)
     made = blended(xp, part, one.stretch, other, flat, wider)
     spread = xp.mean(xp.diagonal(made.log) if rule.full else made.log)
     shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
@@ -163,6 +175,8 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
         evident=one.evident,
         length=xp.sqrt(xp.sum(made.delta**2)),
         spread=spread,
+        gain=one.gain,
+        gain_stderr=one.gain_stderr,
         modelled=xp.sum(window.modelled & window.valid),
         old=1 - xp.sum(xp.where(window.fresh, found.omega, 0.0)),
     )
@@ -186,7 +200,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
     against = model.evidence + xp.log(1 + models.LEVEL * xp.sum(valid)) / 2
     evident = memory.evident | (against > EVIDENT)
-    local = models.local(xp, points, hyper, model, rule.full)
+    local = models.local(xp, points, hyper, model, rule.full, rule.pulled)
     outlook = Outlook(
         noise=xp.exp(hyper[1]) * model.signal,
         evident=evident,
@@ -195,8 +209,18 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
         grown=grown,
     )
     found = newton(xp, local, outlook, rule.widens)
-    stretch = unturned(xp, local.axes, found)
-    return Regressed(found, stretch, hyper, evident, is_symmetric(xp, at))
+    scale = spread_of(xp, window.returns, valid, at)
+    gain = xp.sum(local.slope * found.delta + local.values * found.delta**2 / 2)
+    return Regressed(
+        step=found,
+        stretch=unturned(xp, local.axes, found),
+        hyper=hyper,
+        evident=evident,
+        symmetric=is_symmetric(xp, at),
+        resolved=xp.mean(local.resolved),
+        gain=scale * gain,
+        gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
+    )
 
 
 def is_symmetric(xp: Any, at: Tenths) -> Array:

@@ -140,6 +140,7 @@ class Local(NamedTuple):
     slope: Array  # [D]
     variance: Array  # [D] of the slope
     doubt: Array  # standard deviation of the mean of the values
+    resolved: Array  # [D] share of the slope's prior variance that the points have taken away
 
 
 class Images(NamedTuple):
@@ -167,8 +168,15 @@ def images(xp: Any, points: Points, hyper: Array) -> Images:
     return Images(bumps, slope, bend)
 
 
-def local(xp: Any, points: Points, hyper: Array, model: Fit, full: bool) -> Local:
-    """Slope and Hessian of the model's expectation, with their posterior variances."""
+def local(
+    xp: Any, points: Points, hyper: Array, model: Fit, full: bool, pulled: bool = True
+) -> Local:
+    """Slope and Hessian of the model's expectation, with their posterior variances.
+
+    The bowl pulls the slope towards the mean of the points: it is one number, well known where the
+    slope's own are not, and would lead back to where the search has been. Unless `pulled`, it is
+    believed along each axis only as far as the slope is known there.
+    """
     length, bowl, dim = xp.exp(hyper[0]), xp.exp(hyper[2]), points.z.shape[1]
     wide, seen = 1 + length, images(xp, points, hyper)
     both = xp.exp(0.5 * dim * xp.log(length / (length + 2)))  # E of a bump at two z
@@ -184,12 +192,17 @@ def local(xp: Any, points: Points, hyper: Array, model: Fit, full: bool) -> Loca
         turned, mean = seen.slope, points.mean
     known = solve_lower(xp, model.factor, xp.concatenate([turned, seen.bend[:, None]], axis=1))
     known = xp.sum(known**2, axis=0)
-    variance = prior + bowl / length * mean**2 - known[:-1]
+    before = prior + bowl / length * mean**2
+    variance = xp.maximum(before - known[:-1], 1e-12)
+    resolved = xp.clip(1 - variance / before, 0.0, 1.0)
+    if not pulled:
+        slope = slope + (1 - resolved) * bowl / length * (model.alpha @ points.bowl) * mean
     bend = both * (dim**2 + 2 * dim) / (length + 2) ** 2 + bowl * dim**2 / length - known[-1]
     return Local(
         values=values,
         axes=axes,
         slope=slope,
-        variance=model.signal * xp.maximum(variance, 1e-12),
+        variance=model.signal * variance,
         doubt=xp.sqrt(model.signal * xp.maximum(bend, 1e-12)) / dim,
+        resolved=resolved,
     )

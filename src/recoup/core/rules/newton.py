@@ -60,12 +60,20 @@ def clipped(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
 
     Zero where not valid.
     """
+    y = _centred(xp, returns, valid, at)
+    return y / xp.maximum(spread_of(xp, returns, valid, at), 1e-12)
+
+
+def spread_of(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
+    """The standard deviation of returns without far outliers below."""
+    return xp.sqrt(mean_of(xp, _centred(xp, returns, valid, at) ** 2, valid))
+
+
+def _centred(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
     ample = (xp.sum(valid) >= 8) & (at.high > at.middle)
     lowest = xp.where(ample, at.middle - 6 * (at.high - at.middle), -xp.inf)
     y = xp.where(valid, xp.maximum(returns, lowest), 0.0)
-    y = xp.where(valid, y - mean_of(xp, y, valid), 0.0)
-    spread = xp.sqrt(mean_of(xp, y**2, valid))
-    return y / xp.maximum(spread, 1e-12)
+    return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
 
 
 def trusted(xp: Any, values: Array, slope: Array, radius: float) -> tuple[Array, Array]:

@@ -15,7 +15,6 @@ from recoup.core.rules.newton import Stretch
 RANKED = 0.2  # least share of rank utilities in the coefficients
 STRIDE = 0.85  # of the mean, in natural gradients, without any signal; twice that if all is
 CALM = 0.2  # how fast the average of fresh gradients forgets
-SHRINK = 3.0  # how much of the mean step's variance the spread loses
 REUSED = 0.3  # power of the effective sample size, in batches, that the stride grows by
 MOST = 0.5  # the most that a log spread changes in one update
 
@@ -91,15 +90,15 @@ def listened(
 
 
 def weighted_step(
-    xp: Any, z: Array, found: Weighed, signal: Array, fresh: Array, shrunk: Array, full: bool
+    xp: Any, z: Array, found: Weighed, signal: Array, fresh: Array, shrink: Array, full: bool
 ) -> Stretch:
-    """The step of mean and spread; `shrunk [D]` is the spread over that of the start."""
+    """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's."""
     dim, c = z.shape[1], found.coefficients
     rate = (3 + float(np.log(dim))) / (5 * dim**0.5)
     gradient, variance = c @ z, c**2 @ z**2
     old = xp.sum(found.omega**2) * xp.maximum(xp.sum(fresh), 1)  # a batch over the effective size
     stride = STRIDE * (1 + signal) / old**REUSED
-    bent = c @ z**2 - xp.sum(c) - SHRINK * variance * xp.minimum(1.0, shrunk)
+    bent = c @ z**2 - xp.sum(c) - shrink * variance
     eager = 1 + 4 * found.ties
     if not full:
         return Stretch(stride * gradient, xp.clip(rate / 4 * eager * bent, -MOST, MOST))
