@@ -57,6 +57,7 @@ def ends(state):
 
 @pytest.mark.parametrize(("name", "settings"), CORE, ids=str)
 class TestEveryMethodAsAFunction:
+    @pytest.mark.slow
     def test_vmap_over_runs_equals_a_loop_of_calls(self, name, settings, x64):
         search = make(name, settings)
 

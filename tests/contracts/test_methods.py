@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.engine.methods import METHODS
+from recoup.engine.methods import METHODS, settings_of
 
 DIM, BATCH = 2, 4
 
@@ -16,7 +16,8 @@ def objective(theta):
 
 
 def make(name):
-    return recoup.search(name, dim=DIM, batch=BATCH, capacity=20, epsilon=0.2)
+    step = {"epsilon": 0.2} if "epsilon" in settings_of(name) else {}
+    return recoup.search(name, dim=DIM, batch=BATCH, capacity=20, **step)
 
 
 def one_run(search, key, moves=4):

@@ -247,6 +247,7 @@ def failing():
         return jax.device_get(found)
 
 
+@pytest.mark.slow
 def test_failures_that_depend_on_theta_leave_the_interval_true(failing):
     """The mean return of what does not fail, by quadrature; weights alone miss it too often."""
     x = np.linspace(-9, 9, 20_001)

@@ -34,6 +34,7 @@ def natural(n, runs, proposal=X, **settings):
     return np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(3), runs)))
 
 
+@pytest.mark.slow
 def test_the_regression_finds_the_exact_natural_gradient_as_n_grows():
     """Linear-quadratic task, undiscounted: F^-1 g in closed form; 100 estimates, 4 s.e."""
     exact = exact_natural_gradient(X)
@@ -45,6 +46,7 @@ def test_the_regression_finds_the_exact_natural_gradient_as_n_grows():
     assert errors[2] < 0.5 * errors[1] < 0.25 * errors[0]  # about 1 / sqrt(n)
 
 
+@pytest.mark.slow
 def test_weights_of_the_residuals_correct_for_another_policy():
     """4 s.e., allowing for the bias 1/n of least squares; without weights the answer is another."""
     exact, n, runs = exact_natural_gradient(X), 3000, 100

@@ -208,6 +208,7 @@ def test_the_tests_of_a_run_draw_the_actions():
     assert abs(still - exact) > 20 * result.stderr
 
 
+@pytest.mark.slow
 def test_a_run_hands_its_discount_to_the_search():
     """r3 with and without the discount part ways; a run follows the task's."""
     task = task_of("lq", MODEL, HORIZON, 0.5)

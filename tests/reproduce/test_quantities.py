@@ -66,6 +66,7 @@ def test_a_bias_is_counted_without_what_chance_adds():
     assert np.isnan(causes.relative_bias(noise[0], np.zeros(2)))
 
 
+@pytest.mark.slow
 def test_more_samples_mend_weighed_estimates_alone():
     """Of the far case: the mean of estimates against quadrature, within four errors."""
     surface = gradients._surface(4_000, lambda share: None)["mean"]
@@ -105,6 +106,7 @@ class TestCauses:
         assert float(weight) == pytest.approx(1.0)
         assert float(less) < 0.9
 
+    @pytest.mark.slow
     def test_jobs_have_the_shape_of_the_made_up_ones(self, monkeypatch):
         monkeypatch.setattr(causes, "EARLY", 2)
         monkeypatch.setattr(causes, "LATE", 3)

@@ -56,6 +56,7 @@ def density(theta, eta, tau):
     return np.exp(-(((theta - eta) / tau) ** 2) / 2) / tau
 
 
+@pytest.mark.slow
 class TestGradientsAgainstNumPy:
     PATH = np.array([[0.4, 1.0], [0.2, 0.8], [-0.1, 0.7]])
     TRIALS = 4_000
@@ -151,6 +152,7 @@ def test_the_path_follows_the_true_gradient():
     assert path[0, 1] == 1
 
 
+@pytest.mark.slow
 def test_estimates_are_made_at_the_points_of_the_path(monkeypatch):
     """The unbiased one has the true gradient of its point as its mean, within four errors."""
     monkeypatch.setattr(gradients, "ITERATIONS", 3)

@@ -42,6 +42,7 @@ def test_each_run_is_the_one_that_is_made_of_its_seed_alone(task, method, horizo
     assert not np.allclose(runs.mean[:, 0], runs.mean[:, -1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "method", "horizon", "settings"),
     [*((*case, {}) for case in CASES), ("toy", "iw-pgpe-ob", 4, {"family": "full"})],

@@ -106,6 +106,7 @@ def test_a_function_may_return_several_episodes():
     assert (trial.value, trial.episodes) == (2.0, 2)
 
 
+@pytest.mark.slow
 def test_an_environment_in_jax_is_rolled_out_vectorised(tmp_path):
     from test_jax_envs import Drift
 

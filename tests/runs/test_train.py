@@ -137,8 +137,8 @@ def stopped_in(monkeypatch, home, name, after, go):
         ("mountain-car", "tiw-enac", {}),
         ("mountain-car", "mis-pgpe-ob", {"family": "full", "update": "adam"}),
         ("reach-2", "iw-pgpe-ob", {}),
-        ("reach-2", "mis-pgpe-ob", {"family": "full"}),
-        ("reach-2", "r3", {}),
+        pytest.param("reach-2", "mis-pgpe-ob", {"family": "full"}, marks=pytest.mark.slow),
+        pytest.param("reach-2", "r3", {}, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_was_stopped_ends_as_if_it_had_not(

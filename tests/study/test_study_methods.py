@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.engine.methods import METHODS
+from recoup.engine.methods import METHODS, settings_of
 from recoup.study.study import Study
 
 ACTION = [name for name, row in METHODS.items() if row.space == "actions"]
@@ -32,8 +32,15 @@ def episode_of(trial, failing=False):
 
 
 class TestOnTime:
-    @pytest.mark.parametrize("method", PARAMETER)
-    @pytest.mark.parametrize("settings", [{}, {"mirrored": True}, {"normalize": True}])
+    @pytest.mark.parametrize(
+        ("method", "settings"),
+        [
+            (name, given)
+            for name in PARAMETER
+            for given in ({}, {"mirrored": True}, {"normalize": True}, {"share": 1.0})
+            if set(given) <= set(settings_of(name))
+        ],
+    )
     def test_parameter_methods(self, tmp_path, method, settings):
         told = []
         with Study.open(

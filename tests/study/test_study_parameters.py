@@ -161,6 +161,7 @@ class TestTheStudy:
             recoup.Study.open(tmp_path / "t.db", params={"a": 3})
 
 
+@pytest.mark.slow
 def test_a_million_parameters_are_made_and_opened_in_seconds(tmp_path):
     """They took 43 and 4.6 s, with as many checks of one number as there are parameters."""
     start = time.process_time()

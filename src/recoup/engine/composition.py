@@ -7,17 +7,19 @@ from typing import Any, NamedTuple
 
 from recoup.checks import InputError
 from recoup.core import weights
-from recoup.core.archive import with_failures
+from recoup.core.archive import Archive, with_failures
 from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
 from recoup.core.estimators.per_decision import decision_estimator
 from recoup.core.estimators.reward_weighted import reward_weighted
-from recoup.core.estimators.whole import Estimator, estimator
+from recoup.core.estimators.whole import Estimate, Estimator, estimator
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import discounted_score, gaussian_policy
 from recoup.core.regressions import natural_gradient
+from recoup.core.rules.traced import Traced, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import BASELINES, FAMILIES, UPDATES, WEIGHTINGS, Method, Part
+from recoup.engine.plain import settings_of_rule
 
 
 class Composed(NamedTuple):
@@ -25,7 +27,9 @@ class Composed(NamedTuple):
 
     family: Family
     estimate: Estimator  # estimate(rho, archive), for any rho
-    update: Update
+    init: Callable[[Any], Any]  # rho -> the memory that moves begin with
+    step: Callable[[Archive, Any, Any], tuple[Any, Any, Estimate]]
+    # archive, rho, memory -> rho, memory, and what the archive says at the old rho
     own: bool  # whether weights look at the densities of the own proposals
     mixture: bool  # and of the mixture of all proposals
 
@@ -35,10 +39,15 @@ def composed(row: Method, discount: float = 1.0) -> Composed:
     """The functions of a row; `discount` is for those that look inside episodes."""
     family = family_of(row)
     kept = weights.needs_of(ratio_of(row))
+    estimate = estimator_of(row, family, discount)
+    moves = (
+        rule_of(row, family) if row.direction == "blend" else _by_estimate(row, family, estimate)
+    )
     return Composed(
         family=family,
-        estimate=estimator_of(row, family, discount),
-        update=update_of(row, family),
+        estimate=estimate,
+        init=moves.init,
+        step=moves.step,
         own=weights.OWN in kept,
         mixture=weights.MIXTURE in kept,
     )
@@ -103,6 +112,24 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
     if row.direction == "regression":
         return natural_gradient(discounted_score(discount), row.ridge)
     return likelihood_ratio(family.score, baseline_of(row))
+
+
+def rule_of(row: Method, family: Family) -> Traced:
+    """The rule that makes a move of the samples themselves."""
+    made = traced(family, settings_of_rule(row), row.window)
+    return Traced(
+        made.init, lambda archive, *at: made.step(with_failures(archive, row.failure), *at)
+    )
+
+
+def _by_estimate(row: Method, family: Family, estimate: Estimator) -> Traced:
+    """Moves by an update rule, which may ask the estimate at any rho."""
+    update = update_of(row, family)
+
+    def step(archive: Archive, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+        return update.step(lambda candidate: estimate(candidate, archive), rho, memory)
+
+    return Traced(update.init, step)
 
 
 def update_of(row: Method, family: Family) -> Update:

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from recoup.core.pareto import pareto_k
 from recoup.core.worth import Interval, student
 
@@ -23,6 +25,7 @@ class Info(NamedTuple):
     failed: Any = 0  # results of the new batch that are not finite
     stale: Any = 0  # results of it whose proposal is too old to be remembered
     dropped: Any = 0  # batches that a full archive has dropped so far
+    notes: Any = None  # of the method `recoup`: why the step was as long as it was
 
     @property
     def interval(self) -> Interval:
@@ -49,4 +52,9 @@ class Info(NamedTuple):
             "pareto_k": pareto_k(self.weights),
             "kl": float(self.kl),
             "flatten": None if self.flatten is None else float(self.flatten),
-        }
+        } | ({} if self.notes is None else {"notes": _plain(self.notes)})
+
+
+def _plain(notes: Any) -> dict[str, Any]:
+    """Scalars of a record, as JSON can hold them."""
+    return {key: np.asarray(value).item() for key, value in notes._asdict().items()}

@@ -73,7 +73,8 @@ class Method:
     summary: str = ""
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
     family: Any = "diagonal"  # of the search distribution, for methods that search parameters
-    direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step
+    direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step;
+    # "blend": none, but the step of a rule that looks at the samples themselves
     window: int | None = None  # batches kept: 1 this iteration only, None everything
     weighting: Any = "none"
     power: float = 0.1  # lambda of the power-mean weighting
@@ -90,6 +91,11 @@ class Method:
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
+    share: float | None = None  # of "blend": the regression's of a step; None: as far as it knows
+    prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
+    widens: bool = True  # of "blend": whether the regression may widen the spread
+    pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
+    shrink: float = 3.0  # of "blend": how much of the mean step's variance the spread loses
 
     @property
     def draw(self) -> int:
@@ -160,6 +166,15 @@ METHODS = {
             update="whole",
         ),
         Method(
+            "recoup",
+            "a regression on old and new samples, and a weighted step beside it; batch from D",
+            family="auto",
+            direction="blend",
+            weighting="own",  # of `search.estimate`; a move weighs against a mixture of its own
+            normalize=True,
+            baseline="optimal",
+        ),
+        Method(
             "mis-pgpe-ob",
             "reuses everything against the mixture of all proposals; bounded weights",
             weighting="balance",
@@ -169,6 +184,7 @@ METHODS = {
 }
 
 DEFAULT_METHOD = "mis-pgpe-ob"
+COMPOSED = "mis-pgpe-ob"  # the best of those that are composed of parts
 FIXED = ("name", "summary", "space")
 SETTINGS = tuple(f.name for f in fields(Method) if f.name not in FIXED)
 
@@ -179,9 +195,19 @@ APPLICABLE = {  # by what is searched, and how the direction is found
     ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored", "failure"),
     ("actions", "gradient"): (*_GRADIENT, "per_decision"),
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
+    ("parameters", "blend"): (
+        *("window", "family", "failure"),
+        *("share", "prior", "widens", "pulled", "shrink"),
+    ),
     ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
 }
-DIRECTIONS, SPACES = ("gradient", "regression", "em"), ("parameters", "actions")
+DIRECTIONS, SPACES = ("gradient", "regression", "em", "blend"), ("parameters", "actions")
+_OWN_WAYS = {  # fields of a row whose way of making a step leaves no choice of them
+    "em": ("weighting", "update"),
+    "blend": ("weighting", "normalize", "baseline"),
+}
+AUTO = "auto"  # the family: full while there are few dimensions
+FULL = range(2, 51)  # dimensions in which it is
 
 
 def known_method(method: "str | Method") -> Method:
@@ -198,7 +224,8 @@ def settings_of(method: "str | Method") -> tuple[str, ...]:
     check_choice("direction", direction, DIRECTIONS)
     check_choice("space", row.space, SPACES)
     if (row.space, direction) not in APPLICABLE:
-        raise InputError(f"direction={direction!r} is for methods that explore in action space.")
+        where = "parameters" if direction == "blend" else "action space"
+        raise InputError(f"direction={direction!r} is for methods that explore in {where}.")
     return tuple(key for key in SETTINGS if key in APPLICABLE[row.space, direction])
 
 
@@ -218,12 +245,19 @@ def method_row(
         if key not in known:
             raise InputError(
                 f"{key!r} is not a setting of {row.name}; its settings are {', '.join(known)}."
-                f"{nearest(key, known)}"
+                f"{nearest(key, known) or _composed_by(key, row)}"
             )
     made = checked(replace(row, **{**(defaults or {}), **settings}))
     for key in settings:
         _check_effect(made, key)
     return made
+
+
+def _composed_by(key: str, row: Method) -> str:
+    """Which method has a setting that the rule of this one has no place for."""
+    if row.direction != "blend" or key not in APPLICABLE["parameters", "gradient"]:
+        return ""
+    return f" A method that follows a gradient has it: method={COMPOSED!r}, say."
 
 
 def checked(row: Method) -> Method:
@@ -252,7 +286,24 @@ def checked(row: Method) -> Method:
         per_decision=check_flag("per_decision", row.per_decision),
         ridge=check_positive("ridge", row.ridge),
         folds=check_count("folds", row.folds, least=2),
+        share=None if row.share is None else check_between("share", row.share, 0.0, 1.0),
+        prior=check_positive("prior", row.prior),
+        widens=check_flag("widens", row.widens),
+        pulled=check_flag("pulled", row.pulled),
+        shrink=check_between("shrink", row.shrink, 0.0, 1e3),
     )
+
+
+def sized(row: Method, dim: int) -> Method:
+    """The row with its family, where that is left to the number of dimensions."""
+    if row.family != AUTO:
+        return row
+    return replace(row, family="full" if dim in FULL else "diagonal")
+
+
+def default_batch(row: Method, dim: int) -> int | None:
+    """The batch that a method is made for, if it is made for one."""
+    return max(4, round((4 + 3 * float(np.log(dim))) / 2)) if row.direction == "blend" else None
 
 
 def _check_failure(value: Any) -> str | float:
@@ -272,7 +323,7 @@ def _check_fields(row: Method) -> None:
     for field in fields(Method):
         if field.name in (*FIXED, "direction", *known) or getattr(row, field.name) == field.default:
             continue
-        if row.direction == "em" and field.name in ("weighting", "update"):
+        if isinstance(row.direction, str) and field.name in _OWN_WAYS.get(row.direction, ()):
             continue
         raise InputError(
             f"{field.name!r} is not a setting of {row.name}, which explores in {row.space}; its "
@@ -294,8 +345,8 @@ def _check_parts(row: Method) -> None:
             check_choice(key, part, PARTS[key])
     if not callable(row.direction):
         check_choice("direction", row.direction, DIRECTIONS)
-    if not hasattr(row.family, "log_ratio"):
-        check_choice("family", row.family, FAMILIES)
+    if row.direction == "blend" or not hasattr(row.family, "log_ratio"):
+        check_choice("family", row.family, (*FAMILIES, AUTO))
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
     for key, part in own_parts(row).items():

@@ -32,9 +32,7 @@ def move(
     `samples [N]` and which of them are `new [N]` say on what the divergence of the move is taken,
     where it depends on samples.
     """
-    after, memory, found = method.update.step(
-        lambda candidate: method.estimate(candidate, archive), rho, memory
-    )
+    after, memory, found = method.step(archive, rho, memory)
     info = Info(
         objective=found.objective,
         objective_stderr=found.objective_stderr,
@@ -47,6 +45,7 @@ def move(
         flatten=found.flatten,
         mean_weight=found.mean_weight,
         censored=jnp.asarray(found.censored, jnp.int32),
+        notes=found.notes,
     )
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(found.gradient)]
     return Moved(after, memory, info, jnp.all(jnp.stack(finite)))

@@ -10,10 +10,12 @@ import numpy as np
 
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain import move as plain
+from recoup.core.plain import rule as rules
 from recoup.core.plain import weighing
-from recoup.core.plain.densities import kl_divergence
+from recoup.core.plain.densities import Rho, kl_divergence
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.weighing import Densities
+from recoup.core.rules.blend import Rule
 from recoup.core.worth import Seen
 from recoup.engine.info import Info
 from recoup.engine.methods import Method
@@ -42,14 +44,19 @@ STEPS: dict[str, Any] = {
 
 def can_judge(row: Method, n: int, dim: int) -> bool:
     """Whether candidates of so many results are judged here."""
-    return n * dim <= LARGEST and (row.space, row.family) == ("parameters", "diagonal")
+    if row.space != "parameters" or row.family not in ("diagonal", "full"):
+        return False
+    return n * dim * (dim if row.family == "full" else 1) <= LARGEST
 
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
     parts = ((row.weighting, RATIOS), (row.baseline, BASELINES), (row.update, STEPS))
+    if row.direction == "blend":
+        return True
     known = all(isinstance(word, str) and word in table for word, table in parts)
-    return known and row.direction == "gradient" and can_judge(row, n, dim)
+    ours = (row.direction, row.family) == ("gradient", "diagonal")
+    return known and ours and can_judge(row, n, dim)
 
 
 def needs(row: Method) -> tuple[bool, bool]:
@@ -92,8 +99,37 @@ def make_move(
     return after, info
 
 
+def settings_of_rule(row: Method) -> Rule:
+    """The row's settings, as the rule of `core.rules` takes them."""
+    own = {key: getattr(row, key) for key in Rule._fields if key != "full"}
+    return Rule(full=row.family == "full", **own)
+
+
+def make_rule_move(
+    row: Method, rho: Any, told: rules.Told, new: int, memory: Any
+) -> tuple[Any, Any, Info]:
+    """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
+    made = rules.move(settings_of_rule(row), row.window, rho, told, new, memory)
+    found = made.found
+    info = Info(
+        objective=found.objective,
+        objective_stderr=found.objective_stderr,
+        ess=found.ess,
+        max_weight=found.max_weight,
+        weights=found.weights,
+        baseline=found.objective,
+        samples=found.samples,
+        kl=rules.divergence(made.rho, rho),
+        flatten=None,
+        mean_weight=found.mean_weight,
+        censored=found.censored,
+        notes=made.notes,
+    )
+    return made.rho, made.memory, info
+
+
 def judge(
-    row: Method, rho: Diagonal, samples: plain.Samples, drew: Drew
+    row: Method, rho: Rho, samples: plain.Samples, drew: Drew
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What samples say of `rho`, their weights, its unseen share, and how many are left out."""
     return judged(rho, samples, drew, failure=row.failure, size=row.draw)

@@ -24,10 +24,11 @@ from recoup.checks import (
 from recoup.core import archive as archives
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimate, Estimator
+from recoup.core.rules.blend import reach_of
 from recoup.engine.composition import Composed, composed
 from recoup.engine.episodes import Episode, episode_of
 from recoup.engine.info import Info
-from recoup.engine.methods import Method, method_row
+from recoup.engine.methods import Method, method_row, sized
 from recoup.engine.move import move
 from recoup.engine.spaces import Space, action_space, parameter_space, without_failed
 
@@ -118,8 +119,8 @@ def search(
     `recoup.Trajectory` of arrays with leading axis `[N]` in place of theta and returns, and the
     archive holds `capacity` T (F + A + 1) numbers. The policy's sigma stays above `tau_floor`.
     """
-    row = method_row(method, **settings)
     dim, batch = check_count("dim", dim), check_count("batch", batch)
+    row = sized(method_row(method, **settings), dim)
     episode = episode_of(row, dim, horizon, actions, discount)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
@@ -134,14 +135,21 @@ def search(
 def _sizes(
     row: Method, dim: int, batch: int, capacity: int | None, late: int | None, table: bool
 ) -> Sizes:
-    room = DEFAULT_BATCHES if row.window is None else row.window
+    room = _room(row, dim, batch) if row.window is None else row.window
     blocks = room if capacity is None else -(-capacity // batch)
     if row.window is not None:
         blocks = min(blocks, row.window)
     late = blocks if late is None else late
-    overflows = row.window is None or blocks < row.window
+    overflows = blocks < room if row.direction == "blend" else row.window is None or blocks < room
     proposals = blocks + 1 + late if row.reweighs else 1  # else only the newest is needed
     return Sizes(dim, batch, blocks, late, proposals, overflows, table)
+
+
+def _room(row: Method, dim: int, batch: int) -> int:
+    """Batches that are kept where no window says how many."""
+    if row.direction != "blend":
+        return DEFAULT_BATCHES
+    return -(-max(reach_of(dim, batch, None)) // batch)
 
 
 @lru_cache(maxsize=256)
@@ -234,7 +242,7 @@ def _init(made: Made, key: Array, mean: Any, std: Any) -> SearchState:
         keep=_keep(made),
     )
     moves, dropped = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)  # apart: may be donated
-    return SearchState(rho, archive, method.update.init(rho), moves, dropped)
+    return SearchState(rho, archive, method.init(rho), moves, dropped)
 
 
 def _tell(

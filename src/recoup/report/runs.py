@@ -16,6 +16,7 @@ from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
 from recoup.runs.run import Run, load
 from recoup.study.advice import health
+from recoup.study.reasons import reasons
 
 PAGE = "report.html"
 UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
@@ -51,7 +52,7 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "episodes": int(np.nanmax(np.append(history["episodes"], 0))),
         "last": {key: _last(values) for key, values in history.items()},
         "failed": run.failed,
-        "advice": _advice(history),
+        "advice": _advice(history, run),
         "curve": drawn(_curve(path.name, history, run)),
         "distribution": drawn(_distribution(run)),
         "age": drawn(_age(run.ages)) if len(run.ages) else None,
@@ -106,10 +107,15 @@ def _last(values: np.ndarray) -> float | None:
     return None if np.isnan(values[-1]) else float(values[-1])
 
 
-def _advice(history: dict[str, np.ndarray]) -> str:
-    """What the effective sample size and k-hat at the end mean, in plain words."""
+def _advice(history: dict[str, np.ndarray], run: Run) -> str:
+    """What the last move rests on, in plain words."""
     ess, samples, k = (history[key][-1] for key in ("ess", "samples", "pareto_k"))
-    return "No iteration has been made yet." if np.isnan(ess) else health(samples, ess, k)
+    if np.isnan(ess):
+        return "No iteration has been made yet."
+    notes = run.study.history()[-1].get("notes")
+    if notes:
+        return " ".join(reasons(notes, ess, run.plan.batch))
+    return health(samples, ess, k)
 
 
 # -- pictures --

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
-from recoup.engine.methods import Method, method_row, settings_of
+from recoup.engine.methods import Method, default_batch, method_row, settings_of, sized
 from recoup.runs.problem import Asked, Problem, Settled, batch_for, is_ours, settled
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN, parameters_given, resolved
@@ -99,7 +99,8 @@ def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
     names = tuple(one.name for one in parameters_given(wanted.of_task.get("params")))
     told = {key: v for key, v in wanted.of_task.items() if key != "params" and v is not None}
     found = settled(Asked(wanted.task, names=names, seed=seed, **told))
-    method = method_row(wanted.method, task_settings(found, wanted.method), **wanted.settings)
+    made = method_row(wanted.method, task_settings(found, wanted.method), **wanted.settings)
+    method = sized(made, found.problem.dim)
     if not is_ours(wanted.task) and method.space == "actions":
         raise InputError(
             f"{method.name} explores in action space, which is for our own tasks: use one that "
@@ -112,7 +113,7 @@ def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
 
 
 def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
-    batch, iterations, spare = _budget(wanted, found)
+    batch, iterations, spare = _budget(wanted, found, method)
     problem, told = found.problem, wanted.of_task
     tests = found.test_episodes if wanted.test_episodes is None else wanted.test_episodes
     return Plan(
@@ -153,7 +154,7 @@ def _with_defaults(wanted: Wanted) -> Wanted:
     return replace(wanted, of_task={**own, **wanted.of_task}, **unset)
 
 
-def _budget(wanted: Wanted, found: Settled) -> tuple[int, int, int]:
+def _budget(wanted: Wanted, found: Settled, method: Method) -> tuple[int, int, int]:
     """The batch, how many of them, and how many trials are left over."""
     each = check_count("episodes_per_trial", wanted.of_task.get("episodes_per_trial") or 1)
     if wanted.episodes is not None and wanted.iterations is not None:
@@ -166,8 +167,9 @@ def _budget(wanted: Wanted, found: Settled) -> tuple[int, int, int]:
                 f"episodes must be a multiple of the {each} episodes of a trial, got "
                 f"{wanted.episodes}."
             )
-    if wanted.batch is None and found.batch is None:
-        batch = batch_for(found.problem.dim, trials)
+    made_for = default_batch(method, found.problem.dim)
+    if wanted.batch is None and (found.batch is None or made_for is not None):
+        batch = made_for or batch_for(found.problem.dim, trials)
         if wanted.settings.get("mirrored"):
             batch += batch % 2
         if trials is not None and trials < batch:

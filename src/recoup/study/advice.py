@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from recoup.engine.methods import Method
+from recoup.study.reasons import reasons
 
 if TYPE_CHECKING:  # needs JAX
     from recoup.study.steps import Judged
@@ -89,6 +90,8 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     said = _due(found)
     if found["moves"] == 0:
         said.append(f"The distribution moves after {found['until_move']} more results.")
+    elif found.get("notes"):
+        said += reasons(found["notes"], found["ess"], batch)
     elif method.window == 1:
         said.append(f"{method.name} keeps nothing between moves: every batch starts afresh.")
     else:

@@ -45,7 +45,7 @@ def stepped(
         placed = _placed(method.family, results, dim)
         own, mixture = _densities(row, method, ledger, results, placed)
         rho = _rho(method.family, before.numbers, dim)
-        memory = _unflattened(method.update.init(rho), before.memory)
+        memory = _unflattened(method.init(rho), before.memory)
         is_new = np.arange(len(results.returns)) >= old
         after, memory, info, _ = jax.device_get(
             _stepper(row, discount)(rho, memory, is_new, results.n, placed, own, mixture)
@@ -62,7 +62,7 @@ def check_memory(row: Method, numbers: np.ndarray, dim: int) -> None:
     """Raises unless a file can hold the memory of the row's update rule."""
     with jax.enable_x64(True):
         method = composed(row)
-        packed_memory(_flattened(method.update.init(_rho(method.family, numbers, dim))))
+        packed_memory(_flattened(method.init(_rho(method.family, numbers, dim))))
 
 
 def judged(

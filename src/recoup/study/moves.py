@@ -25,11 +25,14 @@ def make_move(
     if ledger.charts:
         _check_charts(row, ledger.dim)
     size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds
-    if before.memory is None and can_move(row, size, ledger.dim):
-        from recoup.study.uncompiled import stepped
+    if can_move(row, size, ledger.dim) and (before.memory is None or row.direction == "blend"):
+        from recoup.study import uncompiled
 
         with np.errstate(all="ignore"):  # as JAX does; what is not finite is looked for below
-            found = stepped(row, ledger, results, before.numbers)
+            if row.direction == "blend":
+                found = uncompiled.stepped_by_rule(row, ledger, results, old, before)
+            else:
+                found = uncompiled.stepped(row, ledger, results, before.numbers)
     else:
         from recoup.study.compiled import stepped as compiled_step  # needs JAX
 

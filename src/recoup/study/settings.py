@@ -23,9 +23,11 @@ from recoup.engine.methods import (
     PARTS,
     Method,
     checked,
+    default_batch,
     known_method,
     method_row,
     settings_of,
+    sized,
 )
 from recoup.store.layout import Layout
 from recoup.study.parameters import (
@@ -141,14 +143,15 @@ def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     parameters = parameters_given(given.pop("params", None))
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
-    batch = check_count("batch", given.pop("batch", 10))
+    batch = given.pop("batch", None)
     seed = check_count("seed", given.pop("seed", 0), least=0)
     if seed > LARGEST_SEED:
         raise InputError(f"seed must be at most {LARGEST_SEED}, got {seed}.")
     mean, std = given.pop("mean", None), given.pop("std", None)
     shape = [given.pop(key, None) for key in ("horizon", "actions", "discount")]
     defaults = given.pop(DEFAULTS, None)
-    row = method_row(method, defaults, **given)
+    row = sized(method_row(method, defaults, **given), dim)
+    batch = check_count("batch", (default_batch(row, dim) or 10) if batch is None else batch)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
     episode = episode_of(row, dim, *shape)

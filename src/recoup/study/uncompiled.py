@@ -3,25 +3,32 @@
 Only here are results known that were drawn under other bounds.
 """
 
+from typing import Any
+
 import numpy as np
 
-from recoup.core.families.rho import Diagonal
+from recoup.checks import InputError
+from recoup.core.families.rho import RHOS, Diagonal
 from recoup.core.plain.densities import Proposals, gained_mixture, log_ratio, own_density
 from recoup.core.plain.judge import Drew
-from recoup.core.plain.move import Samples
+from recoup.core.plain.move import Samples, valued
+from recoup.core.plain.rule import Told
 from recoup.core.plain.weighing import Densities
+from recoup.core.rules.blend import Memory as RuleMemory
+from recoup.core.rules.weighted import Signal
 from recoup.core.worth import Seen
 from recoup.engine import plain
 from recoup.engine.methods import Method
+from recoup.store.rows import Leaf
 from recoup.study.ledger import Ledger, Results
-from recoup.study.steps import Stepped
+from recoup.study.steps import Before, Stepped
 
 NOTHING = np.zeros(0)
 
 
 def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
     """The move of all `results`, from the distribution of a block of numbers."""
-    samples, proposals, outside = _placed(ledger, results)
+    samples, proposals, outside = _placed(Diagonal, ledger, results)
     needs_own, needs_mixture = plain.needs(row)
     own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
     mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
@@ -32,21 +39,70 @@ def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) 
     return Stepped(after.packed(), None, info, own, mixture)
 
 
+def stepped_by_rule(
+    row: Method, ledger: Ledger, results: Results, old: int, before: Before
+) -> Stepped:
+    """The move of a method that looks at the samples themselves; those behind `old` are new."""
+    n, rho_type = results.n, RHOS[row.family]
+    returns, valid = valued(results.returns[:n], row.failure)
+    drawn_by = results.proposal[:n]
+    told = Told(
+        theta=results.samples[0][:n],
+        returns=returns,
+        valid=valid & ~results.outside[:n],
+        drawn_by=drawn_by,
+        foreign=results.charts[drawn_by] != 0,
+        proposals=rho_type.unpacked(results.blocks, ledger.dim),
+    )
+    rho = rho_type.unpacked(before.numbers, ledger.dim)
+    memory = None if before.memory is None else _remembered(before.memory)
+    after, memory, info = plain.make_rule_move(row, rho, told, n - old, memory)
+    return Stepped(after.packed(), _leaves(memory), info, NOTHING, NOTHING)
+
+
+def _leaves(memory: RuleMemory) -> tuple[Leaf, ...]:
+    """A memory as a file holds it, by the names that JAX gives to its places."""
+    found = []
+    for name, value in memory._asdict().items():
+        parts = value._asdict() if hasattr(value, "_asdict") else {"": value}
+        found += [
+            Leaf(f".{name}.{key}" if key else f".{name}", np.asarray(x)) for key, x in parts.items()
+        ]
+    return tuple(found)
+
+
+def _remembered(stored: tuple[Leaf, ...]) -> RuleMemory:
+    """What `_leaves` has made leaves of."""
+    known = {leaf.path: leaf.value for leaf in stored}
+    try:
+        signal = Signal(*(known[f".signal.{key}"] for key in Signal._fields))
+        rest = {key: known[f".{key}"] for key in RuleMemory._fields if key != "signal"}
+    except KeyError as missing:
+        raise InputError(
+            f"the memory of this study's rule lacks {missing}: go on with the version of recoup "
+            "that the study was made with, or fork it, which begins without a memory."
+        ) from None
+    return RuleMemory(signal=signal, **rest)
+
+
 def judged(
     row: Method, ledger: Ledger, results: Results, target: np.ndarray
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What `results` say of the distribution of a block of numbers."""
-    samples, proposals, outside = _placed(ledger, results)
+    rho_type = RHOS[row.family]
+    samples, proposals, outside = _placed(rho_type, ledger, results)
     drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
-    return plain.judge(row, Diagonal.unpacked(target, ledger.dim), samples, drew)
+    return plain.judge(row, rho_type.unpacked(target, ledger.dim), samples, drew)
 
 
-def _placed(ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
+def _placed(
+    rho_type: Any, ledger: Ledger, results: Results
+) -> tuple[Samples, Proposals, np.ndarray]:
     """Samples, what drew them, and which of them lie outside of the study's bounds `[n]`."""
     n = results.n
     samples = Samples(results.samples[0][:n], results.returns[:n], results.proposal[:n])
     rhos, reference = (
-        Diagonal.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
+        rho_type.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
     )
     if not ledger.charts:
         return samples, Proposals(rhos, reference), np.zeros(n, bool)

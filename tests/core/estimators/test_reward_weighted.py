@@ -77,6 +77,7 @@ def test_the_whole_step_is_that_of_plain_loops(seed):
     np.testing.assert_allclose(TARGET + jnp.concatenate(got.gradient), policy, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_many_data_trust_the_weights_and_few_data_less():
     """Far proposals, 100 archives each: the mean nu with its standard error."""
 

@@ -39,6 +39,7 @@ class Estimate(NamedTuple):
     flatten: Array | None = None  # nu of w^nu, for methods that may choose it
     mean_weight: Array | float = 1.0  # before any division by it; near 1 if samples cover rho
     censored: Array | int = 0  # failed samples, left out: the objective is given success
+    notes: Any = None  # of a rule that says why its step was as long as it was
 
 
 Estimator = Callable[[Any, Archive], Estimate]

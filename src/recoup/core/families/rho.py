@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.core.arrays import cholesky, solve_lower
+
 MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 
 
@@ -40,6 +42,18 @@ class Diagonal(NamedTuple):
         Implements: zhao2013 S2.2 p(theta_i | rho_i) = N(theta_i | eta_i, tau_i^2).
         """
         return self.eta + self.tau * noise
+
+    def whitened(self, xp: Any, theta: Any) -> Any:
+        """The noise `[n, D]` that became `theta [n, D]`."""
+        return (theta - self.eta) / self.tau
+
+    def log_spread(self, xp: Any) -> Any:
+        """Logarithms of the standard deviations `[D]`."""
+        return xp.log(self.tau)
+
+    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Diagonal":
+        """Moved by `delta [D]` in noise, the spread times exp(`log [D]`), but not below `least`."""
+        return Diagonal(self.eta + self.tau * delta, xp.maximum(self.tau * xp.exp(log), least))
 
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., 2 D]`."""
@@ -78,6 +92,27 @@ class Full(NamedTuple):
     def theta(self, noise: Any) -> Any:
         """The theta `[..., D]` that standard normal noise `[..., D]` becomes."""
         return self.eta + (self.factor * noise[..., None, :]).sum(-1)
+
+    def whitened(self, xp: Any, theta: Any) -> Any:
+        """The noise `[n, D]` that became `theta [n, D]`."""
+        return solve_lower(xp, self.factor, (theta - self.eta).T).T
+
+    def log_spread(self, xp: Any) -> Any:
+        """The mean logarithm of the axes' lengths, for each of `[D]` the same."""
+        axes = xp.log(xp.diagonal(self.factor))
+        return xp.zeros_like(self.eta) + xp.mean(axes)
+
+    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Full":
+        """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric.
+
+        What the factor becomes, A exp(log), has another that is lower triangular and means the
+        same; its diagonal stays above `least [D]`.
+        """
+        values, axes = xp.linalg.eigh(log)
+        longer = self.factor @ (axes * xp.exp(values))
+        factor = cholesky(xp, longer @ longer.T)
+        short = xp.maximum(least - xp.diagonal(factor), 0.0)
+        return Full(self.eta + self.factor @ delta, factor + xp.diag(short))
 
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., D + D (D + 1) / 2]`: means, then the factor row by row."""

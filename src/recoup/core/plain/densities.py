@@ -1,11 +1,14 @@
-"""Log-densities of the diagonal Gaussian, relative to a reference, of many samples at once."""
+"""Log-densities of Gaussians, relative to a reference, of many samples at once."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.families.rho import Diagonal
+from recoup.core.arrays import solve_lower
+from recoup.core.families.rho import Diagonal, Full
+
+Rho = Diagonal | Full
 
 # theta [n, D] -> its image where a proposal is Gaussian, and the log of the volume that the map
 # stretches by [n]: minus infinity where it has no image
@@ -15,13 +18,13 @@ Chart = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 class Proposals(NamedTuple):
     """What drew the samples, and the distribution that densities are relative to."""
 
-    rhos: Diagonal  # [P, D] each
-    reference: Diagonal
+    rhos: Rho  # leading axis [P]
+    reference: Rho
     charts: Sequence[Chart | None] = ()  # [P] of those Gaussian in other coordinates; none at all
 
     def density(self, slot: int, theta: np.ndarray) -> np.ndarray:
         """Of `theta [n, D]` under one proposal `[n]`, relative."""
-        rho = Diagonal(self.rhos.mean[slot], self.rhos.std[slot])
+        rho = row_of(self.rhos, slot)
         chart = self.charts[slot] if self.charts else None
         if chart is None:
             return log_ratio(rho, self.reference, theta)
@@ -29,26 +32,40 @@ class Proposals(NamedTuple):
         return log_density(rho, image) + stretch - log_density(self.reference, theta)
 
 
-def log_density(rho: Diagonal, theta: np.ndarray) -> np.ndarray:
-    """log p(theta | rho) `[n]`, as `gaussian.log_density`."""
-    z = (theta - rho.mean) / rho.std
-    constant = np.sum(np.log(rho.std)) + 0.5 * z.shape[-1] * np.log(2 * np.pi)
+def row_of(rhos: Rho, slot: Any) -> Any:
+    """One of many rho, or several."""
+    return type(rhos)(*(x[slot] for x in rhos))
+
+
+def log_density(rho: Rho, theta: np.ndarray) -> np.ndarray:
+    """log p(theta | rho) `[n]`, as the families' `log_density`."""
+    z = rho.whitened(np, theta)
+    constant = np.sum(rho.log_spread(np)) + 0.5 * z.shape[-1] * np.log(2 * np.pi)
     return -constant - 0.5 * np.sum(z**2, axis=-1)
 
 
-def log_ratio(rho: Diagonal, reference: Diagonal, theta: np.ndarray) -> np.ndarray:
-    """log p(theta | rho) - log p(theta | reference) `[n]`, as `gaussian.log_ratio`."""
+def log_ratio(rho: Rho, reference: Rho, theta: np.ndarray) -> np.ndarray:
+    """log p(theta | rho) - log p(theta | reference) `[n]`, as the families' `log_ratio`."""
+    if isinstance(rho, Full):
+        return _full_log_ratio(rho, reference, theta)
     z_ref = (theta - reference.mean) / reference.std
     delta = (z_ref * (rho.std - reference.std) + (rho.mean - reference.mean)) / rho.std
     scale = np.sum(np.log1p((reference.std - rho.std) / rho.std), axis=-1)
     return scale + np.sum(0.5 * delta * (2 * z_ref - delta), axis=-1)
 
 
+def _full_log_ratio(rho: Full, reference: Any, theta: np.ndarray) -> np.ndarray:
+    z_ref = reference.whitened(np, theta)
+    away = z_ref @ (rho.factor - reference.factor).T + (rho.mean - reference.mean)
+    delta = solve_lower(np, rho.factor, away.T).T
+    scale = np.sum(reference.log_spread(np) - rho.log_spread(np))
+    return scale + np.sum(0.5 * delta * (2 * z_ref - delta), axis=-1)
+
+
 def own_density(proposals: Proposals, drawn_by: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Of each sample under the proposal that drew it `[n]`, as `archive.own_density`."""
-    if not proposals.charts:
-        drew = Diagonal(proposals.rhos.mean[drawn_by], proposals.rhos.std[drawn_by])
-        return log_ratio(drew, proposals.reference, theta)
+    if not proposals.charts and isinstance(proposals.rhos, Diagonal):
+        return log_ratio(row_of(proposals.rhos, drawn_by), proposals.reference, theta)
     found = np.zeros(len(theta))
     for slot in np.unique(drawn_by):
         rows = drawn_by == slot

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.families.rho import Diagonal
-from recoup.core.plain.densities import Proposals, gained_mixture, log_ratio
+from recoup.core.plain.densities import Proposals, Rho, gained_mixture, log_ratio
 from recoup.core.plain.model import fitted
 from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.weighing import (
@@ -46,7 +45,7 @@ class Drew(NamedTuple):
 
 
 def judged(
-    rho: Diagonal,
+    rho: Rho,
     samples: Samples,
     drew: Drew,
     *,
@@ -60,13 +59,13 @@ def judged(
     log_w = target - drew.mixture + np.log(max(len(returns), 1))
     weights = np.exp(np.minimum(log_w, LARGEST))
     data = Weighed(weights, returns, valid, samples.drawn_by, size)
-    seen = looked_at(data, (samples.theta - rho.mean) / rho.std)
+    seen = looked_at(data, rho.whitened(np, samples.theta))
     counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.rhos.mean))
     unseen = min(unseen_share(rho, drew.proposals, counts) / successes(data), 1.0)
     return seen, np.where(valid, weights, 0.0), unseen, int(np.sum(~valid))
 
 
-def unseen_share(rho: Diagonal, proposals: Proposals, counts: np.ndarray) -> float:
+def unseen_share(rho: Rho, proposals: Proposals, counts: np.ndarray) -> float:
     """How much of a candidate lies where hardly any sample could have been drawn."""
     theta = rho.theta(probes(len(rho.mean)))
     none = np.full(len(theta), -np.inf)

@@ -1,7 +1,7 @@
 """One move of a small archive: the estimate of `core.estimators.whole`, the steps of `updates`."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Parts(NamedTuple):
 class Estimate(NamedTuple):
     """What samples say about one rho, as `whole.Estimate`."""
 
-    gradient: Diagonal
+    gradient: Any
     objective: float
     objective_stderr: float
     weights: np.ndarray

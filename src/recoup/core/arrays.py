@@ -1,0 +1,70 @@
+"""The few things that NumPy and JAX do not call by the same name, and statistics under a mask."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = Any  # of NumPy or of JAX
+
+
+def cholesky(xp: Any, matrix: Array) -> Array:
+    """The lower factor; not a number where there is none."""
+    if xp is not np:
+        return xp.linalg.cholesky(matrix)
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+
+
+def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> Array:
+    """x of factor x = b, or of factor^T x = b, for a lower triangular factor."""
+    if xp is np:
+        from scipy.linalg import solve_triangular
+    else:
+        from jax.scipy.linalg import solve_triangular
+    more = {"check_finite": False} if xp is np else {}
+    return solve_triangular(factor, b, lower=True, trans="T" if transposed else "N", **more)
+
+
+def repeat(xp: Any, times: int, body: Callable[[Any], Any], state: Any) -> Any:
+    """`body` of `state`, so many times."""
+    if xp is not np:
+        from jax.lax import fori_loop
+
+        return fori_loop(0, times, lambda _, at: body(at), state)
+    for _ in range(times):
+        state = body(state)
+    return state
+
+
+def when(
+    xp: Any, condition: Any, then: Callable[[Any], Any], otherwise: Callable[[Any], Any], at: Any
+) -> Any:
+    """`then` of `at` where the condition holds, else `otherwise` of it; only one is computed."""
+    if xp is not np:
+        from jax.lax import cond
+
+        return cond(condition, then, otherwise, at)
+    return then(at) if condition else otherwise(at)
+
+
+def mean_of(xp: Any, x: Array, valid: Array) -> Array:
+    """The mean of the valid rows of `x [n, ...]`; zero where there is none."""
+    mask = valid.reshape(-1, *(1,) * (x.ndim - 1))
+    return xp.sum(xp.where(mask, x, 0.0), axis=0) / xp.maximum(xp.sum(valid), 1)
+
+
+def quantiles(xp: Any, x: Array, valid: Array, at: tuple[float, ...]) -> list[Array]:
+    """Quantiles of the valid `x [n]`, between neighbours by straight lines."""
+    n = xp.sum(valid)
+    ordered = xp.sort(xp.where(valid, x, xp.inf))
+
+    def one(q: float) -> Array:
+        place = q * xp.maximum(n - 1, 0)
+        low = xp.floor(place).astype(int)
+        below, above = ordered[low], ordered[xp.minimum(low + 1, xp.maximum(n - 1, 0))]
+        return below + (place - low) * (above - below)
+
+    return [one(q) for q in at]

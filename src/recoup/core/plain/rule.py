@@ -1,0 +1,121 @@
+"""The rule of `core.rules` on the results of a study, by NumPy: as `rules.traced`, unpadded."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.core.families.rho import Diagonal, Full
+from recoup.core.plain.densities import Rho, log_ratio, row_of
+from recoup.core.plain.move import Estimate
+from recoup.core.plain.weighing import effective_sample_size, standard_error
+from recoup.core.rules import blend
+from recoup.core.rules.blend import FAR, Memory, Notes, Rule, Window, reach_of
+
+
+class Told(NamedTuple):
+    """Results in the order of telling, and what drew them."""
+
+    theta: np.ndarray  # [n, D]
+    returns: np.ndarray  # [n], zero where not valid
+    valid: np.ndarray  # [n]
+    drawn_by: np.ndarray  # [n] which of the proposals
+    foreign: np.ndarray  # [n] those drawn under other bounds, which are not weighed
+    proposals: Any  # rho, leading axis [P]
+
+
+class Made(NamedTuple):
+    """A move, and what it was made of."""
+
+    rho: Rho
+    memory: Memory
+    found: Estimate
+    notes: Notes
+
+
+def move(rule: Rule, window: int | None, rho: Rho, told: Told, new: int, memory: Any) -> Made:
+    """The move that the last `new` results make; a memory of None has not begun."""
+    spread = rho.log_spread(np)
+    if memory is None:
+        memory = blend.first_memory(np, rule, spread)
+    reach = reach_of(rho.mean.size, new, window)
+    n = len(told.returns)
+    first = max(n - max(reach), 0)
+    theta, returns, valid, drawn_by, foreign = (x[first:] for x in told[:-1])
+    kept = Told(theta, returns, valid, drawn_by, foreign, told.proposals)
+    newness = np.arange(n - first)[::-1]
+    recent = newness < reach.recent
+    seen = Window(
+        z=rho.whitened(np, kept.theta),
+        returns=kept.returns,
+        valid=kept.valid,
+        fresh=newness < new,
+        modelled=newness < reach.modelled,
+        recent=recent & kept.valid,
+        log_weights=log_weights(rho, kept, recent & ~kept.foreign),
+    )
+    made = blend.step(np, rule, seen, memory, spread)
+    after = rho.stretched(np, *made.stretch, blend.narrowest(np, rule, memory))
+    return Made(after, made.memory, _summary(told, kept, seen, made), made.notes)
+
+
+def log_weights(rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
+    """log p(theta | rho) less that of the mixture of proposals that are near `[n]`."""
+    mixture, part = np.full(len(recent), -np.inf), np.zeros(len(recent), bool)
+    total = 0
+    for slot in np.unique(told.drawn_by[recent]):
+        drew = row_of(told.proposals, slot)
+        if not renyi2(rho, drew) < FAR:
+            continue
+        mine = recent & (told.drawn_by == slot)
+        count = int(np.sum(mine))
+        mixture = np.logaddexp(mixture, np.log(count) + log_ratio(drew, rho, told.theta))
+        part, total = part | mine, total + count
+    found = np.log(max(total, 1)) - mixture
+    return np.where(part & told.valid, found, -np.inf)
+
+
+def renyi2(p: Rho, q: Rho) -> float:
+    """log E_q[(p / q)^2], as the families' `renyi2`; infinite where it does not exist."""
+    away = q.whitened(np, p.mean[None])[0]
+    if isinstance(p, Diagonal):
+        values = (p.std / q.std) ** 2
+    else:
+        turned = _seen(p, q)
+        values, axes = np.linalg.eigh(turned @ turned.T)
+        away = axes.T @ away
+    gap = 2 - values
+    if not (gap > 0).all():
+        return float("inf")
+    return float(np.sum(away**2 / gap - 0.5 * np.log(gap * values)))
+
+
+def divergence(p: Rho, q: Rho) -> float:
+    """KL(p || q), as the families' `divergence`."""
+    away, grown = q.whitened(np, p.mean[None]), p.log_spread(np) - q.log_spread(np)
+    scaled = (p.std / q.std) ** 2 if isinstance(p, Diagonal) else _seen(p, q) ** 2
+    return float((np.sum(scaled) - p.mean.size + np.sum(away**2)) / 2 - np.sum(grown))
+
+
+def _seen(p: Full, q: Rho) -> np.ndarray:
+    """p's factor `[D, D]` as q sees it."""
+    return q.whitened(np, q.mean + p.factor.T).T
+
+
+def _summary(told: Told, kept: Told, seen: Window, made: blend.Step) -> Estimate:
+    """What the weights say of the objective, as `rules.traced`."""
+    omega, part = made.weighed.omega, np.isfinite(seen.log_weights)
+    raw = np.where(part, np.exp(seen.log_weights), 0.0)
+    objective = float(np.sum(omega * seen.returns))
+    residuals = np.where(part, omega * (seen.returns - objective), 0.0)
+    n = int(np.sum(part))
+    return Estimate(
+        gradient=None,
+        objective=objective if n else float("nan"),
+        objective_stderr=standard_error(residuals, part, kept.drawn_by),
+        weights=np.concatenate([np.zeros(len(told.returns) - len(raw)), raw]),
+        ess=effective_sample_size(omega),
+        max_weight=float(np.max(raw, initial=0.0)),
+        samples=int(np.sum(told.valid)),
+        mean_weight=float(np.sum(raw)) / max(n, 1),
+        censored=int(np.sum(~told.valid)),
+    )

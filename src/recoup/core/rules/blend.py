@@ -1,0 +1,239 @@
+"""The rule of the method `recoup`: half of a regression's step, half of a weighted one.
+
+From the constant baseline to a control variate: what the paper subtracts from every return is one
+number; the regression is a function of theta, whose expectation under rho is known exactly, and
+the weights keep what a smooth model cannot see.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.core.arrays import Array
+from recoup.core.rules import model as models
+from recoup.core.rules.newton import (
+    Newton,
+    Outlook,
+    Stretch,
+    Tenths,
+    clipped,
+    newton,
+    spread_of,
+    tenths,
+    unturned,
+)
+from recoup.core.rules.weighted import Signal, Weighed, listened, weighed, weighted_step
+
+WIDER = 0.2  # log of how much a batch of equal returns widens the spread by
+WIDEST = 7.0  # mean log spread over the start's up to which it does
+NARROWEST = {False: 1e-3, True: 1e-6}  # spread over the start's; of a full covariance, conditional
+LARGEST = 1000  # samples that the regression looks at: its cost grows with their cube
+BATCHES = 9  # that the weights look at
+FAR = float(np.log(30.0))  # Renyi divergence from which a proposal's samples are not weighed
+EVIDENT = 2.0  # log-evidence against pure noise from which returns are known to be more
+
+
+class Rule(NamedTuple):
+    """The settings of the rule."""
+
+    full: bool  # whether the distribution has a full covariance
+    share: float | None = None  # of the regression; 1: it alone, 0: the weights alone; None: as
+    # far as it knows the slope
+    prior: float = 1.0  # squared length of bumps that is expected, over the number of dimensions
+    widens: bool = True  # whether the regression may widen the spread
+    pulled: bool = False  # whether its bowl pulls the mean as if the slope were known
+    shrink: float = 3.0  # how much of the mean step's variance the weights' spread loses
+
+
+class Window(NamedTuple):
+    """Samples that the rule looks at, in any order, in the coordinates of what moves."""
+
+    z: Array  # [n, D]
+    returns: Array  # [n], zero where not valid
+    valid: Array  # [n] returns that are known
+    fresh: Array  # [n] of the batch that makes the move
+    modelled: Array  # [n] those that the regression looks at
+    recent: Array  # [n] those of the last batches, which the weights may look at
+    log_weights: Array  # [n] minus infinity where they do not
+
+
+class Memory(NamedTuple):
+    """What the rule knows from move to move, beside the samples."""
+
+    hyper: Array  # [3] logarithms of squared length, noise and bowl
+    updates: Array
+    evident: Array
+    best: Array  # return ever seen
+    worst: Array
+    signal: Signal
+    start: Array  # [D] log spread at the start
+
+
+class Notes(NamedTuple):
+    """Why the step was as long as it was."""
+
+    share: Array  # of the regression in this step
+    bounded: Array  # whether its trust region ended its step
+    widened: Array  # whether it widened the spread
+    flat: Array  # whether all fresh returns were equal, and the spread grew for that
+    noise: Array  # share of the variance of returns that the model calls noise
+    signal: Array  # share of the fresh batches' gradients that is no noise
+    evident: Array  # whether returns are known to be more than noise
+    length: Array  # of the mean's step, in standard deviations
+    spread: Array  # mean log factor of the spread
+    gain: Array  # of the regression's own step, as the model expects it, in returns
+    gain_stderr: Array
+    modelled: Array  # samples that the model was fitted to
+    old: Array  # share of the weight on samples of earlier batches
+
+
+def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
+    """Before any move of a distribution with `log_spread [D]`."""
+    dim, dtype = log_spread.shape[0], log_spread.dtype
+    return Memory(
+        hyper=models.prior_of(xp, dim, rule.prior, dtype),
+        updates=xp.asarray(0, dtype=np.int32),
+        evident=xp.asarray(False),
+        best=xp.asarray(-np.inf, dtype=dtype),
+        worst=xp.asarray(np.inf, dtype=dtype),
+        signal=Signal(xp.zeros(dim, dtype=dtype), xp.zeros((), dtype=dtype)),
+        start=log_spread,
+    )
+
+
+def narrowest(xp: Any, rule: Rule, memory: Memory) -> Array:
+    """The least spread `[D]` that a move may end with."""
+    return NARROWEST[rule.full] * xp.exp(memory.start)
+
+
+class Reach(NamedTuple):
+    """How many of the newest samples the two halves look at."""
+
+    modelled: int
+    recent: int
+
+
+def reach_of(dim: int, batch: int, window: int | None) -> Reach:
+    """By the number of dimensions and the size of a batch; a `window` of batches cuts both."""
+    modelled = min(max(100 + 2 * dim, 2 * batch), LARGEST)
+    if window is None:
+        return Reach(modelled, BATCHES * batch)
+    return Reach(min(modelled, window * batch), min(BATCHES, window) * batch)
+
+
+class Step(NamedTuple):
+    """Where to, and why."""
+
+    stretch: Stretch
+    memory: Memory
+    weighed: Weighed
+    notes: Notes
+
+
+class Regressed(NamedTuple):
+    """The regression's half."""
+
+    step: Newton
+    stretch: Stretch
+    hyper: Array
+    evident: Array
+    symmetric: Array  # whether returns reach as far up as down
+    resolved: Array  # share of the slope's variance that the samples have taken away
+    gain: Array  # what the model expects of its own step, in returns
+    gain_stderr: Array
+
+
+def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
+    """One move, from the samples of a window; `log_spread [D]` is that before it."""
+    fresh = window.fresh & window.valid
+    best = xp.maximum(memory.best, xp.max(xp.where(fresh, window.returns, -xp.inf)))
+    worst = xp.minimum(memory.worst, xp.min(xp.where(fresh, window.returns, xp.inf)))
+    memory = memory._replace(updates=memory.updates + 1, best=best, worst=worst)
+    grown = log_spread - memory.start
+    flat = is_flat(xp, window.returns, fresh, memory)
+    wider = xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0)
+    one = regressed(xp, rule, window, memory, xp.mean(grown))
+    found = weighed(xp, window.log_weights, window.returns, window.recent)
+    signal, share = listened(xp, memory.signal, window.z, found, fresh)
+    other = weighted_step(
+        xp, window.z, found, share, fresh, rule.shrink * xp.minimum(1.0, xp.exp(grown)), rule.full
+    )
+    usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
+    alone = (xp.min(one.step.log) > 1e-9) & one.symmetric & (rule.share != 0)
+    part = xp.where(alone, 1.0, usual)
+    made = blended(xp, part, one.stretch, other, flat, wider)
+    spread = xp.mean(xp.diagonal(made.log) if rule.full else made.log)
+    shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
+    memory = memory._replace(hyper=one.hyper - shift, evident=one.evident, signal=signal)
+    notes = Notes(
+        share=part,
+        bounded=one.step.bounded,
+        widened=one.step.widened,
+        flat=flat,
+        noise=one.step.noise,
+        signal=share,
+        evident=one.evident,
+        length=xp.sqrt(xp.sum(made.delta**2)),
+        spread=spread,
+        gain=one.gain,
+        gain_stderr=one.gain_stderr,
+        modelled=xp.sum(window.modelled & window.valid),
+        old=1 - xp.sum(xp.where(window.fresh, found.omega, 0.0)),
+    )
+    return Step(made, memory, found, notes)
+
+
+def is_flat(xp: Any, returns: Array, fresh: Array, memory: Memory) -> Array:
+    """Whether all fresh returns are one value below the best ever, or the only one ever."""
+    high = xp.max(xp.where(fresh, returns, -xp.inf))
+    low = xp.min(xp.where(fresh, returns, xp.inf))
+    return (high == low) & ((high < memory.best) | (memory.best == memory.worst))
+
+
+def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:
+    """The regression's step, on the samples that it looks at."""
+    valid = window.modelled & window.valid
+    points = models.points_of(xp, window.z, valid)
+    at = tenths(xp, window.returns, valid)
+    y = clipped(xp, window.returns, valid, at)
+    middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
+    hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
+    against = model.evidence + xp.log(1 + models.LEVEL * xp.sum(valid)) / 2
+    evident = memory.evident | (against > EVIDENT)
+    local = models.local(xp, points, hyper, model, rule.full, rule.pulled)
+    outlook = Outlook(
+        noise=xp.exp(hyper[1]) * model.signal,
+        evident=evident,
+        tenths=at,
+        late=memory.updates > 2,
+        grown=grown,
+    )
+    found = newton(xp, local, outlook, rule.widens)
+    scale = spread_of(xp, window.returns, valid, at)
+    gain = xp.sum(local.slope * found.delta + local.values * found.delta**2 / 2)
+    return Regressed(
+        step=found,
+        stretch=unturned(xp, local.axes, found),
+        hyper=hyper,
+        evident=evident,
+        symmetric=is_symmetric(xp, at),
+        resolved=xp.mean(local.resolved),
+        gain=scale * gain,
+        gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
+    )
+
+
+def is_symmetric(xp: Any, at: Tenths) -> Array:
+    """Whether the best tenth lies as far from the middle as the worst, to a factor of two."""
+    up, down = xp.maximum(at.high - at.middle, 1e-30), xp.maximum(at.middle - at.low, 1e-30)
+    return (xp.abs(xp.log(up / down)) < np.log(2.0)) & (at.high > at.low)
+
+
+def blended(
+    xp: Any, share: Array, one: Stretch, other: Stretch, flat: Array, wider: Array
+) -> Stretch:
+    """`share` of one step and the rest of the other; of a flat batch, only a wider spread."""
+    wider = wider * (xp.eye(one.delta.shape[0]) if one.log.ndim == 2 else xp.ones_like(one.log))
+    delta = share * one.delta + (1 - share) * other.delta
+    log = share * one.log + (1 - share) * other.log
+    return Stretch(xp.where(flat, 0.0, delta), xp.where(flat, wider, log))

@@ -1,0 +1,129 @@
+"""The regression's half: a Newton step inside a trust region, and the spread along the Hessian."""
+
+from typing import Any, NamedTuple
+
+from recoup.core.arrays import Array, mean_of, quantiles, repeat
+from recoup.core.rules.model import Local
+
+WIDEST = 3.0  # the most that the mean log spread grows above its start, by widening
+BEND = 0.3  # the most that a log spread changes in one update
+WIDER = 0.15  # how much of the noise's share a log spread grows by, where it widens
+
+
+class Stretch(NamedTuple):
+    """How a distribution moves, in its own coordinates: mean + delta, spread times exp(log)."""
+
+    delta: Array  # [D]
+    log: Array  # [D, D] symmetric, or [D]
+
+
+class Newton(NamedTuple):
+    """The step, along the axes of the Hessian, and why it is as long as it is."""
+
+    delta: Array  # [D]
+    log: Array  # [D]
+    bounded: Array  # whether the trust region ended the step
+    widened: Array  # whether the spread was widened
+    noise: Array  # share of the return's variance that the model calls noise
+
+
+class Tenths(NamedTuple):
+    """The worst tenth of returns begins at `low`, the best at `high`; half lie below `middle`."""
+
+    low: Array
+    middle: Array
+    high: Array
+
+    @property
+    def lopsided(self) -> Array:
+        """Whether few returns lie far above the others: a plateau with a way out."""
+        return self.high - self.middle > 4 * (self.middle - self.low) + 1e-12
+
+
+def tenths(xp: Any, returns: Array, valid: Array) -> Tenths:
+    """Of the valid `returns [n]`."""
+    return Tenths(*quantiles(xp, returns, valid, (0.1, 0.5, 0.9)))
+
+
+class Outlook(NamedTuple):
+    """What else widening looks at."""
+
+    noise: Array  # variance of the model's noise
+    evident: Array  # whether the returns are known to be more than noise
+    tenths: Tenths  # of the returns
+    late: Array  # whether two updates were made before
+    grown: Array  # mean log spread over that of the start
+
+
+def clipped(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
+    """Returns `[n]` without far outliers below, in units of their own standard deviation.
+
+    Zero where not valid.
+    """
+    y = _centred(xp, returns, valid, at)
+    return y / xp.maximum(spread_of(xp, returns, valid, at), 1e-12)
+
+
+def spread_of(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
+    """The standard deviation of returns without far outliers below."""
+    return xp.sqrt(mean_of(xp, _centred(xp, returns, valid, at) ** 2, valid))
+
+
+def _centred(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
+    ample = (xp.sum(valid) >= 8) & (at.high > at.middle)
+    lowest = xp.where(ample, at.middle - 6 * (at.high - at.middle), -xp.inf)
+    y = xp.where(valid, xp.maximum(returns, lowest), 0.0)
+    return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
+
+
+def trusted(xp: Any, values: Array, slope: Array, radius: float) -> tuple[Array, Array]:
+    """The step that the quadratic model likes best within `radius`, and whether that bounds it.
+
+    Implements: more1983 trust-region step (mu I - H) delta = g, with the smallest mu for which it
+    is a maximum and |delta| <= radius; `values` and `slope` are along the axes of H.
+    """
+
+    def step(mu: Array) -> Array:
+        return slope / xp.maximum(mu - values, 1e-12)
+
+    def long(mu: Array) -> Array:
+        return xp.sqrt(xp.sum(step(mu) ** 2)) > radius
+
+    def halve(bracket: Any) -> Any:
+        low, high = bracket
+        middle = (low + high) / 2
+        longer = long(middle)
+        return xp.where(longer, middle, low), xp.where(longer, high, middle)
+
+    top = xp.maximum(xp.max(values), 0.0) + 1e-9
+    steep = xp.sqrt(xp.sum(slope**2)) / radius
+    bounded = ~((xp.max(values) < 0) & ~long(xp.zeros_like(top)))
+    mu = repeat(xp, 40, halve, (top, top + steep))[1]
+    return step(xp.where(bounded, mu, 0.0)), bounded
+
+
+def newton(xp: Any, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
+    """The step of the mean, and of the spread by the natural gradient, over the return's spread."""
+    dim = local.values.shape[0]
+    delta, bounded = trusted(xp, local.values, local.slope, (dim + 3.0) ** 0.5 / 2)
+    variance = outlook.noise + xp.sum(local.slope**2 + local.variance)
+    variance = variance + xp.sum(local.values**2) / 2
+    log = xp.clip(local.values / (2 * xp.sqrt(variance)), -BEND, BEND)
+    noise = outlook.noise / variance
+    steady = xp.sum(local.slope * delta) / xp.sqrt(
+        xp.maximum(xp.sum(local.variance * delta**2), 1e-30)
+    )
+    unbent = outlook.late & (xp.mean(local.values) > -1.5 * local.doubt)
+    uphill = unbent & bounded & (steady > 1)
+    lost = unbent & ~outlook.evident & ~outlook.tenths.lopsided
+    for reason in (uphill, lost) if widens else ():
+        log = xp.where(reason, xp.maximum(log, 0.0) + WIDER * noise, log)
+    log = xp.minimum(log, xp.maximum(WIDEST - outlook.grown, 0.0))
+    return Newton(delta, log, bounded, widens & (uphill | lost), noise)
+
+
+def unturned(xp: Any, axes: Array | None, step: Newton) -> Stretch:
+    """The step in the coordinates of the distribution."""
+    if axes is None:
+        return Stretch(step.delta, step.log)
+    return Stretch(axes @ step.delta, (axes * step.log) @ axes.T)

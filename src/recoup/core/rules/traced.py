@@ -1,0 +1,132 @@
+"""The rule on an archive, by JAX: which samples it looks at, and what their weights are."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+
+from recoup.core.archive import Archive
+from recoup.core.estimators.whole import Estimate
+from recoup.core.families.family import Family
+from recoup.core.intervals import standard_error
+from recoup.core.rules import blend
+from recoup.core.rules.blend import FAR, Memory, Reach, Rule, Window, reach_of
+from recoup.core.weights import effective_sample_size
+
+
+class Traced(NamedTuple):
+    """The rule as two functions: `init(rho)`, and `step(archive, rho, memory)`."""
+
+    init: Callable[[Any], Memory]
+    step: Callable[[Archive, Any, Memory], tuple[Any, Memory, Estimate]]
+
+
+class Rows(NamedTuple):
+    """The samples of a window, the newest first."""
+
+    place: Array  # [n] in the archive's samples, flattened
+    theta: Array  # [n, D]
+    told: Array  # [n] samples that were told, failed ones too
+    proposal: Array  # [n] slots
+    window: Window
+
+
+def traced(family: Family, rule: Rule, window: int | None) -> Traced:
+    """The rule for rho of `family`; a `window` of so many batches, or as many as it is made for."""
+
+    def init(rho: Any) -> Memory:
+        return blend.first_memory(jnp, rule, rho.log_spread(jnp))
+
+    def step(archive: Archive, rho: Any, memory: Memory) -> tuple[Any, Memory, Estimate]:
+        assert archive.batches is not None
+        dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
+        rows = rows_of(family, archive, rho, reach_of(dim, batch, window))
+        made = blend.step(jnp, rule, rows.window, memory, rho.log_spread(jnp))
+        least = blend.narrowest(jnp, rule, memory)
+        after = rho.stretched(jnp, *made.stretch, least)
+        return after, made.memory, _summary(archive, rows, made)
+
+    return Traced(init, step)
+
+
+def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
+    """The newest samples, in the coordinates of `rho`, and their log-weights."""
+    b = archive.batches
+    assert b is not None
+    size = min(max(reach), b.returns.size)
+    order = b.order.ravel() * (b.valid | b.failed).ravel()
+    later = order * b.returns.shape[1] + jnp.arange(b.returns.size) % b.returns.shape[1]
+    index = jnp.argsort(-later)[:size]
+    theta = b.samples.reshape(b.returns.size, -1)[index]
+    valid, told = b.valid.ravel()[index], order[index] > 0
+    proposal, place = b.proposal.ravel()[index], jnp.arange(size)
+    recent = told & (place < reach.recent)
+    window = Window(
+        z=rho.whitened(jnp, theta),
+        returns=b.returns.ravel()[index],
+        valid=valid,
+        fresh=told & (order[index] == jnp.max(order)),
+        modelled=told & (place < reach.modelled),
+        recent=recent & valid,
+        log_weights=_log_weights(family, archive.proposals, rho, theta, proposal, recent, valid),
+    )
+    return Rows(index, theta, told, proposal, window)
+
+
+def _log_weights(
+    family: Family,
+    proposals: Any,
+    rho: Any,
+    theta: Array,
+    proposal: Array,
+    recent: Array,
+    valid: Array,
+) -> Array:
+    """log p(theta | rho) less that of the mixture of proposals that are near `[n]`."""
+    slots = jax.tree.leaves(proposals)[0].shape[0]
+    counts = jnp.zeros(slots, theta.dtype).at[proposal].add(recent)
+    renyi2 = family.renyi2
+    assert renyi2 is not None
+
+    def one(slot: Array) -> tuple[Array, Array]:
+        drew = jax.tree.map(lambda x: x[slot], proposals)
+        row = jax.vmap(lambda sample: family.log_ratio(drew, rho, sample))(theta)
+        return renyi2(rho, drew) < FAR, row
+
+    def none(slot: Array) -> tuple[Array, Array]:
+        return jnp.asarray(False), jnp.zeros(theta.shape[0], theta.dtype)
+
+    near, rows = jax.lax.map(
+        lambda slot: jax.lax.cond(counts[slot] > 0, one, none, slot), jnp.arange(slots)
+    )
+    mixed = jnp.where(near, counts, 0.0)
+    mixture = logsumexp(rows, axis=0, b=mixed[:, None]) - jnp.log(jnp.maximum(jnp.sum(mixed), 1))
+    return jnp.where(recent & valid & near[proposal], -mixture, -jnp.inf)
+
+
+def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
+    """What the weights say of the objective, and why the step was made."""
+    b, window, omega = archive.batches, rows.window, made.weighed.omega
+    assert b is not None
+    part = jnp.isfinite(window.log_weights)
+    raw = jnp.where(part, jnp.exp(window.log_weights), 0.0)
+    objective = jnp.sum(omega * window.returns)
+    slots = archive.counts.size
+    residuals = jnp.where(part, omega * (window.returns - objective), 0.0)
+    n = jnp.sum(part, dtype=omega.dtype)
+    return Estimate(
+        gradient=made.stretch,
+        objective=jnp.where(n > 0, objective, jnp.nan),
+        objective_stderr=standard_error(residuals, part, rows.proposal, slots),
+        weights=jnp.zeros(b.returns.size, raw.dtype).at[rows.place].set(raw).reshape(b.valid.shape),
+        ess=effective_sample_size(omega),
+        max_weight=jnp.max(raw),
+        baseline=objective,
+        samples=jnp.sum(b.valid, dtype=omega.dtype),
+        mean_weight=jnp.sum(raw) / jnp.maximum(n, 1),
+        censored=jnp.sum(b.failed),
+        notes=made.notes,
+    )

@@ -1,0 +1,109 @@
+"""The weights' half: a step along importance-weighted, standardised returns.
+
+Old batches take part as long as the distribution that moves has not left them; weights are against
+the mixture of those that do. The step is longer the more of it is signal, and the spread shrinks by
+the variance of the mean's step.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.core.arrays import Array
+from recoup.core.rules.newton import Stretch
+
+RANKED = 0.2  # least share of rank utilities in the coefficients
+STRIDE = 0.85  # of the mean, in natural gradients, without any signal; twice that if all is
+CALM = 0.2  # how fast the average of fresh gradients forgets
+REUSED = 0.3  # power of the effective sample size, in batches, that the stride grows by
+MOST = 0.5  # the most that a log spread changes in one update
+
+
+class Weighed(NamedTuple):
+    """Samples with what the weights say of them, all `[n]`."""
+
+    omega: Array  # self-normalised weights, zero for those that take no part
+    coefficients: Array  # what each sample's z is multiplied by
+    ties: Array  # share of the weight that ties at a value below the best, a scalar
+
+
+class Signal(NamedTuple):
+    """What fresh batches have said about the gradient, averaged: its mean, and its variance."""
+
+    mean: Array  # [D]
+    variance: Array
+
+
+def utilities(xp: Any, omega: Array, returns: Array, largest: Array) -> tuple[Array, Array]:
+    """Rank utilities, self-normalised, less `omega [n]`; and the share of ties below `largest`.
+
+    Implements: wierstra2014 utilities max(0, ln(1/2) - ln(rank share)), ranks by weight.
+    """
+    part = omega > 0
+    keyed = xp.where(part, returns, xp.inf)
+    order = xp.argsort(keyed)
+    ordered = keyed[order]
+    total = xp.concatenate([xp.zeros(1, dtype=omega.dtype), xp.cumsum(omega[order])])
+    first = xp.searchsorted(ordered, keyed, side="left")
+    last = xp.searchsorted(ordered, keyed, side="right")
+    above = 1 - (total[first] + total[last]) / 2
+    worth = xp.where(part, xp.maximum(0.0, -xp.log(xp.maximum(2 * above, 1e-30))), 0.0)
+    scale = xp.sum(omega * worth)
+    ranked = xp.where(scale > 0, omega * worth / xp.where(scale > 0, scale, 1.0) - omega, 0.0)
+    tied = part & (last - first > 1) & (returns < largest)
+    return ranked, xp.max(xp.where(tied, total[last] - total[first], 0.0))
+
+
+def standardised(xp: Any, omega: Array, returns: Array) -> Array:
+    """`omega [n]` times returns less their mean, over their spread; zero where all are equal."""
+    best = xp.max(xp.where(omega > 0, returns, -xp.inf))
+    below = xp.where(omega > 0, returns - best, 0.0)  # equal ones become exactly zero
+    away = below - xp.sum(omega * below)
+    spread = xp.sqrt(xp.sum(omega * away**2))
+    return xp.where(spread > 0, omega * away / xp.where(spread > 0, spread, 1.0), 0.0)
+
+
+def weighed(xp: Any, log_weights: Array, returns: Array, recent: Array) -> Weighed:
+    """The coefficients of samples with these log-weights `[n]`, minus infinity for those apart."""
+    part = xp.isfinite(log_weights)
+    largest = xp.max(xp.where(part, log_weights, -xp.inf))
+    weights = xp.where(part, xp.exp(xp.where(part, log_weights - largest, 0.0)), 0.0)
+    omega = weights / xp.maximum(xp.sum(weights), 1e-30)
+    standard = standardised(xp, omega, returns)
+    largest = xp.max(xp.where(recent, returns, -xp.inf))
+    ranked, ties = utilities(xp, omega, returns, largest)
+    share = xp.maximum(RANKED, ties)
+    return Weighed(omega, share * ranked + (1 - share) * standard, ties)
+
+
+def listened(
+    xp: Any, signal: Signal, z: Array, found: Weighed, fresh: Array
+) -> tuple[Signal, Array]:
+    """The signal with one more fresh batch, and the share of it that is no noise, in [0, 1]."""
+    mass = xp.sum(xp.where(fresh, found.omega, 0.0))
+    c = xp.where(fresh, found.coefficients, 0.0) / xp.where(mass > 0, mass, 1.0)
+    mean = (1 - CALM) * signal.mean + CALM * (c @ z)
+    variance = (1 - CALM) ** 2 * signal.variance + CALM**2 * xp.sum(c**2 @ z**2)
+    power = xp.sum(mean**2)
+    share = xp.where(power > 0, 1 - variance / xp.where(power > 0, power, 1.0), 0.0)
+    return Signal(mean, variance), xp.clip(share, 0.0, 1.0)
+
+
+def weighted_step(
+    xp: Any, z: Array, found: Weighed, signal: Array, fresh: Array, shrink: Array, full: bool
+) -> Stretch:
+    """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's."""
+    dim, c = z.shape[1], found.coefficients
+    rate = (3 + float(np.log(dim))) / (5 * dim**0.5)
+    gradient, variance = c @ z, c**2 @ z**2
+    old = xp.sum(found.omega**2) * xp.maximum(xp.sum(fresh), 1)  # a batch over the effective size
+    stride = STRIDE * (1 + signal) / old**REUSED
+    bent = c @ z**2 - xp.sum(c) - shrink * variance
+    eager = 1 + 4 * found.ties
+    if not full:
+        return Stretch(stride * gradient, xp.clip(rate / 4 * eager * bent, -MOST, MOST))
+    turn = (9 + 3 * float(np.log(dim))) / (5 * dim**1.5)
+    outer = (z * c[:, None]).T @ z
+    outer = outer - xp.diag(xp.diagonal(outer))
+    values, axes = xp.linalg.eigh(eager / 4 * (rate * xp.diag(bent) + turn * outer))
+    return Stretch(stride * gradient, (axes * xp.clip(values, -MOST, MOST)) @ axes.T)

@@ -1,0 +1,104 @@
+"""The rule of the method `recoup`, beside itself written out, and by JAX beside NumPy."""
+
+import jax
+import numpy as np
+import pytest
+from plain_rules import Plain
+
+import recoup
+from recoup.core.families.rho import RHOS, Diagonal, Full
+from recoup.core.plain import rule as plain
+from recoup.core.rules.blend import Rule, reach_of
+from recoup.engine import plain as moves
+from recoup.engine.methods import METHODS, sized
+
+
+def bowl(theta):
+    return -((theta - 1) ** 2 * np.arange(1, theta.shape[1] + 1)).sum(1)
+
+
+def bumpy(theta):
+    return np.cos(5 * theta).sum(1) - np.abs(theta - 0.3).sum(1)
+
+
+def stairs(theta):
+    """Ties, plateaus and flat batches."""
+    return np.floor(-np.abs(theta - 2).max(1))
+
+
+CASES = [(1, bowl, 1.0), (2, stairs, 0.0), (6, bowl, 1.0), (5, bumpy, 0.3), (53, bowl, 1.0)]
+
+
+def told(theta, returns, drawn_by, proposals):
+    valid = np.isfinite(returns)
+    stacked = type(proposals[0])(*(np.stack(x) for x in zip(*proposals, strict=True)))
+    zero = np.where(valid, returns, 0.0)
+    return plain.Told(theta, zero, valid, drawn_by, np.zeros(len(valid), bool), stacked)
+
+
+RULES = [
+    {"share": 1.0, "pulled": True},  # the regression alone
+    {"share": 0.0},  # the weights alone
+    {"share": 0.5, "pulled": True, "prior": 0.3},
+    {},
+    {"shrink": 6.0, "prior": 0.3},
+]
+
+
+@pytest.mark.parametrize("settings", RULES)
+@pytest.mark.parametrize(("dim", "objective", "noise"), CASES)
+def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, noise, settings):
+    rng = np.random.default_rng(dim)
+    start, batch = rng.normal(size=dim), 7
+    oracle = Plain(start, 0.5, **settings)
+    rho = (Full if oracle.full else Diagonal).start(start, np.full(dim, 0.5))
+    rule = Rule(oracle.full, **settings)
+    theta, returns, memory, proposals = np.zeros((0, dim)), np.zeros(0), None, [rho]
+    for i in range(30):
+        fresh = oracle.mean + rng.normal(size=(batch, dim)) @ oracle.factor.T
+        earned = objective(fresh) + noise * rng.normal(size=batch)
+        if i == 20:
+            earned[:] = -200.0
+        oracle.tell(fresh, earned)
+        theta, returns = np.concatenate([theta, fresh]), np.concatenate([returns, earned])
+        drawn_by = np.repeat(np.arange(i + 1), batch)
+        made = plain.move(rule, None, rho, told(theta, returns, drawn_by, proposals), batch, memory)
+        rho, memory = made.rho, made.memory
+        proposals.append(rho)
+        covariance = rho.factor @ rho.factor.T if oracle.full else np.diag(rho.std**2)
+        np.testing.assert_allclose(rho.mean, oracle.mean, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            covariance, oracle.factor @ oracle.factor.T, rtol=1e-6, atol=1e-6 * covariance.max()
+        )
+
+
+@pytest.mark.parametrize(("dim", "double"), [(1, True), (3, True), (51, True), (3, False)])
+def test_jax_makes_the_moves_of_numpy(dim, double):
+    """With late results, failures, and more samples than the window holds."""
+    with jax.enable_x64(double):
+        row = sized(METHODS["recoup"], dim)
+        search = recoup.search("recoup", dim=dim, batch=6)
+        state = search.init(jax.random.key(0), mean=0.0, std=0.5)
+        rho = RHOS[row.family].start(np.zeros(dim), np.full(dim, 0.5))
+        rng, proposals, memory = np.random.default_rng(0), [rho], None
+        theta, returns, drawn_by = np.zeros((0, dim)), np.zeros(0), np.zeros(0, int)
+        for i in range(1 + max(reach_of(dim, 6, None)) // 6):
+            by = np.array([i] * 5 + [max(i - 2, 0)])
+            fresh = np.stack([proposals[p].theta(rng.normal(size=dim)) for p in by])
+            earned = bowl(fresh) + rng.normal(size=6)
+            earned[1] = np.nan if i % 7 == 6 else earned[1]
+            state, info = search.tell(jax.random.key(i), state, fresh, earned, proposal=by)
+            theta, returns = np.concatenate([theta, fresh]), np.concatenate([returns, earned])
+            drawn_by = np.concatenate([drawn_by, by])
+            seen = told(theta, returns, drawn_by, proposals)
+            rho, memory, other = moves.make_rule_move(row, rho, seen, 6, memory)
+            proposals.append(rho)
+        state, info = jax.device_get((state, info))
+    close = {"rtol": 1e-9, "atol": 1e-9} if double else {"rtol": 0.02, "atol": 0.01}
+    np.testing.assert_allclose(state.mean, rho.mean, **close)
+    np.testing.assert_allclose(state.std, rho.std, **close)
+    for key in ("objective", "objective_stderr", "ess", "max_weight", "mean_weight", "kl"):
+        np.testing.assert_allclose(getattr(info, key), getattr(other, key), err_msg=key, **close)
+    assert int(info.samples) + int(info.censored) <= search.capacity
+    for key in ("bounded", "widened", "flat", "evident"):
+        assert bool(getattr(info.notes, key)) == bool(getattr(other.notes, key))

@@ -1,0 +1,65 @@
+"""Why a step was made, in words."""
+
+import numpy as np
+import pytest
+
+from recoup.study.reasons import reasons
+from recoup.study.study import Study
+
+NOTES = {
+    "share": 0.62,
+    "bounded": False,
+    "widened": False,
+    "flat": False,
+    "noise": 0.4,
+    "signal": 0.5,
+    "evident": True,
+    "length": 0.8,
+    "spread": -0.05,
+    "gain": 1.5,
+    "gain_stderr": 0.5,
+    "modelled": 60,
+    "old": 0.3,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "ess", "words"),
+    [
+        ({}, 12.0, "62% on a model of the newest 60 results, and to 38% on weights, by which 5"),
+        ({}, 5.0, "next to no say"),
+        ({"share": 1.0}, 5.0, "to 100% on a model of the newest 60 results."),
+        ({}, 5.0, "0.8 standard deviations: the model has its top nearby. The spread shrank by 5%"),
+        ({"bounded": True}, 5.0, "as far as the model is trusted"),
+        ({"widened": True, "spread": 0.1}, 5.0, "grew by 11%: returns rise on beyond it"),
+        ({"widened": True, "spread": 0.1, "evident": False}, 5.0, "nothing stands out from noise"),
+        ({"spread": 0.001}, 5.0, "The spread stayed."),
+        ({}, 5.0, "Expect more: the model sees 1.5 ± 0.5"),
+        ({"gain": 0.9}, 5.0, "cannot be told from noise yet (0.9 ± 0.5); 40% of the variance"),
+        ({"evident": False}, 5.0, "Nothing is known yet but noise"),
+        ({"flat": True, "spread": 0.2}, 5.0, "stayed where it is and widened by 22%"),
+    ],
+)
+def test_each_cause_has_its_words(change, ess, words):
+    assert words in " ".join(reasons({**NOTES, **change}, ess, 5))
+
+
+def test_a_study_says_why_it_moved(tmp_path):
+    rng = np.random.default_rng(0)
+    with Study.open(tmp_path / "s.db", dim=2, method="recoup", seed=1) as study:
+        for _ in range(5):
+            for trial in study.ask(4):
+                study.tell(trial.id, -float(np.sum((trial.theta - 1) ** 2)) + 0.1 * rng.normal())
+        said = " ".join(study.diagnostics()["advice"])
+        notes = study.history()[-1]["notes"]
+    assert f"{notes['share']:.0%} on a model of the newest 20 results" in said
+    assert set(notes) == set(NOTES)
+
+
+def test_equal_returns_widen_and_say_so(tmp_path):
+    with Study.open(tmp_path / "s.db", dim=2, method="recoup", seed=1) as study:
+        before = study.std
+        for trial in study.ask(4):
+            study.tell(trial.id, 7.0)
+        np.testing.assert_allclose(study.std, before * np.exp(0.2))
+        assert "widened by 22%" in " ".join(study.diagnostics()["advice"])
