@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
 
-COMPARED ?= iw-pgpe-ob mis-pgpe-ob cma-es cma-es:popsize=half lq-cma-es snes snes:popsize=half \
+COMPARED ?= recoup recoup:window=1 iw-pgpe-ob cma-es cma-es:popsize=half lq-cma-es snes snes:popsize=half \
 	evosax-pgpe:lr=0.3 evosax-open-es:lr=3 optuna-tpe optuna-cma-es
 RUNS ?= 30
 EPISODES ?= 400

@@ -99,4 +99,4 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path):
 def test_help_has_examples():
     done = recoup("compare", "--help")
     assert done.returncode == 0
-    assert "--task mountain-car --method iw-pgpe-ob" in done.stdout
+    assert "--task mountain-car --method recoup" in done.stdout

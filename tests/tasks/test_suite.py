@@ -105,7 +105,7 @@ def test_training_starts_where_the_row_says():
     run = recoup.train("sphere-10", "pgpe", iterations=1, seed=3)
     assert run.plan.std == 0.5
     drawn = jax.random.normal(jax.random.split(jax.random.key(3), 3)[0], (10,), jnp.float64)
-    np.testing.assert_allclose(run.history[0].mean, 1.0 + drawn)
+    np.testing.assert_allclose(run.means[0], 1.0 + drawn)
 
 
 @pytest.mark.parametrize(

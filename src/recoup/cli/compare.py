@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 COMPARE_EXAMPLES = f"""
 [bold]Examples[/]
 
-  recoup compare --task mountain-car --method iw-pgpe-ob --method cma-es --method snes
+  recoup compare --task mountain-car --method recoup --method cma-es --method snes
   --runs 5 --episodes 100
 
   recoup compare --task sphere-10 --task sphere-10@0.25 --method mis-pgpe-ob

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from recoup.checks import InputError, check_count, nearest
-from recoup.engine.methods import METHODS, Method, method_row, settings_of
+from recoup.engine.methods import (
+    METHODS,
+    Method,
+    default_batch,
+    known_method,
+    method_row,
+    settings_of,
+)
 from recoup.runs.problem import batch_for
 
 
@@ -237,11 +244,12 @@ def row_of(entrant: Entrant, defaults: Mapping[str, Any]) -> Method:
 def batch_of(entrant: Entrant, dim: int, of_task: int | None) -> int:
     """Episodes between two moves of a method of ours, as `recoup train` chooses them.
 
-    Given as a setting, or the task's, or from the number of parameters.
+    Given as a setting, or that which the method is made for, or the task's, or from the number of
+    parameters.
     """
     if "batch" in entrant.settings:
         return check_count("batch", entrant.settings["batch"])
-    batch = of_task or batch_for(dim, None)
+    batch = default_batch(known_method(entrant.name), dim) or of_task or batch_for(dim, None)
     return batch + batch % 2 if entrant.settings.get("mirrored") else batch
 
 

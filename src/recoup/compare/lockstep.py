@@ -21,7 +21,7 @@ from recoup.compare.arenas import (
     start_of,
 )
 from recoup.compare.entrants import Entrant, Traced, batch_of, made_by, row_of
-from recoup.engine.methods import Method
+from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
 from recoup.runs.plan import task_settings
 
@@ -148,14 +148,15 @@ def players_of(
         return TracedPlayers(_evolving(row.home, arena.dim, settings), means, arena.std, seed, runs)
     method = row_of(entrant, task_settings(arena.found, entrant.name))
     batch = batch_of(entrant, arena.dim, arena.found.batch)
-    capacity = max(episodes // batch, 1) * batch
+    whole = max(episodes // batch, 1) * batch
+    capacity = whole if default_batch(method, arena.dim) is None else None  # it knows its own
     return TracedPlayers(
         _ours(method, arena.dim, batch, capacity), means, arena.std, seed, runs, failures=True
     )
 
 
 @lru_cache(maxsize=64)
-def _ours(method: Method, dim: int, batch: int, capacity: int) -> Traced:
+def _ours(method: Method, dim: int, batch: int, capacity: int | None) -> Traced:
     """A method of ours as pure functions."""
     made = search(method, dim=dim, batch=batch, capacity=capacity, late=0, table=False)
     return Traced(

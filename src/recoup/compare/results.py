@@ -17,6 +17,7 @@ from recoup.checks import InputError
 from recoup.compare.arenas import Arena
 from recoup.compare.entrants import Entrant, batch_of, row_of, version_of
 from recoup.compare.lockstep import Curve
+from recoup.engine.methods import sized
 from recoup.runs.plan import task_settings
 from recoup.tasks.own.host import HostTask
 
@@ -61,7 +62,7 @@ def _method(arena: Arena, entrant: Entrant) -> dict[str, Any]:
     """A method with its settings, resolved."""
     if entrant.peer is not None:
         return {"method": entrant.name, "settings": dict(entrant.settings)}
-    row = asdict(row_of(entrant, task_settings(arena.found, entrant.name)))
+    row = asdict(sized(row_of(entrant, task_settings(arena.found, entrant.name)), arena.dim))
     settings = {key: value for key, value in row.items() if key not in ("name", "summary")}
     batch = batch_of(entrant, arena.dim, arena.found.batch)
     return {"method": entrant.name, "settings": settings, "batch": batch}
