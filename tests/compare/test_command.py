@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from browser import visit
 from program import recoup
 
 DOC = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
@@ -38,6 +39,18 @@ def test_the_command_of_the_docs_works_as_typed(tmp_path):
         "snes",
     ]
     assert said["checkpoints"] == [12, 25, 50, 100]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 420])
+def test_the_page_is_whole_in_a_browser(width, tmp_path):
+    words = "compare --task toy --task sphere-10 --method pgpe --method snes --runs 2 --episodes 20"
+    assert recoup(*words.split(), "--quiet", cwd=tmp_path).returncode == 0
+    found = visit(tmp_path / "runs" / "compare" / "compare.html", width=width)
+    assert found["broken"] == found["complaints"] == found["outside"] == []
+    assert len(found["images"]) == 2
+    assert found["width"] <= found["window"]
+    assert "2 methods on 2 tasks" in found["text"]
 
 
 def test_a_function_of_the_users(tmp_path):

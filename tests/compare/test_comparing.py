@@ -10,6 +10,7 @@ from recoup.compare import arenas, work
 from recoup.compare.arenas import Asking, arena_of, expanded, field_of, start_of
 from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, plan_of
 from recoup.compare.entrants import entrant_of
+from recoup.compare.estimate import in_words, seconds
 from recoup.compare.lockstep import learn
 from recoup.compare.results import FOLDER, Results
 from recoup.compare.summary import summary
@@ -148,6 +149,14 @@ def test_every_method_of_ours_takes_part(name):
     assert curves[0].spent == [0, 0, 8]
     assert curves[0].search[0] == curves[0].search[1] != curves[0].search[2]
     assert np.isfinite([curve.policy for curve in curves]).all()
+
+
+def test_an_estimate_grows_with_the_work_and_shrinks_with_workers(tmp_path):
+    plan = plan_of(ORDER._replace(tasks=["toy", "CartPole-v1"]))
+    left = left_of(plan, Results(tmp_path))
+    assert seconds(plan, left, 1) > seconds(plan, left[:2], 1) > 0
+    assert seconds(plan, left, 2) == pytest.approx(seconds(plan, left, 1) / 2)
+    assert [in_words(x) for x in (3, 600, 9000)] == ["10 seconds", "10 minutes", "2.5 hours"]
 
 
 def test_the_end_is_always_a_checkpoint():

@@ -35,10 +35,10 @@ COMPARE_EXAMPLES = f"""
   recoup compare --task mountain-car --method recoup --method cma-es --method snes
   --runs 5 --episodes 100
 
-  recoup compare --task sphere-10 --task sphere-10@0.25 --method mis-pgpe-ob
+  recoup compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1
   --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400
 
-  recoup compare --task robot:rollout --dim 6 --method mis-pgpe-ob --method optuna-tpe
+  recoup compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe
 
   recoup compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}
   (starts to choose settings on, apart from those of the tests)

@@ -11,6 +11,7 @@ COMPILING = 10.0  # seconds for each method on each task, in every process that 
 ON_HOST = 0.01  # of an episode that is not rolled out by JAX
 STEP = 2e-6  # of a step that is
 METHODS = {  # of an episode told, for ten parameters; it grows with their number
+    "recoup": 0.005,
     "cma-es": 0.0005,
     "lq-cma-es": 0.03,
     "optuna-tpe": 0.01,
