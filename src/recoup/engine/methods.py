@@ -92,10 +92,10 @@ class Method:
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
     share: float | None = None  # of "blend": the regression's of a step; None: as far as it knows
-    prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
+    prior: float = 0.3  # of "blend": squared length of bumps that is expected, over D
     widens: bool = True  # of "blend": whether the regression may widen the spread
     pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
-    shrink: float = 3.0  # of "blend": how much of the mean step's variance the spread loses
+    shrink: float = 0.5  # of "blend": how much of the mean step's variance the log spread loses
 
     @property
     def draw(self) -> int:
