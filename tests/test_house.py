@@ -34,7 +34,14 @@ ROOMS = {  # room -> rooms it may import; every room may import `checks`, and it
     ),
 }
 VERSION_READERS = ("report/html.py", "reproduce/jobs.py", "cli/main.py")  # of recoup.__version__
-NO_JAX = ("store", "engine/methods.py", "engine/episodes.py", "core/families/rho.py", "checks.py")
+NO_JAX = (
+    "store",
+    "engine/methods.py",
+    "engine/parts.py",
+    "engine/episodes.py",
+    "core/families/rho.py",
+    "checks.py",
+)
 LINES, CLASS_LINES, FUNCTION_LINES, PARAMETERS = 400, 250, 40, 8
 REASON = "Longer than others: "  # a file or class that is says why, in its docstring
 DOORS = {  # functions of the outside, whose parameters are options: they may have many, and be long
