@@ -12,9 +12,9 @@ from scipy.optimize import brentq
 class Plain:
     """Mean and covariance of a search, and all batches it was told."""
 
-    def __init__(self, mean, std, share=None, prior=0.3, pulled=False, shrink=0.5):
+    def __init__(self, mean, std, share=None, prior=1.0, pulled=False, most=0.7, shrink=0.25):
         self.mean, self.share, self.prior = np.array(mean, float), share, prior
-        self.pulled, self.shrink = pulled, shrink
+        self.pulled, self.most, self.shrink = pulled, most, shrink
         self.dim = self.mean.size
         self.full = 2 <= self.dim <= 50
         self.start = float(std)
@@ -31,7 +31,7 @@ class Plain:
         one_mean, one_log = self.regression()
         other_mean, other_log = self.weighting()
         share = self.reliable * (1 - self.ties) if self.share is None else self.share
-        spread = min(share, 0.5) if self.share is None else share
+        spread = min(share, self.most) if self.share is None else share
         if self.widens and self.symmetric and share > 0:
             share = spread = 1.0
         delta = share * one_mean + (1 - share) * other_mean

@@ -55,10 +55,11 @@ class Method:
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
     share: float | None = None  # of "blend": the regression's of a step; None: as far as it knows
-    prior: float = 0.3  # of "blend": squared length of bumps that is expected, over D
+    prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
     widens: bool = True  # of "blend": whether the regression may widen the spread
     pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
-    shrink: float = 0.5  # of "blend": how much of the mean step's variance the log spread loses
+    most: float = 0.7  # of "blend": the regression's share of the spread's step, at most
+    shrink: float = 0.25  # of "blend": how much of the mean step's variance the log spread loses
 
     @property
     def draw(self) -> int:
@@ -188,7 +189,7 @@ APPLICABLE = {  # by what is searched, and how the direction is found
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
     ("parameters", "blend"): (
         *("window", "family", "failure"),
-        *("share", "prior", "widens", "pulled", "shrink"),
+        *("share", "prior", "widens", "pulled", "most", "shrink"),
     ),
     ("parameters", "fit"): (
         *(key for key in _WEIGHING if key != "normalize"),  # coefficients have a sum of 1 anyway
@@ -289,6 +290,7 @@ def checked(row: Method) -> Method:
         prior=check_positive("prior", row.prior),
         widens=check_flag("widens", row.widens),
         pulled=check_flag("pulled", row.pulled),
+        most=check_between("most", row.most, 0.0, 1.0),
         shrink=check_between("shrink", row.shrink, 0.0, 1e3),
     )
 

@@ -39,7 +39,7 @@ def told(theta, returns, drawn_by, proposals):
 RULES = [
     {"share": 1.0, "pulled": True},  # the regression alone
     {"share": 0.0},  # the weights alone
-    {"share": 0.5, "pulled": True, "prior": 1.0, "shrink": 0.2},
+    {"prior": 0.3, "most": 0.5, "shrink": 0.5},
     {},
 ]
 
