@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from recoup.checks import InputError
-from recoup.engine.methods import Method, known_method
+from recoup.core.families.rho import Full
+from recoup.engine.methods import DEFAULT_METHOD, Method, known_method
 from recoup.engine.plain import can_move
 from recoup.store.errors import damage
 from recoup.store.rows import DRAWN, FOREIGN, MIRROR, OWN, START, Asked, Memory, Proposal
@@ -70,10 +73,11 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
 def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     """Raises where the densities of old results cannot be known in the new latent space."""
     other_bounds = change is not None and not change.keeps_bounds
-    if other_bounds and study.family != "diagonal":
+    if other_bounds and study.family != "diagonal" and row.direction != "blend":
         raise InputError(
             f"under other bounds the correlations of the family {study.family} are no longer those "
-            "of a Gaussian: only names can be changed."
+            f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "
+            f"method={DEFAULT_METHOD!r}, which does not)."
         )
     if _charts(study, change) and not can_move(row, 0, study.dim):
         raise InputError(
@@ -141,9 +145,12 @@ def _start(
 
     A start of one's own has neither; another update rule has no use for the memory.
     """
-    new_space = change is not None and not change.keeps_bounds
-    if new_space or any(key in changes for key in MOVED):
+    given = any(key in changes for key in MOVED)
+    if given or (change is not None and not change.keeps_bounds):
         numbers = study.start(settings["mean"], settings["std"])
+        if change is not None and not given and study.family == "full":
+            before, after = study.rho(study.store.newest().numbers), np.asarray(settings["std"])
+            numbers = Full(np.asarray(settings["mean"]), change.factor(before, after)).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is

@@ -13,6 +13,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from recoup.checks import InputError, nearest
+from recoup.core.families.rho import Diagonal, Full
 from recoup.store.rows import FAILED, OK
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, range_of, range_text, to_user
@@ -60,15 +61,24 @@ def _of_study(study: Opened, path: Path) -> Samples:
             raise InputError(
                 f"{path} has {_in_words(other)}, this study {_in_words(study)}: they do not match."
             )
-        if other.family != study.family:
+        widened = (other.family, study.family) == ("diagonal", "full")
+        if other.family != study.family and not widened:
             raise InputError(
                 f"{path} draws from the family {other.family}, this study from {study.family}: "
                 "they do not match."
             )
         _check_version(study, path, {other.task_version})
-        return samples_of(other)
+        samples = samples_of(other)
+        return _with_no_correlations(samples) if widened else samples
     finally:
         other.store.close()
+
+
+def _with_no_correlations(samples: Samples) -> Samples:
+    """What diagonal Gaussians drew, as a study of full covariances has it."""
+    found, index = np.unique(samples.blocks, axis=0, return_inverse=True)
+    diagonal = Diagonal.unpacked(found, samples.theta.shape[1])
+    return samples._replace(blocks=Full.start(diagonal.mean, diagonal.std).packed()[index])
 
 
 def _check_version(study: Opened, path: Path, versions: set[str]) -> None:

@@ -14,6 +14,7 @@ from recoup.study.settings import STEPPING, family_name, of_the_problem
 if TYPE_CHECKING:
     from recoup.study.steps import Before, Made
 
+RULE = (*STEPPING, "direction")  # what decides of which kind the memory of a row's moves is
 Tick = Callable[[int, int], None]  # moves done, moves in all
 
 
@@ -52,7 +53,7 @@ def replay(
 
     row = _row(study, method, settings)
     marks = study.marks()
-    same = all(getattr(row, key) == getattr(study.method, key) for key in STEPPING)
+    same = all(getattr(row, key) == getattr(study.method, key) for key in RULE)
     memory = marks[0].memory if same and mean is None and std is None else None
     states = [Before(_first(study, marks[0], mean, std), memory)]
     found: list[Replayed] = []
