@@ -110,9 +110,7 @@ def first_rule_memory(row: Method, rho: Any) -> Memory:
     return first_memory(np, settings_of_rule(row), rho.log_spread(np))
 
 
-def make_rule_move(
-    row: Method, rho: Any, told: rules.Told, memory: Any
-) -> tuple[Any, Any, Info]:
+def make_rule_move(row: Method, rho: Any, told: rules.Told, memory: Any) -> tuple[Any, Any, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
     made = rules.move(settings_of_rule(row), row.window, rho, told, memory)
     found = made.found

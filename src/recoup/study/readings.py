@@ -229,7 +229,7 @@ def _latent(
                 raise InputError(
                     f"line {line} of {path}: {p.name} was drawn under {text[:60]}, here it is "
                     f"{range_text(p)}: fork its study with --param, or leave out the columns that "
-                    f"begin with mean_, std_, {LATENT}_ and {BOUNDS}_."
+                    f"begin with mean_, std_, factor_, {LATENT}_ and {BOUNDS}_."
                 )
             if not text and latent_known and p in transformed:
                 raise InputError(f"line {line} of {path}: {BOUNDS}_{p.name} is empty.")
@@ -238,7 +238,7 @@ def _latent(
             raise InputError(
                 f"{path} has std_{p.name}, which is latent, and does not say under which bounds: "
                 f"add a column {BOUNDS}_{p.name} with {range_text(p)}, if it is those, or leave "
-                "out the columns that begin with mean_ and std_."
+                "out the columns that begin with mean_, std_ and factor_."
             )
     names = [f"{LATENT}_{name}" for name in study.names]
     known = len(stated) == len(names) > 0 and all(name in table for name in names)
