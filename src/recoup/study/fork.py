@@ -192,9 +192,10 @@ def forked_words(study: Opened, of: Any) -> str:
     found = study.store.events(FORKED)[-1].content
     said = [f"starts from {counters.ok} results of {of}"]
     if found["outside"]:
+        one = found["outside"] == 1
         said.append(
-            f"{found['outside']} of them lie outside of the new bounds: they count as drawn, and "
-            "for nothing else"
+            f"{found['outside']} of them {'lies' if one else 'lie'} outside of the new bounds: "
+            f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
     if found["left_out"]:
         verb = "has" if found["left_out"] == 1 else "have"
