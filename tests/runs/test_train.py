@@ -168,8 +168,8 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not(
 
 
 def test_a_run_that_was_stopped_before_its_last_move_makes_it(tmp_path, monkeypatch):
-    calm = recoup.train("toy", iterations=2, out=tmp_path / "calm")
-    rough = {"iterations": 2, "out": tmp_path / "rough"}
+    calm = recoup.train("toy", iterations=2, batch=10, out=tmp_path / "calm")
+    rough = {"iterations": 2, "batch": 10, "out": tmp_path / "rough"}
     stopped_in(monkeypatch, Mover, "_write", 1, lambda: recoup.train("toy", **rough))
     assert counts(tmp_path / "rough")["ok"] == 20
     assert len(recoup.load(tmp_path / "rough").history) == 2
@@ -203,7 +203,7 @@ def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
     """`recoup study` works on the file of a run; what it has left waiting, `resume` rolls out."""
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        recoup.train("toy", iterations=4, seed=1, out=out, progress=stop_after(2))
+        recoup.train("toy", iterations=4, batch=10, seed=1, out=out, progress=stop_after(2))
     trials = json.loads(recoup_study("ask", out, "-n", 4, "--format", "json"))
     assert [trial["id"] for trial in trials] == [21, 22, 23, 24]
     recoup_study("tell", out, 22, 1.5)
@@ -226,7 +226,7 @@ def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
 def test_a_run_goes_on_after_a_whole_batch_was_told_by_hand(tmp_path):
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        recoup.train("toy", iterations=4, seed=1, out=out, progress=stop_after(2))
+        recoup.train("toy", iterations=4, batch=10, seed=1, out=out, progress=stop_after(2))
     with recoup.load(out).study as study:
         study.tell([trial.id for trial in study.ask(10)], [0.1 * i for i in range(10)])
         assert len(study.history()) == 3
@@ -301,7 +301,7 @@ class TestARunThatIsExtended:
     def test_fewer_than_were_made_are_refused(self, tmp_path):
         run = recoup.train("toy", iterations=3, out=tmp_path / "run")
         before = content(tmp_path / "run")
-        with pytest.raises(ValueError, match="spent 30 episodes, which are 3 iterations of 10"):
+        with pytest.raises(ValueError, match="spent 12 episodes, which are 3 iterations of 4"):
             recoup.resume(tmp_path / "run", iterations=2)
         with pytest.raises(ValueError, match="iterations must be a whole number"):
             recoup.resume(tmp_path / "run", iterations=0)
