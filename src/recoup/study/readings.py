@@ -69,16 +69,18 @@ def _of_study(study: Opened, path: Path) -> Samples:
             )
         _check_version(study, path, {other.task_version})
         samples = samples_of(other)
-        return _with_no_correlations(samples) if widened else samples
+        if not widened:
+            return samples
+        return samples._replace(blocks=_uncorrelated(np.asarray(samples.blocks), study.dim))
     finally:
         other.store.close()
 
 
-def _with_no_correlations(samples: Samples) -> Samples:
-    """What diagonal Gaussians drew, as a study of full covariances has it."""
-    found, index = np.unique(samples.blocks, axis=0, return_inverse=True)
-    diagonal = Diagonal.unpacked(found, samples.theta.shape[1])
-    return samples._replace(blocks=Full.start(diagonal.mean, diagonal.std).packed()[index])
+def _uncorrelated(blocks: np.ndarray, dim: int) -> np.ndarray:
+    """Blocks of diagonal Gaussians `[n, 2 D]`, as a study of full covariances has them `[n, K]`."""
+    found, index = np.unique(blocks, axis=0, return_inverse=True)
+    diagonal = Diagonal.unpacked(found, dim)
+    return Full.start(diagonal.mean, diagonal.std).packed()[index]
 
 
 def _check_version(study: Opened, path: Path, versions: set[str]) -> None:

@@ -41,7 +41,7 @@ def move(rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any) -> M
     reach = reach_of(rho.mean.size, max(int(np.sum(told.fresh)), 1), window)
     n = len(told.returns)
     first = max(n - max(reach), 0)
-    kept = Told(*(x[first:] for x in told[:-1]), told.proposals)
+    kept = told._replace(**{key: getattr(told, key)[first:] for key in told._fields[:-1]})
     newness = np.arange(n - first)[::-1]
     recent = newness < reach.recent
     seen = Window(
