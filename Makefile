@@ -4,7 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
 
-.PHONY: help demo test slow lint bench reproduce clean
+COMPARED ?= recoup recoup:window=1 iw-pgpe-ob cma-es cma-es:popsize=half lq-cma-es snes snes:popsize=half \
+	evosax-pgpe:lr=0.3 evosax-open-es:lr=3 optuna-tpe optuna-cma-es
+RUNS ?= 30
+EPISODES ?= 400
+
+.PHONY: help demo test slow lint bench reproduce compare clean
 
 help:
 	@echo "make demo      train on the mountain car; ends with a table and a picture"
@@ -13,6 +18,7 @@ help:
 	@echo "make lint      lint, format check, types"
 	@echo "make bench     print the benchmark figures beside their targets"
 	@echo "make reproduce the paper's figures and claims in ten minutes; ends in a page"
+	@echo "make compare   methods on the whole suite; hours, says how many, goes on where it was"
 	@echo "make clean     remove .venv and caches"
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -46,6 +52,10 @@ bench: $(VENV)/bench-installed
 
 reproduce: $(VENV)/installed
 	$(BIN)/recoup reproduce all --quick
+
+compare: $(VENV)/bench-installed
+	$(BIN)/recoup compare --task suite $(COMPARED:%=--method %) --runs $(RUNS) --episodes $(EPISODES) \
+		--out runs/suite
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build src/*.egg-info

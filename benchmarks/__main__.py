@@ -14,6 +14,7 @@ from benchmarks import (
     precision,
     reach,
     reuse,
+    rule,
     sizes,
     start_up,
     study,
@@ -43,7 +44,7 @@ def main():
 
 ALL = (
     *(start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study),
-    *(growth, workers, engines),
+    *(growth, workers, engines, rule),
 )
 
 if __name__ == "__main__":  # processes that a benchmark starts import this module too

@@ -48,6 +48,9 @@ LONG = [
     "reproduce/test_quantities.py",
     "docs/test_docs.py",
     "study/test_uncompiled.py",
+    "compare/test_comparing.py",
+    "compare/test_command.py",
+    "compare/test_peers.py",
 ]
 
 

@@ -18,14 +18,34 @@ ROOMS = {  # room -> rooms it may import; every room may import `checks`, and it
     "pictures": (),
     "runs": ("study", "engine", "tasks", "store", "core", "pictures"),
     "reproduce": ("runs", "engine", "tasks", "core", "pictures"),
-    "report": ("reproduce", "runs", "study", "engine", "pictures"),
-    "cli": ("report", "reproduce", "runs", "study", "store", "engine", "tasks", "core", "pictures"),
+    "compare": ("runs", "engine", "tasks", "core", "pictures"),
+    "report": ("compare", "reproduce", "runs", "study", "engine", "pictures"),
+    "cli": (
+        "report",
+        "compare",
+        "reproduce",
+        "runs",
+        "study",
+        "store",
+        "engine",
+        "tasks",
+        "core",
+        "pictures",
+    ),
 }
 VERSION_READERS = ("report/html.py", "reproduce/jobs.py", "cli/main.py")  # of recoup.__version__
-NO_JAX = ("store", "engine/methods.py", "engine/episodes.py", "core/families/rho.py", "checks.py")
+NO_JAX = (
+    "store",
+    "engine/methods.py",
+    "engine/parts.py",
+    "engine/episodes.py",
+    "core/families/rho.py",
+    "checks.py",
+)
 LINES, CLASS_LINES, FUNCTION_LINES, PARAMETERS = 400, 250, 40, 8
 REASON = "Longer than others: "  # a file or class that is says why, in its docstring
 DOORS = {  # functions of the outside, whose parameters are options: they may have many, and be long
+    "cli/compare.py:compare",
     "cli/reproduce.py",
     "cli/runs.py",
     "cli/study.py",

@@ -102,7 +102,7 @@ class TestCompletion:
         assert completed("bash", "recoup train mo").split() == ["mountain-car", "mountain-car-weak"]
         found = completed("bash", "recoup train toy --method iw").split()
         assert found == [name for name in METHODS if name.startswith("iw")]
-        assert completed("bash", "recoup study new x.db --method r").split() == ["r3", "recoup"]
+        assert completed("bash", "recoup study new x.db --method re").split() == ["recoup", "reps"]
         assert completed("bash", "recoup study new x.db --set eps").split() == ["epsilon="]
         assert completed("bash", "recoup study pl").split() == ["plot"]
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 import recoup
-from recoup.engine.methods import BASELINES
+from recoup.engine.parts import BASELINES
 from recoup.study.recover import recover
 from recoup.study.study import Study
 from recoup.study.verify import check

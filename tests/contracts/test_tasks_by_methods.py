@@ -6,8 +6,10 @@ import pytest
 import recoup
 from recoup.engine.methods import METHODS
 from recoup.tasks.registry import REACH, TASKS
+from recoup.tasks.suite import ROWS
 
-VARIATIONS = ("mountain-car-weak", "reach-4", "reach-9")  # of tasks that every method is tried on
+# Variations of tasks that every method is tried on, and tasks to compare methods on.
+VARIATIONS = ("mountain-car-weak", "reach-4", "reach-9", *(row.name for row in ROWS))
 PAIRS = [(task, method) for task in TASKS if task not in VARIATIONS for method in METHODS]
 PAIRS += [(task, method) for task in VARIATIONS for method in ("mis-pgpe-ob", "iw-reinforce-ob")]
 

@@ -14,7 +14,7 @@ from oracles import (
 
 import recoup
 from recoup.checks import InputError
-from recoup.engine.methods import BASELINES, WEIGHTINGS
+from recoup.engine.parts import BASELINES, WEIGHTINGS
 
 SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
 

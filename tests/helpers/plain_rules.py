@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 class Plain:
     """Mean and covariance of a search, and all batches it was told."""
 
-    def __init__(self, mean, std, share=None, prior=1.0, pulled=False, shrink=3.0):
+    def __init__(self, mean, std, share=None, prior=0.3, pulled=False, shrink=0.5):
         self.mean, self.share, self.prior = np.array(mean, float), share, prior
         self.pulled, self.shrink = pulled, shrink
         self.dim = self.mean.size
@@ -31,9 +31,11 @@ class Plain:
         one_mean, one_log = self.regression()
         other_mean, other_log = self.weighting()
         share = self.reliable * (1 - self.ties) if self.share is None else self.share
-        share = 1.0 if self.widens and self.symmetric and share > 0 else share
+        spread = min(share, 0.5) if self.share is None else share
+        if self.widens and self.symmetric and share > 0:
+            share = spread = 1.0
         delta = share * one_mean + (1 - share) * other_mean
-        log = share * one_log + (1 - share) * other_log
+        log = spread * one_log + (1 - spread) * other_log
         if flat:
             delta, log = 0 * delta, 0.2 * np.eye(self.dim)
         self.hyper[0] -= 2 * np.trace(log) / self.dim
@@ -182,8 +184,8 @@ class Plain:
         ess = 1 / (omega**2).sum()
         delta = (0.85 + 0.85 * share) * (ess / batch) ** 0.3 * c @ z
         shrunk = np.full(d, np.exp(self.grown.mean())) if self.full else np.exp(self.grown)
-        h = c @ (z**2 - 1) - self.shrink * (c**2 @ z**2) * np.minimum(1, shrunk)
-        log = rate / 4 * (1 + 4 * ties) * np.diag(h)
+        h = rate / 4 * c @ (z**2 - 1) - self.shrink * (c**2 @ z**2) * np.minimum(1, shrunk)
+        log = (1 + 4 * ties) * np.diag(h)
         if self.full:
             outer = sum(w * np.outer(x, x) for w, x in zip(c, z, strict=True))
             log = log + turn / 4 * (1 + 4 * ties) * (outer - np.diag(np.diag(outer)))

@@ -9,7 +9,7 @@ import pytest
 
 import recoup
 from recoup.engine import plain
-from recoup.engine.methods import BASELINES, UPDATES, WEIGHTINGS
+from recoup.engine.parts import BASELINES, UPDATES, WEIGHTINGS
 from recoup.study import compiled, uncompiled
 from recoup.study.steps import Before
 

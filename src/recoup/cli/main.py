@@ -17,6 +17,7 @@ from recoup.tasks.registry import TASKS
 from recoup.cli import train  # noqa: F401  # isort: skip
 from recoup.cli import runs  # noqa: F401  # isort: skip
 from recoup.cli import reproduce  # noqa: F401  # isort: skip
+from recoup.cli import compare  # noqa: F401  # isort: skip
 from recoup.cli import study  # noqa: F401  # isort: skip
 from recoup.cli import study_recommend  # noqa: F401  # isort: skip
 from recoup.cli import study_archives  # noqa: F401  # isort: skip

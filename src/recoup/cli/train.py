@@ -258,7 +258,7 @@ def _run(learn: Any, out: Path, task: str | None) -> "Run":
     from recoup.tasks.engines.engine import Broken
 
     try:
-        with interruptible(), _prints_elsewhere():
+        with interruptible(), prints_elsewhere():
             return learn()
     except KeyboardInterrupt:
         stop(_stopped(out, task))
@@ -269,7 +269,7 @@ def _run(learn: Any, out: Path, task: str | None) -> "Run":
 
 
 @contextmanager
-def _prints_elsewhere() -> Iterator[None]:
+def prints_elsewhere() -> Iterator[None]:
     """What a task prints goes to standard error: standard output is ours."""
     sys.stdout.flush()
     try:

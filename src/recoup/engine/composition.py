@@ -16,9 +16,11 @@ from recoup.core.estimators.whole import Estimate, Estimator, estimator
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import discounted_score, gaussian_policy
 from recoup.core.regressions import natural_gradient
+from recoup.core.rules.fit import fit
 from recoup.core.rules.traced import Traced, traced
 from recoup.core.updates import Update, ascend
-from recoup.engine.methods import BASELINES, FAMILIES, UPDATES, WEIGHTINGS, Method, Part
+from recoup.engine.methods import Method
+from recoup.engine.parts import BASELINES, FAMILIES, UPDATES, UTILITIES, WEIGHTINGS, Part
 from recoup.engine.plain import settings_of_rule
 
 
@@ -111,6 +113,8 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
         return row.direction
     if row.direction == "regression":
         return natural_gradient(discounted_score(discount), row.ridge)
+    if row.direction == "fit":
+        return fit(_part(UTILITIES, row.utility, row), row.family == "full")
     return likelihood_ratio(family.score, baseline_of(row))
 
 

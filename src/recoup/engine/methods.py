@@ -1,13 +1,12 @@
-"""The methods as rows of a table, and the parts that their words name. Needs no JAX.
+"""The methods as rows of a table, and what their settings may be. Needs no JAX.
 
-A new method is a new row; a new weighting, baseline, update or family is its function in `core` and
-a row here. Wherever a word stands, an object of the same type may stand too: a function of yours is
-composed as ours are.
+A new method is a new row. Wherever a word stands, an object of the same type may stand too: a
+function of yours is composed as ours are. What the words name stands in `parts`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,47 +21,7 @@ from recoup.checks import (
     check_positive,
     nearest,
 )
-
-
-class Part(NamedTuple):
-    """What a word names: a function of `core`, and the settings of the row that it is made with."""
-
-    home: str  # module:function, below recoup.core
-    settings: tuple[str, ...] = ()
-    made: bool = False  # whether the function makes the part, or is it
-
-
-WEIGHTINGS = {
-    "none": Part("weights:unit_ratio"),
-    "own": Part("weights:own_ratio"),
-    "balance": Part("weights:mixture_ratio"),
-    "power-mean": Part("weights:power_mean_ratio", ("power",), made=True),
-}
-BASELINES = {
-    "none": Part("baselines:none"),
-    "mean": Part("baselines:mean"),
-    "optimal": Part("baselines:optimal"),
-    "coordinate": Part("baselines:coordinate"),
-    "leave-one-out": Part("baselines:leave_one_out", ("draw",), made=True),
-    "earlier": Part("baselines:earlier", ("draw",), made=True),
-    "split": Part("baselines:split", ("draw",), made=True),
-}
-FAMILIES = {
-    "diagonal": Part("families.gaussian:diagonal_gaussian", made=True),
-    "full": Part("families.full:full_gaussian", made=True),
-}
-UPDATES = {  # made with the family first
-    "normalised": Part("updates:normalised_ascent", ("epsilon", "tau_floor"), made=True),
-    "natural": Part("updates:natural_step", ("kl", "tau_floor"), made=True),
-    "adam": Part("updates:adam", ("epsilon", "tau_floor"), made=True),
-    "whole": Part("updates:whole_step", ("tau_floor",), made=True),
-}
-PARTS: dict[str, Mapping[str, Part]] = {
-    "weighting": WEIGHTINGS,
-    "baseline": BASELINES,
-    "family": FAMILIES,
-    "update": UPDATES,
-}
+from recoup.engine.parts import FAMILIES, PARTS
 
 
 @dataclass(frozen=True)
@@ -74,7 +33,8 @@ class Method:
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
     family: Any = "diagonal"  # of the search distribution, for methods that search parameters
     direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step;
-    # "blend": none, but the step of a rule that looks at the samples themselves
+    # "blend": none, but the step of a rule that looks at the samples themselves; "fit": the whole
+    # way to the distribution fitted to samples that count by weight and `utility`
     window: int | None = None  # batches kept: 1 this iteration only, None everything
     weighting: Any = "none"
     power: float = 0.1  # lambda of the power-mean weighting
@@ -82,9 +42,12 @@ class Method:
     truncate: float | None = None  # c of min(w, c)
     normalize: bool = False  # divide weights by their mean
     baseline: Any = "none"
+    utility: Any = "elite"  # of "fit": how much a sample counts for what it earned
+    elite: float = 0.25  # share of the best samples, of the utility "elite"
+    temperature: float = 1.0  # of the utility "exponential", in standard deviations of returns
     update: Any = "normalised"
     epsilon: float = 0.1  # step length of the normalised update, step size of Adam
-    kl: float = 0.5  # step length of the natural update
+    kl: float = 0.5  # step length of the natural update, bound of the utility "kl"
     tau_floor: float = 0.05
     mirrored: bool = False  # draw in pairs eta + noise, eta - noise
     failure: Any = "censored"  # what a failed rollout earns: left out; the "worst" kept; a number
@@ -92,10 +55,10 @@ class Method:
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
     share: float | None = None  # of "blend": the regression's of a step; None: as far as it knows
-    prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
+    prior: float = 0.3  # of "blend": squared length of bumps that is expected, over D
     widens: bool = True  # of "blend": whether the regression may widen the spread
     pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
-    shrink: float = 3.0  # of "blend": how much of the mean step's variance the spread loses
+    shrink: float = 0.5  # of "blend": how much of the mean step's variance the log spread loses
 
     @property
     def draw(self) -> int:
@@ -175,6 +138,34 @@ METHODS = {
             baseline="optimal",
         ),
         Method(
+            "cem",
+            "cross-entropy: refits the distribution to the best quarter of a batch",
+            direction="fit",
+            window=1,
+            weighting="balance",
+            utility="elite",
+            update="whole",
+        ),
+        Method(
+            "rwr",
+            "reward-weighted regression: refits it to exponentially weighted samples",
+            direction="fit",
+            window=1,
+            weighting="balance",
+            utility="exponential",
+            update="whole",
+        ),
+        Method(
+            "reps",
+            "relative entropy: likewise, their divergence from the batch bounded",
+            direction="fit",
+            window=1,
+            weighting="balance",
+            utility="kl",
+            kl=1.0,
+            update="whole",
+        ),
+        Method(
             "mis-pgpe-ob",
             "reuses everything against the mixture of all proposals; bounded weights",
             weighting="balance",
@@ -199,12 +190,18 @@ APPLICABLE = {  # by what is searched, and how the direction is found
         *("window", "family", "failure"),
         *("share", "prior", "widens", "pulled", "shrink"),
     ),
+    ("parameters", "fit"): (
+        *(key for key in _WEIGHING if key != "normalize"),  # coefficients have a sum of 1 anyway
+        *("family", "failure", "utility", "elite", "temperature", "kl"),
+    ),
     ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
 }
-DIRECTIONS, SPACES = ("gradient", "regression", "em", "blend"), ("parameters", "actions")
+DIRECTIONS = ("gradient", "regression", "em", "blend", "fit")
+SPACES = ("parameters", "actions")
 _OWN_WAYS = {  # fields of a row whose way of making a step leaves no choice of them
     "em": ("weighting", "update"),
     "blend": ("weighting", "normalize", "baseline"),
+    "fit": ("update",),
 }
 AUTO = "auto"  # the family: full while there are few dimensions
 FULL = range(2, 51)  # dimensions in which it is
@@ -224,7 +221,7 @@ def settings_of(method: "str | Method") -> tuple[str, ...]:
     check_choice("direction", direction, DIRECTIONS)
     check_choice("space", row.space, SPACES)
     if (row.space, direction) not in APPLICABLE:
-        where = "parameters" if direction == "blend" else "action space"
+        where = "parameters" if direction in ("blend", "fit") else "action space"
         raise InputError(f"direction={direction!r} is for methods that explore in {where}.")
     return tuple(key for key in SETTINGS if key in APPLICABLE[row.space, direction])
 
@@ -278,6 +275,8 @@ def checked(row: Method) -> Method:
         flatten=None if row.flatten is None else check_between("flatten", row.flatten, 0.0, 1.0),
         truncate=None if row.truncate is None else check_positive("truncate", row.truncate),
         normalize=check_flag("normalize", row.normalize),
+        elite=check_between("elite", row.elite, 0.0, 1.0, open_low=True),
+        temperature=check_positive("temperature", row.temperature),
         epsilon=check_positive("epsilon", row.epsilon),
         kl=check_positive("kl", row.kl),
         tau_floor=check_positive("tau_floor", row.tau_floor),
@@ -339,13 +338,13 @@ def own_parts(row: Method) -> dict[str, Any]:
 
 def _check_parts(row: Method) -> None:
     """Raises unless every part is a word of its table, or an object that can stand for one."""
-    for key in ("weighting", "baseline"):
+    for key in ("weighting", "baseline", "utility"):
         part = getattr(row, key)
         if not callable(part):
             check_choice(key, part, PARTS[key])
     if not callable(row.direction):
         check_choice("direction", row.direction, DIRECTIONS)
-    if row.direction == "blend" or not hasattr(row.family, "log_ratio"):
+    if row.direction in ("blend", "fit") or not hasattr(row.family, "log_ratio"):
         check_choice("family", row.family, (*FAMILIES, AUTO))
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
@@ -361,7 +360,7 @@ def _check_parts(row: Method) -> None:
 
 def _updates(row: Method) -> tuple[str, ...]:
     """The update rules that have a word, and a meaning for this row."""
-    if row.direction == "em":
+    if row.direction in ("em", "fit"):
         return ("whole",)
     natural = ("natural",) if row.space == "parameters" else ()
     return ("normalised", *natural, "adam")
@@ -369,8 +368,9 @@ def _updates(row: Method) -> tuple[str, ...]:
 
 def _check_effect(row: Method, key: str) -> None:
     """Raises where a setting was given that no part of the row looks at."""
+    unused = "update" if row.direction == "fit" else "utility"
     for kind, table in PARTS.items():
-        users = [word for word, part in table.items() if key in part.settings]
+        users = [word for word, part in table.items() if key in part.settings and kind != unused]
         word = getattr(row, kind)
         if not users or word in users or (key == "tau_floor" and not _is_rule(word)):
             continue

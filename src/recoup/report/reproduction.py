@@ -252,10 +252,10 @@ def _mean(values: np.ndarray) -> str:
 def _method(row: Method) -> dict[str, str]:
     kept = {1: "no", None: "everything"}.get(row.window, f"last {row.window} iterations")
     cap = "" if row.truncate is None else f", w = min(w, {row.truncate:g})"
-    in_actions = row.space == "actions"
+    in_actions, kind = row.space == "actions", "classic" if row.direction == "fit" else "descendant"
     return {
         "name": row.name,
-        "paper": PAPER_NAMES.get(row.name, "– (a descendant)"),
+        "paper": PAPER_NAMES.get(row.name, f"– (a {kind})"),
         "reuses": kept,
         "weights": WEIGHTS[row.weighting] + cap + (", of actions" if in_actions else ""),
         "baseline": BASELINES[row.baseline] if row.direction == "gradient" else "–",

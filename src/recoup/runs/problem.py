@@ -45,6 +45,7 @@ class Settled:
     test_episodes: int
     std: Any
     drawn: bool  # whether the start is drawn, as in the paper, or at zero
+    centre: float = 0.0  # of the start
     again: bool = True  # whether the name alone finds it again
     policy: dict[str, Any] | None = None  # as a file holds it
 
@@ -94,7 +95,16 @@ def _ours(asked: Asked) -> Settled:
         raise InputError(f"{asked.task} has parameters of its own: leave dim and params out.")
     row = task_row(asked.task)
     task = make_task(asked.task, asked.horizon, asked.discount, **asked.options)
-    return Settled(row.name, task, row.batch, row.epsilon, row.test_episodes, 1.0, drawn=True)
+    return Settled(
+        row.name,
+        task,
+        row.batch,
+        row.epsilon,
+        row.test_episodes,
+        row.std,
+        drawn=row.drawn,
+        centre=row.mean,
+    )
 
 
 def _check_vectorised(name: str, asked: Asked, *others: Any) -> None:

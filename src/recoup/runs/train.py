@@ -36,6 +36,7 @@ from recoup.runs.plan import (
 from recoup.runs.problem import Problem, again
 from recoup.runs.run import SPENT, Run, end_of, load
 from recoup.study.study import Study
+from recoup.tasks.registry import task_row
 from recoup.tasks.task import Task
 
 
@@ -224,8 +225,9 @@ def _start(plan: Plan, problem: Problem) -> Any:
     """The means that a run starts from; None where named parameters have their own."""
     if plan.mean is not None or plan.own:
         return plan.mean
-    key = jax.random.split(jax.random.key(plan.seed), 3)[0]
-    return np.asarray(jax.random.normal(key, (problem.dim,), jnp.float64))
+    row, key = task_row(plan.task), jax.random.split(jax.random.key(plan.seed), 3)[0]
+    drawn = np.asarray(jax.random.normal(key, (problem.dim,), jnp.float64))
+    return row.mean + row.drawn * drawn
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from recoup.checks import (
     check_vector,
 )
 from recoup.core.families.rho import RHOS
-from recoup.engine.methods import PARTS, settings_of
+from recoup.engine.methods import settings_of
+from recoup.engine.parts import PARTS
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store

@@ -20,7 +20,6 @@ from recoup.engine.episodes import episode_of
 from recoup.engine.methods import (
     DEFAULT_METHOD,
     METHODS,
-    PARTS,
     Method,
     checked,
     default_batch,
@@ -29,6 +28,7 @@ from recoup.engine.methods import (
     settings_of,
     sized,
 )
+from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
 from recoup.study.parameters import (
     Parameter,
@@ -94,7 +94,7 @@ def plain_method(row: Method) -> dict[str, Any]:
         plain[ROW] = {
             **words,
             "direction": kept,
-            "update": "whole" if kept == "em" else "normalised",
+            "update": "whole" if kept in ("em", "fit") else "normalised",
         }
     return plain
 

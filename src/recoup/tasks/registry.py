@@ -1,37 +1,17 @@
 """The tasks that come with Recoup, as rows; their code is imported when one is made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
 from typing import Any
 
 from recoup.checks import InputError, check_between, check_choice, check_count, nearest
+from recoup.tasks.row import MODEL, TaskRow
+from recoup.tasks.suite import ROWS
 from recoup.tasks.task import Task
 
-MODEL = "recoup.tasks.models:task_of"
 REACH = "recoup/Reach-v0"  # one environment, with `joints` for 2, 4 and 9
-
-
-@dataclass(frozen=True)
-class TaskRow:
-    """A task's name and the paper's settings for it."""
-
-    name: str
-    summary: str
-    problem: str  # module:factory of what the task is about; the factory takes the options
-    task: str  # module:function that makes the `Task` of it
-    horizon: int
-    discount: float
-    batch: int
-    epsilon: float
-    test_episodes: int
-    env_id: str
-    env: str  # module:class
-    options: dict[str, Any] = field(default_factory=dict)  # that make it this task
-    packages: tuple[str, ...] = ()  # that it needs beside ours
-    trace: str | None = None  # module:function that measures distance and cost along episodes
 
 
 TASKS = {
@@ -62,6 +42,7 @@ TASKS = {
             test_episodes=100,
             env_id="recoup/MountainCar-v0",
             env="recoup.tasks.gym_envs:PictureEnv",
+            random=False,
         ),
         TaskRow(
             "mountain-car-weak",
@@ -76,6 +57,7 @@ TASKS = {
             env_id="recoup/MountainCarWeak-v0",
             env="recoup.tasks.gym_envs:PictureEnv",
             options={"force_limit": 0.3},
+            random=False,
         ),
         *(
             TaskRow(
@@ -97,6 +79,7 @@ TASKS = {
             )
             for joints in (2, 4, 9)
         ),
+        *ROWS,
     )
 }
 

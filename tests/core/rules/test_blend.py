@@ -41,9 +41,8 @@ def told(theta, returns, drawn_by, proposals, new):
 RULES = [
     {"share": 1.0, "pulled": True},  # the regression alone
     {"share": 0.0},  # the weights alone
-    {"share": 0.5, "pulled": True, "prior": 0.3},
+    {"share": 0.5, "pulled": True, "prior": 1.0, "shrink": 0.2},
     {},
-    {"shrink": 6.0, "prior": 0.3},
 ]
 
 

@@ -55,6 +55,10 @@ class Diagonal(NamedTuple):
         """Moved by `delta [D]` in noise, the spread times exp(`log [D]`), but not below `least`."""
         return Diagonal(self.eta + self.tau * delta, xp.maximum(self.tau * xp.exp(log), least))
 
+    def refitted(self, xp: Any, delta: Any, variance: Any) -> "Diagonal":
+        """The Gaussian that has mean `delta [D]` and `variance [D]` in noise."""
+        return Diagonal(self.eta + self.tau * delta, self.tau * xp.sqrt(variance))
+
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., 2 D]`."""
         return _block(self.eta, self.tau)
@@ -113,6 +117,15 @@ class Full(NamedTuple):
         factor = cholesky(xp, longer @ longer.T)
         short = xp.maximum(least - xp.diagonal(factor), 0.0)
         return Full(self.eta + self.factor @ delta, factor + xp.diag(short))
+
+    def refitted(self, xp: Any, delta: Any, covariance: Any) -> "Full":
+        """The Gaussian that has mean `delta [D]` and `covariance [D, D]` in noise.
+
+        A covariance that is flat in some direction is a little wider, by rounding errors.
+        """
+        tiny = 4 * float(np.finfo(covariance.dtype).eps) * (1 + xp.trace(covariance))
+        turn = cholesky(xp, covariance + tiny * xp.eye(delta.shape[0], dtype=delta.dtype))
+        return Full(self.eta + self.factor @ delta, self.factor @ turn)
 
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., D + D (D + 1) / 2]`: means, then the factor row by row."""

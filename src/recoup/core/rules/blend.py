@@ -24,6 +24,7 @@ from recoup.core.rules.newton import (
 )
 from recoup.core.rules.weighted import Signal, Weighed, listened, weighed, weighted_step
 
+MOST = 0.5  # share of the regression in the spread's step, unless it widens
 WIDER = 0.2  # log of how much a batch of equal returns widens the spread by
 WIDEST = 7.0  # mean log spread over the start's up to which it does
 NARROWEST = {False: 1e-3, True: 1e-6}  # spread over the start's; of a full covariance, conditional
@@ -39,10 +40,10 @@ class Rule(NamedTuple):
     full: bool  # whether the distribution has a full covariance
     share: float | None = None  # of the regression; 1: it alone, 0: the weights alone; None: as
     # far as it knows the slope
-    prior: float = 1.0  # squared length of bumps that is expected, over the number of dimensions
+    prior: float = 0.3  # squared length of bumps that is expected, over the number of dimensions
     widens: bool = True  # whether the regression may widen the spread
     pulled: bool = False  # whether its bowl pulls the mean as if the slope were known
-    shrink: float = 3.0  # how much of the mean step's variance the weights' spread loses
+    shrink: float = 0.5  # how much of the mean step's variance the weights' log spread loses
 
 
 class Window(NamedTuple):
@@ -161,7 +162,8 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
     alone = (xp.min(one.step.log) > 1e-9) & one.symmetric & (rule.share != 0)
     part = xp.where(alone, 1.0, usual)
-    made = blended(xp, part, one.stretch, other, flat, wider)
+    of_spread = xp.where(alone, 1.0, xp.minimum(usual, MOST) if rule.share is None else usual)
+    made = blended(xp, (part, of_spread), one.stretch, other, flat, wider)
     spread = xp.mean(xp.diagonal(made.log) if rule.full else made.log)
     shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
     memory = memory._replace(hyper=one.hyper - shift, evident=one.evident, signal=signal)
@@ -230,10 +232,19 @@ def is_symmetric(xp: Any, at: Tenths) -> Array:
 
 
 def blended(
-    xp: Any, share: Array, one: Stretch, other: Stretch, flat: Array, wider: Array
+    xp: Any,
+    shares: tuple[Array, Array],
+    one: Stretch,
+    other: Stretch,
+    flat: Array,
+    wider: Array,
 ) -> Stretch:
-    """`share` of one step and the rest of the other; of a flat batch, only a wider spread."""
+    """`shares` of one step, in mean and spread, and the rest of the other.
+
+    Of a flat batch, only a `wider` spread.
+    """
     wider = wider * (xp.eye(one.delta.shape[0]) if one.log.ndim == 2 else xp.ones_like(one.log))
-    delta = share * one.delta + (1 - share) * other.delta
-    log = share * one.log + (1 - share) * other.log
+    mean, spread = shares
+    delta = mean * one.delta + (1 - mean) * other.delta
+    log = spread * one.log + (1 - spread) * other.log
     return Stretch(xp.where(flat, 0.0, delta), xp.where(flat, wider, log))

@@ -98,12 +98,14 @@ def weighted_step(
     gradient, variance = c @ z, c**2 @ z**2
     old = xp.sum(found.omega**2) * xp.maximum(xp.sum(fresh), 1)  # a batch over the effective size
     stride = STRIDE * (1 + signal) / xp.maximum(old, 1e-12) ** REUSED  # 0: none is weighed
-    bent = c @ z**2 - xp.sum(c) - shrink * variance
     eager = 1 + 4 * found.ties
+    log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
+    eager = 1 + 4 * found.ties
+    log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
     if not full:
-        return Stretch(stride * gradient, xp.clip(rate / 4 * eager * bent, -MOST, MOST))
+        return Stretch(stride * gradient, xp.clip(log, -MOST, MOST))
     turn = (9 + 3 * float(np.log(dim))) / (5 * dim**1.5)
     outer = (z * c[:, None]).T @ z
     outer = outer - xp.diag(xp.diagonal(outer))
-    values, axes = xp.linalg.eigh(eager / 4 * (rate * xp.diag(bent) + turn * outer))
+    values, axes = xp.linalg.eigh(xp.diag(log) + eager * turn / 4 * outer)
     return Stretch(stride * gradient, (axes * xp.clip(values, -MOST, MOST)) @ axes.T)

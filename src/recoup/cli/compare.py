@@ -1,0 +1,229 @@
+"""`recoup compare`: methods side by side, ours and other libraries'."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from recoup.checks import InputError, check_count
+from recoup.cli.app import JsonOption, app, fail, interruptible, stop
+from recoup.cli.parsing import complete_method, complete_task, number, whole_option
+from recoup.cli.train import prints_elsewhere
+from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
+
+if TYPE_CHECKING:
+    from recoup.compare.comparison import Order, Plan
+    from recoup.compare.work import Chunk
+
+COMPARE_EXAMPLES = f"""
+[bold]Examples[/]
+
+  recoup compare --task mountain-car --method recoup --method cma-es --method snes
+  --runs 5 --episodes 100
+
+  recoup compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1
+  --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400
+
+  recoup compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe
+
+  recoup compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}
+  (starts to choose settings on, apart from those of the tests)
+
+The same command again goes on where it was; other methods, tasks or more runs are added.
+"""
+WIDEST = 10_000  # characters of a line: no table is wider
+
+
+@app.command(epilog=COMPARE_EXAMPLES)
+def compare(
+    task: Annotated[
+        list[str],
+        typer.Option(
+            "--task",
+            help="One of `recoup tasks`, a Gymnasium id or module:callable, repeatable; TASK@0.25 "
+            f"with other standard deviations at the start; or a list: {', '.join(LISTS)}.",
+            metavar="TASK",
+            autocompletion=complete_task,
+        ),
+    ],
+    method: Annotated[
+        list[str],
+        typer.Option(
+            "--method",
+            help="One of `recoup methods` that searches parameters, or of another library (cma-es, "
+            "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
+            "optuna-cma-es, evotorch-pgpe), repeatable; METHOD:key=value,... with settings.",
+            metavar="METHOD",
+            autocompletion=complete_method,
+        ),
+    ],
+    runs: Annotated[int, whole_option("Runs of each method on each task.")] = 10,
+    episodes: Annotated[int, whole_option("Episodes that each run may spend.")] = 400,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option(help="Episodes after which runs are tested, separated by commas."),
+    ] = None,
+    seed: Annotated[
+        int,
+        whole_option(f"Seed of starts, noise and tests ({TEST_SEED} is that of reported results)."),
+    ] = TEST_SEED,
+    out: Annotated[
+        Path, typer.Option(help="Directory; what lies there already is not computed again.")
+    ] = Path("runs/compare"),
+    workers: Annotated[int | None, whole_option("Processes (one a core unless said).")] = None,
+    std_factor: Annotated[
+        float,
+        typer.Option(
+            help="Factor of all standard deviations at the start.", parser=number, metavar="X"
+        ),
+    ] = 1.0,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="The method that differences are taken to (the first unless said).",
+            metavar="METHOD",
+        ),
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            help="Return to count episodes to (unless said, what iw-pgpe-ob has at the end, or "
+            "the method that differences are taken to).",
+            parser=number,
+            metavar="X",
+        ),
+    ] = None,
+    test_episodes: Annotated[
+        int | None, whole_option("Episodes of each test (the task's own number unless said).")
+    ] = None,
+    dim: Annotated[int | None, whole_option("Parameters of a function of theta.")] = None,
+    horizon: Annotated[
+        int | None, whole_option("Steps of an episode (the task's own unless said).")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no tables.")] = False,
+) -> None:
+    """Compare methods: curves and tables with intervals, over the same starts and noise."""
+    from recoup.compare.arenas import Asking
+    from recoup.compare.comparison import Order
+
+    if workers is not None:
+        check_count("workers", workers)
+    points = None if checkpoints is None else _points(checkpoints)
+    asking = Asking(std_factor, dim, horizon, test_episodes)
+    order = Order(task, method, runs, episodes, points, seed, asking, against, target)
+    said, written = _compared(order, out, workers, quiet or as_json)
+    if as_json:
+        print(json.dumps(said))
+    elif not quiet:
+        _show(said, written)
+
+
+def _points(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--checkpoints must be whole numbers separated by commas, got {text!r}."
+        ) from None
+
+
+def _compared(
+    order: "Order", out: Path, workers: int | None, silent: bool
+) -> tuple[dict[str, Any], dict[str, Path]]:
+    """What a comparison says, and where its files lie."""
+    from recoup.compare.comparison import compare as run
+    from recoup.compare.comparison import left_of, plan_of
+    from recoup.compare.results import Results
+    from recoup.compare.summary import summary
+    from recoup.compare.work import default_workers
+    from recoup.report.comparison import write_comparison
+    from recoup.tasks.engines.engine import Broken
+
+    try:
+        with interruptible(), prints_elsewhere():
+            plan = plan_of(order)
+            left = left_of(plan, Results(out))
+            processes = default_workers() if workers is None else workers
+            if not silent:
+                _say(plan, left, processes)
+            with _progress(sum(chunk.episodes for chunk in left), silent) as show:
+                curves = run(order, out, processes, show)
+            said = summary(plan, curves)
+            return said, write_comparison(said, out)
+    except KeyboardInterrupt as stopped:
+        stopped.__traceback__ = None  # what it holds of workers is freed in order
+        stop(f"stopped; the same command goes on from what lies in {out}.")
+    except Broken as broken:
+        fail(str(broken), 1)
+
+
+def _say(plan: "Plan", left: "list[Chunk]", workers: int) -> None:
+    """What is going to be done, and how long it takes."""
+    from recoup.compare.estimate import in_words, seconds
+
+    runs, wanted = sum(len(chunk.runs) for chunk in left), plan.runs * len(plan.chunks)
+    kept = f" ({wanted - runs} lie there already)" if runs < wanted else ""
+    if not runs:
+        words = f"all {wanted} runs lie there already"
+    else:
+        words = f"{runs} runs to make{kept}: roughly {in_words(seconds(plan, left, workers))}"
+    print(words, file=sys.stderr)
+
+
+@contextmanager
+def _progress(episodes: int, silent: bool) -> Iterator[Callable[[str, int], None]]:
+    """A function that is told of episodes that were spent, while the context lasts."""
+    columns = (
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.description}"),
+    )
+    console = Console(stderr=True, quiet=silent or not episodes)
+    with Progress(*columns, console=console, speed_estimate_period=300) as bar:
+        row = bar.add_task("compiling ...", total=episodes)
+        yield lambda name, done: bar.update(row, advance=done, description=name)
+
+
+def _show(said: dict[str, Any], written: dict[str, Path]) -> None:
+    from recoup.compare.tables import overall_table, short_table
+
+    console = Console()
+    tables = [short_table(said, task) for task in said["tasks"]]
+    if len(tables) > 1:
+        tables.append(overall_table(said))
+    for one in tables:
+        console.print()
+        console.print(_fitted(console, one.title, [one.heads, *one.rows]))
+    console.print()
+    for path in written.values():
+        console.print(f"  {path}", soft_wrap=True, highlight=False)
+
+
+def _fitted(console: Console, title: str, lines: list[list[str]]) -> Table:
+    """A table without its earliest columns where the terminal is too narrow for all of them."""
+    shown = Table(title=title, title_justify="left", show_edge=False)
+    for i, head in enumerate(lines[0]):
+        shown.add_column(head, justify="right" if i else "left", no_wrap=True)
+    for cells in lines[1:]:
+        shown.add_row(*cells)
+    if len(lines[0]) < 4 or Console(width=WIDEST).measure(shown).maximum <= console.width:
+        return shown
+    return _fitted(console, title, [[line[0], *line[2:]] for line in lines])

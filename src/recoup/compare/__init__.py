@@ -1,0 +1,5 @@
+"""Methods side by side: the same starts, the same noise, the same tests; ours and other libraries'.
+
+`entrants` are the methods, `arenas` the tasks, `lockstep` the one loop that all of them go through,
+`results` what is kept of every run, `statistics` and `summary` what is said about them.
+"""

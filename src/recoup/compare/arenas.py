@@ -1,0 +1,315 @@
+"""The tasks that methods are compared on, and their episodes: rolled out by number, alike for all.
+
+An episode's randomness is a function of (seed, run, number of the episode), a start's of (seed,
+run): what differs between methods is what they make of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from math import isfinite
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from recoup.checks import InputError, check_count
+from recoup.runs.problem import Asked, Problem, Settled, is_ours, settled
+from recoup.tasks.engines.attempt import attempt
+from recoup.tasks.engines.engine import Job
+from recoup.tasks.engines.serial import built
+from recoup.tasks.lqr import System, controlled, system_of
+from recoup.tasks.models import rollout
+from recoup.tasks.own.found import REGISTERED, unknown
+from recoup.tasks.own.host import HostTask
+from recoup.tasks.registry import TASKS, make_task, task_row
+from recoup.tasks.suite import GYM_TASKS, LISTS, NOISY, SYSTEMS, GymTask
+from recoup.tasks.task import Task
+
+DRAWS = 100  # policies drawn for the return of the search distribution, an episode each
+POLICY = 100  # episodes of the mean policy, where they differ
+START, EPISODES, TESTS, POLICY_TESTS, DRAWN, SYSTEM, METHOD = range(7)  # uses of randomness
+
+
+class Asking(NamedTuple):
+    """What was asked for beside a task's name."""
+
+    factor: float = 1.0  # of the standard deviations at the start
+    dim: int | None = None  # of a function of theta
+    horizon: int | None = None
+    tests: int | None = None  # episodes of a test, in place of the task's own
+
+
+class Arena(NamedTuple):
+    """A task, where searches on it start, and how they are tested."""
+
+    name: str  # as it is shown: with the factor of the start's spread
+    task: str  # its name alone
+    found: Settled  # as `recoup train` finds it
+    test: Problem  # without noise that says nothing about a policy
+    std: np.ndarray  # [D] at the start
+    draws: int  # test episodes of the search distribution, a policy each
+    policy_episodes: int  # of the mean policy
+
+    @property
+    def problem(self) -> Problem:
+        """What searches learn on."""
+        return self.found.problem
+
+    @property
+    def dim(self) -> int:
+        """How many parameters there are, D."""
+        return self.problem.dim
+
+    @property
+    def traced(self) -> bool:
+        """Whether JAX can roll out all runs together."""
+        return self.problem.traced
+
+    def about(self) -> dict[str, Any]:
+        """What results on it depend on, as JSON can hold it."""
+        spread = np.unique(self.std)
+        return {
+            "task": self.task,
+            "dim": self.dim,
+            "horizon": self.problem.horizon,
+            "discount": self.problem.discount,
+            "std": spread.tolist() if len(spread) < 3 else self.std.tolist(),
+            "centre": self.found.centre,
+            "drawn": self.found.drawn,
+            "policy": self.found.policy,
+            "tests": [self.draws, self.policy_episodes],
+        }
+
+
+def expanded(names: Sequence[str]) -> list[str]:
+    """Names of tasks, each once, with those that a list such as `suite` stands for."""
+    found = [one for name in names for one in LISTS.get(name, (name,))]
+    return list(dict.fromkeys(found))
+
+
+def arena_of(text: str, asking: Asking = Asking()) -> Arena:  # noqa: B008
+    """The task written `name` or `name@factor`."""
+    name, at, words = text.partition("@")
+    factor = asking.factor * (_factor(text, words) if at else 1.0)
+    if name in GYM_TASKS:
+        arena = _of_gym(GYM_TASKS[name], asking.horizon)
+    elif is_ours(name):
+        arena = _ours(name, asking.horizon)
+    else:
+        arena = _own(name, asking)
+    shown = name if factor == 1.0 else f"{name}@{factor:g}"
+    arena = arena._replace(name=shown, task=name, std=factor * arena.std)
+    if asking.tests is None:
+        return arena
+    tests = check_count("test_episodes", asking.tests)
+    fewer = 1 if arena.policy_episodes == 1 else tests
+    return arena._replace(draws=tests, policy_episodes=fewer)
+
+
+def _factor(text: str, words: str) -> float:
+    try:
+        factor = float(words)
+    except ValueError:
+        factor = float("nan")
+    if not (isfinite(factor) and factor > 0):
+        raise InputError(
+            f"a task's spread is written task@factor, such as sphere-10@0.25; got {text!r}."
+        )
+    return factor
+
+
+def _ours(name: str, horizon: int | None) -> Arena:
+    found, row = settled(Asked(name, horizon)), task_row(name)
+    test: Any = make_task(name, horizon, noise=0.0) if name in NOISY else found.problem
+    same = name in NOISY or not row.random
+    draws = DRAWS if isinstance(found.problem, Task) and found.problem.traced else row.test_episodes
+    return _arena(found, test, draws, 1 if same else min(POLICY, row.test_episodes))
+
+
+def _of_gym(task: GymTask, horizon: int | None) -> Arena:
+    found = settled(Asked(task.env_id, horizon or task.horizon, policy_options=dict(task.options)))
+    arena = _arena(found, found.problem, DRAWS, task.test_episodes)
+    return arena._replace(std=np.full(arena.dim, task.std))
+
+
+def _own(name: str, asking: Asking) -> Arena:
+    """A task of Gymnasium's or of the user's, with what it was registered with."""
+    known = ("horizon", "discount", "options", "policy", "policy_options", "dim")
+    defaults: Mapping[str, Any] = REGISTERED[name].defaults if name in REGISTERED else {}
+    given: dict[str, Any] = {key: defaults[key] for key in known if key in defaults}
+    given |= {k: v for k, v in (("horizon", asking.horizon), ("dim", asking.dim)) if v is not None}
+    if ":" not in name and name not in REGISTERED:
+        _check_known(name)
+    found = settled(Asked(name, **given))
+    arena = _arena(found, found.problem, found.test_episodes, found.test_episodes)
+    if "std" in defaults:
+        arena = arena._replace(std=np.broadcast_to(np.asarray(defaults["std"], float), arena.dim))
+    return arena
+
+
+def _check_known(name: str) -> None:
+    """Raises for a name that nobody has, with one that it may have meant."""
+    import gymnasium
+
+    from recoup.tasks.own.found import registered
+
+    others = (*registered(), *gymnasium.registry)
+    if name not in others:
+        raise InputError(unknown(name, [*TASKS, *GYM_TASKS, *LISTS, *others]))
+
+
+def _arena(found: Settled, test: Problem, draws: int, policy_episodes: int) -> Arena:
+    return Arena(
+        found.name,
+        found.name,
+        found,
+        test,
+        np.broadcast_to(np.asarray(found.std, float), found.problem.dim).copy(),
+        draws,
+        policy_episodes,
+    )
+
+
+def generator(seed: int, run: int, use: int) -> np.random.Generator:
+    """Random numbers of one run for one use."""
+    return np.random.default_rng([seed, run, use])
+
+
+def start_of(arena: Arena, seed: int, run: int) -> np.ndarray:
+    """The mean `[D]` that all methods start run `run` from."""
+    drawn = generator(seed, run, START).standard_normal(arena.dim)
+    return arena.found.centre + arena.found.drawn * drawn
+
+
+def noise_of(arena: Arena, seed: int, run: int) -> np.ndarray:
+    """Standard normal noise `[n, D]` that the policies of a test are drawn with."""
+    return generator(seed, run, DRAWN).standard_normal((arena.draws, arena.dim))
+
+
+class Field(Protocol):
+    """Where R runs are rolled out; theta is `[R, n, D]`, returns are `[R, n]`."""
+
+    def learn(self, first: int, theta: Any) -> Any:
+        """Returns of the episodes `first`, `first + 1`, ... of each run."""
+
+    def test(self, theta: Any, use: int) -> Any:
+        """Returns of test episodes, the same ones at every call; TESTS or POLICY_TESTS."""
+
+    def close(self) -> None:
+        """Frees what it holds."""
+
+
+def field_of(arena: Arena, seed: int, runs: Sequence[int]) -> Field:
+    """What rolls out the episodes of `runs`."""
+    if isinstance(arena.problem, HostTask):
+        return HostField(arena.problem, seed, runs)
+    return KeyedField(arena, seed, runs)
+
+
+class KeyedField:
+    """On a task of ours or in JAX, whose episodes have keys."""
+
+    def __init__(self, arena: Arena, seed: int, runs: Sequence[int]) -> None:
+        self._keys = jnp.stack([_key(seed, run) for run in runs])
+        self._contexts: Any = ()
+        if arena.task in SYSTEMS:
+            self._contexts = _systems(arena.task, seed, runs)
+            self._learn = self._test = _controlled(arena.task, arena.problem.horizon)
+        else:
+            assert isinstance(arena.problem, Task)
+            assert isinstance(arena.test, Task)
+            self._learn, self._test = _rolled(arena.problem), _rolled(arena.test)
+
+    def learn(self, first: int, theta: Any) -> Any:
+        """Returns of episodes by their numbers."""
+        return self._learn(self._contexts, self._keys, EPISODES, first, theta)
+
+    def test(self, theta: Any, use: int) -> Any:
+        """Returns of test episodes."""
+        return self._test(self._contexts, self._keys, use, 0, theta)
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def _key(seed: int, run: int) -> jax.Array:
+    return jax.random.fold_in(jax.random.key(seed), run)
+
+
+@lru_cache(maxsize=64)
+def _rolled(task: Task) -> Callable[..., Any]:
+    """`roll(contexts, keys [R], use, first, theta [R, n, D])` of a task that has no contexts."""
+
+    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Any) -> Any:
+        each = _episode_keys(keys, use, first, theta.shape[1])
+        returns = task.rollouts(each.ravel(), theta.reshape(-1, theta.shape[-1]))
+        return returns.reshape(theta.shape[:2])
+
+    return jax.jit(roll) if task.traced else roll
+
+
+@lru_cache(maxsize=64)
+def _controlled(name: str, horizon: int) -> Callable[..., Any]:
+    """The same of a linear system that differs from run to run: its context."""
+    size = (task_row(name).options["states"], task_row(name).options["actions"])
+
+    def run(system: System, keys: Any, theta: Any) -> Any:
+        return jax.vmap(rollout(controlled(system, *size), horizon, 1.0))(keys, theta)
+
+    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Any) -> Any:
+        return jax.vmap(run)(contexts, _episode_keys(keys, use, first, theta.shape[1]), theta)
+
+    return jax.jit(roll)
+
+
+def _systems(name: str, seed: int, runs: Sequence[int]) -> System:
+    """The systems of runs, stacked: another one for each."""
+    size = (task_row(name).options["states"], task_row(name).options["actions"])
+    numbers = [int(generator(seed, run, SYSTEM).integers(2**31)) for run in runs]
+    found = [system_of(*size, number) for number in numbers]
+    return System(*(jnp.asarray(np.stack(part)) for part in zip(*found, strict=True)))
+
+
+@partial(jax.jit, static_argnums=3)
+def _episode_keys(keys: Any, use: Any, first: Any, count: int) -> Any:
+    """Keys `[R, n]` of episodes by their numbers."""
+    numbers = first + jnp.arange(count)
+
+    def of_run(key: Any) -> Any:
+        return jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, use)))(numbers)
+
+    return jax.vmap(of_run)(keys)
+
+
+class HostField:
+    """On a task that is rolled out a trial at a time in this process."""
+
+    def __init__(self, task: HostTask, seed: int, runs: Sequence[int]) -> None:
+        self._roller, self._seed, self._runs = built(task.build), seed, runs
+
+    def learn(self, first: int, theta: Any) -> np.ndarray:
+        """Returns of episodes by their numbers; one that fails has none."""
+        return self._returns(theta, EPISODES, first)
+
+    def test(self, theta: Any, use: int) -> np.ndarray:
+        """Returns of test episodes."""
+        return self._returns(theta, use, 0)
+
+    def _returns(self, theta: Any, use: int, first: int) -> np.ndarray:
+        theta = np.asarray(theta, float)
+        return np.array(
+            [
+                [self._one(one, run, use, first + i) for i, one in enumerate(batch)]
+                for run, batch in zip(self._runs, theta, strict=True)
+            ]
+        ).reshape(theta.shape[:2])
+
+    def _one(self, theta: np.ndarray, run: int, use: int, number: int) -> float:
+        words = np.random.SeedSequence([self._seed, run, use, number]).generate_state(1)
+        came = attempt(self._roller, Job(number, theta, int(words[0]) % 2**31))
+        return float(np.mean(came.values)) if came.values else float("nan")
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self._roller.close()

@@ -1,0 +1,138 @@
+"""`compare`: what was asked for is checked, what is missing computed, and all of it summed up."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError, check_choice, check_count, check_positive
+from recoup.compare.arenas import Arena, Asking, arena_of, expanded
+from recoup.compare.entrants import Entrant, entrant_of
+from recoup.compare.lockstep import Curve
+from recoup.compare.results import Results, key_of
+from recoup.compare.work import Chunk, Show, chunks_of, compute_all, default_workers
+from recoup.tasks.suite import TEST_SEED
+
+TARGETS = "iw-pgpe-ob"  # whose end is the target, where it takes part
+
+
+class Order(NamedTuple):
+    """A comparison as it was asked for."""
+
+    tasks: Sequence[str]
+    methods: Sequence[str]
+    runs: int
+    episodes: int
+    checkpoints: Sequence[int] | None = None
+    seed: int = TEST_SEED
+    asking: Asking = Asking()
+    against: str | None = None
+    target: float | None = None
+
+
+class Plan(NamedTuple):
+    """The same, resolved."""
+
+    arenas: list[Arena]
+    entrants: list[Entrant]
+    chunks: list[Chunk]  # one for each task and method, in that order
+    runs: int
+    checkpoints: tuple[int, ...]
+    seed: int
+    against: str  # the method that others are held against
+    target_of: str  # the method whose end is the target
+    target: float | None
+
+
+class Measured(NamedTuple):
+    """Curves of one method on one task: arrays `[R, 1 + C]`, the start first."""
+
+    task: str
+    method: str
+    search: np.ndarray  # J
+    policy: np.ndarray  # m
+    batch: int
+    spent: list[int]  # episodes, at each point
+    seconds: float  # a run
+
+
+def plan_of(order: Order) -> Plan:
+    """The plan of a comparison, once everything in it is such as it may be."""
+    runs = check_count("runs", order.runs)
+    checkpoints = checkpoints_of(order.checkpoints, check_count("episodes", order.episodes))
+    seed = check_count("seed", order.seed, least=0)
+    check_positive("std_factor", order.asking.factor)
+    if not order.tasks or not order.methods:
+        raise InputError("give at least one --task and one --method.")
+    entrants = [entrant_of(text) for text in dict.fromkeys(order.methods)]
+    tasks = expanded(order.tasks)
+    arenas = [arena_of(text, order.asking) for text in tasks]
+    labels = [one.label for one in entrants]
+    against = labels[0] if order.against is None else order.against
+    check_choice("against", against, labels)
+    chunks = [
+        Chunk(task, order.asking, label, seed, tuple(range(runs)), checkpoints)
+        for task in tasks
+        for label in labels
+    ]
+    target_of = TARGETS if TARGETS in labels else against
+    return Plan(arenas, entrants, chunks, runs, checkpoints, seed, against, target_of, order.target)
+
+
+def checkpoints_of(given: Sequence[int] | None, episodes: int) -> tuple[int, ...]:
+    """Numbers of episodes at which runs are tested; the last is always the end."""
+    if given is None:
+        return tuple(sorted({max(episodes // part, 1) for part in (8, 4, 2, 1)}))
+    found = sorted({check_count("checkpoints", at) for at in given} | {episodes})
+    if found[-1] > episodes:
+        raise InputError(
+            f"checkpoints must lie within the {episodes} episodes, got {found[-1]}: give fewer, or "
+            "more --episodes."
+        )
+    return tuple(found)
+
+
+def left_of(plan: Plan, results: Results) -> list[Chunk]:
+    """What has to be computed."""
+    left: list[Chunk] = []
+    for chunk, (arena, entrant) in zip(plan.chunks, _pairs(plan), strict=True):
+        left += chunks_of(chunk, arena, entrant, results)
+    return left
+
+
+def _pairs(plan: Plan) -> list[tuple[Arena, Entrant]]:
+    return [(arena, entrant) for arena in plan.arenas for entrant in plan.entrants]
+
+
+def compare(
+    order: Order,
+    out: str | Path,
+    workers: int | None = None,
+    show: Show = lambda name, episodes: None,
+) -> list[Measured]:
+    """The curves of a comparison; what lies in `out` already is not computed again."""
+    plan, results = plan_of(order), Results(Path(out))
+    results.prepare()
+    processes = default_workers() if workers is None else check_count("workers", workers)
+    compute_all(left_of(plan, results), results, processes, show)
+    return measured(plan, results)
+
+
+def measured(plan: Plan, results: Results) -> list[Measured]:
+    """The curves that lie in `results`, which are all there."""
+    return [_measured(plan, results, arena, entrant) for arena, entrant in _pairs(plan)]
+
+
+def _measured(plan: Plan, results: Results, arena: Arena, entrant: Entrant) -> Measured:
+    curves: list[Curve] = []
+    for run in range(plan.runs):
+        curve = results.load(key_of(arena, entrant, plan.seed, run, plan.checkpoints))
+        if curve is None:
+            raise RuntimeError(f"{arena.name} by {entrant.label}, run {run}, was not computed.")
+        curves.append(curve)
+    columns: Any = ([getattr(curve, name) for curve in curves] for name in ("search", "policy"))
+    search, policy = (np.array(column, float) for column in columns)
+    seconds = float(np.mean([curve.seconds for curve in curves]))
+    first = curves[0]
+    return Measured(arena.name, entrant.label, search, policy, first.batch, first.spent, seconds)

@@ -1,0 +1,282 @@
+"""The methods that take part: ours by their rows, other libraries' by adapters."""
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from recoup.checks import InputError, check_count, nearest
+from recoup.engine.methods import (
+    METHODS,
+    Method,
+    default_batch,
+    known_method,
+    method_row,
+    settings_of,
+)
+from recoup.runs.problem import batch_for
+
+
+class Traced(NamedTuple):
+    """A method as pure functions of one run, so that JAX can make many runs side by side."""
+
+    batch: int  # N
+    init: Callable[[Any, Any, Any], Any]  # key, mean [D], std [D] -> state
+    ask: Callable[[Any, Any], tuple[Any, Any]]  # key, state -> theta [N, D], state
+    tell: Callable[[Any, Any, Any, Any], Any]  # key, state, theta, returns [N] -> state
+    mean: Callable[[Any], Any]  # state -> the policy to deploy [D]
+    draw: Callable[[Any, Any], Any]  # state, standard normal noise [n, D] -> theta [n, D]
+
+
+class Peer(Protocol):
+    """One run of a method on the host. We maximise: larger returns are better."""
+
+    batch: int  # N
+
+    def ask(self) -> np.ndarray:
+        """Parameters `[N, D]` to roll out."""
+
+    def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
+        """What they returned `[N]`, all of it finite."""
+
+    def mean(self) -> np.ndarray:
+        """The policy to deploy `[D]`."""
+
+    def draw(self, noise: np.ndarray) -> np.ndarray:
+        """What it would try now `[n, D]`, of standard normal noise `[n, D]`; none where `[0, D]`.
+
+        A method without a distribution gives what it asked for last.
+        """
+
+
+class PeerRow(NamedTuple):
+    """A method of another library."""
+
+    name: str
+    summary: str
+    package: str  # that it needs; none for one of the user's
+    home: str  # module:function that makes it
+    traced: bool  # whether that gives a `Traced` for a number of parameters, or a `Peer` of a start
+    settings: tuple[str, ...] | None  # None: whatever it takes
+
+
+_HOME = "recoup.compare.peers"
+_POPULATION = ("popsize", "sigma")
+_GRADIENT = (*_POPULATION, "lr")
+PEERS = {
+    row.name: row
+    for row in (
+        PeerRow("cma-es", "CMA-ES of pycma", "cma", f"{_HOME}.pycma:cma_es", False, _POPULATION),
+        PeerRow(
+            "lq-cma-es",
+            "CMA-ES with pycma's linear-quadratic surrogate",
+            "cma",
+            f"{_HOME}.pycma:lq_cma_es",
+            False,
+            _POPULATION,
+        ),
+        PeerRow("snes", "SNES of evosax", "evosax", f"{_HOME}.evosax:snes", True, _POPULATION),
+        PeerRow("evosax-pgpe", "PGPE of evosax", "evosax", f"{_HOME}.evosax:pgpe", True, _GRADIENT),
+        PeerRow(
+            "evosax-cma-es",
+            "CMA-ES of evosax",
+            "evosax",
+            f"{_HOME}.evosax:cma_es",
+            True,
+            _POPULATION,
+        ),
+        PeerRow(
+            "evosax-open-es",
+            "OpenAI-ES of evosax",
+            "evosax",
+            f"{_HOME}.evosax:open_es",
+            True,
+            _GRADIENT,
+        ),
+        PeerRow(
+            "optuna-tpe",
+            "Optuna's TPE",
+            "optuna",
+            f"{_HOME}.optuna:tpe",
+            False,
+            ("startup", "width"),
+        ),
+        PeerRow(
+            "optuna-cma-es",
+            "Optuna's CMA-ES",
+            "cmaes",
+            f"{_HOME}.optuna:cma_es",
+            False,
+            (*_POPULATION, "width"),
+        ),
+        PeerRow(
+            "evotorch-pgpe",
+            "PGPE of EvoTorch",
+            "evotorch",
+            f"{_HOME}.evotorch:pgpe",
+            False,
+            _GRADIENT,
+        ),
+    )
+}
+GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default
+    "cma-es": ("cma-es", "cma-es:popsize=half", "cma-es:popsize=10"),
+    "snes": ("snes", "snes:popsize=half", "snes:popsize=10"),
+    "evosax-pgpe": ("evosax-pgpe", "evosax-pgpe:lr=0.1", "evosax-pgpe:lr=0.3"),
+    "evosax-open-es": ("evosax-open-es", "evosax-open-es:lr=1", "evosax-open-es:lr=3"),
+    "optuna-tpe": ("optuna-tpe", "optuna-tpe:width=3"),
+}
+
+
+class Entrant(NamedTuple):
+    """A method with its settings."""
+
+    label: str  # as it is written and shown
+    name: str
+    settings: Mapping[str, Any]  # those that were given
+
+    @property
+    def peer(self) -> PeerRow | None:
+        """Its row, where it is another library's or the user's."""
+        if ":" in self.name:
+            return PeerRow(self.name, "", "", self.name, traced=False, settings=None)
+        return PEERS.get(self.name)
+
+
+def entrant_of(text: str) -> Entrant:
+    """A method written `name` or `name:key=value,key=value`, once it can take part.
+
+    The name is that of a method, or `module:function` of one of the user's: `function(mean, std,
+    seed, settings)`, with a mean `[D]` and standard deviations `[D]`, gives a `Peer`.
+    """
+    name, _, words = text.strip().partition(":")
+    if words and "=" not in words.partition(":")[0]:
+        function, _, words = words.partition(":")
+        name = f"{name}:{function}"
+    settings = _settings(text, words) if words else {}
+    if ":" in name:
+        made_by(name)
+        return Entrant(text.strip(), name, settings)
+    known = [*(row.name for row in METHODS.values() if row.space == "parameters"), *PEERS]
+    if name in METHODS and name not in known:
+        raise InputError(
+            f"{name} explores in action space: methods that are compared search parameters."
+        )
+    if name not in known:
+        raise InputError(
+            f"method must be one of {', '.join(known)}; got {name!r}.{nearest(name, known)}"
+        )
+    made = Entrant(text.strip(), name, settings)
+    check_settings(made)
+    return made
+
+
+def _settings(text: str, words: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in words.split(","):
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (key and equals and value):
+            raise InputError(
+                f"settings of a method are written method:key=value,key=value; got {text!r}."
+            )
+        found[key.replace("-", "_")] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, none or a word."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def check_settings(entrant: Entrant) -> None:
+    """Raises unless the settings are the method's own, and its package is installed."""
+    row, settings = entrant.peer, dict(entrant.settings)
+    if row is None:
+        if "batch" in settings:
+            check_count("batch", settings.pop("batch"))
+        if unknown := [key for key in settings if key not in settings_of(entrant.name)]:
+            known = ("batch", *settings_of(entrant.name))
+            raise _unknown(entrant.name, unknown[0], known)
+        method_row(entrant.name, **settings)
+        return
+    for key, value in settings.items():
+        if row.settings is not None and key not in row.settings:
+            raise _unknown(entrant.name, key, row.settings)
+        if key == "popsize" and value == "half":
+            continue
+        if isinstance(value, (str, bool)) or value is None or not value > 0:
+            also = ", or half" if key == "popsize" else ""
+            raise InputError(f"{key} of {row.name} must be a positive number{also}; got {value!r}.")
+    if find_spec(row.package) is None:
+        extra = "evotorch" if row.package == "evotorch" else "'recoup[bench]'"
+        raise InputError(
+            f"{row.name} needs {row.package}, which is not installed: pip install {extra}"
+        )
+
+
+def _unknown(name: str, key: str, known: tuple[str, ...]) -> InputError:
+    has = ", ".join(known)
+    return InputError(
+        f"{key!r} is not a setting of {name}; its settings are {has}.{nearest(key, known)}"
+    )
+
+
+def row_of(entrant: Entrant, defaults: Mapping[str, Any]) -> Method:
+    """The row of a method of ours; `defaults` are what the task asks of it."""
+    given = {key: value for key, value in entrant.settings.items() if key != "batch"}
+    return method_row(entrant.name, defaults, **given)
+
+
+def batch_of(entrant: Entrant, dim: int, of_task: int | None) -> int:
+    """Episodes between two moves of a method of ours, as `recoup train` chooses them.
+
+    Given as a setting, or that which the method is made for, or the task's, or from the number of
+    parameters.
+    """
+    if "batch" in entrant.settings:
+        return check_count("batch", entrant.settings["batch"])
+    batch = default_batch(known_method(entrant.name), dim) or of_task or batch_for(dim, None)
+    return batch + batch % 2 if entrant.settings.get("mirrored") else batch
+
+
+def population(settings: Mapping[str, Any], dim: int, even: bool = False) -> int:
+    """The population of a peer: 4 + 3 ln D, half of it, or the number that was given."""
+    usual = 4 + int(3 * np.log(dim))
+    given = settings.get("popsize", usual)
+    size = max(usual // 2, 2) if given == "half" else check_count("popsize", given, least=2)
+    return size + size % 2 if even else size
+
+
+def made_by(home: str) -> Callable[..., Any]:
+    """The `module:function` that makes a method; looked for in the current directory too."""
+    where, _, name = home.partition(":")
+    here = str(Path.cwd())
+    if not where.startswith(_HOME) and here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(import_module(where), name)
+    except (ImportError, AttributeError, ValueError) as wrong:
+        raise InputError(f"the method {home} cannot be imported: {wrong}.") from None
+
+
+@lru_cache
+def version_of(package: str) -> str:
+    """The version of a package that is installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "?"

@@ -1,0 +1,114 @@
+"""CMA-ES of pycma, alone and with its linear-quadratic surrogate."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import cma
+import numpy as np
+from cma.evolution_strategy import InjectionWarning
+from cma.fitness_models import SurrogatePopulation
+
+from recoup.compare.entrants import population
+from recoup.compare.peers.scaled import Controlled, Start
+
+
+def cma_es(
+    mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]
+) -> "Evolution":
+    """A run of CMA-ES with pycma's own settings; it never stops by itself."""
+    return Evolution(Start(mean, std, seed, settings))
+
+
+def lq_cma_es(
+    mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]
+) -> "Surrogate":
+    """A run of lq-CMA-ES: its loop is that of `cma.fmin_lq_surr2`, without restarts."""
+    return Surrogate(Start(mean, std, seed, settings))
+
+
+def _strategy(start: Start) -> Any:
+    """pycma's strategy, with random numbers of its own: pycma's are shared by the process."""
+    rng = np.random.default_rng(start.seed)
+    options = {
+        "seed": np.nan,
+        "randn": lambda *shape: rng.standard_normal(shape),
+        "verbose": -9,
+    }
+    if "popsize" in start.settings:
+        options["popsize"] = population(start.settings, start.dim)
+    return cma.CMAEvolutionStrategy(np.zeros(start.dim), start.sigma, options)
+
+
+def _drawn(start: Start, strategy: Any, noise: np.ndarray) -> np.ndarray:
+    """Parameters `[n, D]` of the distribution, of noise `[n, D]`."""
+    factor = np.linalg.cholesky(np.atleast_2d(strategy.sm.covariance_matrix))
+    return start.theta(strategy.mean + strategy.sigma * noise @ factor.T)
+
+
+class Evolution:
+    """CMA-ES, asked and told."""
+
+    def __init__(self, start: Start) -> None:
+        self._start, self._strategy = start, _strategy(start)
+        self._asked: Any
+        self.batch, self._asked = int(self._strategy.popsize), None
+
+    def ask(self) -> np.ndarray:
+        """A population."""
+        self._asked = self._strategy.ask()
+        return self._start.theta(self._asked)
+
+    def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
+        """The distribution moves; pycma minimises, and knows again what it asked for."""
+        self._strategy.tell(self._asked, list(-returns))
+
+    def mean(self) -> np.ndarray:
+        """The mean of the distribution."""
+        return self._start.theta(self._strategy.mean)
+
+    def draw(self, noise: np.ndarray) -> np.ndarray:
+        """Samples of the distribution."""
+        return _drawn(self._start, self._strategy, noise)
+
+
+class Surrogate:
+    """lq-CMA-ES, an episode at a time: the surrogate decides how many a population needs."""
+
+    batch = 1
+
+    def __init__(self, start: Start) -> None:
+        self._start, self._strategy = start, _strategy(start)
+        self._running = Controlled(_surrogate_loop(self._strategy))
+
+    def ask(self) -> np.ndarray:
+        """What is evaluated next."""
+        return self._start.theta(self._running.ask())
+
+    def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
+        """Its value."""
+        self._running.tell(returns)
+
+    def mean(self) -> np.ndarray:
+        """The mean of the distribution."""
+        return self._start.theta(self._strategy.mean)
+
+    def draw(self, noise: np.ndarray) -> np.ndarray:
+        """Samples of the distribution."""
+        return _drawn(self._start, self._strategy, noise)
+
+    def close(self) -> None:
+        """Ends its loop."""
+        self._running.close()
+
+
+def _surrogate_loop(strategy: Any) -> Callable[[Callable[[Any], np.ndarray]], None]:
+    def work(evaluate: Callable[[Any], np.ndarray]) -> None:
+        surrogate = SurrogatePopulation(lambda x: -float(evaluate(x)[0]))
+        while True:
+            asked = strategy.ask()
+            warnings.simplefilter("ignore", InjectionWarning)  # of optima that are not taken up
+            strategy.tell(asked, surrogate(asked))
+            strategy.inject([surrogate.model.xopt])
+
+    return work

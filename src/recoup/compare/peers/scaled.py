@@ -1,0 +1,82 @@
+"""What the adapters share: the coordinates they search in, and methods that keep control."""
+
+import threading
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Start(NamedTuple):
+    """Where a run starts: theta = mean + std x."""
+
+    mean: np.ndarray  # [D]
+    std: np.ndarray  # [D]
+    seed: int
+    settings: Mapping[str, Any]
+
+    @property
+    def dim(self) -> int:
+        """How many parameters there are, D."""
+        return len(self.mean)
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of x at the start."""
+        return float(self.settings.get("sigma", 1.0))
+
+    def theta(self, x: Any) -> np.ndarray:
+        """Parameters `[..., D]` of coordinates `[..., D]`."""
+        return self.mean + self.std * np.asarray(x, float)
+
+
+class Stopped(Exception):
+    """Ends a method that keeps control, when its run is over."""
+
+
+class Controlled:
+    """A method that calls a function and cannot be asked: it runs in a thread of its own.
+
+    `work(evaluate)` runs it; `evaluate(x [N, D]) -> returns [N]` waits until they are told.
+    """
+
+    def __init__(self, work: Callable[[Callable[[Any], np.ndarray]], None]) -> None:
+        self._asked: SimpleQueue[Any] = SimpleQueue()
+        self._told: SimpleQueue[Any] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        self._next: Any = None
+
+    def ask(self) -> np.ndarray:
+        """Coordinates `[N, D]` that it waits for."""
+        if not self._thread.is_alive():
+            self._thread.start()
+            self._next = self._asked.get()
+        if isinstance(self._next, BaseException):
+            raise self._next
+        return self._next
+
+    def tell(self, returns: np.ndarray) -> None:
+        """Lets it go on, until it asks again."""
+        self._told.put(returns)
+        self._next = self._asked.get()
+
+    def _run(self, work: Callable[[Callable[[Any], np.ndarray]], None]) -> None:
+        try:
+            work(self._evaluate)
+            raise RuntimeError("the method has stopped by itself.")
+        except Stopped:
+            return
+        except BaseException as wrong:
+            self._asked.put(wrong)
+
+    def _evaluate(self, x: Any) -> np.ndarray:
+        self._asked.put(np.atleast_2d(np.asarray(x, float)))
+        returns = self._told.get()
+        if returns is None:
+            raise Stopped
+        return returns
+
+    def close(self) -> None:
+        """Ends it."""
+        self._told.put(None)

@@ -1,0 +1,123 @@
+"""What is said about runs: means, differences, intervals. Functions of arrays `[R]` over runs.
+
+Intervals are percentiles of bootstrap resamples of the runs, always the same ones: a number is a
+function of the data alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+RESAMPLES = 2000
+LEVEL = 0.95
+SEED = 1312  # of the resamples
+
+
+class Mean(NamedTuple):
+    """A mean over runs, with its standard error: not a number for one run."""
+
+    mean: float
+    stderr: float
+    runs: int
+
+
+class Interval(NamedTuple):
+    """A number with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_of(values: Any) -> Mean:
+    """Mean and standard error of the mean of values `[R]`."""
+    values = np.asarray(values, float)
+    few = len(values) < 2
+    error = np.nan if few else values.std(ddof=1) / np.sqrt(len(values))
+    return Mean(float(values.mean()), float(error), len(values))
+
+
+def paired(values: Any, reference: Any) -> Mean:
+    """Mean of the differences of runs that share a start, with its standard error."""
+    return mean_of(np.asarray(values, float) - np.asarray(reference, float))
+
+
+def trimmed_mean(values: np.ndarray) -> np.ndarray:
+    """Inter-quartile means over the last axis: without a quarter, rounded down, at each end."""
+    ordered = np.sort(values, axis=-1)
+    cut = ordered.shape[-1] // 4
+    return ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
+
+
+def iqm(values: Any) -> Interval:
+    """Inter-quartile mean of runs `[R]`, or of all runs of tasks `[T, R]`.
+
+    The interval resamples the runs of each task by themselves (stratified bootstrap).
+    """
+    by_task = np.atleast_2d(np.asarray(values, float))
+    resampled = np.concatenate([_resampled(runs, i) for i, runs in enumerate(by_task)], axis=1)
+    return _interval(float(trimmed_mean(by_task.ravel())), trimmed_mean(resampled))
+
+
+def area(episodes: Sequence[float], curve: Any) -> np.ndarray:
+    """Area under curves `[..., C]` over episodes `[C]` by the trapezoid rule, over their range.
+
+    So it is a mean return, and of one point the return there.
+    """
+    at, values = np.asarray(episodes, float), np.asarray(curve, float)
+    if len(at) == 1:
+        return values[..., 0]
+    return np.trapezoid(values, at, axis=-1) / (at[-1] - at[0])
+
+
+def episodes_to(episodes: Sequence[float], curve: Any, target: float) -> float:
+    """Episodes after which a curve `[C]` first reaches the target, straight between its points.
+
+    Infinite where it never does.
+    """
+    at, values = np.asarray(episodes, float), np.asarray(curve, float)
+    reached = np.flatnonzero(values >= target)
+    if not len(reached):
+        return float("inf")
+    i = int(reached[0])
+    if i == 0 or np.isnan(values[i - 1]):
+        return float(at[i])
+    share = (target - values[i - 1]) / (values[i] - values[i - 1])
+    return float(at[i - 1] + share * (at[i] - at[i - 1]))
+
+
+def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> Interval:
+    """The same of the mean of curves `[R, C]`, with an interval over runs."""
+    curves = np.asarray(curves, float)
+    means = curves[_choices(len(curves), 0)].mean(1)  # [B, C]
+    found = np.array([episodes_to(episodes, mean, target) for mean in means])
+    return _interval(episodes_to(episodes, curves.mean(0), target), found)
+
+
+def improvement(values: Any, reference: Any) -> Interval:
+    """Probability that a run is better than one of the reference: P(X > Y) + P(X = Y) / 2.
+
+    Over all pairs of runs; the interval resamples runs, both methods' together, since they share
+    starts.
+    """
+    x, y = np.asarray(values, float), np.asarray(reference, float)
+    better = (x[:, None] > y) + 0.5 * (x[:, None] == y)  # [R, R]
+    chosen = _choices(len(x), 0)
+    found = np.array([better[np.ix_(one, one)].mean() for one in chosen])
+    return _interval(float(better.mean()), found)
+
+
+def _choices(runs: int, stratum: int) -> np.ndarray:
+    """Which runs each resample is made of `[B, R]`."""
+    return np.random.default_rng([SEED, stratum]).integers(runs, size=(RESAMPLES, runs))
+
+
+def _resampled(runs: np.ndarray, stratum: int) -> np.ndarray:
+    return runs[_choices(len(runs), stratum)]
+
+
+def _interval(value: float, found: np.ndarray) -> Interval:
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(found, [tail, 1 - tail], method="inverted_cdf")
+    return Interval(value, float(low), float(high))

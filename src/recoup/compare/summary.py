@@ -1,0 +1,164 @@
+"""What a comparison says, as plain values: JSON, tables, pictures and pages are made of it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from recoup.compare.comparison import Measured, Plan
+from recoup.compare.entrants import version_of
+from recoup.compare.statistics import (
+    Mean,
+    area,
+    episodes_to_of,
+    improvement,
+    iqm,
+    mean_of,
+    paired,
+)
+
+KINDS = ("search", "policy")  # J and m
+CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
+PACKAGES = ("recoup", "jax", "numpy", "cma", "evosax", "optuna", "cmaes", "gymnasium", "mujoco")
+
+
+def summary(plan: Plan, curves: Sequence[Measured]) -> dict[str, Any]:
+    """Everything that is said about the curves of a comparison."""
+    tasks = [_task(plan, arena.name, arena.dim, curves) for arena in plan.arenas]
+    return {
+        "runs": plan.runs,
+        "seed": plan.seed,
+        "checkpoints": list(plan.checkpoints),
+        "against": plan.against,
+        "target_of": plan.target_of if plan.target is None else None,
+        "date": date.today().isoformat(),
+        "versions": {name: found for name in PACKAGES if (found := version_of(name)) != "?"},
+        "tasks": tasks,
+        "overall": _overall(plan, tasks, curves),
+    }
+
+
+def _of(curves: Iterable[Measured], task: str, method: str) -> Measured:
+    return next(one for one in curves if (one.task, one.method) == (task, method))
+
+
+def _task(plan: Plan, name: str, dim: int, curves: Sequence[Measured]) -> dict[str, Any]:
+    reference = _of(curves, name, plan.against)
+    target = plan.target
+    if target is None:
+        target = float(_of(curves, name, plan.target_of).search[:, -1].mean())
+    rows = [_method(plan, _of(curves, name, one.label), reference, target) for one in plan.entrants]
+    return {"task": name, "dim": dim, "target": _number(target), "methods": rows}
+
+
+def _method(plan: Plan, mine: Measured, reference: Measured, target: float) -> dict[str, Any]:
+    at = [0, *plan.checkpoints]
+    found: dict[str, Any] = {
+        "method": mine.method,
+        "batch": mine.batch,
+        "spent": mine.spent,
+        "seconds": mine.seconds,
+    }
+    for kind in KINDS:
+        found[kind] = _curve(getattr(mine, kind))
+    areas = area(plan.checkpoints, mine.search[:, 1:])
+    found["area"] = _mean(mean_of(areas))
+    found["episodes_to_target"] = _interval(episodes_to_of(at, mine.search, target))
+    if mine.method != reference.method:
+        found["against"] = _against(plan, mine, reference)
+    return found
+
+
+def _curve(by_run: np.ndarray) -> dict[str, Any]:
+    """Mean, standard error and inter-quartile mean at each point, and the runs themselves."""
+    columns = by_run.T
+    means = [mean_of(column) for column in columns]
+    return {
+        "mean": [_number(one.mean) for one in means],
+        "stderr": [_number(one.stderr) for one in means],
+        "iqm": [_interval(iqm(column)) for column in columns],
+        "runs": [[_number(x) for x in run] for run in by_run],
+    }
+
+
+def _against(plan: Plan, mine: Measured, reference: Measured) -> dict[str, Any]:
+    """Differences to the reference, run by run from the same start, positive where it is better."""
+    found: dict[str, Any] = {}
+    for kind in KINDS:
+        ours, theirs = getattr(mine, kind)[:, 1:], getattr(reference, kind)[:, 1:]
+        pairs = zip(ours.T, theirs.T, strict=True)
+        found[kind] = [_mean(paired(*pair)) for pair in pairs]
+        found[f"improvement_{kind}"] = _interval(improvement(ours[:, -1], theirs[:, -1]))
+    areas = [area(plan.checkpoints, one.search[:, 1:]) for one in (mine, reference)]
+    found["area"] = _mean(paired(*areas))
+    return found
+
+
+def _overall(
+    plan: Plan, tasks: Sequence[dict[str, Any]], curves: Sequence[Measured]
+) -> list[dict[str, Any]]:
+    """Each method over all tasks: scores, and how often it is clearly better than the reference.
+
+    A score is 0 at the start and 1 at the best mean of any method at the end of that task.
+    """
+    rows = []
+    for entrant in plan.entrants:
+        mine = [_of(curves, task["task"], entrant.label) for task in tasks]
+        scores = [found for one in mine if (found := _scores(one, curves)) is not None]
+        row: dict[str, Any] = {"method": entrant.label, "tasks": len(scores)}
+        if scores and all(np.isfinite(score).all() for score in scores):
+            row["score_end"] = _interval(iqm([score[:, -1] for score in scores]))
+            areas = [area(plan.checkpoints, score) for score in scores]
+            row["score_area"] = _interval(iqm(areas))
+        if entrant.label != plan.against:
+            row["verdicts"] = {kind: _verdicts(tasks, entrant.label, kind) for kind in KINDS}
+        rows.append(row)
+    return rows
+
+
+def _scores(mine: Measured, curves: Sequence[Measured]) -> np.ndarray | None:
+    """Scores `[R, C]` of a method on a task, None where nobody has learned anything."""
+    others = [one.search for one in curves if one.task == mine.task]
+    first = next((x[:, 0].mean() for x in others if np.isfinite(x[:, 0]).all()), np.nan)
+    best = max((x[:, -1].mean() for x in others if np.isfinite(x[:, -1]).all()), default=np.nan)
+    if not best > first:
+        return None
+    return (mine.search[:, 1:] - first) / (best - first)
+
+
+def _verdicts(tasks: Sequence[dict[str, Any]], label: str, kind: str) -> dict[str, int]:
+    """Cells (task x checkpoint) in which it is better, level or worse, at two standard errors."""
+    counts = {"better": 0, "level": 0, "worse": 0}
+    for task in tasks:
+        row = next(row for row in task["methods"] if row["method"] == label)
+        for cell in row["against"][kind]:
+            word = verdict(cell)
+            if word is not None:
+                counts[word] += 1
+    return counts
+
+
+def verdict(cell: dict[str, Any]) -> str | None:
+    """What a paired difference says, None where it says nothing."""
+    mean, error = cell["mean"], cell["stderr"]
+    if mean is None or error is None:
+        return None
+    if abs(mean) <= CLEAR * error:
+        return "level"
+    return "better" if mean > 0 else "worse"
+
+
+def _number(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return float(value) if isfinite(value) else None
+
+
+def _mean(found: Mean) -> dict[str, Any]:
+    return {"mean": _number(found.mean), "stderr": _number(found.stderr)}
+
+
+def _interval(found: Any) -> dict[str, float | None]:
+    """An interval; None is not a number, or infinite: a target that was not reached."""
+    return {key: _number(value) for key, value in found._asdict().items()}

@@ -1,0 +1,199 @@
+"""A comparison as rows of text, for the terminal, Markdown and pages."""
+
+from math import isfinite
+from typing import Any, NamedTuple
+
+DASH = "–"
+
+
+class Table(NamedTuple):
+    """Rows of text below heads, with what they mean."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def shown(mean: float | None, stderr: float | None) -> str:
+    """A mean and its standard error, with two digits of the error."""
+    if mean is None:
+        return DASH
+    if stderr is None or not isfinite(stderr):
+        return f"{mean:.4g}"
+    if stderr <= 1e-9 * max(abs(mean), 1.0):
+        return f"{mean:.2f} ± 0"
+    digits = 0
+    while stderr < 9.95 * 10.0**-digits and digits < 6:
+        digits += 1
+    return f"{mean:.{digits}f} ± {stderr:.{digits}f}"
+
+
+def _signed(cell: dict[str, Any]) -> str:
+    text = shown(cell["mean"], cell["stderr"])
+    return f"+{text}" if cell["mean"] is not None and cell["mean"] > 0 else text
+
+
+def _between(found: dict[str, Any], digits: int = 2) -> str:
+    """A value and its interval."""
+    if found["value"] is None:
+        return DASH
+    low, high = (DASH if x is None else f"{x:.{digits}f}" for x in (found["low"], found["high"]))
+    return f"{found['value']:.{digits}f} [{low}, {high}]"
+
+
+def reached(found: dict[str, Any], end: int) -> str:
+    """Episodes to a target: `> end` where it was not reached, or not by all resamples."""
+    if found["value"] is None:
+        return f"> {end}"
+    low, high = (f"> {end}" if x is None else f"{x:.0f}" for x in (found["low"], found["high"]))
+    return f"{found['value']:.0f} [{low}, {high}]"
+
+
+def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
+    """A task for the terminal: J at every checkpoint, m and the rest at the end."""
+    ends = said["checkpoints"]
+    heads = ["method", *(f"J @{at}" for at in ends), f"m @{ends[-1]}", "area", "to target"]
+    rows = []
+    for row in task["methods"]:
+        search, policy = row["search"], row["policy"]
+        cells = [shown(*pair) for pair in _points(search)]
+        rows.append(
+            [
+                row["method"],
+                *cells,
+                shown(policy["mean"][-1], policy["stderr"][-1]),
+                shown(row["area"]["mean"], row["area"]["stderr"]),
+                reached(row["episodes_to_target"], ends[-1]).partition(" [")[0],
+            ]
+        )
+    return Table(_title(said, task), heads, rows)
+
+
+def _title(said: dict[str, Any], task: dict[str, Any]) -> str:
+    runs = f"{said['runs']} runs" if said["runs"] > 1 else "one run"
+    return f"{task['task']}, {parameters(task['dim'])}, {runs}"
+
+
+def _points(curve: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Means and standard errors at the checkpoints, the start left out."""
+    return list(zip(curve["mean"][1:], curve["stderr"][1:], strict=True))
+
+
+def curve_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
+    """Mean returns of a task at every checkpoint, and the inter-quartile mean of the end."""
+    letter = {"search": "J", "policy": "m"}[kind]
+    heads = ["method", "batch", *(f"{letter} @{at}" for at in said["checkpoints"])]
+    heads.append(f"inter-quartile mean @{said['checkpoints'][-1]}")
+    rows = [
+        [
+            row["method"],
+            str(row["batch"]),
+            *(shown(*pair) for pair in _points(row[kind])),
+            _between(row[kind]["iqm"][-1]),
+        ]
+        for row in task["methods"]
+    ]
+    return Table({"search": "Search distribution", "policy": "Mean policy"}[kind], heads, rows)
+
+
+def difference_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
+    """Differences to the reference at every checkpoint, and how likely a run is the better one."""
+    letter, end = {"search": "J", "policy": "m"}[kind], said["checkpoints"][-1]
+    heads = ["method", *(f"{letter} @{at}" for at in said["checkpoints"])]
+    heads += ["area"] if kind == "search" else []
+    heads.append(f"P(better) @{end}")
+    rows = []
+    for row in task["methods"]:
+        if "against" not in row:
+            continue
+        found = row["against"]
+        cells = [_signed(cell) for cell in found[kind]]
+        cells += [_signed(found["area"])] if kind == "search" else []
+        rows.append([row["method"], *cells, _between(found[f"improvement_{kind}"])])
+    name = {"search": "Search distribution", "policy": "Mean policy"}[kind]
+    return Table(f"{name}, minus {said['against']}", heads, rows)
+
+
+def target_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
+    """Area, episodes to the target, and what a run takes."""
+    end = said["checkpoints"][-1]
+    target = DASH if task["target"] is None else f"{task['target']:.4g}"
+    heads = ["method", "area", f"episodes to J = {target}", "seconds a run"]
+    rows = [
+        [
+            row["method"],
+            shown(row["area"]["mean"], row["area"]["stderr"]),
+            reached(row["episodes_to_target"], end),
+            f"{row['seconds']:.2g}",
+        ]
+        for row in task["methods"]
+    ]
+    return Table("Area and target", heads, rows)
+
+
+def overall_table(said: dict[str, Any]) -> Table:
+    """All tasks together."""
+    heads = ["method", "tasks", "score, end", "score, area", "J: + / = / -", "m: + / = / -"]
+    rows = []
+    for row in said["overall"]:
+        cells = [row["method"], str(row["tasks"])]
+        cells += [_between(row[k]) if k in row else DASH for k in ("score_end", "score_area")]
+        cells += [_counts(row.get("verdicts"), kind) for kind in ("search", "policy")]
+        rows.append(cells)
+    return Table(f"All tasks; +, =, - against {said['against']}", heads, rows)
+
+
+def _counts(verdicts: dict[str, Any] | None, kind: str) -> str:
+    if verdicts is None:
+        return DASH
+    counts = verdicts[kind]
+    return f"{counts['better']} / {counts['level']} / {counts['worse']}"
+
+
+def markdown(said: dict[str, Any]) -> str:
+    """The whole comparison as Markdown."""
+    versions = ", ".join(f"{name} {version}" for name, version in said["versions"].items())
+    parts = [
+        "# Comparison",
+        f"{said['runs']} runs of each method on each task, seed {said['seed']}, {said['date']}; "
+        f"{versions}.",
+        MEANING,
+    ]
+    if len(said["tasks"]) > 1:
+        parts += [_markdown(overall_table(said)), SCORES]
+    for task in said["tasks"]:
+        parts.append(f"## {task['task']}\n\n{parameters(task['dim']).capitalize()}.")
+        parts += [_markdown(table) for table in tables_of(said, task)]
+    return "\n\n".join(parts) + "\n"
+
+
+MEANING = (
+    "J is the expected return of policies drawn from the search distribution, m that of its mean "
+    "policy, after so many episodes; ± is one standard error over runs. Differences are paired: "
+    "all methods share the starts, the noise and the tests of a run. Brackets are 95 % bootstrap "
+    "intervals. Area is the mean of J over episodes between the first checkpoint and the last "
+    "(trapezoid). P is the probability that a run is better than one of the reference, ties half."
+)
+SCORES = (
+    "Score: 0 at the start, 1 at the best mean J of any method at the end of a task; "
+    "inter-quartile mean over all runs of all tasks. +, =, -: cells (task x checkpoint) in which "
+    "the paired difference is above, within, below two standard errors."
+)
+
+
+def _markdown(table: Table) -> str:
+    lines = [table.heads, ["---", *["---:"] * (len(table.heads) - 1)], *table.rows]
+    return f"**{table.title}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def tables_of(said: dict[str, Any], task: dict[str, Any]) -> list[Table]:
+    """All tables of a task."""
+    kinds = ("search", "policy")
+    tables = [curve_table(said, task, kind) for kind in kinds]
+    tables += [difference_table(said, task, kind) for kind in kinds if len(task["methods"]) > 1]
+    return [*tables, target_table(said, task)]
+
+
+def parameters(dim: int) -> str:
+    """How many parameters there are, in words."""
+    return f"{dim} parameter" if dim == 1 else f"{dim} parameters"

@@ -1,0 +1,167 @@
+"""What is missing is computed: here, or in several processes; every run is kept once it is done."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recoup.compare.arenas import Arena, Asking, arena_of
+from recoup.compare.entrants import Entrant, entrant_of
+from recoup.compare.lockstep import learn
+from recoup.compare.results import Results, key_of
+
+TOGETHER = 32  # runs at most that go side by side: what is lost when the process is killed
+ALONE = 4  # chunks up to which starting processes takes longer than it saves
+POLL = 0.1  # seconds between looks at what processes have done
+MOST = 8  # processes unless said
+THREADS = {  # of each process, for its workers: they share the machine
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
+
+Show = Callable[[str, int], None]  # what is being done, and episodes that were done of it
+
+
+class Chunk(NamedTuple):
+    """Runs of one method on one task that go side by side."""
+
+    task: str  # as it is written
+    asking: Asking
+    method: str
+    seed: int
+    runs: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What is shown while it is computed."""
+        return f"{self.task} {self.method}"
+
+    @property
+    def episodes(self) -> int:
+        """Episodes that it is going to spend, those of tests aside."""
+        return len(self.runs) * self.checkpoints[-1]
+
+
+class Made(NamedTuple):
+    """A chunk that is ready to be computed."""
+
+    chunk: Chunk
+    arena: Arena
+    entrant: Entrant
+
+
+def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: Results) -> list[Chunk]:
+    """The parts of `chunk` whose results are missing."""
+    left = [
+        run
+        for run in chunk.runs
+        if results.load(key_of(arena, entrant, chunk.seed, run, chunk.checkpoints)) is None
+    ]
+    size = TOGETHER if arena.traced else 1
+    parts = [tuple(left[i : i + size]) for i in range(0, len(left), size)]
+    return [chunk._replace(runs=part) for part in parts]
+
+
+def compute(chunk: Chunk, results: Results, show: Show) -> None:
+    """Computes and keeps the runs of a chunk."""
+    made = Made(chunk, arena_of(chunk.task, chunk.asking), entrant_of(chunk.method))
+    show(chunk.name, 0)
+    spent = 0
+
+    def tick(episodes: int) -> None:
+        nonlocal spent
+        spent += episodes
+        show(chunk.name, episodes)
+
+    curves = learn(made.arena, made.entrant, chunk.seed, chunk.runs, chunk.checkpoints, tick)
+    for curve in curves:
+        key = key_of(made.arena, made.entrant, chunk.seed, curve.run, chunk.checkpoints)
+        results.save(key, curve)
+    show(chunk.name, chunk.episodes - spent)  # what no whole batch was left for
+
+
+def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
+    """Computes all chunks; in processes where there are enough of them."""
+    if workers == 1 or len(chunks) <= ALONE:
+        for chunk in chunks:
+            compute(chunk, results, show)
+        return
+    _in_processes(sorted(chunks, key=lambda chunk: -chunk.episodes), results, workers, show)
+
+
+def default_workers() -> int:
+    """One process a core, within reason; one alone where there is a GPU, which they would share."""
+    import jax
+
+    from recoup.runs.engines import cores
+
+    return min(cores(), MOST) if jax.default_backend() == "cpu" else 1
+
+
+def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
+    for name, value in THREADS.items():
+        os.environ.setdefault(name, value)
+    context = multiprocessing.get_context("spawn")
+    queue, done = context.SimpleQueue(), context.SimpleQueue()
+    for chunk in chunks:
+        queue.put(chunk)
+    how = (queue, done, results.directory)
+    processes = [
+        context.Process(target=_work, args=how, daemon=True)
+        for _ in range(min(workers, len(chunks)))
+    ]
+    for process in processes:
+        queue.put(None)
+        process.start()
+    try:
+        _watch(processes, done, len(chunks), show)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def _watch(processes: Sequence[Any], done: Any, left: int, show: Show) -> None:
+    """Tells `show` what processes have done, until all is; raises what one of them has raised."""
+    while left:
+        if done.empty():
+            failed = [p.exitcode for p in processes if p.exitcode not in (None, 0)]
+            if failed:
+                raise RuntimeError(f"a worker ended with status {failed[0]}.")
+            time.sleep(POLL)
+            continue
+        name, episodes, finished = done.get()
+        if isinstance(episodes, BaseException):
+            raise episodes
+        show(name, episodes)
+        left -= finished
+
+
+def _work(queue: Any, done: Any, directory: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    results = Results(directory)
+    while (chunk := queue.get()) is not None:
+        try:
+            compute(chunk, results, lambda name, episodes: done.put((name, episodes, 0)))
+            done.put((chunk.name, 0, 1))
+        except Exception as wrong:
+            done.put((chunk.name, _plain(wrong), 1))
+
+
+def _plain(wrong: Exception) -> Exception:
+    """An exception as another process can take it."""
+    return RuntimeError(f"{type(wrong).__name__}: {wrong}")
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent has ended, however that was."""
+    while os.getppid() == parent:
+        time.sleep(POLL)
+    os._exit(1)

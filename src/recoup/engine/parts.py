@@ -1,0 +1,54 @@
+"""The parts that the words of a method's row name. Needs no JAX.
+
+A new weighting, baseline, utility, update or family is its function in `core`, and a row here.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Part(NamedTuple):
+    """What a word names: a function of `core`, and the settings of the row that it is made with."""
+
+    home: str  # module:function, below recoup.core
+    settings: tuple[str, ...] = ()
+    made: bool = False  # whether the function makes the part, or is it
+
+
+WEIGHTINGS = {
+    "none": Part("weights:unit_ratio"),
+    "own": Part("weights:own_ratio"),
+    "balance": Part("weights:mixture_ratio"),
+    "power-mean": Part("weights:power_mean_ratio", ("power",), made=True),
+}
+BASELINES = {
+    "none": Part("baselines:none"),
+    "mean": Part("baselines:mean"),
+    "optimal": Part("baselines:optimal"),
+    "coordinate": Part("baselines:coordinate"),
+    "leave-one-out": Part("baselines:leave_one_out", ("draw",), made=True),
+    "earlier": Part("baselines:earlier", ("draw",), made=True),
+    "split": Part("baselines:split", ("draw",), made=True),
+}
+FAMILIES = {
+    "diagonal": Part("families.gaussian:diagonal_gaussian", made=True),
+    "full": Part("families.full:full_gaussian", made=True),
+}
+UTILITIES = {
+    "elite": Part("rules.classics:elite", ("elite",), made=True),
+    "exponential": Part("rules.classics:exponential", ("temperature",), made=True),
+    "kl": Part("rules.classics:bounded", ("kl",), made=True),
+}
+UPDATES = {  # made with the family first
+    "normalised": Part("updates:normalised_ascent", ("epsilon", "tau_floor"), made=True),
+    "natural": Part("updates:natural_step", ("kl", "tau_floor"), made=True),
+    "adam": Part("updates:adam", ("epsilon", "tau_floor"), made=True),
+    "whole": Part("updates:whole_step", ("tau_floor",), made=True),
+}
+PARTS: dict[str, Mapping[str, Part]] = {
+    "weighting": WEIGHTINGS,
+    "baseline": BASELINES,
+    "family": FAMILIES,
+    "utility": UTILITIES,
+    "update": UPDATES,
+}

@@ -1,0 +1,63 @@
+"""Gymnasium's pendulum, Pendulum-v1, with its equations in JAX: swing up, with little torque."""
+
+from math import inf, pi
+from typing import Any
+
+import numpy as np
+
+from recoup.tasks.models import Model
+
+GRAVITY, MASS, LENGTH, STEP = 10.0, 1.0, 1.0, 0.05
+MOST_TORQUE, MOST_SPEED = 2.0, 8.0
+
+
+def pendulum() -> Model:
+    """The pendulum: state (angle, velocity), angle 0 upright; the policy sees cos, sin and 1."""
+    return Model(
+        initial=initial,
+        transition=transition,
+        reward=reward,
+        basis=basis,
+        features=4,
+        low=(-inf, -MOST_SPEED),
+        high=(inf, MOST_SPEED),
+        action_limit=MOST_TORQUE,
+    )
+
+
+def initial(xp: Any, noise: Any) -> Any:
+    """The first state `[2]`: any angle, a velocity in [-1, 1], both uniform."""
+    return (2 * _uniform(xp, noise) - 1) * xp.asarray([pi, 1.0])
+
+
+def transition(xp: Any, state: Any, action: Any, noise: Any) -> Any:
+    """The next state `[2]`, the torque held to +-2 and the velocity to +-8."""
+    angle, speed = state[0], state[1]
+    pull = 3 * GRAVITY / (2 * LENGTH) * xp.sin(angle)
+    push = 3 / (MASS * LENGTH**2) * _torque(xp, action)
+    speed = xp.clip(speed + (pull + push) * STEP, -MOST_SPEED, MOST_SPEED)
+    return xp.stack([angle + speed * STEP, speed])
+
+
+def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
+    """Minus angle^2 + 0.1 velocity^2 + 0.001 torque^2 of the state before, angle in [-pi, pi)."""
+    angle = (state[0] + pi) % (2 * pi) - pi
+    return -(angle**2 + 0.1 * state[1] ** 2 + 0.001 * _torque(xp, action) ** 2)
+
+
+def basis(xp: Any, state: Any) -> Any:
+    """The features `[4]`: cos, sin, velocity, 1."""
+    return xp.stack([xp.cos(state[0]), xp.sin(state[0]), state[1], xp.ones_like(state[0])])
+
+
+def _torque(xp: Any, action: Any) -> Any:
+    return xp.clip(action[0], -MOST_TORQUE, MOST_TORQUE)
+
+
+def _uniform(xp: Any, noise: Any) -> Any:
+    """Numbers uniform in [0, 1] of standard normal ones."""
+    if xp is np:
+        from scipy.special import ndtr
+    else:
+        from jax.scipy.special import ndtr
+    return ndtr(noise)
