@@ -100,8 +100,6 @@ def weighted_step(
     stride = STRIDE * (1 + signal) / xp.maximum(old, 1e-12) ** REUSED  # 0: none is weighed
     eager = 1 + 4 * found.ties
     log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
-    eager = 1 + 4 * found.ties
-    log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
     if not full:
         return Stretch(stride * gradient, xp.clip(log, -MOST, MOST))
     turn = (9 + 3 * float(np.log(dim))) / (5 * dim**1.5)
