@@ -372,6 +372,11 @@ class TestSamples:
                     fill(new, 1)
                     ends.append(new.mean)
             np.testing.assert_allclose(*ends, rtol=1e-9)
+            with old.fork(tmp_path / "fork.db", method="recoup") as fork:
+                assert (fork.method.family, fork.store.last_move().memory) == ("diagonal", None)
+                fill(fork, 2)
+        for name in ("a.db", "b.db", "fork.db"):
+            verdicts(tmp_path / name)
 
     def test_imported_ones_say_where_to_go(self, tmp_path):
         """Samples near the top, drawn elsewhere: the model uses them with the first batch."""
@@ -385,6 +390,28 @@ class TestSamples:
                 away.append(np.abs(study.mean - [0.25, 0.5, 0.25]).max())
             verdicts(tmp_path / name)
         assert away[1] < away[0] / 2
+
+    def test_what_is_imported_is_no_part_of_a_batch(self, tmp_path):
+        """Told in the midst of one: the batch is what the study drew itself."""
+        theta = np.random.default_rng(0).normal(0.0, 0.7, (30, DIM))
+        with Study.open(tmp_path / "s.db", **START) as study:
+            trials = study.ask(BATCH)
+            for trial in trials[:2]:
+                study.tell(trial.id, value_of(trial.theta))
+            study.import_samples(theta, [value_of(t) + 90.0 for t in theta], 0.0, 0.7)
+            for trial in trials[2:]:
+                study.tell(trial.id, value_of(trial.theta))
+            (move,) = study.history()
+            assert move["notes"]["modelled"] == 34
+            kept = {
+                leaf.path: float(leaf.value)
+                for leaf in study.store.last_move().memory[:5]
+                if leaf.value.ndim == 0
+            }
+            own = [value_of(trial.theta) for trial in trials]
+            assert (kept[".best"], kept[".worst"]) == (max(own), min(own))
+            fill(study, 2)
+        verdicts(tmp_path / "s.db")
 
 
 class TestOtherBounds:
