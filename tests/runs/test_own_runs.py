@@ -376,7 +376,7 @@ class TestNames:
         ("task", "how", "message"),
         [
             ("Pendulum-v2", {}, "Did you mean 'Pendulum-v1'"),
-            ("pendulum", {}, "Did you mean 'Pendulum-v1'"),
+            ("pendulum-v1", {}, "Did you mean 'Pendulum-v1'"),
             ("own_tasks:wlak", {}, "has no 'wlak'"),
             ("no_such_module:f", {}, "cannot be imported"),
             ("own_tasks:quadratic", {}, "makes no environment: TypeError.*give dim="),
