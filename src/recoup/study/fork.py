@@ -8,7 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.rho import Full
-from recoup.engine.methods import DEFAULT_METHOD, Method, known_method
+from recoup.engine.methods import Method, known_method
 from recoup.engine.plain import can_move
 from recoup.store.errors import damage
 from recoup.store.rows import DRAWN, FOREIGN, MIRROR, OWN, START, Asked, Memory, Proposal
@@ -77,7 +77,7 @@ def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
         raise InputError(
             f"under other bounds the correlations of the family {study.family} are no longer those "
             f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "
-            f"method={DEFAULT_METHOD!r}, which does not)."
+            "method='recoup', which does not)."
         )
     if _charts(study, change) and not can_move(row, 0, study.dim):
         raise InputError(
