@@ -82,7 +82,7 @@ def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     if _charts(study, change) and not can_move(row, 0, study.dim):
         raise InputError(
             "results of other bounds can be weighed only with a weighting and baseline of ours, "
-            "and update='normalised' or 'natural'."
+            "update='normalised' or 'natural', and without correlations."
         )
 
 
