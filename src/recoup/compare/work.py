@@ -108,7 +108,7 @@ def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show:
     for name, value in THREADS.items():
         os.environ.setdefault(name, value)
     context = multiprocessing.get_context("spawn")
-    queue, done = context.SimpleQueue(), context.SimpleQueue()
+    queue, done = context.Queue(), context.Queue()  # of any length: none waits to be read
     for chunk in chunks:
         queue.put(chunk)
     how = (queue, done, results.directory)
