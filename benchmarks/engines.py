@@ -70,6 +70,7 @@ def with_and_without_a_barrier():
             clock = Clock()
             run = recoup.train(
                 DelayedCar(MEDIAN),
+                "mis-pgpe-ob",
                 dim=12,
                 mean=start,
                 std=1.0,
@@ -209,6 +210,7 @@ def _train_seconds(episodes, on_disk):
     try:
         recoup.train(
             "Pendulum-v1",
+            "mis-pgpe-ob",
             episodes=episodes + 1,
             batch=None,
             test_episodes=2,
@@ -227,7 +229,7 @@ def processes_beside_serial(episodes=150):
         clock = Clock()
         how = {} if engine == "serial" else {"engine": engine, "workers": 2}
         horizon = {"horizon": 1000, "episodes": episodes, "test_episodes": 2}
-        recoup.train("HalfCheetah-v5", **horizon, **how, callbacks=clock)
+        recoup.train("HalfCheetah-v5", "mis-pgpe-ob", **horizon, **how, callbacks=clock)
         rates[engine] = clock.rate
     ratio = rates["process"] / rates["serial"]
     print(f"HalfCheetah-v5, 1,000 steps: serial {rates['serial']:.2f} episodes/s, two processes ")
@@ -244,7 +246,8 @@ def overhead_of_engines(trials=400):
         clock = Clock()
         how = {} if engine == "serial" else {"engine": engine, "workers": 2}
         try:
-            recoup.train(nothing, dim=4, episodes=trials, batch=10, callbacks=clock, **how)
+            given = {"dim": 4, "episodes": trials, "batch": 10, "callbacks": clock}
+            recoup.train(nothing, "mis-pgpe-ob", **given, **how)
         except ValueError as missing:
             print(f"  {engine}: {missing}")
             continue

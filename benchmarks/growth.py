@@ -9,6 +9,7 @@ import numpy as np
 
 RESULTS, DIM, BATCH = 20_000, 100, 100
 MARKS = 5
+METHOD = "mis-pgpe-ob"
 
 
 def main(results=RESULTS):
@@ -19,7 +20,7 @@ def main(results=RESULTS):
     rows = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        Study.open(Path(folder) / "study.db", dim=DIM, batch=BATCH) as study,
+        Study.open(Path(folder) / "study.db", dim=DIM, batch=BATCH, method=METHOD) as study,
     ):
         for _ in range(results // BATCH):
             trials = study.ask(BATCH)
@@ -28,7 +29,7 @@ def main(results=RESULTS):
                 start = time.perf_counter()
                 study.tell(trial.id, value)
                 rows.append((trial.id, i == BATCH, time.perf_counter() - start))
-    print(f"a study grown to {results} results x {DIM} parameters, batch {BATCH}, mis-pgpe-ob:")
+    print(f"a study grown to {results} results x {DIM} parameters, batch {BATCH}, {METHOD}:")
     counts, _, times = (np.array(x) for x in zip(*rows, strict=True))
     moved = np.array([row[1] for row in rows])
     edges = np.linspace(0, results, MARKS + 1)

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.engine.methods import DEFAULT_METHOD
 from recoup.runs.schedule import Rules, Schedule
 from recoup.study.settings import resolved
 from recoup.study.study import Study
@@ -43,8 +42,9 @@ ONE_THREAD = {  # for each process
     "OPENBLAS_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
+METHOD = "mis-pgpe-ob"
 SETTINGS: dict[str, dict[str, Any]] = {
-    "normalised": {},  # the default method and step
+    "normalised": {},  # the step that the method has unless said
     "natural": {"update": "natural", "kl": 0.3},
     "long": {"update": "natural", "kl": 1.0},
     "unweighted": {"method": "pgpe-ob", "update": "natural", "kl": 0.3},  # late ones as if new
@@ -302,7 +302,7 @@ def simulate(point: Point) -> tuple[Study, Cluster, np.ndarray]:
     problem = PROBLEMS[point.problem]
     mean, std = problem.start
     settings = {"dim": len(mean), "mean": mean, "std": std}
-    settings |= {"batch": point.batch, "seed": point.seed}
+    settings |= {"batch": point.batch, "seed": point.seed, "method": METHOD}
     study = Study.create(None, resolved({**settings, **SETTINGS[point.setting]}))
     cluster = Cluster(
         point.workers,
@@ -711,7 +711,7 @@ def weights_table(records: Records) -> list[str]:
     for setting in ("natural", "unweighted"):
         how = {"problem": "quadratic", "setting": setting, "losses": list(Losses())}
         for (workers, _, sync), rows in grouped(records, episodes=1000, **how).items():
-            method = SETTINGS[setting].get("method", DEFAULT_METHOD)
+            method = SETTINGS[setting].get("method", METHOD)
             cells = [f"{workers}", "yes" if sync else "no", f"`{method}`"]
             cells += [shown(at_mark(rows, "by_episodes", i)) for i in (1, 2, 3)]
             lines.append(f"| {' | '.join(cells)} |")

@@ -53,7 +53,8 @@ TASKS = {  # function, settings, noise, batches of ten
 
 
 def searched(function, settings, noise, batches, seed):
-    study = Study.create(None, resolved({"batch": 10, "seed": seed, **settings}))
+    given = {"method": "mis-pgpe-ob", "batch": 10, "seed": seed, **settings}
+    study = Study.create(None, resolved(given))
     rng = np.random.default_rng(seed + 50_000)
     for _ in range(batches):
         trials = study.ask(10)

@@ -92,7 +92,7 @@ def reopened(path):
     """In a process of its own: open, ask, move twice; times and the memory it holds."""
     with (  # libraries and compilers are no part of it
         tempfile.TemporaryDirectory() as folder,
-        Study.open(Path(folder) / "small.db", dim=DIM, batch=BATCH) as study,
+        Study.open(Path(folder) / "small.db", dim=DIM, batch=BATCH, method="mis-pgpe-ob") as study,
     ):
         for _ in range(7):
             ids = [trial.id for trial in study.ask(BATCH)]

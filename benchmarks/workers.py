@@ -119,7 +119,7 @@ def main(seconds=60.0):
     print(f"{WORKERS} processes on one file, {seconds:.0f} s, batch {BATCH}, {DIM} parameters:")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "study.db"
-        Study.open(path, dim=DIM, batch=BATCH).close()
+        Study.open(path, dim=DIM, batch=BATCH, method="mis-pgpe-ob").close()
         rows, kills = minute(with_recoup, path, seconds)
         late = said("recoup", rows)
         with Study.open(path) as study:

@@ -57,10 +57,9 @@ def test_quiet_says_nothing(tmp_path):
 
 @pytest.mark.usefixtures("sketches")
 def test_settings_reach_the_run(tmp_path):
-    words = (
-        "train toy --iterations 1 --json --quiet --set update=natural --set kl=0.25 --set window=2"
-    )
-    done = recoup(*words.split(), "--set", "truncate=none", "--set", "mirrored=true", cwd=tmp_path)
+    words = "train toy --method mis-pgpe-ob --iterations 1 --json --quiet --set update=natural"
+    words += " --set kl=0.25 --set window=2 --set truncate=none --set mirrored=true"
+    done = recoup(*words.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     config = json.loads((tmp_path / "runs/toy-mis-pgpe-ob-0/config.json").read_text())
     settings = config["settings"]
@@ -83,11 +82,12 @@ def test_settings_reach_the_run(tmp_path):
         ("train toy --mean a,b", "--mean must be a number"),
         ("train toy --mean 1,2", "must be a number or have shape [D] = [1], got [2]."),
         ("train toy --mean nan", "mean must be finite, got nan"),
-        ("train toy --set baseline=optimul", "Did you mean 'optimal'?"),
-        ("train toy --set weighting=balence", "Did you mean 'balance'?"),
+        ("train toy --method mis-pgpe-ob --set baseline=optimul", "Did you mean 'optimal'?"),
+        ("train toy --method iw-pgpe --set weighting=balence", "Did you mean 'balance'?"),
         ("train toy --set epsilon", "--set takes KEY=VALUE, got 'epsilon'."),
-        ("train toy --set epsilon=-1", "epsilon must be above 0 and finite, got -1."),
-        ("train toy --batch 5 --set mirrored=true", "batch must be even"),
+        ("train toy --set epsilon=0.3", "has it: method='mis-pgpe-ob', say."),
+        ("train toy --method pgpe --set epsilon=-1", "epsilon must be above 0 and finite, got -1."),
+        ("train toy --method pgpe --batch 5 --set mirrored=true", "batch must be even"),
         ("train toy --methd pgpe", "No such option: --methd"),
         ("train", "Missing argument 'TASK'"),
         ("trian toy", "No such command 'trian'"),
@@ -107,11 +107,11 @@ def test_wrong_use_is_one_sentence_and_status_2(words, sentence, tmp_path):
 @pytest.mark.usefixtures("sketches")
 @pytest.mark.parametrize("number", [".5", "1.", "+1", "1e-1"])
 def test_settings_are_numbers_however_they_are_written(number, tmp_path):
-    words = ["train", "toy", "--iterations", "1", "--quiet", "--set", f"epsilon={number}"]
+    words = ["train", "toy", "--iterations", "1", "--quiet", "--set", f"prior={number}"]
     done = recoup(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    config = json.loads((tmp_path / "runs/toy-mis-pgpe-ob-0/config.json").read_text())
-    assert config["settings"]["epsilon"] == float(number)
+    config = json.loads((tmp_path / "runs/toy-recoup-0/config.json").read_text())
+    assert config["settings"]["prior"] == float(number)
 
 
 def test_the_version_is_printed():

@@ -63,9 +63,9 @@ def test_a_finished_run_goes_on(tmp_path):
     done = recoup("resume", "run", "--iterations", "3", "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["iterations"] == 3
-    assert json.loads(done.stdout)["episodes"] == 30
+    assert json.loads(done.stdout)["episodes"] == 12
     shorter = ("resume", "run", "--iterations", "1", "--quiet")
-    refused(*shorter, cwd=tmp_path, saying="which are 3 iterations of 10")
+    refused(*shorter, cwd=tmp_path, saying="which are 3 iterations of 4")
 
 
 def test_terminal_json_and_page_have_one_number(tmp_path):
@@ -75,7 +75,7 @@ def test_terminal_json_and_page_have_one_number(tmp_path):
     both = (answer["return_search"], answer["return_mean_policy"])
     for found in both:
         assert f"{found['mean']:.2f} ± {found['stderr']:.2f}" in shown.stdout
-    assert "toy by mis-pgpe-ob: final test" in shown.stdout
+    assert "toy by recoup: final test" in shown.stdout
     assert "curve " in shown.stderr
     recoup("report", "run", cwd=tmp_path)
     page = (tmp_path / "run" / "report.html").read_text()

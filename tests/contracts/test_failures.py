@@ -154,12 +154,13 @@ def test_a_study_judges_what_failed_as_it_was_told_to(tmp_path, failure):
         assert (study.history()[-1]["censored"] > 0) == (failure == "censored")
 
 
-@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(
+    "how", [{}, {"method": "mis-pgpe-ob"}, {"method": "mis-pgpe-ob", "mirrored": True}]
+)
 @pytest.mark.parametrize(("failure", "moves"), [("censored", 0), ("worst", 0), (-20.0, 2)])
-def test_failures_fill_a_batch_where_they_are_worth_something(tmp_path, failure, moves, mirrored):
+def test_failures_fill_a_batch_where_they_are_worth_something(tmp_path, failure, moves, how):
     """Two batches that fail altogether; then one of four returns and one of four failures."""
-    settings = {"failure": failure, "mirrored": mirrored}
-    with Study.open(tmp_path / "s.db", dim=2, batch=4, **settings) as study:
+    with Study.open(tmp_path / "s.db", dim=2, batch=4, failure=failure, **how) as study:
         study.tell_all([(t.id, study.result(failed="fell")) for t in study.ask(8)])
         assert study.diagnostics()["moves"] == moves
         assert (study.mean == 0).all()  # all that is known is equal

@@ -39,7 +39,7 @@ def test_the_scripts_of_the_page_run(name, elsewhere, tmp_path, capsys):
     if name == "listening.py":
         calls = [call for call, _, _ in elsewhere]
         assert calls.count("log") == 24
-        assert calls.count("log_metrics") == 3
+        assert calls.count("log_metrics") == 6
         assert calls.count("save") == 1
 
 

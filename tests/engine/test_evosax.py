@@ -36,3 +36,9 @@ def test_the_adapter_is_the_search_with_the_sign_turned(x64):
     adapted, _ = strategy.tell(key, population, fitness, adapted, params)
     plain, _ = strategy.search.tell(key, plain, theta, -fitness)
     np.testing.assert_array_equal(adapted.mean, plain.mean)
+
+
+def test_the_method_unless_one_is_named():
+    strategy = EvosaxStrategy(8, jnp.zeros(3))
+    assert (strategy.search.settings.name, strategy.search.batch) == ("recoup", 8)
+    assert strategy.search.settings.family == "full"

@@ -19,6 +19,7 @@ from recoup.engine.composition import composed
 from recoup.engine.methods import METHODS, Method, method_row
 
 KEY = jax.random.key(0)
+GRADIENT = {"dim": 2, "method": "mis-pgpe-ob"}  # of a study
 
 
 def learned(*method, batches=4, **settings):
@@ -371,7 +372,7 @@ class TestAStudyWithPartsOfOnesOwn:
 
     def test_a_move_that_is_not_finite_is_not_written(self, tmp_path):
         rule = recoup.Update(lambda rho: (), to_nowhere)
-        with recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, update=rule) as study:
+        with recoup.Study.open(tmp_path / "s.db", **GRADIENT, batch=4, update=rule) as study:
             with pytest.raises(ValueError, match="made a distribution that is not finite: nothing"):
                 self.fill(study)
             assert study.counts()["ok"] == 4
@@ -380,11 +381,11 @@ class TestAStudyWithPartsOfOnesOwn:
 
     def test_a_memory_that_a_file_cannot_hold_is_refused_before_there_is_one(self, tmp_path):
         with pytest.raises(ValueError, match="holds a random key"):
-            recoup.Study.open(tmp_path / "s.db", dim=2, update=optax.noisy_sgd(0.1, key=KEY))
+            recoup.Study.open(tmp_path / "s.db", **GRADIENT, update=optax.noisy_sgd(0.1, key=KEY))
         assert not (tmp_path / "s.db").exists()
 
     def test_another_rule_of_python_begins_without_the_memory(self, tmp_path):
-        how = {"dim": 2, "batch": 4, "update": optax.adam(0.1)}
+        how = {**GRADIENT, "batch": 4, "update": optax.adam(0.1)}
         with recoup.Study.open(tmp_path / "s.db", **how) as study:
             self.fill(study)
             with study.fork(tmp_path / "new.db", update=optax.sgd(0.1, momentum=0.9)) as new:
@@ -410,7 +411,7 @@ class TestAStudyWithPartsOfOnesOwn:
         def other(earned, scores):
             return 2.0
 
-        recoup.Study.open(tmp_path / "s.db", dim=2, baseline=mine).close()
+        recoup.Study.open(tmp_path / "s.db", **GRADIENT, baseline=mine).close()
         with pytest.raises(ValueError, match="was made with baseline=mine, not other"):
             recoup.Study.open(tmp_path / "s.db", baseline=other)
         recoup.Study.open(tmp_path / "s.db", baseline=mine).close()
@@ -420,7 +421,7 @@ class TestAStudyWithPartsOfOnesOwn:
         for i, double in enumerate((False, True)):
             with (
                 jax.enable_x64(double),
-                recoup.Study.open(tmp_path / f"{i}.db", dim=2, std=0.3, family=ROUND) as study,
+                recoup.Study.open(tmp_path / f"{i}.db", **GRADIENT, std=0.3, family=ROUND) as study,
             ):
                 thetas.append(study.ask(2)[1].theta)
         np.testing.assert_array_equal(*thetas)

@@ -376,7 +376,7 @@ class TestNames:
         ("task", "how", "message"),
         [
             ("Pendulum-v2", {}, "Did you mean 'Pendulum-v1'"),
-            ("pendulum", {}, "Did you mean 'Pendulum-v1'"),
+            ("pendulum-v1", {}, "Did you mean 'Pendulum-v1'"),
             ("own_tasks:wlak", {}, "has no 'wlak'"),
             ("no_such_module:f", {}, "cannot be imported"),
             ("own_tasks:quadratic", {}, "makes no environment: TypeError.*give dim="),
@@ -456,7 +456,7 @@ class TestProgram:
         assert done.returncode == 1
         assert 'raise RuntimeError("the motor does not answer")' in done.stderr
         last = done.stderr.strip().splitlines()[-1]
-        again = "recoup resume runs/own_tasks-broken-mis-pgpe-ob-0 --task own_tasks:broken"
+        again = "recoup resume runs/own_tasks-broken-recoup-0 --task own_tasks:broken"
         assert f"`{again}` goes on" in last
 
     def test_a_strangers_run_runs_no_code(self, tmp_path):

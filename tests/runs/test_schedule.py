@@ -194,7 +194,7 @@ def test_the_load_says_who_is_busy():
 
 
 def test_mirrored_pairs_stay_together():
-    study = study_of(4, mirrored=True)
+    study = study_of(4, method="mis-pgpe-ob", mirrored=True)
     spend(study, Simulated(3), 16)
     assert study.counts() == {"pending": 0, "ok": 16, "failed": 0}
     assert len(study.history()) == 4

@@ -68,7 +68,7 @@ def test_a_run_is_a_study(run):
         assert [row["ess"] for row in study.history()] == [s.ess for s in run.history[1:]]
         assert np.isfinite(study.evaluate().mean)
     in_memory = recoup.train("toy", iterations=2)
-    assert in_memory.study.counts()["ok"] == 20
+    assert in_memory.study.counts()["ok"] == 8
 
 
 def test_a_mirrored_run_is_a_study_of_pairs(tmp_path):
@@ -168,8 +168,8 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not(
 
 
 def test_a_run_that_was_stopped_before_its_last_move_makes_it(tmp_path, monkeypatch):
-    calm = recoup.train("toy", iterations=2, out=tmp_path / "calm")
-    rough = {"iterations": 2, "out": tmp_path / "rough"}
+    calm = recoup.train("toy", iterations=2, batch=10, out=tmp_path / "calm")
+    rough = {"iterations": 2, "batch": 10, "out": tmp_path / "rough"}
     stopped_in(monkeypatch, Mover, "_write", 1, lambda: recoup.train("toy", **rough))
     assert counts(tmp_path / "rough")["ok"] == 20
     assert len(recoup.load(tmp_path / "rough").history) == 2
@@ -203,7 +203,7 @@ def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
     """`recoup study` works on the file of a run; what it has left waiting, `resume` rolls out."""
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        recoup.train("toy", iterations=4, seed=1, out=out, progress=stop_after(2))
+        recoup.train("toy", iterations=4, batch=10, seed=1, out=out, progress=stop_after(2))
     trials = json.loads(recoup_study("ask", out, "-n", 4, "--format", "json"))
     assert [trial["id"] for trial in trials] == [21, 22, 23, 24]
     recoup_study("tell", out, 22, 1.5)
@@ -226,7 +226,7 @@ def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
 def test_a_run_goes_on_after_a_whole_batch_was_told_by_hand(tmp_path):
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        recoup.train("toy", iterations=4, seed=1, out=out, progress=stop_after(2))
+        recoup.train("toy", iterations=4, batch=10, seed=1, out=out, progress=stop_after(2))
     with recoup.load(out).study as study:
         study.tell([trial.id for trial in study.ask(10)], [0.1 * i for i in range(10)])
         assert len(study.history()) == 3
@@ -301,7 +301,7 @@ class TestARunThatIsExtended:
     def test_fewer_than_were_made_are_refused(self, tmp_path):
         run = recoup.train("toy", iterations=3, out=tmp_path / "run")
         before = content(tmp_path / "run")
-        with pytest.raises(ValueError, match="spent 30 episodes, which are 3 iterations of 10"):
+        with pytest.raises(ValueError, match="spent 12 episodes, which are 3 iterations of 4"):
             recoup.resume(tmp_path / "run", iterations=2)
         with pytest.raises(ValueError, match="iterations must be a whole number"):
             recoup.resume(tmp_path / "run", iterations=0)
@@ -416,8 +416,11 @@ def test_settings_replace_those_of_the_method():
         ({"task": "toi"}, "Did you mean 'toy'"),
         ({"method": "iwpgpe"}, "Did you mean 'iw-pgpe'"),
         ({"episodes": 10, "iterations": 1}, "give episodes or iterations, not both"),
-        ({"episodes": 105}, "multiple of the batch of 10, got 105: use 100 or 110"),
-        ({"episodes": 3}, "multiple of the batch of 10, got 3: use 10"),
+        (
+            {"method": "pgpe", "episodes": 105},
+            "multiple of the batch of 10, got 105: use 100 or 110",
+        ),
+        ({"method": "pgpe", "episodes": 3}, "multiple of the batch of 10, got 3: use 10"),
         ({"iterations": 0}, "iterations must be a whole number of at least 1, got 0"),
         ({"iterations": -4}, "iterations must be a whole number of at least 1, got -4"),
         ({"batch": 0}, "batch must be a whole number"),
@@ -429,8 +432,12 @@ def test_settings_replace_those_of_the_method():
         ({"horizon": -1}, "horizon must be a whole number"),
         ({"discount": 2}, r"discount must be in \[0, 1\], got 2"),
         ({"window": "five"}, "window must be a whole number"),
-        ({"baselin": "mean"}, "Did you mean 'baseline'"),
-        ({"batch": 5, "mirrored": True}, "batch must be even for mirrored sampling, got 5"),
+        ({"method": "pgpe", "baselin": "mean"}, "Did you mean 'baseline'"),
+        ({"baseline": "mean"}, "has it: method='mis-pgpe-ob', say"),
+        (
+            {"method": "pgpe", "batch": 5, "mirrored": True},
+            "batch must be even for mirrored sampling, got 5",
+        ),
         ({"mean": "a"}, "mean must be an array of real numbers, got 'a'"),
     ],
 )

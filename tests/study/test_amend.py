@@ -33,6 +33,7 @@ def right(study, number):
 
 
 METHODS = [
+    {"method": "recoup"},
     {"method": "mis-pgpe-ob"},
     {"method": "pgpe-ob"},
     {"method": "iw-pgpe-ob", "mirrored": True},
@@ -94,7 +95,7 @@ class TestAnotherReturn:
 
 
 class TestNoReturn:
-    @pytest.mark.parametrize("settings", [*METHODS[:3], {"failure": -20.0}])
+    @pytest.mark.parametrize("settings", [*METHODS[:4], {"failure": -20.0}])
     @pytest.mark.parametrize("number", [6, 14])
     def test_failed_after_all(self, tmp_path, settings, number):
         path = tmp_path / "a.db"
@@ -113,7 +114,7 @@ class TestNoReturn:
             assert saved.until_move() == left
             assert saved.counts()["failed"] == 1
 
-    @pytest.mark.parametrize("settings", METHODS[:3])
+    @pytest.mark.parametrize("settings", METHODS[:4])
     def test_dropped_counts_for_nothing(self, tmp_path, settings):
         """Moves and judgement are those of the other results alone; of a pair both leave."""
         path = tmp_path / "a.db"

@@ -22,6 +22,7 @@ from recoup.study.parameters import (
 
 OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 NEW = {"k": (4, 500, "log"), "d": (-0.5, 1.5)}
+BOTH = ["mis-pgpe-ob", "recoup"]
 OPTIMUM = (60.0, 0.7, 0.3)
 
 
@@ -32,7 +33,7 @@ def robot(theta):
 
 def told(path, batches=6, seed=0, function=robot, **settings):
     """A study after some batches; its last result is pending."""
-    given = {"params": OLD, "batch": 8, "seed": seed, **settings}
+    given = {"params": OLD, "batch": 8, "seed": seed, "method": "mis-pgpe-ob", **settings}
     study = recoup.Study.open(path, **given)
     rng = np.random.default_rng(seed)
     go_on(study, batches, rng, function)
@@ -130,7 +131,7 @@ class TestOtherBounds:
         assert abs(np.mean(means) - 1) < 4 * error
         assert error < 0.1
 
-    @pytest.mark.parametrize("method", ["mis-pgpe-ob", "iw-pgpe-ob", "tiw-pgpe-ob"])
+    @pytest.mark.parametrize("method", [*BOTH, "iw-pgpe-ob", "tiw-pgpe-ob"])
     def test_the_search_goes_on_and_check_makes_its_moves_again(self, tmp_path, method):
         with told(tmp_path / "a.db", method=method) as study:
             wide = study.fork(tmp_path / "b.db", params=NEW)
@@ -142,8 +143,9 @@ class TestOtherBounds:
 
         assert all(finding.sound for finding in check(tmp_path / "b.db", lambda done, of: None))
 
-    def test_narrower_bounds_leave_what_lies_outside_without_weight(self, tmp_path):
-        with told(tmp_path / "a.db") as study:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_narrower_bounds_leave_what_lies_outside_without_weight(self, tmp_path, method):
+        with told(tmp_path / "a.db", method=method) as study:
             values = np.array([t.theta[0] for t in study.trials()])
             narrow = study.fork(tmp_path / "b.db", params={"k": (30, 90, "log")})
             out = int(np.sum((values < 30) | (values > 90)))
@@ -158,8 +160,12 @@ class TestOtherBounds:
             assert np.isfinite(narrow.mean).all()
             narrow.close()
 
-    def test_a_fork_of_a_fork_knows_all_three(self, tmp_path):
-        with told(tmp_path / "a.db", 3) as a, a.fork(tmp_path / "b.db", params=NEW) as b:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_a_fork_of_a_fork_knows_all_three(self, tmp_path, method):
+        with (
+            told(tmp_path / "a.db", 3, method=method) as a,
+            a.fork(tmp_path / "b.db", params=NEW) as b,
+        ):
             go_on(b, 2, np.random.default_rng(2))
             with b.fork(tmp_path / "c.db", params={"k": (1, 999, "log")}) as c:
                 assert len(c.opened.charts) == 2
@@ -181,9 +187,10 @@ class TestOtherBounds:
             assert not (tmp_path / "b.db").exists()
             study.fork(tmp_path / "c.db", rename={"k": "stiffness"}).close()
 
-    def test_what_was_outside_comes_back_with_the_bounds(self, tmp_path):
+    @pytest.mark.parametrize("method", BOTH)
+    def test_what_was_outside_comes_back_with_the_bounds(self, tmp_path, method):
         """A value is never that of a bound where it was rolled out elsewhere."""
-        with told(tmp_path / "a.db") as a:
+        with told(tmp_path / "a.db", method=method) as a:
             values = [t.theta for t in a.trials()]
             with a.fork(tmp_path / "b.db", params={"k": (30, 90, "log")}) as b:
                 np.testing.assert_array_equal([t.theta for t in b.trials()], values)
@@ -197,8 +204,9 @@ class TestOtherBounds:
                     inside = [(v[0] >= 30) & (v[0] <= 90) for v in values]
                     assert len(d) == sum(inside)
 
-    def test_where_all_lie_outside_that_is_said(self, tmp_path):
-        with told(tmp_path / "a.db", 2) as a:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_where_all_lie_outside_that_is_said(self, tmp_path, method):
+        with told(tmp_path / "a.db", 2, method=method) as a:
             b = a.fork(tmp_path / "b.db", params={"k": (500, 900, "log")})
         with b, pytest.raises(InputError, match="lie outside of its bounds"):
             b.recommend()
@@ -232,9 +240,10 @@ class TestOtherBounds:
             ]
             assert steps[0] == pytest.approx(steps[1], rel=1e-3)  # as wide as it was, in its units
 
-    def test_a_mean_outside_of_them_starts_inside_and_can_be_searched(self, tmp_path):
+    @pytest.mark.parametrize("method", BOTH)
+    def test_a_mean_outside_of_them_starts_inside_and_can_be_searched(self, tmp_path, method):
         with (
-            told(tmp_path / "a.db", 3) as a,
+            told(tmp_path / "a.db", 3, method=method) as a,
             a.fork(tmp_path / "b.db", params={"d": (0, 0.2)}) as b,
         ):
             assert 0.1 < b.mean_policy["d"] < 0.19
@@ -287,8 +296,9 @@ def _log_density(parameters, u, block):
 
 
 class TestNamesAndDimensions:
-    def test_a_new_name_changes_no_number(self, tmp_path):
-        with told(tmp_path / "a.db") as study:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_a_new_name_changes_no_number(self, tmp_path, method):
+        with told(tmp_path / "a.db", method=method) as study:
             other = study.fork(tmp_path / "b.db", rename={"k": "stiffness"})
             with other:
                 assert other.names == ("stiffness", "d", "offset")
@@ -296,8 +306,9 @@ class TestNamesAndDimensions:
                 numbers = [x.evaluate()[:5] for x in (other, study)]  # but for rounding
                 np.testing.assert_allclose(*numbers, rtol=1e-9)
 
-    def test_a_new_parameter_stands_where_it_was(self, tmp_path):
-        with told(tmp_path / "a.db") as study:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_a_new_parameter_stands_where_it_was(self, tmp_path, method):
+        with told(tmp_path / "a.db", method=method) as study:
             added = {"friction": {"low": 0, "high": 1, "was": 0.3}}
             with study.fork(tmp_path / "b.db", params=added) as more:
                 assert [t.theta[3] for t in more.trials()] == pytest.approx([0.3] * 48)
@@ -310,8 +321,9 @@ class TestNamesAndDimensions:
                 more.tell([t.id for t in trials], [float(robot(t.theta[:3])) for t in trials])
                 assert more.diagnostics()["moves"] == 1
 
-    def test_a_frozen_parameter_is_searched_no_more(self, tmp_path):
-        with told(tmp_path / "a.db") as study:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_a_frozen_parameter_is_searched_no_more(self, tmp_path, method):
+        with told(tmp_path / "a.db", method=method) as study:
             study.enqueue({"k": 50, "d": 0.5, "offset": 0.25})
             study.tell(study.ask()[0].id, -1.0)
             with study.fork(tmp_path / "b.db", freeze={"offset": 0.25}) as less:
@@ -434,7 +446,9 @@ class TestTables:
             assert rows[0]["bounds_k"] == "10.0:200.0:log"
             assert rows[0]["bounds_offset"] == "::linear"
             assert float(rows[5]["latent_n"]) == study.store.asked([6])[0].theta[3]
-            with recoup.Study.open(tmp_path / "b.db", params=params, batch=8) as other:
+            with recoup.Study.open(
+                tmp_path / "b.db", params=params, batch=8, method="mis-pgpe-ob"
+            ) as other:
                 _imported(other, tmp_path / "t.csv")
                 got = [t.theta for t, _ in other.store.trials()]
                 np.testing.assert_array_equal(got, [t.theta for t, _ in study.store.trials()])
@@ -505,8 +519,12 @@ class TestTables:
         with study, pytest.raises(InputError, match="two columns would be called 'latent_a'"):
             study.export(tmp_path / "t.csv")
 
-    def test_results_of_other_bounds_are_forked_not_imported(self, tmp_path):
-        with told(tmp_path / "a.db", 2) as a, a.fork(tmp_path / "b.db", params=NEW) as b:
+    @pytest.mark.parametrize("method", BOTH)
+    def test_results_of_other_bounds_are_forked_not_imported(self, tmp_path, method):
+        with (
+            told(tmp_path / "a.db", 2, method=method) as a,
+            a.fork(tmp_path / "b.db", params=NEW) as b,
+        ):
             b.export(tmp_path / "t.csv")
             row = _rows(tmp_path / "t.csv")[0]
             assert row["bounds_k"] == "10.0:200.0:log"  # of what drew it

@@ -22,7 +22,7 @@ from recoup.study.study import Study
 from recoup.study.verify import check
 
 DIM, BATCH, PAGE = 3, 4, 4096
-START = {"dim": DIM, "batch": BATCH, "seed": 5, "std": 0.7}
+START = {"dim": DIM, "batch": BATCH, "seed": 5, "std": 0.7, "method": "mis-pgpe-ob"}
 NAMED = {"stiffness": (10, 200, "log"), "damping": (-1, 3), "offset": None}
 RIDGE = np.array([[2.0, 1.5, 0.0], [1.5, 2.0, 0.5], [0.0, 0.5, 1.0]])  # its axes are oblique
 
@@ -139,7 +139,7 @@ class TestBoth:
     @pytest.mark.parametrize("method", ["mis-pgpe-ob", "tiw-pgpe-ob"])
     def test_on_time_the_moves_are_those_of_the_search(self, tmp_path, method, settings):
         batches = []
-        with Study.open(tmp_path / "s.db", **START, method=method, **settings) as study:
+        with Study.open(tmp_path / "s.db", **{**START, "method": method}, **settings) as study:
             for _ in range(6):
                 trials = study.ask(BATCH)
                 values = [value_of(t.theta) for t in trials]
@@ -271,7 +271,7 @@ class TestFull:
     def test_late_results_count_with_the_density_that_drew_them(self, tmp_path):
         rng, order, waiting = np.random.default_rng(1), [], []
         path = tmp_path / "s.db"
-        with Study.open(path, **START, family="full", method="iw-pgpe-ob") as study:
+        with Study.open(path, **{**START, "method": "iw-pgpe-ob"}, family="full") as study:
             while len(study.history()) < 6:
                 waiting += study.ask(3)
                 for _ in range(2):
@@ -437,7 +437,7 @@ class TestAdam:
     def test_every_move_is_adam_s_by_hand(self, tmp_path):
         """Against the formulas, with the gradients of `recoup.estimate`."""
         with Study.open(
-            tmp_path / "s.db", **START, method="pgpe", update="adam", epsilon=0.03
+            tmp_path / "s.db", **{**START, "method": "pgpe"}, update="adam", epsilon=0.03
         ) as study:
             trials = [study.ask(BATCH)]
             for _ in range(5):

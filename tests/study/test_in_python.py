@@ -55,12 +55,12 @@ def study(tmp_path):
 class TestHowThingsShowThemselves:
     def test_a_study_in_a_line(self, study, tmp_path):
         path = str(tmp_path / "robot.db")
-        assert repr(study) == f"Study({path!r}, mis-pgpe-ob, 2 parameters, 5 results, 1 move)"
+        assert repr(study) == f"Study({path!r}, recoup, 2 parameters, 5 results, 1 move)"
 
     def test_a_closed_study_says_that_it_is(self, study, tmp_path):
         study.close()
         path = str(tmp_path / "robot.db")
-        assert repr(study) == f"Study({path!r}, mis-pgpe-ob, 2 parameters, closed)"
+        assert repr(study) == f"Study({path!r}, recoup, 2 parameters, closed)"
         assert "closed" in shown(study)
 
     def test_a_study_in_a_notebook(self, study):

@@ -133,7 +133,7 @@ class TestReturned:
         np.testing.assert_array_equal(again[0].theta, [0.5, 0.25])
 
     def test_half_a_mirrored_pair(self, path, later):
-        with Study.open(path, dim=2, batch=4, seed=3, mirrored=True) as study:
+        with Study.open(path, dim=2, batch=4, seed=3, method="mis-pgpe-ob", mirrored=True) as study:
             pair = study.ask(2, lease=HOUR)
             tell(study, pair[0])
             later(HOUR)
@@ -145,7 +145,7 @@ class TestReturned:
         assert all(part.sound for part in check(path))
 
     def test_half_a_pair_alone(self, path, later):
-        with Study.open(path, dim=2, batch=4, mirrored=True) as study:
+        with Study.open(path, dim=2, batch=4, method="mis-pgpe-ob", mirrored=True) as study:
             tell(study, study.ask(2, lease=HOUR)[1])
             later(HOUR)
             assert ids(study.ask(1)) == [1]
@@ -240,7 +240,13 @@ class TestToldTwice:
         assert [row.value for row in study.told_later()] == [7.5]
 
     @pytest.mark.parametrize(
-        "settings", [{}, {"mirrored": True, "method": "iw-pgpe-ob"}, {"method": "pgpe-ob"}]
+        "settings",
+        [
+            {},
+            {"mirrored": True, "method": "iw-pgpe-ob"},
+            {"method": "pgpe-ob"},
+            {"method": "mis-pgpe-ob"},
+        ],
     )
     def test_moves_are_those_without_it(self, tmp_path, later, settings):
         """A late second before and after the move that its trial is part of."""

@@ -89,7 +89,7 @@ class TestTheArrays:
 class TestThePicture:
     def test_says_what_it_shows(self, study):
         said = texts(study.plot())
-        assert "robot.db · mis-pgpe-ob · 2 parameters · 13 results · 2 moves" in said
+        assert "robot.db · recoup · 2 parameters · 13 results · 2 moves" in said
         for words in ("1 failed", "of the mean policy", "effective sample size", "damping"):
             assert words in said, words
 
@@ -106,7 +106,7 @@ class TestThePicture:
             ({"params": PARAMS}, 1, ()),
             ({"params": PARAMS}, 3, range(100)),
             ({"dim": 1, "batch": 2}, 3, (1,)),
-            ({"dim": 3, "batch": 2, "mirrored": True}, 4, ()),
+            ({"dim": 3, "batch": 2, "method": "pgpe", "mirrored": True}, 4, ()),
             ({"dim": 2, "batch": 4, "family": "full"}, 5, ()),
             ({"dim": 2, "batch": 2, "window": 1}, 5, ()),
         ],

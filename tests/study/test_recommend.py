@@ -33,7 +33,8 @@ def ellipse(theta):
 
 def searched(function, batches, seed, noise=0.5, batch=10, **settings):
     """A study in memory after some batches."""
-    study = recoup.Study.create(None, resolved({"batch": batch, "seed": seed, **settings}))
+    given = {"batch": batch, "seed": seed, "method": "mis-pgpe-ob", **settings}
+    study = recoup.Study.create(None, resolved(given))
     rng = np.random.default_rng(seed + 999)
     for _ in range(batches):
         trials = study.ask(batch)
@@ -44,6 +45,7 @@ def searched(function, batches, seed, noise=0.5, batch=10, **settings):
 
 TASKS = {
     "robot": (robot, {"params": GAINS}, 6),
+    "recoup": (robot, {"params": GAINS, "method": "recoup"}, 6),
     "ridge": (ridge, {"dim": 2, "std": 0.5}, 8),
     "ellipse": (ellipse, {"dim": 4, "update": "natural", "kl": 0.2}, 8),
 }

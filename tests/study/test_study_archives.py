@@ -33,7 +33,8 @@ def fill(study, batches, batch=4):
 
 @pytest.fixture
 def old(tmp_path):
-    with Study.open(tmp_path / "old.db", dim=2, batch=4, std=0.6, seed=7) as study:
+    how = {"dim": 2, "batch": 4, "std": 0.6, "seed": 7, "method": "mis-pgpe-ob"}
+    with Study.open(tmp_path / "old.db", **how) as study:
         study.enqueue([3.0, 3.0])
         yield fill(study, 12)
 
@@ -152,7 +153,7 @@ class TestImport:
     def test_without_a_proposal_one_is_fitted_and_marked(self, tmp_path):
         rng = np.random.default_rng(0)
         theta = rng.normal([0.3, -0.2], [0.5, 0.8], (400, 2))
-        with Study.open(tmp_path / "new.db", dim=2, std=0.5) as study:
+        with Study.open(tmp_path / "new.db", dim=2, std=0.5, family="diagonal") as study:
             found = study.import_samples(theta, [value_of(t) for t in theta])
             assert found.fitted
             assert "a proposal fitted to them" in found.words
@@ -282,7 +283,7 @@ class TestImport:
         wide = Study.open(tmp_path / "new.db", dim=3)
         with wide, pytest.raises(ValueError, match=r"has 2 parameters, this study 3 parameters"):
             read_samples(wide.opened, old.store.path)
-        mirrored = Study.open(tmp_path / "mirror.db", dim=2, mirrored=True)
+        mirrored = Study.open(tmp_path / "mirror.db", dim=2, method="pgpe", mirrored=True)
         with mirrored, pytest.raises(ValueError, match="takes no samples from elsewhere"):
             mirrored.import_samples([[1.0, 2.0], [2.0, 3.0]], [1.0, 2.0])
 
@@ -363,7 +364,10 @@ class TestFork:
 
 
 class TestReplay:
-    @pytest.mark.parametrize("settings", [{}, {"window": 3, "weighting": "own"}])
+    @pytest.mark.parametrize(
+        "settings",
+        [{}, {"window": 3}, {"method": "mis-pgpe-ob"}, {"method": "iw-pgpe-ob", "window": 3}],
+    )
     def test_its_own_method_goes_where_it_went(self, tmp_path, settings):
         with Study.open(tmp_path / "s.db", dim=2, batch=4, seed=7, **settings) as study:
             fill(study, 9)

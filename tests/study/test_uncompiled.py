@@ -15,7 +15,7 @@ from recoup.study.steps import Before
 
 NUMBERS = ("objective", "objective_stderr", "ess", "max_weight", "samples", "kl", "mean_weight")
 ROWS = {  # every word of every table, and what goes with it
-    "default": {},
+    "balance": {},
     "none": {"method": "pgpe"},
     "unweighed": {"method": "niw-pgpe-ob", "epsilon": 0.4},
     "own": {"method": "iw-pgpe", "baseline": "mean"},
@@ -36,8 +36,9 @@ def told(request):
     """A study of three lopsided parameters, some of it told late, some failed; and its row."""
     rng = np.random.default_rng(3)
     settings = {"dim": 3, "batch": 6, "seed": 5, "mean": [0.3, -1.0, 2.0], "std": [0.5, 1.0, 0.2]}
+    settings |= {"method": "mis-pgpe-ob", **ROWS[request.param]}
     path = request.getfixturevalue("tmp_path_factory").mktemp("study") / "study.db"
-    with recoup.Study.open(path, **settings, **ROWS[request.param]) as study:
+    with recoup.Study.open(path, **settings) as study:
         late = []
         for _ in range(6):
             trials = study.ask(8)
@@ -116,7 +117,7 @@ def test_a_candidate_is_judged_as_jax_judges_it(told, shift):
 
 
 def test_equal_returns_move_nothing(tmp_path):
-    with recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, baseline="optimal") as study:
+    with recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, method="mis-pgpe-ob") as study:
         before = study.mean
         study.tell([t.id for t in study.ask(4)], [7.0] * 4)
         np.testing.assert_array_equal(study.mean, before)
@@ -137,26 +138,25 @@ def test_gradients_that_are_not_finite_move_nothing():
 
 ALONE = """
 import sys, recoup
-with recoup.Study.open(sys.argv[1], dim=3, batch=4) as study:
+with recoup.Study.open(sys.argv[1], dim=3, batch=4, method=sys.argv[2]) as study:
     for _ in range(3):
         trials = study.ask(4)
         study.tell([t.id for t in trials], [float(-(t.theta ** 2).sum()) for t in trials])
     study.evaluate()
     study.diagnostics()
-assert study.settings["method"] == "mis-pgpe-ob"
 print("jax" in sys.modules, "arviz_stats" in sys.modules)
 """
 
 
-def test_a_small_study_needs_no_jax(tmp_path):
-    found = subprocess.run(
-        [sys.executable, "-c", ALONE, str(tmp_path / "s.db")], capture_output=True, text=True
-    )
+@pytest.mark.parametrize("method", ["mis-pgpe-ob", "recoup"])
+def test_a_small_study_needs_no_jax(tmp_path, method):
+    command = [sys.executable, "-c", ALONE, str(tmp_path / "s.db"), method]
+    found = subprocess.run(command, capture_output=True, text=True)
     assert found.stdout.split() == ["False", "False"], found.stderr
 
 
 def test_above_a_million_numbers_jax_moves(monkeypatch, tmp_path):
-    with recoup.Study.open(tmp_path / "s.db", dim=3, batch=4) as study:
+    with recoup.Study.open(tmp_path / "s.db", dim=3, batch=4, method="mis-pgpe-ob") as study:
         assert plain.can_move(study.method, 2**20 // 3, 3)
         assert not plain.can_move(study.method, 2**20 // 3 + 1, 3)
         monkeypatch.setattr(plain, "LARGEST", 11)

@@ -16,21 +16,21 @@ from recoup.cli.parsing import TaskOption, whole, whole_option
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
 
-  recoup evaluate runs/mountain-car-mis-pgpe-ob-0
+  recoup evaluate runs/mountain-car-recoup-0
 
-  recoup evaluate runs/mountain-car-mis-pgpe-ob-0 --episodes 1000 --json
+  recoup evaluate runs/mountain-car-recoup-0 --episodes 1000 --json
 """
 RENDER_EXAMPLES = """
 [bold]Examples[/]
 
-  recoup render runs/reach-2-mis-pgpe-ob-0
+  recoup render runs/reach-2-recoup-0
 
-  recoup render runs/mountain-car-mis-pgpe-ob-0 --steps 0,10,20,30,40 --out pictures
+  recoup render runs/mountain-car-recoup-0 --steps 0,10,20,30,40 --out pictures
 """
 REPORT_EXAMPLES = """
 [bold]Examples[/]
 
-  recoup report runs/mountain-car-mis-pgpe-ob-0
+  recoup report runs/mountain-car-recoup-0
 
   recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
 

@@ -71,7 +71,7 @@ LeaseOption = Annotated[
         metavar="TIME",
     ),
 ]
-BatchOption = Annotated[int | None, whole_option("Results of one move (10 unless said).")]
+BatchOption = Annotated[int | None, whole_option("Results of one move (the method's unless said).")]
 SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
 
 

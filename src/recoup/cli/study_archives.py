@@ -53,14 +53,14 @@ REPLAY_EXAMPLES = """
 
   recoup study replay robot.db --method iw-pgpe-ob
 
-  recoup study replay robot.db --set epsilon=0.3 --plot replay.png
+  recoup study replay robot.db --set share=0.5 --plot replay.png
 """
 FORK_EXAMPLES = """
 [bold]Examples[/]
 
   recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
 
-  recoup study fork runs/reach-2-mis-pgpe-ob-0/study.db by-hand.db --std 0.3
+  recoup study fork runs/reach-2-recoup-0/study.db by-hand.db --std 0.3
 
   recoup study fork robot.db wider.db --param stiffness=10:400:log
 

@@ -12,7 +12,7 @@ PLOT_EXAMPLES = """
 
   recoup study plot robot.db --out robot.png
 
-  recoup study plot runs/mountain-car-mis-pgpe-ob-0/study.db --out car.pdf
+  recoup study plot runs/mountain-car-recoup-0/study.db --out car.pdf
 """
 
 

@@ -38,7 +38,7 @@ TRAIN_EXAMPLES = """
 
   recoup train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json
 
-  recoup train toy --mean -1.6 --std 1 --set update=natural --set kl=0.5
+  recoup train toy --method mis-pgpe-ob --mean -1.6 --std 1 --set update=natural --set kl=0.5
 
   recoup train Pendulum-v1 --episodes 200
 
@@ -51,11 +51,11 @@ TRAIN_EXAMPLES = """
 RESUME_EXAMPLES = """
 [bold]Examples[/]
 
-  recoup resume runs/mountain-car-mis-pgpe-ob-0
+  recoup resume runs/mountain-car-recoup-0
 
-  recoup resume runs/mountain-car-mis-pgpe-ob-0 --iterations 60
+  recoup resume runs/mountain-car-recoup-0 --iterations 60
 
-  recoup resume runs/make_env-mis-pgpe-ob-0 --task robot:make_env --engine process --workers 8
+  recoup resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8
 """
 
 Engine = Annotated[
@@ -94,7 +94,7 @@ def train(
         int | None, whole_option("Batches to spend instead (30 unless said).")
     ] = None,
     batch: Annotated[
-        int | None, whole_option("Trials of one iteration (the task's own unless said).")
+        int | None, whole_option("Trials of one iteration (from method and task unless said).")
     ] = None,
     seed: Annotated[int, whole_option("Seed of all randomness.")] = 0,
     out: Annotated[

@@ -175,7 +175,7 @@ METHODS = {
     )
 }
 
-DEFAULT_METHOD = "mis-pgpe-ob"
+DEFAULT_METHOD = "recoup"
 COMPOSED = "mis-pgpe-ob"  # the best of those that are composed of parts
 FIXED = ("name", "summary", "space")
 SETTINGS = tuple(f.name for f in fields(Method) if f.name not in FIXED)
@@ -236,7 +236,7 @@ def method_row(
     have none.
     """
     row = known_method(method)
-    if "direction" in settings:
+    if "direction" in settings and row.direction != "blend":
         row = replace(row, direction=settings["direction"])
     known = settings_of(row)
     for key in settings:

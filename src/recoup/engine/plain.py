@@ -15,7 +15,7 @@ from recoup.core.plain import weighing
 from recoup.core.plain.densities import Rho, kl_divergence
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.weighing import Densities
-from recoup.core.rules.blend import Rule
+from recoup.core.rules.blend import Memory, Rule, first_memory
 from recoup.core.worth import Seen
 from recoup.engine.info import Info
 from recoup.engine.methods import Method
@@ -105,11 +105,14 @@ def settings_of_rule(row: Method) -> Rule:
     return Rule(full=row.family == "full", **own)
 
 
-def make_rule_move(
-    row: Method, rho: Any, told: rules.Told, new: int, memory: Any
-) -> tuple[Any, Any, Info]:
+def first_rule_memory(row: Method, rho: Any) -> Memory:
+    """What the rule of `core.rules` remembers before its first move."""
+    return first_memory(np, settings_of_rule(row), rho.log_spread(np))
+
+
+def make_rule_move(row: Method, rho: Any, told: rules.Told, memory: Any) -> tuple[Any, Any, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
-    made = rules.move(settings_of_rule(row), row.window, rho, told, new, memory)
+    made = rules.move(settings_of_rule(row), row.window, rho, told, memory)
     found = made.found
     info = Info(
         objective=found.objective,

@@ -79,7 +79,8 @@ def train(
     `dim`, or of named parameters, which needs `params` as `recoup.Study.open` takes them.
 
     `episodes` or `iterations` is the budget (30 iterations unless said), `batch` the trials of
-    one iteration (the task's own, or about 4 + 3 ln D). `mean` and `std` are the start, numbers or
+    one iteration (unless said, half of 4 + 3 ln D, four at least; of methods that follow a gradient
+    the task's own, or about 4 + 3 ln D). `mean` and `std` are the start, numbers or
     `[D]` (in action space mu `[D]` and sigma `[A]`); on our tasks a mean of None is drawn from
     N(0, I), as in the paper, on others it is zero, and deviations follow the policy's fan-in.
     `options` are the task's own: `{"features": "raw"}` for a reaching task, what an environment's
@@ -95,8 +96,9 @@ def train(
 
     `out` is a directory to write the run to; it must not exist. `progress=True` shows a live
     display; a function gets every `Step`. `callbacks` hear of results, moves and checkpoints.
-    `settings` replace those of the method's row, for instance `epsilon=0.5` or `mirrored=True`;
-    `family`, `weighting`, `baseline`, `direction` and `update` take a word or an object of yours.
+    `settings` replace those of the method's row, for instance `window=3`; of a method that follows
+    a gradient (`"mis-pgpe-ob"`) also `epsilon=0.5` or `mirrored=True`, and `family`, `weighting`,
+    `baseline`, `direction` and `update` take a word or an object of yours.
 
     On our tasks test episodes, drawn anew after every iteration for the curve, teach the search
     nothing. On others the curve is made of the trials themselves, and only the end is tested, with

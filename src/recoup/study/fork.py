@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from recoup.checks import InputError
+from recoup.core.families.rho import Full
 from recoup.engine.methods import Method, known_method
 from recoup.engine.plain import can_move
 from recoup.store.errors import damage
@@ -70,15 +73,16 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
 def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     """Raises where the densities of old results cannot be known in the new latent space."""
     other_bounds = change is not None and not change.keeps_bounds
-    if other_bounds and study.family != "diagonal":
+    if other_bounds and study.family != "diagonal" and row.direction != "blend":
         raise InputError(
             f"under other bounds the correlations of the family {study.family} are no longer those "
-            "of a Gaussian: only names can be changed."
+            f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "
+            "method='recoup', which does not)."
         )
     if _charts(study, change) and not can_move(row, 0, study.dim):
         raise InputError(
             "results of other bounds can be weighed only with a weighting and baseline of ours, "
-            "and update='normalised' or 'natural'."
+            "update='normalised' or 'natural', and without correlations."
         )
 
 
@@ -141,9 +145,12 @@ def _start(
 
     A start of one's own has neither; another update rule has no use for the memory.
     """
-    new_space = change is not None and not change.keeps_bounds
-    if new_space or any(key in changes for key in MOVED):
+    given = any(key in changes for key in MOVED)
+    if given or (change is not None and not change.keeps_bounds):
         numbers = study.start(settings["mean"], settings["std"])
+        if change is not None and not given and study.family == "full":
+            before, after = study.rho(study.store.newest().numbers), np.asarray(settings["std"])
+            numbers = Full(np.asarray(settings["mean"]), change.factor(before, after)).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
@@ -185,9 +192,10 @@ def forked_words(study: Opened, of: Any) -> str:
     found = study.store.events(FORKED)[-1].content
     said = [f"starts from {counters.ok} results of {of}"]
     if found["outside"]:
+        one = found["outside"] == 1
         said.append(
-            f"{found['outside']} of them lie outside of the new bounds: they count as drawn, and "
-            "for nothing else"
+            f"{found['outside']} of them {'lies' if one else 'lie'} outside of the new bounds: "
+            f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
     if found["left_out"]:
         verb = "has" if found["left_out"] == 1 else "have"

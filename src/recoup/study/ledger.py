@@ -12,7 +12,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.store.errors import damage
 from recoup.store.layout import Layout
-from recoup.store.rows import MIRROR, Asked
+from recoup.store.rows import MIRROR, MOVED, START, Asked
 from recoup.store.store import Store
 from recoup.study.charts import Elsewhere, chart_of
 
@@ -30,6 +30,7 @@ class Results(NamedTuple):
     outside: np.ndarray  # [n] those that lie outside of the study's bounds, at theta = 0
     blocks: np.ndarray  # [P, K] the proposals
     charts: np.ndarray  # [P] the bounds under which each is Gaussian; 0: those of the study
+    imported: np.ndarray  # [P] those that are from elsewhere
     reference: np.ndarray  # [K] the proposal that densities are relative to
     n: int  # how many results there are; the rows behind them are empty
 
@@ -69,6 +70,7 @@ class Ledger:
         self.reference = store.proposal(0).numbers  # the start, whatever else is there
         self._blocks = np.zeros((0, self.reference.size))
         self._charts = np.zeros(0, np.int32)
+        self._imported = np.zeros(0, bool)
         self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
         self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
 
@@ -89,8 +91,7 @@ class Ledger:
         self._reserve(space)
         slots = int(self._proposal[:n].max(initial=0)) + 1
         spare = max(_quarters(slots), _quarters(-(-space // self._batch)))
-        self._blocks = _grown(self._blocks, spare, self.reference)
-        self._charts = _grown(self._charts, spare, 0)
+        self._reserve_proposals(spare)
         returns = self._returns[:space]
         if n < len(self.counted):  # those told later take no part
             returns = np.where(np.arange(space) < n, returns, np.nan)
@@ -101,6 +102,7 @@ class Ledger:
             outside=self._outside[:space],
             blocks=self._blocks[:spare],
             charts=self._charts[:spare],
+            imported=self._imported[:spare],
             reference=self.reference,
             n=n,
         )
@@ -162,14 +164,19 @@ class Ledger:
     def _read_proposals(self, ids: list[Any]) -> None:
         rows = self._store.proposals(ids)
         space = room(len(self._slots) + len(ids))
-        self._blocks = _grown(self._blocks, space, self.reference)
-        self._charts = _grown(self._charts, space, 0)
+        self._reserve_proposals(space)
         for number in ids:
             slot = self._slots.setdefault(number, len(self._slots))
             self._blocks[slot] = rows[number].numbers
             self._charts[slot] = chart_of(rows[number].family)
+            self._imported[slot] = rows[number].origin not in (START, MOVED)
             if self._charts[slot] > len(self._homes):
                 raise InputError(damage(self._store.path, "a distribution of unknown bounds"))
+
+    def _reserve_proposals(self, space: int) -> None:
+        self._blocks = _grown(self._blocks, space, self.reference)
+        self._charts = _grown(self._charts, space, 0)
+        self._imported = _grown(self._imported, space, False)
 
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)

@@ -73,7 +73,7 @@ def _check_charts(row: Method, dim: int) -> None:
     if not can_move(row, 0, dim):
         raise InputError(
             "this study holds results of other bounds, which can be weighed only with a weighting "
-            "and baseline of ours, and update='normalised' or 'natural'."
+            "and baseline of ours, update='normalised' or 'natural', and without correlations."
         )
 
 

@@ -13,6 +13,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from recoup.checks import InputError, nearest
+from recoup.core.families.rho import Diagonal, Full
 from recoup.store.rows import FAILED, OK
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, range_of, range_text, to_user
@@ -60,15 +61,26 @@ def _of_study(study: Opened, path: Path) -> Samples:
             raise InputError(
                 f"{path} has {_in_words(other)}, this study {_in_words(study)}: they do not match."
             )
-        if other.family != study.family:
+        widened = (other.family, study.family) == ("diagonal", "full")
+        if other.family != study.family and not widened:
             raise InputError(
                 f"{path} draws from the family {other.family}, this study from {study.family}: "
                 "they do not match."
             )
         _check_version(study, path, {other.task_version})
-        return samples_of(other)
+        samples = samples_of(other)
+        if not widened:
+            return samples
+        return samples._replace(blocks=_uncorrelated(np.asarray(samples.blocks), study.dim))
     finally:
         other.store.close()
+
+
+def _uncorrelated(blocks: np.ndarray, dim: int) -> np.ndarray:
+    """Blocks of diagonal Gaussians `[n, 2 D]`, as a study of full covariances has them `[n, K]`."""
+    found, index = np.unique(blocks, axis=0, return_inverse=True)
+    diagonal = Diagonal.unpacked(found, dim)
+    return Full.start(diagonal.mean, diagonal.std).packed()[index]
 
 
 def _check_version(study: Opened, path: Path, versions: set[str]) -> None:
@@ -219,7 +231,7 @@ def _latent(
                 raise InputError(
                     f"line {line} of {path}: {p.name} was drawn under {text[:60]}, here it is "
                     f"{range_text(p)}: fork its study with --param, or leave out the columns that "
-                    f"begin with mean_, std_, {LATENT}_ and {BOUNDS}_."
+                    f"begin with mean_, std_, factor_, {LATENT}_ and {BOUNDS}_."
                 )
             if not text and latent_known and p in transformed:
                 raise InputError(f"line {line} of {path}: {BOUNDS}_{p.name} is empty.")
@@ -228,7 +240,7 @@ def _latent(
             raise InputError(
                 f"{path} has std_{p.name}, which is latent, and does not say under which bounds: "
                 f"add a column {BOUNDS}_{p.name} with {range_text(p)}, if it is those, or leave "
-                "out the columns that begin with mean_ and std_."
+                "out the columns that begin with mean_, std_ and factor_."
             )
     names = [f"{LATENT}_{name}" for name in study.names]
     known = len(stated) == len(names) > 0 and all(name in table for name in names)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.engine.methods import Method, method_row
+from recoup.engine.methods import Method, known_method, method_row
 from recoup.study.opened import Mark, Opened
 from recoup.study.settings import STEPPING, family_name, of_the_problem
 
 if TYPE_CHECKING:
     from recoup.study.steps import Before, Made
 
+RULE = (*STEPPING, "direction")  # what decides of which kind the memory of a row's moves is
 Tick = Callable[[int, int], None]  # moves done, moves in all
 
 
@@ -52,7 +53,7 @@ def replay(
 
     row = _row(study, method, settings)
     marks = study.marks()
-    same = all(getattr(row, key) == getattr(study.method, key) for key in STEPPING)
+    same = all(getattr(row, key) == getattr(study.method, key) for key in RULE)
     memory = marks[0].memory if same and mean is None and std is None else None
     states = [Before(_first(study, marks[0], mean, std), memory)]
     found: list[Replayed] = []
@@ -157,19 +158,17 @@ def _moves(
 
 def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
-    defaults: dict[str, Any] = {}
-    if method is None or method == study.method.name:
-        if not study.missing.keys() <= settings.keys():
-            study.check_whole()
-        method, defaults = study.method, of_the_problem(study.method)
-    elif study.method.space == "parameters":
-        if "family" in study.missing:
-            study.check_whole()
-        defaults = of_the_problem(study.method)
-    row = method_row(method, defaults, **settings)
-    if row.space != study.method.space:
+    own = method is None or method == study.method.name
+    base = study.method if method is None or own else known_method(method)
+    if base.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"
-        raise InputError(f"this study explored in {where}: {row.name} cannot use its results.")
+        raise InputError(f"this study explored in {where}: {base.name} cannot use its results.")
+    if own and not study.missing.keys() <= settings.keys():
+        study.check_whole()
+    if not own and base.space == "parameters" and "family" in study.missing:
+        study.check_whole()
+    defaults = of_the_problem(study.method) if own or base.space == "parameters" else {}
+    row = method_row(base, defaults, **settings)
     if family_name(row) != study.family:
         raise InputError(f"this study draws from the family {study.family}: leave out family.")
     return replace(row, mirrored=study.method.mirrored)

@@ -72,8 +72,10 @@ class Study:
 
         An existing study goes on with the settings it was made with; others given here must agree.
         `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
-        200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. `settings` are
-        the method's: `family="full"` searches with correlations, `update="adam"` with a memory. A
+        200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A `batch` of
+        results makes a move: unless said, as many as the method is made for with so many
+        parameters. `settings` are the method's: `failure=-20` says what failing costs, `window=5`
+        forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a memory. A
         method that explores in action space needs `horizon`, and takes `actions` and `discount`.
         """
         path = Path(path)

@@ -50,13 +50,14 @@ def stepped_by_rule(
         theta=results.samples[0][:n],
         returns=returns,
         valid=valid & ~results.outside[:n],
+        fresh=(np.arange(n) >= old) & ~results.imported[drawn_by],
         drawn_by=drawn_by,
         foreign=results.charts[drawn_by] != 0,
         proposals=rho_type.unpacked(results.blocks, ledger.dim),
     )
     rho = rho_type.unpacked(before.numbers, ledger.dim)
-    memory = None if before.memory is None else _remembered(before.memory)
-    after, memory, info = plain.make_rule_move(row, rho, told, n - old, memory)
+    memory = None if before.memory is None else _remembered(before.memory, row, rho)
+    after, memory, info = plain.make_rule_move(row, rho, told, memory)
     return Stepped(after.packed(), _leaves(memory), info, NOTHING, NOTHING)
 
 
@@ -71,17 +72,18 @@ def _leaves(memory: RuleMemory) -> tuple[Leaf, ...]:
     return tuple(found)
 
 
-def _remembered(stored: tuple[Leaf, ...]) -> RuleMemory:
-    """What `_leaves` has made leaves of."""
+def _remembered(stored: tuple[Leaf, ...], row: Method, rho: Any) -> RuleMemory:
+    """What `_leaves` has made leaves of, for a distribution like `rho`."""
     known = {leaf.path: leaf.value for leaf in stored}
-    try:
-        signal = Signal(*(known[f".signal.{key}"] for key in Signal._fields))
-        rest = {key: known[f".{key}"] for key in RuleMemory._fields if key != "signal"}
-    except KeyError as missing:
+    want = _leaves(plain.first_rule_memory(row, rho))
+    if {key: x.shape for key, x in known.items()} != {x.path: x.value.shape for x in want}:
         raise InputError(
-            f"the memory of this study's rule lacks {missing}: go on with the version of recoup "
-            "that the study was made with, or fork it, which begins without a memory."
-        ) from None
+            "the memory of this study's rule has another structure than this version's: go on with "
+            "the version of recoup that the study was made with, or fork it with a mean or std of "
+            "its own, which begins without a memory."
+        )
+    signal = Signal(*(known[f".signal.{key}"] for key in Signal._fields))
+    rest = {key: known[f".{key}"] for key in RuleMemory._fields if key != "signal"}
     return RuleMemory(signal=signal, **rest)
 
 

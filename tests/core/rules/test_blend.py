@@ -29,11 +29,13 @@ def stairs(theta):
 CASES = [(1, bowl, 1.0), (2, stairs, 0.0), (6, bowl, 1.0), (5, bumpy, 0.3), (53, bowl, 1.0)]
 
 
-def told(theta, returns, drawn_by, proposals):
-    valid = np.isfinite(returns)
+def told(theta, returns, drawn_by, proposals, new):
+    """Results, the last `new` of them fresh."""
+    valid, n = np.isfinite(returns), len(returns)
     stacked = type(proposals[0])(*(np.stack(x) for x in zip(*proposals, strict=True)))
     zero = np.where(valid, returns, 0.0)
-    return plain.Told(theta, zero, valid, drawn_by, np.zeros(len(valid), bool), stacked)
+    fresh, foreign = np.arange(n) >= n - new, np.zeros(n, bool)
+    return plain.Told(theta, zero, valid, fresh, drawn_by, foreign, stacked)
 
 
 RULES = [
@@ -61,7 +63,8 @@ def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, no
         oracle.tell(fresh, earned)
         theta, returns = np.concatenate([theta, fresh]), np.concatenate([returns, earned])
         drawn_by = np.repeat(np.arange(i + 1), batch)
-        made = plain.move(rule, None, rho, told(theta, returns, drawn_by, proposals), batch, memory)
+        seen = told(theta, returns, drawn_by, proposals, batch)
+        made = plain.move(rule, None, rho, seen, memory)
         rho, memory = made.rho, made.memory
         proposals.append(rho)
         covariance = rho.factor @ rho.factor.T if oracle.full else np.diag(rho.std**2)
@@ -89,8 +92,8 @@ def test_jax_makes_the_moves_of_numpy(dim, double):
             state, info = search.tell(jax.random.key(i), state, fresh, earned, proposal=by)
             theta, returns = np.concatenate([theta, fresh]), np.concatenate([returns, earned])
             drawn_by = np.concatenate([drawn_by, by])
-            seen = told(theta, returns, drawn_by, proposals)
-            rho, memory, other = moves.make_rule_move(row, rho, seen, 6, memory)
+            seen = told(theta, returns, drawn_by, proposals, 6)
+            rho, memory, other = moves.make_rule_move(row, rho, seen, memory)
             proposals.append(rho)
         state, info = jax.device_get((state, info))
     close = {"rtol": 1e-9, "atol": 1e-9} if double else {"rtol": 0.02, "atol": 0.01}
@@ -101,3 +104,16 @@ def test_jax_makes_the_moves_of_numpy(dim, double):
     assert int(info.samples) + int(info.censored) <= search.capacity
     for key in ("bounded", "widened", "flat", "evident"):
         assert bool(getattr(info.notes, key)) == bool(getattr(other.notes, key))
+
+
+def test_where_no_sample_is_weighed_the_regression_moves_alone():
+    """Every result was drawn far away, so that no weight says anything: a step all the same."""
+    rng, dim = np.random.default_rng(0), 3
+    far, rho = (Full.start(np.full(dim, at), np.full(dim, 0.1)) for at in (0.0, 3.0))
+    theta = far.theta(rng.normal(size=(8, dim)))
+    seen = told(theta, bowl(theta), np.zeros(8, int), [far], 4)
+    with np.errstate(invalid="ignore"):  # as a study does
+        made = plain.move(Rule(full=True), None, rho, seen, None)
+    assert not np.isfinite(made.found.objective)
+    assert np.isfinite(made.rho.mean).all()
+    assert np.isfinite(made.rho.factor).all()

@@ -18,6 +18,7 @@ class Told(NamedTuple):
     theta: np.ndarray  # [n, D]
     returns: np.ndarray  # [n], zero where not valid
     valid: np.ndarray  # [n]
+    fresh: np.ndarray  # [n] told since the last move, and drawn by the search itself
     drawn_by: np.ndarray  # [n] which of the proposals
     foreign: np.ndarray  # [n] those drawn under other bounds, which are not weighed
     proposals: Any  # rho, leading axis [P]
@@ -32,23 +33,22 @@ class Made(NamedTuple):
     notes: Notes
 
 
-def move(rule: Rule, window: int | None, rho: Rho, told: Told, new: int, memory: Any) -> Made:
-    """The move that the last `new` results make; a memory of None has not begun."""
+def move(rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any) -> Made:
+    """The move that the fresh results make; a memory of None has not begun."""
     spread = rho.log_spread(np)
     if memory is None:
         memory = blend.first_memory(np, rule, spread)
-    reach = reach_of(rho.mean.size, new, window)
+    reach = reach_of(rho.mean.size, max(int(np.sum(told.fresh)), 1), window)
     n = len(told.returns)
     first = max(n - max(reach), 0)
-    theta, returns, valid, drawn_by, foreign = (x[first:] for x in told[:-1])
-    kept = Told(theta, returns, valid, drawn_by, foreign, told.proposals)
+    kept = told._replace(**{key: getattr(told, key)[first:] for key in told._fields[:-1]})
     newness = np.arange(n - first)[::-1]
     recent = newness < reach.recent
     seen = Window(
         z=rho.whitened(np, kept.theta),
         returns=kept.returns,
         valid=kept.valid,
-        fresh=newness < new,
+        fresh=kept.fresh,
         modelled=newness < reach.modelled,
         recent=recent & kept.valid,
         log_weights=log_weights(rho, kept, recent & ~kept.foreign),

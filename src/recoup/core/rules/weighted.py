@@ -97,7 +97,7 @@ def weighted_step(
     rate = (3 + float(np.log(dim))) / (5 * dim**0.5)
     gradient, variance = c @ z, c**2 @ z**2
     old = xp.sum(found.omega**2) * xp.maximum(xp.sum(fresh), 1)  # a batch over the effective size
-    stride = STRIDE * (1 + signal) / old**REUSED
+    stride = STRIDE * (1 + signal) / xp.maximum(old, 1e-12) ** REUSED  # 0: none is weighed
     eager = 1 + 4 * found.ties
     log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
     if not full:
