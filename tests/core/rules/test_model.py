@@ -177,3 +177,14 @@ def test_utilities_are_ranks_by_weight_and_ties_share_theirs():
 def test_equal_returns_have_no_standardised_ones(value):
     omega = np.random.default_rng(0).dirichlet(np.ones(7))
     np.testing.assert_array_equal(standardised(np, omega, np.full(7, value)), 0.0)
+
+
+def test_a_covariance_without_a_factor_leaves_a_model_that_expects_nothing(points):
+    broken = models.fit(np, points._replace(slope=-1e9 * np.ones((9, 9))), Y, HYPER)
+    found, model = models.sound(np, broken)
+    assert not found
+    np.testing.assert_array_equal(model.alpha, 0.0)
+    assert np.isfinite(models.local(np, points, HYPER, model, full=True).slope).all()
+    kept, same = models.sound(np, models.fit(np, points, Y, HYPER))
+    assert kept
+    assert np.isfinite(same.evidence)

@@ -200,6 +200,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     y = clipped(xp, window.returns, valid, at)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
+    sound, model = models.sound(xp, model)
     against = model.evidence + xp.log(1 + models.LEVEL * xp.sum(valid)) / 2
     evident = memory.evident | (against > EVIDENT)
     local = models.local(xp, points, hyper, model, rule.full, rule.pulled)
@@ -219,7 +220,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
         hyper=hyper,
         evident=evident,
         symmetric=is_symmetric(xp, at),
-        resolved=xp.mean(local.resolved),
+        resolved=xp.where(sound, xp.mean(local.resolved), 0.0),
         gain=scale * gain,
         gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
     )
