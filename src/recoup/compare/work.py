@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.compare.arenas import Arena, Asking, arena_of
-from recoup.compare.entrants import Entrant, entrant_of
+from recoup.compare.entrants import Entrant, entrant_of, version_of
 from recoup.compare.lockstep import learn
 from recoup.compare.results import Results, key_of
 
@@ -21,8 +21,8 @@ MOST = 8  # processes unless said
 THREADS = {  # of each process, for its workers: they share the machine
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
+ORDERLY = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 Show = Callable[[str, int], None]  # what is being done, and episodes that were done of it
 
@@ -95,6 +95,18 @@ def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: S
     _in_processes(sorted(chunks, key=lambda chunk: -chunk.episodes), results, workers, show)
 
 
+def orderly() -> None:
+    """Keeps XLA from waiting for itself: for this process if it has computed nothing, and others.
+
+    On two cores a program of many runs side by side (15 of 32 parameters by `recoup`, jaxlib
+    0.10.2) can stop for good, all threads waiting; executed in order it does not. Other versions do
+    not know the flag, perhaps, and would refuse to start.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if version_of("jaxlib").startswith("0.10.") and ORDERLY.partition("=")[0] not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {ORDERLY}".strip()
+
+
 def default_workers() -> int:
     """One process a core, within reason; one alone where there is a GPU, which they would share."""
     import jax
@@ -107,6 +119,7 @@ def default_workers() -> int:
 def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
     for name, value in THREADS.items():
         os.environ.setdefault(name, value)
+    orderly()
     context = multiprocessing.get_context("spawn")
     queue, done = context.Queue(), context.Queue()  # of any length: none waits to be read
     for chunk in chunks:
