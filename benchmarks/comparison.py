@@ -94,7 +94,7 @@ def picture(tasks, names, methods, path):
                 marker=MARKERS[i],
                 markersize=4,
                 linewidth=wide,
-                label=method,
+                label=method.partition(":")[0],
             )
         rows = [row_of(task, method) for method in methods if row_of(task, method)]
         values = np.concatenate([np.array(row["search"]["mean"][1:], float) for row in rows])
@@ -109,8 +109,7 @@ def picture(tasks, names, methods, path):
         axes.tick_params(labelsize=8)
     for axes in panels[len(names) :]:
         axes.set_axis_off()
-    figure.supxlabel("episodes", fontsize=9)
-    figure.supylabel("expected return of the search distribution", fontsize=9)
+    figure.supylabel("expected return of the search distribution, over episodes", fontsize=9)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(methods), frameon=False)
     figure.savefig(path, dpi=150)
