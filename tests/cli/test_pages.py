@@ -96,6 +96,7 @@ def completed(shell, line):
     return done.stdout
 
 
+@pytest.mark.slow
 class TestCompletion:
     def test_of_tasks_methods_settings_and_commands(self):
         assert completed("bash", "recoup train ").split() == list(TASKS)

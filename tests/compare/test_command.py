@@ -16,6 +16,7 @@ TYPED = (
 OWN_METHOD = re.search(r"```python\n(class Climb.*?|import numpy.*?)```", DOC, re.S)[1]
 
 
+@pytest.mark.slow
 def test_the_command_of_the_docs_works_as_typed(tmp_path):
     done = recoup(*TYPED.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

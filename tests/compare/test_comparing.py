@@ -33,6 +33,7 @@ def counted(monkeypatch):
     return done
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_is_computed(tmp_path, counted):
     first = compare(ORDER, tmp_path, workers=1)
     assert counted == [("toy", "pgpe", (0, 1)), ("toy", "snes", (0, 1))]
@@ -144,6 +145,7 @@ def test_noisy_functions_are_tested_without_noise(x64):
 @pytest.mark.parametrize(
     "name", [row.name for row in METHODS.values() if row.space == "parameters"]
 )
+@pytest.mark.slow
 def test_every_method_of_ours_takes_part(name):
     curves = learn(arena_of("toy"), entrant_of(f"{name}:batch=4"), 0, [0, 1], [3, 8])
     assert curves[0].spent == [0, 0, 8]

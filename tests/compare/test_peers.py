@@ -22,6 +22,7 @@ def sphere():
 
 @pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated")  # of evosax
 @pytest.mark.parametrize("name", INSTALLED)
+@pytest.mark.slow
 def test_each_improves_on_a_sphere(name, sphere):
     budget = 60 if name == "optuna-tpe" else 120
     curves = learn(sphere, entrant_of(QUICK.get(name, name)), 5, range(2), [budget])

@@ -38,6 +38,7 @@ def one_run(search, key, moves=4):
     "name", [row.name for row in METHODS.values() if row.space == "parameters"]
 )
 class TestEveryMethod:
+    @pytest.mark.slow
     def test_vmap_over_runs_equals_a_loop_of_calls(self, name, x64):
         search, keys = make(name), jax.random.split(jax.random.key(0), 3)
         together = jax.jit(jax.vmap(lambda key: one_run(search, key)))(keys)

@@ -147,6 +147,7 @@ def test_intervals_hold_the_truth_and_are_not_wide(kind, noise, shift):
     assert np.median(widths) < 1.3 * np.median(plain)
 
 
+@pytest.mark.slow
 def test_a_model_that_explains_the_returns_narrows_the_interval():
     rng = np.random.default_rng(6)
     theta = rng.standard_normal((20, 200, 2))

@@ -330,6 +330,7 @@ class TestTheStudysPage:
         with pytest.raises(ValueError, match="there is no study in"):
             write_study_report(study.with_name("other.db"))
 
+    @pytest.mark.slow
     def test_a_run_that_explores_in_actions_has_one(self, tmp_path):
         how = {"iterations": 2, "horizon": 5, "out": tmp_path / "run"}
         with sketched():

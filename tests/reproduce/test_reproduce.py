@@ -285,6 +285,7 @@ def test_ids_are_unique(collected):
     assert len(ids) == len(set(ids)) > 60
 
 
+@pytest.mark.slow
 def test_figures_made_one_after_the_other_are_judged_together(results, tmp_path):
     for name in ("bounds", "toy-returns"):
         running._finding(running.FIGURES[name], figure_data.TINY, results, tmp_path / name)
@@ -520,6 +521,7 @@ def test_the_made_up_data_of_claims_are_those_that_are_collected(name, collected
         assert np.ndim(made[key]) == np.ndim(data[key]), key
 
 
+@pytest.mark.slow
 def test_methods_share_their_seeds_and_runs_keep_their_order():
     starts = []
     for method in ("pgpe", "niw-pgpe"):

@@ -56,6 +56,7 @@ def test_trials_have_noise_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", [[0], [4, 5, 6]])
+@pytest.mark.slow
 def test_runs_in_lock_step_test_on_episodes_that_they_did_not_learn_from(seeds):
     recorder = Recorder()
     method = search_of(recorder.task, "iw-pgpe-ob", 6, 4, {})

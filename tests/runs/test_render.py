@@ -201,6 +201,7 @@ def test_without_opengl_one_sentence_names_the_packages(reach_run):
     assert not (reach_run / "policy.mp4").exists()
 
 
+@pytest.mark.slow
 def test_the_program_films_a_run(car_run, tmp_path):
     done = recoup_program("render", car_run, "--out", tmp_path, "--steps", "0,10,40")
     assert done.returncode == 0, done.stderr

@@ -145,6 +145,7 @@ class TestGoingOn:
             assert verdicts(path) == said
         assert content(tmp_path / "whole.db") == content(tmp_path / "parts.db")
 
+    @pytest.mark.slow
     def test_kills_change_nothing(self, tmp_path):
         """The undisturbed study, and one whose worker is killed in the middle of it."""
         path, left = tmp_path / "rough.db", []

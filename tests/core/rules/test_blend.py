@@ -26,7 +26,8 @@ def stairs(theta):
     return np.floor(-np.abs(theta - 2).max(1))
 
 
-CASES = [(1, bowl, 1.0), (2, stairs, 0.0), (6, bowl, 1.0), (5, bumpy, 0.3), (53, bowl, 1.0)]
+CASES = [(1, bowl, 1.0), (2, stairs, 0.0), (6, bowl, 1.0), (5, bumpy, 0.3)]
+CASES.append(pytest.param(53, bowl, 1.0, marks=pytest.mark.slow))
 
 
 def told(theta, returns, drawn_by, proposals, new):
