@@ -38,9 +38,9 @@ def by_numpy(dim):
         drawn_by = np.concatenate([drawn_by[batch:], np.full(batch, i)])
         stacked = kind(*(np.stack(x) for x in zip(*proposals, strict=True)))
         valid, none = np.ones(n, bool), np.zeros(n, bool)
-        told = Told(theta, returns, valid, drawn_by, none, stacked)
+        told = Told(theta, returns, valid, drawn_by == i, drawn_by, none, stacked)
         start = time.perf_counter()
-        rho, memory, _ = plain.make_rule_move(row, rho, told, batch, memory)
+        rho, memory, _ = plain.make_rule_move(row, rho, told, memory)
         times.append(time.perf_counter() - start)
     return float(np.median(times[MOVES:]))
 

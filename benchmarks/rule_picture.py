@@ -34,15 +34,17 @@ def run():
         theta.append(fresh)
         returns.append(objective(fresh[:, 0]) + NOISE * rng.normal(size=BATCH))
         every, earned = np.concatenate(theta), np.concatenate(returns)
+        drawn_by = np.repeat(np.arange(i + 1), BATCH)
         told = rules.Told(
             every,
             earned,
             np.ones(len(earned), bool),
-            np.repeat(np.arange(i + 1), BATCH),
+            drawn_by == i,
+            drawn_by,
             np.zeros(len(earned), bool),
             Diagonal(*(np.stack(x) for x in zip(*proposals, strict=True))),
         )
-        before, made = rho, rules.move(rule, None, rho, told, BATCH, memory)
+        before, made = rho, rules.move(rule, None, rho, told, memory)
         rho, memory = made.rho, made.memory
         proposals.append(rho)
     return every[:, 0], earned, before, rho, made

@@ -1,4 +1,4 @@
-"""The rule of the method `recoup`: half of a regression's step, half of a weighted one.
+"""The rule of the method `recoup`: a regression's step and a weighted one, by what each knows.
 
 From the constant baseline to a control variate: what the paper subtracts from every return is one
 number; the regression is a function of theta, whose expectation under rho is known exactly, and
