@@ -28,11 +28,14 @@ SHAPED: dict[str, dict[str, Any]] = {  # what the introduction names against lar
     "flattened": {"flatten": 0.5},
     "normalised": {"normalize": True},
 }
+FOLLOWED = (  # methods whose gradients are estimated
+    *("pgpe", "pgpe-ob", "niw-pgpe", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob"),
+    "mis-pgpe-ob",
+)
 ESTIMATORS: dict[str, dict[str, Any]] = {  # what `estimate` is told; a window of 1: no reuse
     **{
         name: {key: getattr(METHODS[name], key) for key in ("window", "weighting", "baseline")}
-        for name in METHODS
-        if METHODS[name].space == "parameters" and name != "tiw-pgpe-ob"
+        for name in FOLLOWED
     },
     "iw-pgpe-split": {"window": None, "weighting": "own", "baseline": "split"},
     **{
