@@ -50,6 +50,7 @@ def test_train_ends_with_a_table_and_where_things_lie(tmp_path):
     assert (tmp_path / "here" / "curve.png").exists()
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing(tmp_path):
     done = process("train", "toy", "--iterations", "1", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -64,6 +64,7 @@ def test_a_walk(tmp_path):
     assert [row.split(",")[0] for row in rows[1:]] == ["7", "8"]
 
 
+@pytest.mark.slow
 def test_a_longer_walk(tmp_path):
     """Named parameters, a kill, then show, evaluate, check, replay, fork, export, import."""
     (tmp_path / "robot.toml").write_text(

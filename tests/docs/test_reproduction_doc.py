@@ -25,6 +25,7 @@ def generator(monkeypatch, tmp_path):
     return module
 
 
+@pytest.mark.slow
 def test_every_claim_has_a_row_with_both_verdicts(generator, tmp_path):
     figures = running.chosen_figures(["bounds", "toy-returns", "reach-4"])
     jobs = running.jobs_of(figures, figure_data.TINY)

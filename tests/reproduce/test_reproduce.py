@@ -262,6 +262,7 @@ def collected(results):
 
 
 @pytest.mark.parametrize("name", [n for n in ORDER if n not in ("reach-model", "reach-2-strip")])
+@pytest.mark.slow
 def test_every_figure_is_collected_judged_and_drawn(name, collected, tmp_path):
     figure, data = running.FIGURES[name], collected(name)
     claims = figure.claims(data)

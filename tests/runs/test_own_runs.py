@@ -298,6 +298,7 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("task", "reason"), [(own_tasks.hangs, "longer than 1 s"), (own_tasks.dies, "killed")]
     )
+    @pytest.mark.slow
     def test_hanging_and_killed_workers_cost_one_attempt(self, task, reason):
         how = {"engine": "process", "workers": 2, "timeout": 1.0, "test_episodes": 2}
         run = recoup.train(task, dim=2, episodes=12, batch=4, **how)
@@ -324,6 +325,7 @@ class TestFaults:
         np.testing.assert_allclose(run.mean, serial.mean, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     """Killed by -9 with workers at work: what was told is there, and no worker is left."""
     calm = recoup.train(own_tasks.slow, dim=2, episodes=60, batch=60, test_episodes=2)

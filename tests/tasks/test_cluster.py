@@ -23,6 +23,8 @@ from recoup.tasks.own.host import How, host_task
 ray = pytest.importorskip("ray")
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402  (Ray may be missing)
 
+pytestmark = pytest.mark.slow  # a cluster on this machine takes long to start
+
 LONG = 60.0  # seconds after which a test gives up
 SMALL = {"object_store_memory": 80 * 2**20}
 
@@ -193,7 +195,6 @@ def test_a_task_that_cannot_be_built_is_broken(on):
     assert 'raise ImportError("no such simulator")' in broken.value.trace
 
 
-@pytest.mark.slow
 def test_a_task_that_can_no_longer_be_built_fails_its_trials(on, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "PAUSE", 0.1)
     gone = tmp_path / "gone"
@@ -254,7 +255,6 @@ def test_an_engine_may_be_closed_before_it_has_begun(on, monkeypatch):
     assert not ray.is_initialized()
 
 
-@pytest.mark.slow
 def test_nodes_may_come_and_go(nodes, on, tmp_path):
     """A third worker finds room on a node that comes later, and is lost with it."""
 
@@ -376,7 +376,6 @@ def walk(theta):
 """
 
 
-@pytest.mark.slow
 def test_an_instance_of_its_own_ends_with_it(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "robots.py").write_text(ROBOTS)
