@@ -106,6 +106,10 @@ class TestCompletion:
         assert completed("bash", "recoup study new x.db --method re").split() == ["recoup", "reps"]
         assert completed("bash", "recoup study new x.db --set eps").split() == ["epsilon="]
         assert completed("bash", "recoup study pl").split() == ["plot"]
+        found = completed("bash", "recoup compare --task hopper --method op").split()
+        assert found == ["optuna-tpe", "optuna-cma-es"]
+        assert completed("bash", "recoup compare --task ha").split() == ["half-cheetah"]
+        assert completed("bash", "recoup compare --task q").split() == ["quick"]
 
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_with_words_about_each(self, shell):

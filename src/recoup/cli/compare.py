@@ -21,9 +21,9 @@ from rich.table import Table
 
 from recoup.checks import InputError, check_count
 from recoup.cli.app import JsonOption, app, fail, interruptible, stop
-from recoup.cli.parsing import complete_method, complete_task, number, whole_option
+from recoup.cli.parsing import complete_task, number, whole_option
 from recoup.cli.train import prints_elsewhere
-from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
+from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
 
 if TYPE_CHECKING:
     from recoup.compare.comparison import Order, Plan
@@ -48,6 +48,23 @@ The same command again goes on where it was; other methods, tasks or more runs a
 WIDEST = 10_000  # characters of a line: no table is wider
 
 
+def complete_compared(incomplete: str) -> list[tuple[str, str]]:
+    """Tasks, and lists of tasks, that begin so, for a shell."""
+    named = {name: f"{task.env_id}, {task.horizon} steps" for name, task in GYM_TASKS.items()}
+    named |= {name: f"{len(tasks)} tasks" for name, tasks in LISTS.items()}
+    return complete_task(incomplete) + [x for x in named.items() if x[0].startswith(incomplete)]
+
+
+def complete_entrant(incomplete: str) -> list[tuple[str, str]]:
+    """Methods that search parameters and begin so, ours and other libraries'."""
+    from recoup.compare.entrants import PEERS
+    from recoup.engine.methods import METHODS
+
+    ours = [row for row in METHODS.values() if row.space == "parameters"]
+    rows = [(row.name, row.summary) for row in (*ours, *PEERS.values())]
+    return [row for row in rows if row[0].startswith(incomplete)]
+
+
 @app.command(epilog=COMPARE_EXAMPLES)
 def compare(
     task: Annotated[
@@ -57,7 +74,7 @@ def compare(
             help="One of `recoup tasks`, a Gymnasium id or module:callable, repeatable; TASK@0.25 "
             f"with other standard deviations at the start; or a list: {', '.join(LISTS)}.",
             metavar="TASK",
-            autocompletion=complete_task,
+            autocompletion=complete_compared,
         ),
     ],
     method: Annotated[
@@ -68,7 +85,7 @@ def compare(
             "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
             "optuna-cma-es, evotorch-pgpe), repeatable; METHOD:key=value,... with settings.",
             metavar="METHOD",
-            autocompletion=complete_method,
+            autocompletion=complete_entrant,
         ),
     ],
     runs: Annotated[int, whole_option("Runs of each method on each task.")] = 10,
