@@ -1,7 +1,9 @@
-"""The overview of docs/benchmarks.md and README's picture, from what `recoup compare` has written.
+"""The tables of docs/benchmarks.md and README's picture, from what `recoup compare` has written.
 
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
+
+Several files are taken together, whatever tasks and methods each of them has.
 """
 
 import argparse
@@ -11,66 +13,140 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from recoup.compare.statistics import area, episodes_to
 from recoup.compare.tables import shown
 from recoup.pictures.comparison import COLOURS, MARKERS
 
-OURS = "recoup"
+OURS, SLOW = "recoup", "iw-pgpe-ob"
+KINDS = {"search": "J", "policy": "m"}
+NAMES = {  # what a method is called in the tables
+    "recoup": "**recoup**",
+    "recoup:window=1": "no reuse (`window=1`)",
+    "recoup:share=1,pulled=True,prior=1": "regression alone (`share=1 pulled=True`)",
+    "recoup:share=0": "weights alone (`share=0`)",
+    "recoup:share=0.5,pulled=True,prior=1,shrink=0.25": "half of each (`share=0.5 pulled=True`)",
+    "cma-es:popsize=half": "cma-es, half",
+    "snes:popsize=half": "snes, half",
+    "reps:tau_floor=0.001": "reps",
+    "reps:batch=10,tau_floor=0.001": "reps, batch 10",
+    "evosax-pgpe:lr=0.3": "evosax-pgpe, lr 0.3",
+    "evosax-open-es:lr=1": "evosax-open-es, lr 1",
+}
 
 
 def loaded(paths):
-    """The tasks of several comparisons, by name."""
-    said = [json.loads(Path(path).read_text()) for path in paths]
-    return {
-        task["task"]: {**task, "at": one["checkpoints"]} for one in said for task in one["tasks"]
-    }
+    """The tasks of several comparisons, by name; each with its methods, by name."""
+    tasks = {}
+    for path in paths:
+        said = json.loads(Path(path).read_text())
+        for task in said["tasks"]:
+            kept = tasks.setdefault(task["task"], {"dim": task["dim"], "at": said["checkpoints"]})
+            assert kept["at"] == said["checkpoints"], (path, task["task"])
+            kept.setdefault("methods", {}).update({row["method"]: row for row in task["methods"]})
+    return tasks
 
 
-def row_of(task, method):
-    return next((row for row in task["methods"] if row["method"] == method), None)
+def runs_of(task, method, kind="search"):
+    """Returns `[R, C]` at the checkpoints."""
+    return np.array(task["methods"][method][kind]["runs"], float)[:, 1:]
 
 
-def difference(task, method, kind, column):
-    """`recoup` minus a method at a checkpoint: mean and standard error over pairs of runs."""
-    mine, other = row_of(task, OURS), row_of(task, method)
-    runs = [np.array(row[kind]["runs"], float)[:, 1 + column] for row in (mine, other)]
-    n = min(len(x) for x in runs)
-    apart = runs[0][:n] - runs[1][:n]
-    return apart.mean(), apart.std(ddof=1) / n**0.5
+def difference(ours, theirs):
+    """Means and standard errors of differences of runs that share a start, the first ones."""
+    n = min(len(ours), len(theirs))
+    apart = ours[:n] - theirs[:n]
+    return apart.mean(0), apart.std(0, ddof=1) / n**0.5
 
 
-def table(tasks, methods, kind):
-    """Means with standard errors: a row for each method and task."""
-    lines = []
-    for task in tasks.values():
-        heads = " | ".join(f"@{at}" for at in task["at"])
-        lines += [f"\n| {task['task']} (D = {task['dim']}) | {heads} |"]
-        lines += ["|---" * (1 + len(task["at"])) + "|"]
-        for method in methods:
-            row = row_of(task, method)
-            if row is None:
-                continue
-            cells = zip(row[kind]["mean"][1:], row[kind]["stderr"][1:], strict=True)
-            lines.append(f"| {method} | " + " | ".join(shown(*cell) for cell in cells) + " |")
+def table(name, task, order):
+    """Means with standard errors: J and m at every checkpoint, a row a method."""
+    runs = {len(runs_of(task, method)) for method in task["methods"]}
+    many = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else f"{min(runs)}"
+    heads = [f"{letter} @{at}" for letter in KINDS.values() for at in task["at"]]
+    lines = [f"| {name}, D = {task['dim']}, {many} runs | {' | '.join(heads)} |"]
+    lines.append("|---" * (1 + len(heads)) + "|")
+    for method in order:
+        if method not in task["methods"]:
+            continue
+        row = task["methods"][method]
+        cells = [
+            shown(*cell)
+            for kind in KINDS
+            for cell in zip(row[kind]["mean"][1:], row[kind]["stderr"][1:], strict=True)
+        ]
+        lines.append(f"| {NAMES.get(method, method)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def verdicts(tasks, peers, kind, limit=2.0):
-    """Cells in which `recoup` is above, level with, below the best of the peers, and those below.
+def verdict(apart, error, limit=2.0):
+    """Whether a difference is clear."""
+    if abs(apart) <= limit * error:
+        return "level"
+    return "above" if apart > 0 else "below"
 
-    The best is picked anew in every cell, after the fact, which favours the peers.
-    """
-    counts, losses = {"above": 0, "level": 0, "below": 0}, []
-    for task in tasks.values():
-        known = [peer for peer in peers if row_of(task, peer) is not None]
+
+def best_of(task, peers, kind, column):
+    """The peer with the best mean in a cell, picked after the fact, which favours the peers."""
+    known = [peer for peer in peers if peer in task["methods"]]
+    return max(known, key=lambda peer: task["methods"][peer][kind]["mean"][1 + column])
+
+
+def overview(tasks, peers, kind):
+    """`recoup` less the best peer of each cell: a row a task; and how many cells are what."""
+    counts, far, lines = dict.fromkeys(("above", "level", "below"), 0), [], []
+    columns = max((task["at"] for task in tasks.values()), key=len)
+    lines.append("| task | " + " | ".join(f"@{at}" for at in columns) + " |")
+    lines.append("|---" * (1 + len(columns)) + "|")
+    for name, task in tasks.items():
+        cells = []
         for i, at in enumerate(task["at"]):
-            best = max(known, key=lambda peer, i=i: row_of(task, peer)[kind]["mean"][1 + i])
-            apart, error = difference(task, best, kind, i)
-            word = "below" if apart < -limit * error else "level"
-            word = "above" if apart > limit * error else word
+            best = best_of(task, peers, kind, i)
+            apart, error = difference(runs_of(task, OURS, kind), runs_of(task, best, kind))
+            word = verdict(apart[i], error[i])
             counts[word] += 1
-            if word == "below":
-                losses.append(f"{task['task']} @{at} ({best} by {-apart:.3g} ± {error:.2g})")
-    return counts, losses
+            if verdict(apart[i], error[i], 2.5) == "below":
+                far.append(f"{name} @{at}")
+            mark = {"above": "+", "level": "=", "below": "**-**"}[word]
+            cells.append(f"{mark} {shown(apart[i], error[i])} ({NAMES.get(best, best)})")
+        cells += [""] * (len(columns) - len(cells))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines), counts, far
+
+
+def against(tasks, method, kind):
+    """Cells in which `recoup` is above, level with, below one method, and those below."""
+    counts, below = dict.fromkeys(("above", "level", "below"), 0), []
+    for name, task in tasks.items():
+        if method not in task["methods"]:
+            continue
+        apart, error = difference(runs_of(task, OURS, kind), runs_of(task, method, kind))
+        words = [verdict(*cell) for cell in zip(apart, error, strict=True)]
+        below += [f"{name} @{at}" for at, w in zip(task["at"], words, strict=True) if w == "below"]
+        for word in words:
+            counts[word] += 1
+    return counts, below
+
+
+def areas(tasks, peers):
+    """Of each task: whether the area under J is above that of the best peer."""
+    found = {}
+    for name, task in tasks.items():
+        known = [m for m in (OURS, *peers) if m in task["methods"]]
+        under = {m: area(task["at"], runs_of(task, m)) for m in known}
+        best = max((m for m in under if m != OURS), key=lambda m: under[m].mean())
+        found[name] = f"{verdict(*difference(under[OURS], under[best]))} ({best})"
+    return found
+
+
+def reached(tasks, episodes=400):
+    """Of each task: episodes until the mean J is that of the paper's method after so many."""
+    found = {}
+    for name, task in tasks.items():
+        if SLOW in task["methods"] and episodes in task["at"]:
+            target = runs_of(task, SLOW)[:, task["at"].index(episodes)].mean()
+            curve = np.array(task["methods"][OURS]["search"]["mean"], float)
+            found[name] = round(episodes_to([0, *task["at"]], curve, target), 0)
+    return found
 
 
 def picture(tasks, names, methods, path):
@@ -81,7 +157,7 @@ def picture(tasks, names, methods, path):
     for axes, name in zip(panels, names, strict=False):
         task = tasks[name]
         for i, method in enumerate(methods):
-            row = row_of(task, method)
+            row = task["methods"].get(method)
             if row is None:
                 continue
             mean, error = (np.array(row["search"][key][1:], float) for key in ("mean", "stderr"))
@@ -96,7 +172,7 @@ def picture(tasks, names, methods, path):
                 linewidth=wide,
                 label=method.partition(":")[0],
             )
-        rows = [row_of(task, method) for method in methods if row_of(task, method)]
+        rows = [task["methods"][method] for method in methods if method in task["methods"]]
         values = np.concatenate([np.array(row["search"]["mean"][1:], float) for row in rows])
         if values.max() < 0 and values.min() < 30 * values.max():
             axes.set_yscale("symlog", linthresh=-values.max(), linscale=0.2)
@@ -121,21 +197,22 @@ def main():
     parser.add_argument("files", nargs="+")
     parser.add_argument("--picture")
     parser.add_argument("--show", nargs="*", help="tasks of the picture")
-    parser.add_argument("--methods", nargs="*", help="methods of the picture and the tables")
+    parser.add_argument("--methods", nargs="*", help="methods of the picture")
     given = parser.parse_args()
     tasks = loaded(given.files)
-    every = list(dict.fromkeys(row["method"] for task in tasks.values() for row in task["methods"]))
-    methods = given.methods or every
-    peers = [method for method in every if method.partition(":")[0] != OURS]
-    for kind, letter in (("search", "J"), ("policy", "m")):
-        print(f"\n**{letter}**\n{table(tasks, methods, kind)}")
-        counts, losses = verdicts(tasks, peers, kind)
-        print(f"\n{letter}, recoup against the best peer of each cell: {counts}; below: {losses}")
-        for ablation in (m for m in every if m not in peers and m != OURS):
-            counts, losses = verdicts(tasks, [ablation], kind)
-            print(f"  against {ablation}: {counts}; below: {losses}")
+    every = list(dict.fromkeys(m for task in tasks.values() for m in task["methods"]))
+    order = [m for m in NAMES if m in every] + [m for m in every if m not in NAMES]
+    peers = [method for method in order if method.partition(":")[0] != OURS]
+    for kind, letter in KINDS.items():
+        lines, counts, far = overview(tasks, peers, kind)
+        print(f"\n**{letter}**: {counts}; more than 2.5 standard errors below: {far}\n\n{lines}")
+        for method in order[1:]:
+            print(f"  {letter}, against {method}: {against(tasks, method, kind)}")
+    print(f"\narea under J: {areas(tasks, peers)}\nepisodes to what {SLOW} has: {reached(tasks)}")
+    for name, task in tasks.items():
+        print(f"\n{table(name, task, order)}")
     if given.picture:
-        picture(tasks, given.show or list(tasks)[:8], methods, given.picture)
+        picture(tasks, given.show or list(tasks)[:8], given.methods or order, given.picture)
 
 
 if __name__ == "__main__":

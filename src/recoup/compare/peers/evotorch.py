@@ -1,5 +1,6 @@
 """PGPE of EvoTorch."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -10,6 +11,8 @@ from evotorch.algorithms import PGPE
 
 from recoup.compare.entrants import population
 from recoup.compare.peers.scaled import Controlled, Start
+
+logging.getLogger("evotorch").setLevel(logging.WARNING)  # it says how every problem is made
 
 
 class Rollouts(Problem):
