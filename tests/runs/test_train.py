@@ -1,3 +1,4 @@
+import io
 import json
 import sqlite3
 
@@ -396,6 +397,87 @@ def test_progress_gets_every_step():
     assert [step.iteration for step in seen] == [0, 1, 2, 3]
     assert seen[0].ess is None
     assert seen[3].ess > 0
+
+
+class TestPointsOfTheCurve:
+    """Not every iteration is tested: the first ten, then ever fewer, and the last."""
+
+    def test_are_those_of_the_rule(self):
+        run = recoup.train("toy", "pgpe-ob", iterations=23, seed=1)
+        tested = [step.iteration for step in run.history if step.curve_episodes]
+        assert tested == [*range(11), 12, 14, 16, 18, 20, 23]
+        assert run.curve.episodes.tolist() == [10 * i for i in tested]
+        assert np.isfinite(run.curve.mean).all()
+        assert [step.iteration for step in run.history] == list(range(24))
+        whole = recoup.train("toy", "pgpe-ob", iterations=23, seed=1, test_all=True)
+        assert whole.curve.episodes.tolist() == list(range(0, 231, 10))
+        np.testing.assert_array_equal(whole.curve.mean[tested], run.curve.mean)
+        np.testing.assert_array_equal(whole.means, run.means)
+        assert whole.return_search == run.return_search
+
+    @pytest.mark.parametrize("last", [11, 12, 13])
+    def test_are_the_same_after_a_stop(self, last, tmp_path):
+        """Stopped after a move that is tested, and after one that is not."""
+        how = {"iterations": 15, "seed": 2}
+        recoup.train("toy", "pgpe-ob", **how, out=tmp_path / "calm")
+        with pytest.raises(Stopped):
+            recoup.train("toy", "pgpe-ob", **how, out=tmp_path / "rough", progress=stop_after(last))
+        stopped = recoup.load(tmp_path / "rough")
+        assert stopped.history[-1].iteration == last
+        assert np.isfinite([*stopped.return_search, stopped.wall_s]).all()
+        assert "not finished, curve at" in repr(stopped)
+        heard = Heard()
+        recoup.resume(tmp_path / "rough", callbacks=heard)
+        assert heard.moves == list(range(last + 1, 16))
+        assert content(tmp_path / "rough") == content(tmp_path / "calm")
+
+    def test_stay_where_they_are_when_a_run_is_extended(self, tmp_path):
+        short = recoup.train("toy", "pgpe-ob", iterations=13, seed=2, out=tmp_path / "run")
+        run = recoup.resume(tmp_path / "run", iterations=17)
+        points = dict(zip(run.curve.episodes, run.curve.mean, strict=True))
+        assert list(points) == [*range(0, 101, 10), 120, 130, 140, 160, 170]
+        assert [points[at] for at in short.curve.episodes] == short.curve.mean.tolist()
+
+    def test_the_last_move_has_one_where_fewer_were_made_than_planned(self, tmp_path):
+        out = tmp_path / "run"
+        with pytest.raises(Stopped):
+            recoup.train("toy", "pgpe-ob", iterations=12, out=out, progress=stop_after(10))
+        with recoup.load(out).study as study:
+            study.tell(study.ask(1)[0].id, failed="fell over")
+        run = recoup.resume(out)
+        assert run.history[-1].iteration == 11
+        assert run.curve.mean[-1] != run.return_search.mean
+        assert run.history[-1].return_curve == run.curve.mean[-1]
+
+    def test_the_display_keeps_the_last_one(self):
+        from rich.console import Console
+
+        from recoup.runs.progress import live
+
+        run = recoup.train("toy", "pgpe-ob", iterations=11, seed=1)
+        steps = recoup.train("toy", "pgpe-ob", iterations=12, seed=1).history
+        console = Console(record=True, width=120, force_terminal=True, file=io.StringIO())
+        with live(run.plan, console) as display:
+            display.step(steps[10])
+            display.step(steps[11])
+        assert not steps[11].curve_episodes
+        assert f"curve {steps[10].return_curve:8.2f}" in console.export_text().splitlines()[-1]
+
+    def test_a_task_that_is_not_tested_has_no_more_of_them(self):
+        with pytest.raises(ValueError, match="is made of its trials: test_all is for"):
+            recoup.train(lambda theta, seed: 0.0, dim=2, iterations=1, test_all=True)
+        with pytest.raises(ValueError, match="test_all must be"):
+            recoup.train("toy", iterations=1, test_all="yes")
+
+
+class Heard:
+    """A callback that notes the moves it hears of."""
+
+    def __init__(self):
+        self.moves = []
+
+    def on_move(self, step):
+        self.moves.append(step.iteration)
 
 
 def test_truncated_weights_whose_tail_is_flat_are_no_failure():

@@ -166,6 +166,14 @@ def train(
     test_episodes: Annotated[
         int | None, whole_option("Fresh episodes of a test (the task's own unless said).")
     ] = None,
+    test_all: Annotated[
+        bool,
+        typer.Option(
+            "--test-all",
+            help="Test after every iteration; unless said, after each of the first ten, every "
+            "second up to 20, every fourth up to 40 and so on, and after the last.",
+        ),
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -205,6 +213,7 @@ def train(
             params=param,
             **_rolling(engine, workers, sync, timeout, retries, address),
             test_episodes=test_episodes,
+            test_all=test_all,
             out=out,
             progress=not quiet,
             **settings,

@@ -8,7 +8,7 @@ import numpy as np
 from recoup.pictures.curves import Line, Panel
 from recoup.runs.run import Run
 
-FREE = ("seed", "iterations")  # what runs of one line may differ in
+FREE = ("seed", "iterations", "test_all")  # what runs of one line may differ in
 
 
 def overlay(runs: Sequence[Run]) -> list[Panel]:

@@ -37,7 +37,7 @@ class Callback:
         """After every trial."""
 
     def on_move(self, step: Step) -> bool | None:
-        """After every move of the distribution."""
+        """After every move of the distribution; not every one is tested for the curve."""
 
     def on_checkpoint(self, step: Step, policy: Path | None) -> bool | None:
         """After every tenth move and at the end; `policy` is the file of the mean policy."""

@@ -21,6 +21,7 @@ from recoup.tasks.task import Task
 FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
 BEYOND = 2**40 + 2**30  # numbers of test episodes: no trial has them, nor the seeds they lead to
 APART = 2**10  # numbers of a block of tests, at least
+DENSE = 10  # iterations at the start that are tested one by one
 
 
 class Evaluated(NamedTuple):
@@ -41,6 +42,23 @@ class Evaluated(NamedTuple):
         both = zip(("search distribution", "mean policy"), self[:2], strict=True)
         rows = {k: f"{m.mean:.4g} ± {m.stderr:.2g} of {m.episodes} episodes" for k, m in both}
         return {**rows, "failed": str(self.failed)} if self.failed else rows
+
+
+def is_tested(plan: Plan, iteration: int) -> bool:
+    """Whether the distribution after so many iterations is tested, for a point of the curve.
+
+    The first ten, every second up to 20, every fourth up to 40, and so on: a curve changes less the
+    longer it gets. It depends on the number alone, so that a run that is stopped or extended keeps
+    its points; but for the last iteration, which is tested always.
+    """
+    if not plan.tested:
+        return False
+    return plan.test_all or iteration == plan.iterations or iteration % _gap(iteration) == 0
+
+
+def _gap(iteration: int) -> int:
+    """How many iterations lie between two tests: 1 up to 10, 2 up to 20, 4 up to 40."""
+    return 1 << (max(iteration - 1, 0) // DENSE).bit_length()
 
 
 class Tests(Protocol):

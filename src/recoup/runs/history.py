@@ -25,7 +25,7 @@ NOTED = (  # of what a move was made of
 
 
 class Curve(NamedTuple):
-    """Expected return of the search distribution on fresh episodes, by rollouts spent."""
+    """Expected return of the search distribution, by rollouts spent, wherever it was measured."""
 
     episodes: np.ndarray
     mean: np.ndarray
@@ -42,7 +42,7 @@ class Step:
 
     iteration: int
     episodes: int  # rollouts spent, failed ones among them
-    return_curve: float  # on fresh test episodes, not a number where there were none
+    return_curve: float  # on fresh test episodes, not a number where it was not tested
     return_curve_stderr: float
     std_min: float
     std_max: float
@@ -57,7 +57,8 @@ class Step:
     kl: float | None = None
     flatten: float | None = None  # nu of w^nu, where the method may choose it
     curve_episodes: int = 0  # behind that point of the curve
-    wall_s: float = 0.0  # since it began, without the time it was stopped (of your tasks: with it)
+    wall_s: float = np.nan  # since it began, without the time it was stopped (of your tasks: with
+    # it); not a number where it was not tested
 
 
 class History(NamedTuple):
@@ -100,7 +101,7 @@ def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> St
         curve_episodes=0 if test is None else test.episodes,
         std_min=float(std.min()),
         std_max=float(std.max()),
-        wall_s=0.0 if test is None else test.wall_s,
+        wall_s=np.nan if test is None else test.wall_s,
         **{key: move.info[key] for key in NOTED if key in move.info},
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, POLICY, TENSORBOARD
 from recoup.runs.engines import engine_of
-from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests
+from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
 from recoup.runs.plan import Plan
 from recoup.runs.problem import Problem
@@ -151,8 +151,10 @@ class _Loop:
         self.began = time.perf_counter() - passed
         self._seen = -1  # the last move that was shown
         self._values: list[float] = []  # of trials that came in since
-        if before:  # the time it was stopped does not count
-            self.work.display.step(history_of(study.opened).steps[before[-1].move])
+        if before:  # the time it was stopped does not count, nor what was done since the last test
+            self.work.display.step(history_of(study.opened).steps[-1])
+            last = study.store.last_move().id
+            self._seen = -1 if self._is_due(last) else last
 
     def listen(self, heard: list[Heard], load: Load) -> bool:
         """Hears of what has come back; whether to stop."""
@@ -163,10 +165,10 @@ class _Loop:
         return (bool(heard) and self.look()) or any(stops)
 
     def look(self) -> bool:
-        """Tests and shows the newest distribution, once; whether to stop."""
+        """Shows the newest distribution, once, tested if it is to be; whether to stop."""
         store = self.study.store
         move = store.last_move()
-        if move.id == self._seen or store.test(move.id) is not None:
+        if move.id == self._seen:
             return False
         self._seen = move.id
         rho = self.study.opened.rho(store.newest().numbers)
@@ -180,21 +182,28 @@ class _Loop:
         return stop
 
     def _tested(self, number: int, rho: Any) -> Test | None:
-        """What the newest distribution earns, on episodes of its own.
+        """What the newest distribution earns, on episodes of its own; None where it is not tested.
 
         Where they are dear, what the trials have earned that came in since the last move.
         """
-        store = self.study.store
         if not self.work.plan.tested:
             values, self._values = self._values, []
             if len(values) < 2:
                 return None
             return Test(number, *measured(values), time.perf_counter() - self.began)
+        return self._test(number, rho) if self._is_due(number) else self.study.store.test(number)
+
+    def _test(self, number: int, rho: Any) -> Test:
+        """Tests the distribution after a move, and writes what was found."""
         found = self.work.tests.search(number, rho)
         test = Test(number, *found, time.perf_counter() - self.began)
-        with store.writing():
-            store.add_test(test)
+        with self.study.store.writing():
+            self.study.store.add_test(test)
         return test
+
+    def _is_due(self, number: int) -> bool:
+        """Whether the distribution after a move is still to be tested."""
+        return is_tested(self.work.plan, number) and self.study.store.test(number) is None
 
     def _checkpoint(self, step: Step, rho: Any) -> bool:
         """Writes the mean policy, and says so; whether to stop."""
@@ -208,9 +217,11 @@ class _Loop:
         """Writes what was learned and what it is worth."""
         store = self.study.store
         rho = self.study.opened.rho(store.newest().numbers)
+        move = store.last_move()
+        if self.work.plan.tested and store.test(move.id) is None:  # fewer moves than were planned
+            self._test(move.id, rho)
         found = self.work.tests.both(LAST, rho)
         wall = time.perf_counter() - self.began
-        move = store.last_move()
         with store.writing():
             if store.test(move.id) is None:
                 store.add_test(Test(move.id, *found.return_search, wall))

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_count, check_finite, check_stds, check_vector
+from recoup.checks import (
+    InputError,
+    check_count,
+    check_finite,
+    check_flag,
+    check_stds,
+    check_vector,
+)
 from recoup.engine.methods import Method, default_batch, method_row, settings_of, sized
 from recoup.runs.problem import Asked, Problem, Settled, batch_for, is_ours, settled
 from recoup.study.opened import Opened
@@ -53,6 +60,7 @@ class Plan:
     episodes_per_trial: int = 1
     own: bool = False  # whether the task is the user's
     tested: bool = True  # whether the curve is measured on episodes of its own
+    test_all: bool = True  # after every iteration, as in older files, or after some
     policy: dict[str, Any] | None = None  # as JSON can hold it
     warm_up: int = 0  # episodes spent before the search
     engine: dict[str, Any] = field(default_factory=dict)  # how trials are rolled out
@@ -88,6 +96,7 @@ class Wanted:
     settings: dict[str, Any]
     of_task: dict[str, Any] = field(default_factory=dict)  # by the names in `OF_THE_TASK`
     test_episodes: int | None = None
+    test_all: bool = False
     engine: dict[str, Any] = field(default_factory=dict)
 
 
@@ -116,6 +125,12 @@ def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
     batch, iterations, spare = _budget(wanted, found, method)
     problem, told = found.problem, wanted.of_task
     tests = found.test_episodes if wanted.test_episodes is None else wanted.test_episodes
+    tested = isinstance(problem, Task)
+    if check_flag("test_all", wanted.test_all) and not tested:
+        raise InputError(
+            f"the curve of {found.name} is made of its trials: test_all is for tasks of ours, and "
+            "environments in JAX."
+        )
     return Plan(
         task=found.name,
         method=method.name,
@@ -132,7 +147,8 @@ def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
         spare=spare,
         episodes_per_trial=told.get("episodes_per_trial") or 1,
         own=not is_ours(wanted.task),
-        tested=isinstance(problem, Task),
+        tested=tested,
+        test_all=wanted.test_all,
         policy=found.policy,
         warm_up=told.get("warm_up") or 0,
         engine=wanted.engine,
@@ -254,6 +270,7 @@ def _checked(plan: Plan) -> Plan:
         check_count(key, getattr(plan, key))
     for key in ("spare", "warm_up"):
         check_count(key, getattr(plan, key), least=0)
+    check_flag("test_all", plan.test_all)
     for key in ("options", "engine"):
         if not isinstance(getattr(plan, key), dict):
             raise InputError(f"{key} must be a mapping")

@@ -38,9 +38,13 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
         first = "compiling ..." if plan.tested else ""
         row = bar.add_task(escape(plan.task), total=total, health=first, load="")
 
+        curve = ""  # its last point: not every iteration has one
+
         def step(step: Step) -> None:
+            nonlocal curve
             done = step.iteration if plan.tested else None
-            bar.update(row, completed=done, health=_health(step, plan.tested))
+            curve = _curve(step, plan.tested) or curve
+            bar.update(row, completed=done, health=curve + _health(step, plan.tested))
 
         def load(load: Load) -> None:
             if not plan.tested:
@@ -49,14 +53,17 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
         yield Display(step, load)
 
 
+def _curve(step: Step, tested: bool) -> str:
+    if step.return_curve != step.return_curve:  # no number
+        return ""
+    name = "curve" if tested else "batch"
+    return f"{name} [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
+
+
 def _health(step: Step, tested: bool) -> str:
-    text = ""
-    if step.return_curve == step.return_curve:  # a number
-        name = "curve" if tested else "batch"
-        text = f"{name} [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
     if step.ess is None or not tested:  # workers are shown in its place
-        return text
-    return f"{text}  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"
+        return ""
+    return f"  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"
 
 
 def _load(load: Load) -> str:

@@ -104,6 +104,11 @@ class Run:
         return Study.open(self.out / STUDY, **self.parts)
 
     @property
+    def _measured(self) -> list[Step]:
+        """The steps whose distribution was measured; the start, where none was."""
+        return [step for step in self.history if step.curve_episodes] or self.history[:1]
+
+    @property
     def return_search(self) -> Measured:
         """Expected return of the search distribution: the final test, on fresh episodes.
 
@@ -111,7 +116,7 @@ class Run:
         """
         if self._result is not None:
             return Measured(**self._result["return_search"])
-        last = self.history[-1]
+        last = self._measured[-1]
         return Measured(last.return_curve, last.return_curve_stderr, last.curve_episodes)
 
     @property
@@ -126,17 +131,18 @@ class Run:
 
     @property
     def wall_s(self) -> float:
-        """Seconds that the run has taken."""
-        return self.history[-1].wall_s if self._result is None else self._result["wall_s"]
+        """Seconds that the run has taken; before its end, up to the last point of its curve."""
+        return self._measured[-1].wall_s if self._result is None else self._result["wall_s"]
 
     @property
     def curve(self) -> Curve:
-        """Expected return after each iteration, the start included, each on episodes of its own.
+        """Expected return after the iterations that were tested, the start and the end among them.
 
-        On tasks of yours, of the trials that each distribution has drawn.
+        Each on episodes of its own; on tasks of yours, of the trials that each distribution has
+        drawn. `history` has all iterations.
         """
         columns = zip(
-            *((s.episodes, s.return_curve, s.return_curve_stderr) for s in self.history),
+            *((s.episodes, s.return_curve, s.return_curve_stderr) for s in self._measured),
             strict=True,
         )
         return Curve(*(np.array(column) for column in columns))

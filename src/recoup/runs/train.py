@@ -67,6 +67,7 @@ def train(
     retries: int | None = None,
     address: str | None = None,
     test_episodes: int | None = None,
+    test_all: bool = False,
     out: str | Path | None = None,
     progress: bool | Show = False,
     callbacks: Any = (),
@@ -100,16 +101,18 @@ def train(
     a gradient (`"mis-pgpe-ob"`) also `epsilon=0.5` or `mirrored=True`, and `family`, `weighting`,
     `baseline`, `direction` and `update` take a word or an object of yours.
 
-    On our tasks test episodes, drawn anew after every iteration for the curve, teach the search
-    nothing. On others the curve is made of the trials themselves, and only the end is tested, with
-    `test_episodes` (20) each of the search distribution and its mean policy.
+    On our tasks the points of the curve are measured on test episodes, which teach the search
+    nothing: after each of the first ten iterations, every second up to 20, every fourth up to 40
+    and so on, and after the last; `test_all=True` tests after every one. On others the curve is
+    made of the trials themselves, and only the end is tested, with `test_episodes` (20) each of the
+    search distribution and its mean policy.
     """
     given = locals()
     how = {key: given[key] for key in OF_THE_TASK if given[key] is not None}
     named = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
     engines = engine_settings(**named, retries=retries, address=address)
     budget = (episodes, iterations, batch, seed, mean, std)
-    wanted = Wanted(task, method, *budget, settings, how, test_episodes, engines)
+    wanted = Wanted(task, method, *budget, settings, how, test_episodes, test_all, engines)
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
     check_engine(problem, engines)
