@@ -259,23 +259,17 @@ def test_a_run_and_its_evaluation_show_themselves(run, tmp_path):
 
 class TestARunThatIsExtended:
     def test_ends_as_if_it_had_been_planned_so(self, tmp_path):
-        """To the last bit where a window bounds what a move is made of; else but for rounding.
-
-        Results lie in room for all that were planned, and sums over more room may be rounded
-        otherwise: what was planned at first stays in the file, so that its moves can be checked.
-        """
-        for method, exactly in (("tiw-pgpe-ob", True), ("iw-pgpe-ob", False)):
+        """To the last bit: how much room results have depends on their number, not on the plan."""
+        for method, more in (("tiw-pgpe-ob", {}), ("iw-pgpe-ob", {"update": "adam"})):
             out = tmp_path / method
-            recoup.train("toy", method, iterations=6, seed=1, out=out)
+            how = {"seed": 1, **more}
+            recoup.train("toy", method, iterations=6, **how, out=out)
             run = recoup.resume(out, iterations=10)
-            whole = recoup.train("toy", method, iterations=10, seed=1, out=tmp_path / f"{method}-w")
+            recoup.train("toy", method, iterations=10, **how, out=tmp_path / f"{method}-whole")
             assert run.finished
             assert run.plan.iterations == 10
             assert run.curve.episodes.tolist() == list(range(0, 101, 10))
-            np.testing.assert_allclose(run.means, whole.means, rtol=1e-9)
-            np.testing.assert_allclose(run.return_search, whole.return_search, rtol=1e-9)
-            if exactly:
-                assert content(out) == content(tmp_path / f"{method}-w")
+            assert content(out) == content(tmp_path / f"{method}-whole")
             assert all(verdict.sound for verdict in check(out / "study.db"))
             assert json.loads((out / "config.json").read_text())["iterations"] == 10
 

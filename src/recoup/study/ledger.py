@@ -16,7 +16,7 @@ from recoup.store.rows import MIRROR, MOVED, START, Asked
 from recoup.store.store import Store
 from recoup.study.charts import Elsewhere, chart_of
 
-SMALL = (64, 256, 1024, 4096)  # room for so many; above, four sizes for each power of two
+LEAST, DOUBLED = 64, 4096  # room from the first to the second by doubling, above in quarters
 CHUNK = 1000  # rows read at once
 ALIGNMENT = 64  # bytes
 
@@ -47,26 +47,24 @@ class Ledger:
         mirrored: bool = False,
         after: int = 0,
         foreign: bool = True,
-        planned: int = 0,
         elsewhere: Sequence[Elsewhere] = (),
     ) -> None:
         """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
 
-        `planned` is how many there will be, where that is known: then one size serves for all.
         `elsewhere` are bounds under which some of them were drawn, if not the study's own: thetas
         are kept in the latent space of what drew them.
         """
         self.charts = [there.chart for there in elsewhere]
         self._homes = [there.home for there in elsewhere]
         self._store, self._layout, self._batch = store, layout, batch
-        self._mirrored, self._foreign, self._planned = mirrored, foreign, planned
+        self._mirrored, self._foreign = mirrored, foreign
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
-        self._samples = layout.arrays(SMALL[0])
-        self._returns = np.full(SMALL[0], np.nan)
-        self._proposal = np.zeros(SMALL[0], np.int32)
-        self._outside = np.zeros(SMALL[0], bool)
+        self._samples = layout.arrays(LEAST)
+        self._returns = np.full(LEAST, np.nan)
+        self._proposal = np.zeros(LEAST, np.int32)
+        self._outside = np.zeros(LEAST, bool)
         self.reference = store.proposal(0).numbers  # the start, whatever else is there
         self._blocks = np.zeros((0, self.reference.size))
         self._charts = np.zeros(0, np.int32)
@@ -79,15 +77,11 @@ class Ledger:
         """How many means a proposal has."""
         return self._layout.dim
 
-    def room(self, n: int) -> int:
-        """Rows for `n` results: as many as are planned, or one of few sizes."""
-        return self._planned if n <= self._planned <= SMALL[-1] else room(n)
-
     def results(self, upto: int) -> Results:
         """The results up to the place `upto`, in room that depends on their number alone."""
         self._load(upto)
         n = int(np.searchsorted(self.counted, upto, "right"))
-        space = self.room(n)
+        space = room(n)
         self._reserve(space)
         slots = int(self._proposal[:n].max(initial=0)) + 1
         spare = max(_quarters(slots), _quarters(-(-space // self._batch)))
@@ -192,7 +186,7 @@ def _drawn_by(trial: Asked) -> int:
 
 def room(n: int) -> int:
     """Room for `n` results: few sizes, so that few programs are compiled."""
-    return next((size for size in SMALL if size >= n), _quarters(n))
+    return max(LEAST, 1 << (n - 1).bit_length()) if n <= DOUBLED else _quarters(n)
 
 
 def _quarters(n: int) -> int:

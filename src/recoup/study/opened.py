@@ -274,8 +274,6 @@ class Opened:
 
     def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
         """The results behind the place `after`, none read yet; `foreign` ones too, or not."""
-        window, run = self.method.window, self.settings.get(RUN, {})
-        planned = run.get("iterations", 0) * self.batch
         return Ledger(
             self.store,
             self.layout,
@@ -283,7 +281,6 @@ class Opened:
             mirrored=self.method.mirrored,
             after=after,
             foreign=foreign,
-            planned=planned if window is None else min(planned, window * self.batch),
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
         )
 
