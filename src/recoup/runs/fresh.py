@@ -87,7 +87,7 @@ class TaskTests:
         """What a distribution earns, and its mean policy; by the run's key, or that of a seed."""
         key = self._key if seed is None else jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(key, number))
-        policy = measured(self._policy(keys[1], jnp.asarray(rho.mean)))
+        policy = measured(self._policy(keys[1], rho.mean))
         return Evaluated(self._earns(keys[0], rho), policy)
 
     def _earns(self, key: Any, rho: Any) -> Measured:

@@ -27,6 +27,7 @@ from recoup.core.families.trajectory import Trajectory
 from recoup.core.intervals import judged_archive
 from recoup.core.worth import Seen, probes
 from recoup.engine.composition import Composed, composed, family_of
+from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import Method
 from recoup.engine.move import move
 from recoup.store.rows import Leaf, Memory
@@ -40,7 +41,7 @@ def stepped(
 ) -> Stepped:
     """The move of all `results`; those behind the first `old` are new."""
     dim = ledger.dim
-    with jax.enable_x64(True):
+    with kept_compilations(), jax.enable_x64(True):
         method = composed(row, discount)
         placed = _placed(method.family, results, dim)
         own, mixture = _densities(row, method, ledger, results, placed)
@@ -60,7 +61,7 @@ def stepped(
 
 def check_memory(row: Method, numbers: np.ndarray, dim: int) -> None:
     """Raises unless a file can hold the memory of the row's update rule."""
-    with jax.enable_x64(True):
+    with kept_compilations(), jax.enable_x64(True):
         method = composed(row)
         packed_memory(_flattened(method.init(_rho(method.family, numbers, dim))))
 
@@ -71,7 +72,7 @@ def judged(
     """What `results` say of the distribution of a block of numbers."""
     unused = np.zeros(len(results.returns))  # the own proposals' densities
     noise = probes(ledger.dim) if row.space == "parameters" else None
-    with jax.enable_x64(True):
+    with kept_compilations(), jax.enable_x64(True):
         family = family_of(row)
         placed = _placed(family, results, ledger.dim)
         mixture = _extended_mixture(row, results, placed, ledger.mixture)

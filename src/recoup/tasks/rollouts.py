@@ -54,31 +54,35 @@ def fresh_returns(problem: Task, family: Family, episodes: int) -> Callable[[Arr
 
     With keys `[R]` and rho of many runs, `[R, episodes]`. Compiled where the task can be.
     """
-    draw = jax.jit(lambda key, rho: family.draw(key, rho, episodes, False))
 
-    def test(key: Array, rho: Any) -> Array:
+    @jax.jit
+    def draw(key: Array, rho: Any) -> tuple[Array, Any]:
         if key.ndim:
-            key_draw, key_roll = jnp.moveaxis(jax.vmap(jax.random.split)(key), 1, 0)
-            asked = jax.vmap(draw)(key_draw, rho)
-        else:
-            key_draw, key_roll = jax.random.split(key)
-            asked = draw(key_draw, rho)
-        return returns_of(problem, roll_out(problem, key_roll, asked))
+            return jax.vmap(draw)(key, rho)
+        key_draw, key_roll = jax.random.split(key)
+        return key_roll, family.draw(key_draw, rho, episodes, False)
 
-    return jax.jit(test) if problem.traced else test
+    roll = _returns(problem)
+    return lambda key, rho: roll(*draw(key, rho))
+
+
+def mean_policy_returns(problem: Task, episodes: int) -> Callable[[Array, Any], Array]:
+    """`test(key, theta) -> returns [episodes]` of one linear policy without any noise of its own.
+
+    Compiled where the task can be, and once for these and for fresh samples of parameters.
+    """
+    roll = _returns(problem)
+    return lambda key, theta: roll(key, np.tile(np.asarray(theta), (episodes, 1)))
 
 
 @lru_cache(maxsize=64)
-def mean_policy_returns(problem: Task, episodes: int) -> Callable[[Array, Array], Array]:
-    """`test(key, theta) -> returns [episodes]` of one linear policy without any noise of its own.
+def _returns(problem: Task) -> Callable[[Array, Any], Array]:
+    """`returns(key, asked)` of what was asked, an episode each."""
 
-    Compiled where the task can be.
-    """
+    def returns(key: Array, asked: Any) -> Array:
+        return returns_of(problem, roll_out(problem, key, asked))
 
-    def test(key: Array, theta: Array) -> Array:
-        return roll_out(problem, key, jnp.broadcast_to(theta, (episodes, *theta.shape)))[1]
-
-    return jax.jit(test) if problem.traced else test
+    return jax.jit(returns) if problem.traced else returns
 
 
 def measured(returns: Any) -> Measured:
