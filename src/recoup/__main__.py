@@ -1,5 +1,6 @@
 """The program: `recoup`, or `python -m recoup`."""
 
+import gc
 import os
 import signal
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 def main() -> None:
     """Runs the program; Ctrl-C ends it at once, but where a command has something to finish."""
     signal.signal(signal.SIGINT, _quit)  # before anything slow is imported
+    gc.set_threshold(50_000, 10, 10)  # imports and tracing make many objects and little garbage
     from recoup.cli.main import main as run
 
     run()

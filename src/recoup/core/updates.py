@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
 from recoup.core.estimators.whole import Estimate
@@ -76,22 +75,23 @@ def adam(family: Family, epsilon: float, tau_floor: float) -> Update:
 
     Implements: kingma2015 Adam, by optax.
     """
-    return ascend(family, optax.adam(epsilon), tau_floor)
+    from optax import adam as transformation  # takes a while, and few need it
+
+    return ascend(family, transformation(epsilon), tau_floor)
 
 
-def ascend(
-    family: Family, transformation: optax.GradientTransformation, tau_floor: float
-) -> Update:
+def ascend(family: Family, transformation: Any, tau_floor: float) -> Update:
     """Any optax transformation; it descends, so it is given the negated gradient.
 
     Implements: zhao2013 S2.2 rho <- rho + epsilon grad J(rho), as `optax.sgd(epsilon)`.
     """
+    from optax import apply_updates
 
     def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
         downhill = jax.tree.map(jnp.negative, _finite_or_zero(at_rho.gradient))
         updates, memory = transformation.update(downhill, memory, rho)
-        moved = optax.apply_updates(rho, updates)
+        moved = apply_updates(rho, updates)
         return _floored(family, moved, tau_floor), memory, at_rho
 
     return Update(transformation.init, step)
