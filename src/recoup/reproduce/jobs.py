@@ -13,6 +13,7 @@ import numpy as np
 
 from recoup import __version__
 from recoup.checks import InputError
+from recoup.engine.kept import kept_compilations
 
 Arrays = dict[str, np.ndarray]
 Tick = Callable[[float], None]  # the share of the job that has been done since the last call
@@ -93,7 +94,8 @@ def _computed(job: Job, store: Store, show: Callable[[str, float], None]) -> Arr
         left -= spent
         show(job.name, spent)
 
-    arrays = job.compute(tick)
+    with kept_compilations():
+        arrays = job.compute(tick)
     store.save(job, arrays)
     show(job.name, left)
     return arrays

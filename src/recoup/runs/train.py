@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recoup.checks import check_count
+from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
 from recoup.runs.directory import (
@@ -119,7 +120,7 @@ def train(
     directory = None if out is None else Path(out)
     if directory is not None:
         refuse_existing(directory)
-    with jax.enable_x64(True):
+    with kept_compilations(), jax.enable_x64(True):
         start = _start(plan, problem)  # may refuse: nothing shown yet
         made = study_settings(plan, problem, start, how.get("params"))
         with rolling(plan, problem, directory is None) as rolls:  # so may workers
@@ -167,6 +168,7 @@ def resume(
         held = run.problem if isinstance(run, Run) and task is None else None
         problem = held or again(plan, study.dim, study.names, task, policy)
         with (
+            kept_compilations(),
             jax.enable_x64(True),
             alone_in(directory),
             rolling(plan, problem, directory is None) as rolls,
@@ -214,7 +216,7 @@ def evaluate(
     count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
     seed = check_count("seed", seed, least=0)
     problem = run.task
-    with jax.enable_x64(True):
+    with kept_compilations(), jax.enable_x64(True):
         if isinstance(problem, Task):
             return TaskTests(run.plan, problem, count).both(FRESH, run.rho, seed)
         engine, _ = engine_of(problem, {}, 1, 1, in_memory=True)
