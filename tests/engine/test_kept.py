@@ -147,9 +147,8 @@ def test_the_oldest_entries_go_once_there_are_too_many(cache, monkeypatch):
     each = (place / "0-cache").stat().st_size
     kept._without_oldest(place)
     assert 6 * each > 100
-    assert [path.name for path in entries(cache)] == [f"{i}-cache" for i in range(6)][
-        -(50 // each) :
-    ]
+    left = [path.name for path in entries(cache)]
+    assert left == [f"{i}-cache" for i in range(6)][-(50 // each) :]
 
 
 @pytest.mark.parametrize(

@@ -66,15 +66,14 @@ def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
 
 
 def engine_of(
-    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int, in_memory: bool
+    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int
 ) -> tuple[Engine, Rules]:
     """What rolls a run's trials out, and by what rules; no more workers than trials."""
     check_engine(problem, settings)
     if isinstance(problem, Task):
         from recoup.tasks.engines.vectorised import Vectorised
 
-        together = batch if problem.traced or in_memory else 1  # slow ones, each safe at once
-        return Vectorised(problem, together), Rules(sync=True, retries=0, gives_up=False)
+        return Vectorised(problem, batch), Rules(sync=True, retries=0, gives_up=False)
     kind, retries = settings.get("engine", SERIAL), settings.get("retries", RETRIES)
     rules = Rules(settings.get("sync", False), retries)
     if kind == SERIAL:  # nothing overlaps: trials of a batch are asked for together

@@ -54,9 +54,9 @@ class Work(NamedTuple):
 
 
 @contextmanager
-def rolling(plan: Plan, problem: Problem, in_memory: bool) -> Iterator[tuple[Engine, Rules]]:
+def rolling(plan: Plan, problem: Problem) -> Iterator[tuple[Engine, Rules]]:
     """What rolls trials out; workers that it has started end with it."""
-    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials, in_memory)
+    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials)
     try:
         yield engine, rules
     finally:

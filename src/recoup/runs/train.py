@@ -123,7 +123,7 @@ def train(
     with kept_compilations(), jax.enable_x64(True):
         start = _start(plan, problem)  # may refuse: nothing shown yet
         made = study_settings(plan, problem, start, how.get("params"))
-        with rolling(plan, problem, directory is None) as rolls:  # so may workers
+        with rolling(plan, problem) as rolls:  # so may workers
             path = None if directory is None else make_directory(directory, plan)
             with (
                 alone_in(directory),
@@ -171,7 +171,7 @@ def resume(
             kept_compilations(),
             jax.enable_x64(True),
             alone_in(directory),
-            rolling(plan, problem, directory is None) as rolls,
+            rolling(plan, problem) as rolls,
             _shown(plan, progress) as display,
             work_of(study, plan, problem, rolls, directory, display, listeners) as work,
         ):
@@ -219,7 +219,7 @@ def evaluate(
     with kept_compilations(), jax.enable_x64(True):
         if isinstance(problem, Task):
             return TaskTests(run.plan, problem, count).both(FRESH, run.rho, seed)
-        engine, _ = engine_of(problem, {}, 1, 1, in_memory=True)
+        engine, _ = engine_of(problem, {}, 1, 1)
         try:
             return EngineTests(run.study.opened, engine, count).both(FRESH, run.rho, seed)
         finally:

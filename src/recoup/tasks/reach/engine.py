@@ -76,13 +76,14 @@ class Engine:
             went.actions[:, t] = act(t, went.features[:, t])
             self._note_actions(t, went)
             sent[:] = rules.command(np, self.servos, went.actions[:, t], noise[:, t])
-            sent[list(went.failures)] = self.servos.zero
+            if went.failures:
+                sent[list(went.failures)] = self.servos.zero
             went.cost[:, t] = rules.control_cost(np, self.task, self.servos, q, qdot, sent)
             batch.step(nstep=SUBSTEPS, stage=self._stages.mjSTAGE_POS)
             self._note_warnings(t, batch, went)
             went.distance[:, t] = np.sqrt(((hand - self.task.target) ** 2).sum(-1))
             went.rewards[:, t] = rules.reward(np, self.task, went.distance[:, t], went.cost[:, t])
-            for measured in (went.rewards, went.distance, went.cost):
+            for measured in (went.rewards, went.distance, went.cost) if went.failures else ():
                 measured[list(went.failures), t] = np.nan
         for episode, reason in went.failures.items():
             log.warning("episode %d of %d failed: %s", episode, n, reason)
@@ -93,12 +94,16 @@ class Engine:
 
     def _note_actions(self, t: int, went: Recorded) -> None:
         """Notes the episodes whose action is not a number."""
-        for episode in np.flatnonzero(~np.isfinite(went.actions[:, t]).all(-1)):
+        finite = np.isfinite(went.actions[:, t])
+        if finite.all():
+            return
+        for episode in np.flatnonzero(~finite.all(-1)):
             went.failures.setdefault(int(episode), f"step {t}: the action is not finite")
 
     def _note_warnings(self, t: int, batch: Any, went: Recorded) -> None:
         """Notes the episodes that MuJoCo has warned about."""
-        for episode, kind in np.argwhere(batch.warning[:, :, 1] > 0):
+        warned = batch.warning[:, :, 1] > 0
+        for episode, kind in np.argwhere(warned) if warned.any() else ():
             name = import_mujoco().mjtWarning(int(kind)).name.removeprefix("mjWARN_")
             went.failures.setdefault(int(episode), f"step {t}: MuJoCo warns of {name}")
 
