@@ -1,99 +1,111 @@
 """Seconds of whole processes: imports, a move of a study, short runs; the first time and again.
 
-What JAX compiles is kept in a directory that is empty at first. With another checkout's `src` in
-`BEFORE`, a run on reach-2 is made by it too, in turn.
+Wall clock, and CPU in brackets. What JAX compiles is kept in a directory that is empty at first.
+With another checkout's `src` in the variable `BEFORE`, runs are made by it too, in turn.
 """
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-TELLS = 5  # processes of each kind
-RUNS = 3
-METHODS = {  # by how their moves are made
-    "recoup": {},
-    "mis-pgpe-ob": {},
-    "tiw-pgpe-ob": {},
-    "cem": {},
+from recoup.study.study import Study
+
+TIMES = 3  # processes of each kind
+CARS = ["train", "mountain-car", "--iterations", "30", "--quiet"]
+REACH = ["train", "reach-2", "--iterations", "60", "--quiet"]
+METHODS = {  # of a study of four parameters
+    "recoup": {"method": "recoup"},
+    "mis-pgpe-ob": {"method": "mis-pgpe-ob"},
+    "tiw-pgpe-ob": {"method": "tiw-pgpe-ob"},
+    "cem": {"method": "cem"},
     "mis-pgpe-ob, full": {"method": "mis-pgpe-ob", "family": "full"},
     "mis-pgpe-ob, adam": {"method": "mis-pgpe-ob", "update": "adam"},
-    "iw-reinforce-ob": {"horizon": 5},
-    "tiw-enac": {"horizon": 5},
-    "r3": {"horizon": 5},
+    "iw-reinforce-ob": {"method": "iw-reinforce-ob", "horizon": 5},
+    "tiw-enac": {"method": "tiw-enac", "horizon": 5},
+    "r3": {"method": "r3", "horizon": 5},
 }
+
+
+class Took(NamedTuple):
+    """What a process took, in seconds."""
+
+    wall: float
+    cpu: float
+
+    def __str__(self):
+        return f"{self.wall:.2f} ({self.cpu:.2f}) s"
 
 
 def main():
     imports()
     with tempfile.TemporaryDirectory() as folder:
         moves(Path(folder))
-        cars(Path(folder))
-        reaching(Path(folder))
+        runs(Path(folder) / "cars", CARS, {}, "target, again: under 3 s")
+        ways = {"tested after every iteration": ["--test-all"]}
+        runs(Path(folder) / "reach", REACH, ways, "target: half of before")
 
 
 def imports():
-    print(f"start-up, median of {TELLS} processes:")
+    print(f"start-up, median of {TIMES} processes:")
     words = {"import recoup": ["-c", "import recoup"], "recoup --help": ["-m", "recoup", "--help"]}
     for name, arguments in words.items():
-        times = [seconds(arguments) for _ in range(TELLS)]
-        print(f"  {name}: {statistics.median(times):.2f} s (target: under 1.5 s)")
+        print(f"  {name}: {middle(took(arguments) for _ in range(TIMES))} (target: under 1.5 s)")
 
 
-def seconds(arguments, **variables):
-    """Of a process of Python with these arguments; `variables` None are unset."""
-    given = {"JAX_COMPILATION_CACHE_DIR": None, **variables}
-    kept = {key: value for key, value in os.environ.items() if key not in given}
-    env = {**kept, **{key: value for key, value in given.items() if value is not None}}
-    start = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=env)
-    return time.perf_counter() - start
+def took(arguments, **variables):
+    """What a process of Python takes with these arguments; JAX keeps nothing that is not said."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
+    before, start = cpu(), time.perf_counter()
+    command = [sys.executable, *arguments]
+    subprocess.run(command, check=True, capture_output=True, env={**kept, **variables})
+    return Took(time.perf_counter() - start, cpu() - before)
+
+
+def cpu():
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
+
+
+def middle(found):
+    return Took(*(statistics.median(column) for column in zip(*found, strict=True)))
 
 
 def moves(folder):
     """`recoup study tell` that ends a batch: nothing kept, the first that keeps, those after it."""
     print("`recoup study tell` that moves, 20 results of 4 parameters, a process each:")
-    print("  method              nothing kept   first   again (target: under 1 s)   by")
+    print("  nothing kept; first; again (target: under 1 s)")
     for name, how in METHODS.items():
-        cache = str(folder / f"cache-{name}")
-        with_none = [tell(folder, name, how, RECOUP_NO_CACHE="1") for _ in range(2)]
-        first = tell(folder, name, how, XDG_CACHE_HOME=cache)
-        again = [tell(folder, name, how, XDG_CACHE_HOME=cache) for _ in range(TELLS)]
-        row = f"{min(with_none):9.2f} s {first:9.2f} s {statistics.median(again):9.2f} s"
-        print(f"  {name:18}{row}   {' ' * 18}{'JAX' if kept_in(Path(cache)) else 'NumPy'}")
+        cache = folder / f"cache of {name}"
+        without = tell(folder, how, RECOUP_NO_CACHE="1")
+        first = tell(folder, how, XDG_CACHE_HOME=str(cache))
+        again = middle(tell(folder, how, XDG_CACHE_HOME=str(cache)) for _ in range(TIMES))
+        by = "JAX" if cache.exists() else "NumPy"
+        print(f"  {name}: {without}; {first}; {again}, by {by}", flush=True)
 
 
-def kept_in(cache):
-    """How many programs lie in a cache."""
-    return len(list(cache.rglob("*-cache")))
-
-
-def tell(folder, name, how, **variables):
-    """A study that is one result short of a move is told it."""
-    from recoup.study.study import Study
-
-    path = folder / "study.db"
+def tell(folder, how, **variables):
+    """A study that is one result short of its second move is told it."""
+    path, rng = folder / "study.db", np.random.default_rng(0)
     path.unlink(missing_ok=True)
-    settings = {"method": name, "dim": 4, "batch": 10, **how}
-    rng = np.random.default_rng(0)
-    with Study.open(path, **settings) as study:
-        for _ in range(2):  # the second batch without its last result
-            trials = study.ask(10)
-            for trial in trials[: 9 if study.history() else 10]:
-                study.tell(trial.id, **told(rng, how))
-        last = trials[-1].id
-    words = ["-m", "recoup", "study", "tell", str(path), str(last)]
+    with Study.open(path, dim=4, batch=10, **how) as study:
+        *trials, last = study.ask(20)
+        for trial in trials:
+            study.tell(trial.id, **told(rng, how))
+    words = ["-m", "recoup", "study", "tell", str(path), str(last.id)]
     if "horizon" in how:
         np.savez(folder / "episode.npz", **told(rng, how)["trajectory"])
         words += ["--trajectory", str(folder / "episode.npz")]
     else:
         words += ["1.5"]
-    return seconds(words, **variables)
+    return took(words, **variables)
 
 
 def told(rng, how):
@@ -105,39 +117,30 @@ def told(rng, how):
     return {"trajectory": {key: rng.standard_normal(shape) for key, shape in shapes.items()}}
 
 
-def cars(folder):
-    """`recoup train mountain-car --iterations 30`, nothing kept, the first that keeps, again."""
-    cache = {"XDG_CACHE_HOME": str(folder / "cars")}
-    places = (folder / f"car-{i}" for i in range(100))
-
-    def run(**variables):
-        words = ["-m", "recoup", "train", "mountain-car", "--iterations", "30", "--quiet"]
-        return seconds([*words, "--out", str(next(places))], **variables)
-
-    without, first = run(RECOUP_NO_CACHE="1"), run(**cache)
-    again = statistics.median(run(**cache) for _ in range(TELLS))
-    print("`recoup train mountain-car --iterations 30`:")
-    print(f"  nothing kept {without:.2f} s; first {first:.2f} s; again {again:.2f} s (target: 3 s)")
-
-
-def reaching(folder):
-    """`recoup train reach-2 --iterations 60`: tested at some iterations, at all, and before."""
-    words = ["-m", "recoup", "train", "reach-2", "--iterations", "60", "--json", "--quiet"]
-    cache = {"XDG_CACHE_HOME": str(folder / "reach")}
-    ways = {"": (words, cache), "--test-all": ([*words, "--test-all"], cache)}
+def runs(folder, words, others, target):
+    """A run: nothing kept, the first that keeps, those after it, and other ways, in turn."""
+    cache = {"XDG_CACHE_HOME": str(folder / "cache")}
+    ways = {"again": (words, cache)}
+    ways |= {name: ([*words, *more], cache) for name, more in others.items()}
     if os.environ.get("BEFORE"):
-        old = {"PYTHONPATH": os.environ["BEFORE"]}
-        ways["before"] = (words, old)
-    times = {name: [] for name in ways}
-    for i in range(RUNS + 1):
-        for name, (given, variables) in ways.items():
-            out = folder / f"reach-{name.strip('-')}-{i}"
-            times[name].append(seconds([*given, "--out", str(out)], **variables))
-    print("`recoup train reach-2 --iterations 60`, once what is compiled is kept:")
-    ours = statistics.median(times[""][1:])
-    for name, found in times.items():
-        middle = statistics.median(found[1:])
-        print(f"  {name or 'as it is'}: {middle:.2f} s, {middle / ours:.2f} times as long")
+        ways["before"] = (words, {"PYTHONPATH": os.environ["BEFORE"]})
+    places = (str(folder / str(i)) for i in range(100))
+
+    def once(given, variables):
+        return took(["-m", "recoup", *given, "--out", next(places)], **variables)
+
+    print(f"`recoup {' '.join(words)}` ({target}):")
+    print(f"  nothing kept: {once(words, {'RECOUP_NO_CACHE': '1'})}")
+    print(f"  first: {once(words, cache)}", flush=True)
+    found = {name: [] for name in ways}
+    for _ in range(TIMES):
+        for name, way in ways.items():
+            found[name].append(once(*way))
+    ours = middle(found["again"])
+    for name, times in found.items():
+        took_it = middle(times)
+        ratio = f"{took_it.wall / ours.wall:.2f} ({took_it.cpu / ours.cpu:.2f})"
+        print(f"  {name}: {took_it}, {ratio} times as long", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from studies import content, told, work
 
 import recoup
 from recoup.store.file import StudyFile
+from recoup.study import ledger
 from recoup.study.readings import read_samples
 from recoup.study.recover import recover
 from recoup.study.samples import import_samples
@@ -608,3 +609,31 @@ class TestARuleOfOnesOwn:
         with Study.open(path, update=optax.sgd(0.01, momentum=0.9)) as study:
             study.ask()
             assert len(study.history()) == 3
+
+
+class TestRoom:
+    """Results lie in room that doubles as they become more, whatever their number will be."""
+
+    def test_begins_with_what_samples_need_and_doubles(self):
+        assert [ledger.first_room(width) for width in (1, 20, 512, 1000, 10**7)] == [
+            *(512, 512, 512, 256, 64)
+        ]
+        assert [ledger.room(n) for n in (0, 64, 65, 128, 129, 4096, 4097)] == [
+            *(64, 64, 128, 128, 256, 4096, 5120)
+        ]
+        assert ledger.room(3, 512) == ledger.room(512, 512) == 512
+
+    @pytest.mark.parametrize("settings", [{"family": "full"}, {"update": "adam"}])
+    def test_moves_are_the_same_in_any(self, settings, tmp_path, monkeypatch):
+        """But for rounding: the study grows through three sizes, or has room for all at once."""
+        found = []
+        for name, first in (("grown", 16), ("whole", 128)):
+            monkeypatch.setattr(ledger, "FIRST", (first, first))
+            with Study.open(tmp_path / f"{name}.db", **START, **settings) as study:
+                for _ in range(17):
+                    trials = study.ask(BATCH)
+                    values = [value_of(trial.theta) for trial in trials]
+                    study.tell([trial.id for trial in trials], values)
+                found.append([np.concatenate(pair) for pair in study.distributions().values()])
+        assert len(found[0]) == 18
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-12)

@@ -17,6 +17,8 @@ from recoup.store.store import Store
 from recoup.study.charts import Elsewhere, chart_of
 
 LEAST, DOUBLED = 64, 4096  # room from the first to the second by doubling, above in quarters
+FIRST = (LEAST, 512)  # room that a study begins with, by the size of its samples
+SMALL = 2**18  # numbers that cost a move nothing, empty or not
 CHUNK = 1000  # rows read at once
 ALIGNMENT = 64  # bytes
 
@@ -61,10 +63,11 @@ class Ledger:
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
-        self._samples = layout.arrays(LEAST)
-        self._returns = np.full(LEAST, np.nan)
-        self._proposal = np.zeros(LEAST, np.int32)
-        self._outside = np.zeros(LEAST, bool)
+        self._first = first_room(sum(x.size for x in layout.arrays(1)))
+        self._samples = layout.arrays(self._first)
+        self._returns = np.full(self._first, np.nan)
+        self._proposal = np.zeros(self._first, np.int32)
+        self._outside = np.zeros(self._first, bool)
         self.reference = store.proposal(0).numbers  # the start, whatever else is there
         self._blocks = np.zeros((0, self.reference.size))
         self._charts = np.zeros(0, np.int32)
@@ -81,7 +84,7 @@ class Ledger:
         """The results up to the place `upto`, in room that depends on their number alone."""
         self._load(upto)
         n = int(np.searchsorted(self.counted, upto, "right"))
-        space = room(n)
+        space = room(n, self._first)
         self._reserve(space)
         slots = int(self._proposal[:n].max(initial=0)) + 1
         spare = max(_quarters(slots), _quarters(-(-space // self._batch)))
@@ -109,7 +112,7 @@ class Ledger:
         if self._mirrored:
             places = [row for place in places for row in self._pair(*place)]
         have = len(self.counted)
-        self._reserve(room(have + len(places)))
+        self._reserve(room(have + len(places), self._first))
         self.counted = np.append(self.counted, [place for _, place in places])
         for first in range(0, len(places), CHUNK):
             ids = [number for number, _ in places[first : first + CHUNK]]
@@ -184,9 +187,15 @@ def _drawn_by(trial: Asked) -> int:
     return trial.proposal
 
 
-def room(n: int) -> int:
+def room(n: int, least: int = LEAST) -> int:
     """Room for `n` results: few sizes, so that few programs are compiled."""
-    return max(LEAST, 1 << (n - 1).bit_length()) if n <= DOUBLED else _quarters(n)
+    return max(least, 1 << (n - 1).bit_length()) if n <= DOUBLED else _quarters(n)
+
+
+def first_room(width: int) -> int:
+    """Room to begin with, for samples of so many numbers: more than few, where they are small."""
+    most = 1 << max(SMALL // width, 1).bit_length() - 1
+    return min(max(most, FIRST[0]), FIRST[-1])
 
 
 def _quarters(n: int) -> int:
