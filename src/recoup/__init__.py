@@ -5,7 +5,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if sys.argv[1:2] == ["study"] and os.path.basename(sys.argv[0]) in ("recoup", "-m"):
+_BY_HAND = sys.argv[1:2] == ["study"] and os.path.basename(sys.argv[0]) in ("recoup", "-m")
+if _BY_HAND:
     # The program itself, before NumPy is imported: matrices of a study are small, and threads
     # for them cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -73,4 +74,5 @@ def __dir__() -> list[str]:
     return __all__
 
 
-register_envs()  # so that `gymnasium.make("recoup/Toy-v0")` works after `import recoup`
+if not _BY_HAND:  # `recoup study` needs no environments, and Gymnasium takes a while
+    register_envs()  # so that `gymnasium.make("recoup/Toy-v0")` works after `import recoup`

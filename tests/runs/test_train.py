@@ -8,7 +8,9 @@ from oracles import gauss_hermite
 from program import recoup as program
 
 import recoup
+from recoup.runs.fresh import is_tested
 from recoup.runs.learning import _Loop
+from recoup.runs.plan import Plan
 from recoup.runs.schedule import Schedule
 from recoup.store.store import Store
 from recoup.study.settling import Mover
@@ -441,6 +443,12 @@ class TestPointsOfTheCurve:
         assert run.history[-1].iteration == 11
         assert run.curve.mean[-1] != run.return_search.mean
         assert run.history[-1].return_curve == run.curve.mean[-1]
+
+    def test_older_files_go_on_with_all_of_them(self, run):
+        told = {key: value for key, value in run.plan.plain().items() if key != "test_all"}
+        older = Plan(**told, settings=run.plan.settings)
+        assert all(is_tested(older, i) for i in range(40))
+        assert not all(is_tested(run.plan, i) for i in range(40))
 
     def test_the_display_keeps_the_last_one(self):
         from rich.console import Console
