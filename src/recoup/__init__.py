@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from recoup.tasks.own.found import register_task as register_task
     from recoup.tasks.policies.files import load_policy as load_policy
 
-from recoup.tasks.registry import register_envs
-
 __version__ = "0.2.0"
 
 _HOMES = {
@@ -75,4 +73,6 @@ def __dir__() -> list[str]:
 
 
 if not _BY_HAND:  # `recoup study` needs no environments, and Gymnasium takes a while
+    from recoup.tasks.registry import register_envs
+
     register_envs()  # so that `gymnasium.make("recoup/Toy-v0")` works after `import recoup`

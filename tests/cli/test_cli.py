@@ -159,6 +159,13 @@ def test_help_and_import_leave_jax_alone():
     assert done.stdout.strip() == "False"
 
 
+def test_a_study_by_hand_needs_no_environments():
+    code = "import sys; sys.argv = ['recoup', 'study', 'show']; import recoup.cli.main; "
+    code += "print(*sorted({'jax', 'gymnasium', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("\n", "")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("sketches")
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
