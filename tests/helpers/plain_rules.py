@@ -27,7 +27,11 @@ class Plain:
         self.batches.append((theta, np.asarray(returns, float), self.mean, self.factor))
         every = np.concatenate([batch[1] for batch in self.batches])
         fresh = self.batches[-1][1]
-        flat = np.ptp(fresh) == 0 and (fresh.max() < every.max() or np.ptp(every) == 0)
+        flat = (
+            fresh.size > 1
+            and np.ptp(fresh) == 0
+            and (fresh.max() < every.max() or np.ptp(every) == 0)
+        )
         one_mean, one_log = self.regression()
         other_mean, other_log = self.weighting()
         share = self.reliable * (1 - self.ties) if self.share is None else self.share
@@ -132,14 +136,18 @@ class Plain:
         noise = noise * signal
         total = noise + (slope**2 + variance).sum() + (values**2).sum() / 2
         log = np.clip(values / (2 * np.sqrt(total)), -0.3, 0.3)
-        self.widens = False
+        rise, far = (slope * delta).sum(), False
+        steady = rise / np.sqrt(max((variance * delta**2).sum(), 1e-30))
         if len(self.batches) > 2 and values.mean() > -1.5 * doubt:
-            steady = (slope * delta).sum() / np.sqrt(max((variance * delta**2).sum(), 1e-30))
             for reason in (bounded and steady > 1, not self.evident and not lopsided):
                 if reason:
                     log = np.maximum(log, 0) + 0.15 * noise / total
-        log = np.minimum(log, max(3 - self.grown.mean(), 0))
-        self.widens = log.min() > 1e-9
+        if len(self.batches) > 2 and bounded and steady > 3:
+            far = -(delta @ np.diag(values) @ delta) - values.sum() < rise / 2
+        if far:
+            log = np.full(d, 0.3)
+        log = np.minimum(log, max((7 if far else 3) - self.grown.mean(), 0))
+        self.widens, self.far = log.min() > 0.01, far
         return axes @ delta, axes @ np.diag(log) @ axes.T
 
     def trusted(self, values, slope):

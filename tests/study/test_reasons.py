@@ -26,11 +26,14 @@ NOTES = {
 @pytest.mark.parametrize(
     ("change", "ess", "words"),
     [
-        ({}, 12.0, "62% on a model of the newest 60 results, and to 38% on weights, by which 5"),
-        ({}, 5.0, "next to no say"),
+        ({}, 12.0, "62% on a model of the newest 60 results, and to 38% on weights, which give"),
+        ({}, 12.0, "give earlier batches 30% of the say: all count for 12 fresh results."),
+        ({"old": 0.05}, 5.0, "next to no say"),
         ({"share": 1.0}, 5.0, "to 100% on a model of the newest 60 results."),
         ({}, 5.0, "0.8 standard deviations: the model has its top nearby. The spread shrank by 5%"),
         ({"bounded": True}, 5.0, "as far as the model is trusted"),
+        ({"bounded": True, "share": 0.1}, 5.0, "0.8 standard deviations, mostly by the weights."),
+        ({"gain": np.nan}, 5.0, "What more there is has no number; 40%"),
         ({"widened": True, "spread": 0.1}, 5.0, "grew by 11%: returns rise on beyond it"),
         ({"widened": True, "spread": 0.1, "evident": False}, 5.0, "nothing stands out from noise"),
         ({"spread": 0.001}, 5.0, "The spread stayed."),
@@ -41,7 +44,7 @@ NOTES = {
     ],
 )
 def test_each_cause_has_its_words(change, ess, words):
-    assert words in " ".join(reasons({**NOTES, **change}, ess, 5))
+    assert words in " ".join(reasons({**NOTES, **change}, ess))
 
 
 def test_a_study_says_why_it_moved(tmp_path):

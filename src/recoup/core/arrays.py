@@ -18,6 +18,15 @@ def cholesky(xp: Any, matrix: Array) -> Array:
         return np.full_like(matrix, np.nan)
 
 
+def lower_of(xp: Any, matrix: Array) -> Array:
+    """The lower triangular L, its diagonal positive, with L L^T = A A^T of a matrix A `[D, D]`.
+
+    A A^T itself is never made: it has half as many digits.
+    """
+    upper = xp.linalg.qr(matrix.T, mode="r")
+    return (upper * xp.where(xp.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T
+
+
 def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> Array:
     """x of factor x = b, or of factor^T x = b, for a lower triangular factor."""
     if xp is np:

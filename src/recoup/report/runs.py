@@ -114,7 +114,7 @@ def _advice(history: dict[str, np.ndarray], run: Run) -> str:
         return "No iteration has been made yet."
     notes = run.study.history()[-1].get("notes")
     if notes:
-        return " ".join(reasons(notes, ess, run.plan.batch))
+        return " ".join(reasons(notes, ess))
     return health(samples, ess, k)
 
 

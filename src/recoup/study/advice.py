@@ -91,7 +91,7 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     if found["moves"] == 0:
         said.append(f"The distribution moves after {found['until_move']} more results.")
     elif found.get("notes"):
-        said += reasons(found["notes"], found["ess"], batch)
+        said += reasons(found["notes"], found["ess"])
     elif method.window == 1:
         said.append(f"{method.name} keeps nothing between moves: every batch starts afresh.")
     else:

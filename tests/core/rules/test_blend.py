@@ -26,7 +26,12 @@ def stairs(theta):
     return np.floor(-np.abs(theta - 2).max(1))
 
 
-CASES = [(1, bowl, 1.0), (2, stairs, 0.0), (6, bowl, 1.0), (5, bumpy, 0.3)]
+def distant(theta):
+    """A top that lies two hundred standard deviations away."""
+    return -((theta - 100) ** 2).sum(1)
+
+
+CASES = [(1, bowl, 1.0), (2, stairs, 0.0), (6, bowl, 1.0), (5, bumpy, 0.3), (3, distant, 0.3)]
 CASES.append(pytest.param(53, bowl, 1.0, marks=pytest.mark.slow))
 
 
@@ -105,6 +110,66 @@ def test_jax_makes_the_moves_of_numpy(dim, double):
     assert int(info.samples) + int(info.censored) <= search.capacity
     for key in ("bounded", "widened", "flat", "evident"):
         assert bool(getattr(info.notes, key)) == bool(getattr(other.notes, key))
+
+
+def searched(objective, dim, moves, batch=4, std=1.0, **settings):
+    """Rho after so many moves of the rule from zero."""
+    full = 2 <= dim <= 50
+    rho = (Full if full else Diagonal).start(np.zeros(dim), np.full(dim, std))
+    rng, memory, proposals = np.random.default_rng(1), None, [rho]
+    theta, returns = np.zeros((0, dim)), np.zeros(0)
+    for i in range(moves):
+        fresh = np.stack([rho.theta(rng.normal(size=dim)) for _ in range(batch)])
+        theta, returns = np.concatenate([theta, fresh]), np.append(returns, objective(fresh))
+        seen = told(theta, returns, np.repeat(np.arange(i + 1), batch), proposals, batch)
+        with np.errstate(all="ignore"):  # as a study does
+            rho, memory, *_ = plain.move(Rule(full, **settings), None, rho, seen, memory)
+        proposals.append(rho)
+    return rho
+
+
+def ball(theta):
+    return -((theta - 1) ** 2).sum(1)
+
+
+@pytest.mark.parametrize(("dim", "moves"), [(1, 25), (2, 40), (5, 60), (51, 80)])
+def test_a_top_far_outside_the_first_spread_is_found_without_noise(dim, moves):
+    rho = searched(ball, dim, moves, batch=max(4, dim // 5), std=0.01)
+    assert np.abs(rho.mean - 1).max() < 0.05
+
+
+def test_the_spread_grows_no_further_than_it_may():
+    """Along a slope without a top, and among returns that are all equal."""
+    slope = searched(lambda theta: theta.sum(1), 3, 80)
+    assert 5.5 < np.mean(np.log(np.diag(slope.factor))) < 7.3 + 1e-9
+    level = searched(lambda theta: np.full(len(theta), 3.0), 3, 60)
+    assert 7.0 <= np.mean(np.log(np.diag(level.factor))) < 7.2 + 1e-9
+    np.testing.assert_array_equal(level.mean, 0)
+
+
+def test_a_batch_of_one_is_no_flat_batch():
+    rho = searched(ball, 3, 80, batch=1)
+    assert np.abs(rho.mean - 1).max() < 0.2
+    assert (rho.std < 1).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-15, 1e15, 1e200])
+def test_returns_may_have_any_unit(unit):
+    found, want = (searched(lambda theta, u=u: u * ball(theta), 3, 20) for u in (unit, 1.0))
+    np.testing.assert_allclose(found.mean, want.mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.std, want.std, rtol=1e-6)
+
+
+def test_float32_keeps_its_covariance_on_a_narrow_ridge():
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    search = recoup.search("recoup", dim=3, batch=4)
+    state = search.init(jax.random.key(0), mean=1.0, std=1.0)
+    for i in range(150):
+        theta, state = search.ask(jax.random.key(i), state)
+        away = np.asarray(theta, float) @ turn
+        state, _ = search.tell(jax.random.key(i), state, theta, -(away**2 @ [1, 1e4, 1e8]))
+    assert np.isfinite(state.mean).all()
+    assert np.isfinite(state.std).all()
 
 
 def test_where_no_sample_is_weighed_the_regression_moves_alone():

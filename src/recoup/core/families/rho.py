@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import cholesky, solve_lower
+from recoup.core.arrays import cholesky, lower_of, solve_lower
 
 MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 
@@ -110,13 +110,14 @@ class Full(NamedTuple):
         """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric.
 
         What the factor becomes, A exp(log), has another that is lower triangular and means the
-        same; its diagonal stays above `least [D]`.
+        same; its diagonal stays above `least [D]`. If a number were infinite, nothing moves.
         """
         values, axes = xp.linalg.eigh(log)
-        longer = self.factor @ (axes * xp.exp(values))
-        factor = cholesky(xp, longer @ longer.T)
-        short = xp.maximum(least - xp.diagonal(factor), 0.0)
-        return Full(self.eta + self.factor @ delta, factor + xp.diag(short))
+        factor = lower_of(xp, self.factor @ (axes * xp.exp(values)))
+        factor = factor + xp.diag(xp.maximum(least - xp.diagonal(factor), 0.0))
+        eta = self.eta + self.factor @ delta
+        sound = xp.all(xp.isfinite(factor)) & xp.all(xp.isfinite(eta))
+        return Full(xp.where(sound, eta, self.eta), xp.where(sound, factor, self.factor))
 
     def refitted(self, xp: Any, delta: Any, covariance: Any) -> "Full":
         """The Gaussian that has mean `delta [D]` and `covariance [D, D]` in noise.

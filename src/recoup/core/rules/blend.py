@@ -18,7 +18,6 @@ from recoup.core.rules.newton import (
     Tenths,
     clipped,
     newton,
-    spread_of,
     tenths,
     unturned,
 )
@@ -30,6 +29,7 @@ NARROWEST = {False: 1e-3, True: 1e-6}  # spread over the start's; of a full cova
 LARGEST = 1000  # samples that the regression looks at: its cost grows with their cube
 BATCHES = 9  # that the weights look at
 FAR = float(np.log(30.0))  # Renyi divergence from which a proposal's samples are not weighed
+GROWS = 0.01  # log factor of every axis from which the regression is said to widen
 EVIDENT = 2.0  # log-evidence against pure noise from which returns are known to be more
 
 
@@ -160,7 +160,7 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
         xp, window.z, found, share, fresh, rule.shrink * xp.minimum(1.0, xp.exp(grown)), rule.full
     )
     usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
-    alone = (xp.min(one.step.log) > 1e-9) & one.symmetric & (rule.share != 0)
+    alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
     part = xp.where(alone, 1.0, usual)
     of_spread = xp.where(alone, 1.0, xp.minimum(usual, rule.most) if rule.share is None else usual)
     made = blended(xp, (part, of_spread), one.stretch, other, flat, wider)
@@ -186,10 +186,14 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
 
 
 def is_flat(xp: Any, returns: Array, fresh: Array, memory: Memory) -> Array:
-    """Whether all fresh returns are one value below the best ever, or the only one ever."""
+    """Whether all fresh returns are one value below the best ever, or the only one ever.
+
+    Of one return alone nothing can be said.
+    """
     high = xp.max(xp.where(fresh, returns, -xp.inf))
     low = xp.min(xp.where(fresh, returns, xp.inf))
-    return (high == low) & ((high < memory.best) | (memory.best == memory.worst))
+    several = xp.sum(fresh) > 1
+    return several & (high == low) & ((high < memory.best) | (memory.best == memory.worst))
 
 
 def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:
@@ -197,7 +201,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     valid = window.modelled & window.valid
     points = models.points_of(xp, window.z, valid)
     at = tenths(xp, window.returns, valid)
-    y = clipped(xp, window.returns, valid, at)
+    y, scale = clipped(xp, window.returns, valid, at)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
     sound, model = models.sound(xp, model)
@@ -212,7 +216,6 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
         grown=grown,
     )
     found = newton(xp, local, outlook, rule.widens)
-    scale = spread_of(xp, window.returns, valid, at)
     gain = xp.sum(local.slope * found.delta + local.values * found.delta**2 / 2)
     return Regressed(
         step=found,

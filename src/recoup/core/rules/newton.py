@@ -8,6 +8,9 @@ from recoup.core.rules.model import Local
 WIDEST = 3.0  # the most that the mean log spread grows above its start, by widening
 BEND = 0.3  # the most that a log spread changes in one update
 WIDER = 0.15  # how much of the noise's share a log spread grows by, where it widens
+FARTHEST = 7.0  # the same as WIDEST where the top is known to be far away
+SURE = 3.0  # standard errors of the rise from which it is
+STRIDE = 0.3  # what the log spread then grows by
 
 
 class Stretch(NamedTuple):
@@ -55,24 +58,23 @@ class Outlook(NamedTuple):
     grown: Array  # mean log spread over that of the start
 
 
-def clipped(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
-    """Returns `[n]` without far outliers below, in units of their own standard deviation.
+def clipped(xp: Any, returns: Array, valid: Array, at: Tenths) -> tuple[Array, Array]:
+    """Returns `[n]` without far outliers below, over their own standard deviation; and that.
 
-    Zero where not valid.
+    Zero where not valid, and where all are equal. However large or small they are.
     """
-    y = _centred(xp, returns, valid, at)
-    return y / xp.maximum(spread_of(xp, returns, valid, at), 1e-12)
-
-
-def spread_of(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
-    """The standard deviation of returns without far outliers below."""
-    return xp.sqrt(mean_of(xp, _centred(xp, returns, valid, at) ** 2, valid))
+    centred = _centred(xp, returns, valid, at)
+    largest = xp.max(xp.abs(centred))
+    unit = centred / xp.where(largest > 0, largest, 1.0)
+    spread = xp.sqrt(mean_of(xp, unit**2, valid))
+    return unit / xp.where(spread > 0, spread, 1.0), largest * spread
 
 
 def _centred(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
     ample = (xp.sum(valid) >= 8) & (at.high > at.middle)
     lowest = xp.where(ample, at.middle - 6 * (at.high - at.middle), -xp.inf)
-    y = xp.where(valid, xp.maximum(returns, lowest), 0.0)
+    best = xp.where(xp.any(valid), xp.max(xp.where(valid, returns, -xp.inf)), 0.0)
+    y = xp.where(valid, xp.maximum(returns, lowest) - best, 0.0)  # equal ones are exactly zero
     return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
 
 
@@ -110,16 +112,18 @@ def newton(xp: Any, local: Local, outlook: Outlook, widens: bool = True) -> Newt
     variance = variance + xp.sum(local.values**2) / 2
     log = xp.clip(local.values / (2 * xp.sqrt(variance)), -BEND, BEND)
     noise = outlook.noise / variance
-    steady = xp.sum(local.slope * delta) / xp.sqrt(
-        xp.maximum(xp.sum(local.variance * delta**2), 1e-30)
-    )
+    rise = xp.sum(local.slope * delta)
+    steady = rise / xp.sqrt(xp.maximum(xp.sum(local.variance * delta**2), 1e-30))
     unbent = outlook.late & (xp.mean(local.values) > -1.5 * local.doubt)
     uphill = unbent & bounded & (steady > 1)
     lost = unbent & ~outlook.evident & ~outlook.tenths.lopsided
     for reason in (uphill, lost) if widens else ():
         log = xp.where(reason, xp.maximum(log, 0.0) + WIDER * noise, log)
-    log = xp.minimum(log, xp.maximum(WIDEST - outlook.grown, 0.0))
-    return Newton(delta, log, bounded, widens & (uphill | lost), noise)
+    bent = -xp.sum(local.values * (delta**2 + 1))
+    far = outlook.late & bounded & (steady > SURE) & (bent < rise / 2) & widens
+    log = xp.where(far, STRIDE, log)
+    log = xp.minimum(log, xp.maximum(xp.where(far, FARTHEST, WIDEST) - outlook.grown, 0.0))
+    return Newton(delta, log, bounded, far | widens & (uphill | lost), noise)
 
 
 def unturned(xp: Any, axes: Array | None, step: Newton) -> Stretch:

@@ -58,6 +58,8 @@ def standardised(xp: Any, omega: Array, returns: Array) -> Array:
     """`omega [n]` times returns less their mean, over their spread; zero where all are equal."""
     best = xp.max(xp.where(omega > 0, returns, -xp.inf))
     below = xp.where(omega > 0, returns - best, 0.0)  # equal ones become exactly zero
+    worst = -xp.min(below)
+    below = below / xp.where(worst > 0, worst, 1.0)  # squares of any returns are then numbers
     away = below - xp.sum(omega * below)
     spread = xp.sqrt(xp.sum(omega * away**2))
     return xp.where(spread > 0, omega * away / xp.where(spread > 0, spread, 1.0), 0.0)
