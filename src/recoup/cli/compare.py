@@ -60,8 +60,8 @@ def complete_entrant(incomplete: str) -> list[tuple[str, str]]:
     from recoup.compare.entrants import PEERS
     from recoup.engine.methods import METHODS
 
-    ours = [row for row in METHODS.values() if row.space == "parameters"]
-    rows = [(row.name, row.summary) for row in (*ours, *PEERS.values())]
+    rows = [(row.name, row.summary) for row in METHODS.values() if row.space == "parameters"]
+    rows += [(row.name, row.summary) for row in PEERS.values()]
     return [row for row in rows if row[0].startswith(incomplete)]
 
 
