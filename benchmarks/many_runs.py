@@ -11,20 +11,21 @@ from recoup.tasks.registry import make_task
 RUNS, ITERATIONS, BATCH = 10_000, 20, 10
 
 
-def learn(name):
-    """A whole run as a function of its key: the final mean and standard deviation."""
-    task = make_task("toy")
-    search = recoup.search(name, dim=1, batch=BATCH, capacity=ITERATIONS * BATCH, table=False)
+def learn(name, task="toy", iterations=ITERATIONS, batch=BATCH):
+    """Whole runs as a function of their keys: final means and standard deviations."""
+    task = make_task(task)
+    size = {"dim": task.dim, "batch": batch, "capacity": iterations * batch}
+    search = recoup.search(name, table=False, **size)
 
     def move(state, key):
         ask, roll, tell = jax.random.split(key, 3)
         theta, state = search.ask(ask, state)
-        returns = task.rollouts(jax.random.split(roll, BATCH), theta)
+        returns = task.rollouts(jax.random.split(roll, batch), theta)
         return search.tell(tell, state, theta, returns)[0], None
 
     def run(key):
         start, loop = jax.random.split(key)
-        state, _ = jax.lax.scan(move, search.init(start), jax.random.split(loop, ITERATIONS))
+        state, _ = jax.lax.scan(move, search.init(start), jax.random.split(loop, iterations))
         return state.mean[0], state.std[0]
 
     return jax.jit(jax.vmap(run))

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from passes import PASSES, take
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -71,9 +72,11 @@ LATE = np.array(
 )
 
 
+@pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(("keep", "blocks"), [("table", 6), ("table", 3), ("running", 6)])
-def test_incremental_densities_are_those_computed_at_once(keep, blocks, late):
+def test_incremental_densities_are_those_computed_at_once(keep, blocks, late, name, monkeypatch):
+    take(monkeypatch, name, chunk=40, room=40)
     batches = 6
     lags = LATE if late else np.zeros_like(LATE)
     archive = fill(
@@ -132,20 +135,24 @@ class Counter:
         self.seen += 1
 
 
+@pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("keep", ["table", "running"])
 @pytest.mark.parametrize("distinct", [1, 3])
-def test_an_addition_costs_rows_and_columns_never_the_whole_table(keep, distinct):
+def test_an_addition_costs_rows_and_columns_never_the_whole_table(
+    keep, distinct, name, monkeypatch
+):
     """O(N' + N L) densities for a batch of one proposal, O(K N' + N L) for K, of N' L in all.
 
-    A running mixture takes proposals a few at a time, here all of its 25 slots at once.
+    Here a processor takes proposals one by one, an accelerator all of the 25 slots at once.
     """
+    take(monkeypatch, name, chunk=BATCH * DIM)
     blocks, batches = 12, 10
     archive = fill(batches, blocks=blocks, proposals=2 * blocks + 1, keep=keep)
     newest = jnp.int32(batches)
     drawn_by = None if distinct == 1 else newest - jnp.asarray([0, 1, 2, 2], jnp.int32)
     counter = Counter()
     samples, returns, _ = told(50)
-    archives.add_batch(
+    added = archives.add_batch(
         counter.family(),
         archive,
         newest,
@@ -157,10 +164,31 @@ def test_an_addition_costs_rows_and_columns_never_the_whole_table(keep, distinct
     )
     jax.effects_barrier()
     rows = distinct * blocks * BATCH
-    columns = (batches + 1 if keep == "table" else 2 * blocks + 1) * BATCH
+    columns = (batches + 1 if name == "processor" else 2 * blocks + 1) * BATCH
     own = 0 if drawn_by is None else BATCH
     assert counter.seen == rows + columns + own
     assert counter.seen < blocks * BATCH * (batches + 1)
+    archives.log_densities(counter.family(), proposal(batches), added)
+    jax.effects_barrier()
+    assert counter.seen == rows + columns + own  # the newest proposal's are known
+
+
+def test_the_target_that_is_known_is_that_of_the_newest_proposal():
+    samples, returns, valid = told(50)
+    for lag in (0, 1):  # the newest proposal need not have drawn any sample of the batch
+        archive = archives.add_batch(
+            FAMILY,
+            fill(3, blocks=5, proposals=6, keep="running"),
+            jnp.int32(3),
+            jnp.int32(3),
+            samples,
+            jnp.asarray(returns),
+            jnp.asarray(valid),
+            jnp.full(BATCH, 3 - lag, jnp.int32),
+        )
+        want = archives.relative_log_density(FAMILY, proposal(3), archive)
+        np.testing.assert_allclose(archive.target, want, rtol=1e-12)
+        assert archives.add_proposal(archive, jnp.int32(4), proposal(4)).target is None
 
 
 def test_growth_does_not_recompile():

@@ -20,9 +20,15 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from recoup.core.families.family import Family, LogDensities
-from recoup.core.sweeps import map_samples
-
-FEW = 32  # proposals whose densities are computed at once
+from recoup.core.mixtures import (
+    add_row,
+    each_density,
+    log_count,
+    mixture_density,
+    own_density,
+    picked,
+)
+from recoup.core.sweeps import map_blocks
 
 
 class Batches(NamedTuple):
@@ -46,6 +52,8 @@ class Archive(NamedTuple):
     batches: Batches | None  # None between the moves of a method that keeps nothing
     table: Array | None  # [P, B, N] log p(sample | proposal), relative
     mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
+    target: Array | None = None  # [B, N] log p(sample | newest proposal), relative, where a move
+    # has computed it on the way: its estimate at that proposal need not do it again
 
 
 def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
@@ -78,6 +86,7 @@ def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, kee
 
 def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
     """The archive with `rho` in proposal slot `slot`, from which no result has come yet."""
+    archive = archive._replace(target=None)
     if archive.counts.size == 1:
         return archive._replace(proposals=jax.tree.map(lambda x: x[None], rho))
     proposals = jax.tree.map(lambda kept, x: kept.at[slot].set(x), archive.proposals, rho)
@@ -99,9 +108,9 @@ def add_batch(
     `newest` is the slot of the newest proposal, the batch's reference; `drawn_by [N]` the slots of
     the proposals that drew the samples, all `newest` if None. Only the densities that are new are
     computed: O((N' + N L) D) for a batch of one proposal, O((K N' + N L) D) for one that holds late
-    results of K; a running mixture takes its proposals up to `FEW` at a time, which rounds its L
-    up. Samples that are not `told` are masked and take part in nothing; of those that are, one
-    without a finite return has failed.
+    results of K; proposals are taken several at a time, which rounds L up. Samples that are not
+    `told` are masked and take part in nothing; of those that are, one without a finite return has
+    failed.
     """
     valid = told & jnp.isfinite(returns)
     batch = Batches(
@@ -121,8 +130,10 @@ def add_batch(
     )
     if archive.table is None and archive.mixture is None:
         return archive
-    drew = newest[None] if drawn_by is None else _distinct(drawn_by, told, before.size)
-    return _keep_up(family, archive, block, batch, before, drew)
+    late = None
+    if drawn_by is not None:
+        late = _distinct(drawn_by, told & (drawn_by != newest), before.size)
+    return _keep_up(family, archive, block, batch, before, late)
 
 
 def with_failures(archive: Archive, failure: str | float) -> Archive:
@@ -145,24 +156,24 @@ def with_failures(archive: Archive, failure: str | float) -> Archive:
 def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
     """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference."""
     assert archive.batches is not None
-
-    def of_block(block: tuple[Any, Any]) -> Array:
-        reference, samples = block
-        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
-
-    references = _rows(archive.proposals, archive.batches.reference)
-    return jax.lax.map(of_block, (references, archive.batches.samples))
+    references = picked(archive.proposals, archive.batches.reference)
+    return map_blocks(partial(family.log_ratio, rho), references, archive.batches.samples)
 
 
 def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
-    """The densities that the weights of `rho` need, on the samples of `archive`."""
+    """The densities that the weights of `rho` need, on the samples of `archive`.
+
+    An archive that holds a `target` has it for its newest proposal: `rho` must be that.
+    """
     assert archive.batches is not None
     mixture = archive.mixture
     if archive.table is not None:
         mixture = logsumexp(archive.table, axis=0, b=archive.counts[:, None, None])
     if mixture is not None:
-        mixture = mixture - _log(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
-    target = relative_log_density(family, rho, archive)
+        mixture = mixture - log_count(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
+    target = archive.target
+    if target is None:
+        target = relative_log_density(family, rho, archive)
     return LogDensities(target, archive.batches.own, mixture)
 
 
@@ -217,46 +228,6 @@ def from_samples(
     )
 
 
-def own_density(
-    family: Family, proposals: Any, drawn_by: Array, reference: Any, samples: Any
-) -> Array:
-    """log p(sample | own proposal) - log p(sample | reference) `[n]`."""
-
-    def own(row: tuple[Any, Array]) -> Array:
-        sample, slot = row
-        return family.log_ratio(_rows(proposals, slot), reference, sample)
-
-    work = sum(leaf[0].size for leaf in jax.tree.leaves(proposals)) // 2  # of a proposal a sample
-    return map_samples(own, (samples, drawn_by), work)
-
-
-def mixture_density(
-    family: Family, proposals: Any, counts: Array, reference: Any, samples: Any
-) -> Array:
-    """log sum_p counts_p p(sample | proposal p) - log p(sample | reference) `[n]`."""
-    density = _density(family, proposals, reference, samples)
-    n = jax.tree.leaves(samples)[0].shape[0]
-    return _mixture_of(counts, density, jnp.zeros(n, jax.tree.leaves(proposals)[0].dtype))
-
-
-def gained_mixture(
-    family: Family,
-    proposals: Any,
-    gained: Array,
-    drew: Array,
-    reference: Any,
-    samples: Any,
-    mixture: Array,
-) -> Array:
-    """`mixture_density [n]` once the proposals `drew` (-1: none) have `gained [P]` more samples."""
-    density = _density(family, proposals, reference, samples)
-
-    def add(i: Any, total: Array) -> Array:
-        return _add_row(gained, total, drew[i], density(drew[i]))
-
-    return jax.lax.fori_loop(0, jnp.sum(drew >= 0), add, mixture)
-
-
 def _own_density(
     family: Family,
     proposals: Any,
@@ -268,7 +239,7 @@ def _own_density(
     """log p(sample | own proposal) `[N]` relative to the newest: zero for what the newest drew."""
     if drawn_by is None:
         return jnp.zeros(returns.shape, jax.tree.leaves(proposals)[0].dtype)
-    return own_density(family, proposals, drawn_by, _rows(proposals, newest), samples)
+    return own_density(family, proposals, drawn_by, picked(proposals, newest), samples)
 
 
 def _next_order(archive: Archive) -> Array:
@@ -299,97 +270,73 @@ def _put_batch(batches: Batches | None, block: Array, batch: Batches) -> Batches
 
 
 def _keep_up(
-    family: Family, archive: Archive, block: Array, batch: Batches, before: Array, drew: Array
+    family: Family,
+    archive: Archive,
+    block: Array,
+    batch: Batches,
+    before: Array,
+    late: Array | None,
 ) -> Archive:
-    """The archive with the densities that a batch from the proposals `drew` has made new."""
-    reference = _rows(archive.proposals, batch.reference)
-    density = _density(family, archive.proposals, reference, batch.samples)
+    """The archive with the densities that a batch has made new.
+
+    It came from the newest proposal and those of the slots `late` (-1: none).
+    """
+    of_batch = (family, archive.proposals, archive.counts, batch)
     if archive.table is not None:
-        table = archive.table.at[:, block].set(_columns(archive.counts, density, batch.own))
-        return archive._replace(table=_fold(family, archive, drew, table, _set_row))
-    add_row = partial(_add_row, archive.counts - before)
-    mixture = _fold(family, archive, drew, archive.mixture, add_row)
-    fresh = _mixture_of(archive.counts, density, batch.own)
-    return archive._replace(mixture=mixture.at[block].set(fresh))
+        table = archive.table.at[:, block].set(_columns(*of_batch))
+        table, target = _fold(family, archive, batch.reference, late, table, _set_row)
+        return archive._replace(table=table, target=target)
+    put = partial(add_row, archive.counts - before)
+    mixture, target = _fold(family, archive, batch.reference, late, archive.mixture, put)
+    return archive._replace(mixture=mixture.at[block].set(_mixture(*of_batch)), target=target)
 
 
-def _rows(tree: Any, index: Any) -> Any:
-    return jax.tree.map(lambda x: x[index], tree)
-
-
-def _density(
-    family: Family, proposals: Any, reference: Any, samples: Any
-) -> Callable[[Array], Array]:
-    """`density(slot)`: log-densities `[n]` of samples under one proposal, relative."""
-
-    def density(slot: Array) -> Array:
-        rho = _rows(proposals, slot)
-        return map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
-
-    return density
-
-
-def _columns(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
+def _columns(family: Family, proposals: Any, counts: Array, batch: Batches) -> Array:
     """Log-densities `[P, N]` of one batch under every proposal that has drawn any sample."""
-
-    def column(slot: Array) -> Array:
-        return jax.lax.cond(counts[slot] > 0, density, lambda _: jnp.zeros_like(like), slot)
-
-    return jax.lax.map(column, jnp.arange(counts.size))
+    reference = picked(proposals, batch.reference)
+    return each_density(family, proposals, counts > 0, reference, batch.samples)
 
 
-def _mixture_of(counts: Array, density: Callable[[Array], Array], like: Array) -> Array:
-    """log sum_p counts_p p(sample | proposal p) `[N]` of one batch, a few proposals at a time."""
-    rounds = -(-counts.size // FEW)
-    few = -(-counts.size // rounds)  # the last round may reach behind the end: none drew anything
-
-    def add(slots: Array, drew: Array, total: Array) -> Array:
-        rows = jax.vmap(density)(slots)
-        return jnp.logaddexp(total, logsumexp(rows, axis=0, b=drew[:, None]))
-
-    def if_drawn(i: Array, total: Array) -> Array:
-        slots = i * few + jnp.arange(few)
-        drew = counts.at[slots].get(mode="fill", fill_value=0)
-        return jax.lax.cond(jnp.any(drew > 0), add, lambda _, __, kept: kept, slots, drew, total)
-
-    return jax.lax.fori_loop(0, rounds, if_drawn, jnp.full_like(like, -jnp.inf))
+def _mixture(family: Family, proposals: Any, counts: Array, batch: Batches) -> Array:
+    """log sum_p counts_p p(sample | proposal p) `[N]` of one batch."""
+    reference = picked(proposals, batch.reference)
+    return mixture_density(family, proposals, counts, reference, batch.samples)
 
 
 def _fold(
     family: Family,
     archive: Archive,
-    drew: Array,
+    newest: Array,
+    late: Array | None,
     densities: Any,
     put: Callable[[Any, Array, Array], Array],
-) -> Array:
-    """`densities` once `put` has taken in the row `[B, N]` of every proposal `drew` (-1: none)."""
+) -> tuple[Array, Array | None]:
+    """`densities` once `put` has taken in the rows `[B, N]` of the newest proposal and of `late`.
+
+    And the newest proposal's row, where there is more than the batch.
+    """
+
+    def row(slot: Array) -> Array:
+        return relative_log_density(family, picked(archive.proposals, slot), archive)
 
     def fold(i: Any, densities: Any) -> Array:
-        row = relative_log_density(family, _rows(archive.proposals, drew[i]), archive)
-        return put(densities, drew[i], row)
+        assert late is not None
+        return put(densities, late[i], row(late[i]))
 
     if densities.shape[-2] == 1:  # the batch is all there is, and its densities are new already
-        return densities
-    if drew.size == 1:
-        return fold(0, densities)
-    return jax.lax.fori_loop(0, jnp.sum(drew >= 0), fold, densities)
+        return densities, None
+    target = row(newest)
+    densities = put(densities, newest, target)
+    if late is None:
+        return densities, target
+    return jax.lax.fori_loop(0, jnp.sum(late >= 0), fold, densities), target
 
 
 def _set_row(table: Array, slot: Array, row: Array) -> Array:
     return table.at[slot].set(row)
 
 
-def _add_row(gained: Array, mixture: Array, slot: Array, row: Array) -> Array:
-    return jnp.logaddexp(mixture, _log(gained[slot], row.dtype) + row)
-
-
-def _log(count: Array, dtype: Any) -> Array:
-    return jnp.log(
-        count.astype(dtype)
-    )  # the log of an int32 would be float32 whatever is around it
-
-
-def _distinct(slots: Array, told: Array, sentinel: int) -> Array:
-    """The distinct slots among those told, first, then -1: `[N]`."""
-    found = jnp.unique(jnp.where(told, slots, sentinel), size=slots.size, fill_value=sentinel)
+def _distinct(slots: Array, part: Array, sentinel: int) -> Array:
+    """The distinct slots among those that are `part`, first, then -1: `[N]`."""
+    found = jnp.unique(jnp.where(part, slots, sentinel), size=slots.size, fill_value=sentinel)
     return jnp.where(found == sentinel, -1, found).astype(jnp.int32)

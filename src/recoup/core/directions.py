@@ -1,7 +1,7 @@
 """Directions: where rho should go, given weighed samples. Here, the likelihood-ratio gradient.
 
-Scores are `[B, N, D]` arrays that nobody wants in memory: every sum runs chunk by chunk, and a
-chunk's scores live only as long as its share of the sum.
+Scores are `[B, N, D]` arrays that nobody wants in memory: they live only as long as they are being
+added up (`core.sweeps`).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.sweeps import scan_samples
+from recoup.core.sweeps import sum_samples
 
 
 class Earned(NamedTuple):
@@ -99,7 +99,9 @@ def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights
     """The sums over `samples [B, N]` of a family's `score` at one rho."""
     mass = jnp.sum(weights)
     centre = jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0)
-    (centred, weighted), norms = _sweep(score, samples, (weights * (returns - centre), weights))
+    (centred, weighted), norms = sum_samples(
+        score, samples, (weights * (returns - centre), weights)
+    )
 
     def squared(sample: Any) -> Any:
         return jax.tree.map(jnp.square, score(sample))
@@ -109,8 +111,8 @@ def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights
         centre=centre,
         centred=centred,
         weighted=weighted,
-        total=lambda c: _sweep(score, samples, (c,))[0][0],
-        squares=lambda c: _sweep(squared, samples, (c,))[0][0],
+        total=lambda c: sum_samples(score, samples, (c,))[0][0],
+        squares=lambda c: sum_samples(squared, samples, (c,))[0][0],
     )
 
 
@@ -130,34 +132,3 @@ def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Arr
         scores.weighted,
         each,
     )
-
-
-def _sweep(
-    function: Callable[[Any], Any], samples: Any, coefficients: tuple[Array, ...]
-) -> tuple[tuple[Any, ...], Array]:
-    """sum_n c_n f_n for each c, and ||f_n||^2, in one pass; samples, c and norms `[B, N]`."""
-    like = jax.eval_shape(function, jax.tree.map(lambda x: x[0, 0], samples))
-    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
-
-    def chunk(totals: Any, part: tuple[Any, Any], fresh: Array) -> tuple[Any, Array]:
-        values = jax.vmap(function)(part[1])
-        totals = tuple(
-            _add(total, jnp.where(fresh, c, 0.0), values)
-            for total, c in zip(totals, part[0], strict=True)
-        )
-        return totals, jax.tree.reduce(jnp.add, jax.tree.map(_sum_squares, values))
-
-    work = sum(leaf.size for leaf in jax.tree.leaves(like)) // 2  # a diagonal score has two parts
-
-    def block(totals: Any, part: tuple[Any, Any]) -> tuple[Any, Array]:
-        return scan_samples(chunk, totals, part, work)
-
-    return jax.lax.scan(block, (zero,) * len(coefficients), (coefficients, samples))
-
-
-def _add(total: Any, c: Array, values: Any) -> Any:
-    return jax.tree.map(lambda t, v: t + jnp.tensordot(c, v, 1), total, values)
-
-
-def _sum_squares(values: Array) -> Array:
-    return jnp.sum(values**2, axis=tuple(range(1, values.ndim)))

@@ -15,9 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.core.archive import Archive, log_densities, mixture_density
+from recoup.core.archive import Archive, log_densities
 from recoup.core.families.family import Family
+from recoup.core.mixtures import mixture_density
 from recoup.core.surrogate import fitted
+from recoup.core.sweeps import totals_by
 from recoup.core.weights import by_draw, effective_sample_size, mixture_ratio, weigh
 from recoup.core.worth import FAR_AWAY, FEW, MOST, NEGLIGIBLE, Seen, probes
 
@@ -46,9 +48,8 @@ def standard_error(residuals: Array, drew: Array, stratum: Array, strata: int) -
     """
     drew = drew.astype(residuals.dtype)
     total = jnp.sum(drew)
-    zeros = jnp.zeros(strata, residuals.dtype)
-    count = zeros.at[stratum].add(drew)
-    mean = zeros.at[stratum].add(drew * residuals) / jnp.maximum(count, 1)
+    count = totals_by(stratum, strata, drew)
+    mean = totals_by(stratum, strata, drew * residuals) / jnp.maximum(count, 1)
     several = count > 1
     overall = jnp.where(total > 1, total / (total - 1), jnp.nan)
     factor = jnp.where(several, count / jnp.maximum(count - 1, 1), overall)

@@ -131,7 +131,12 @@ def _by_estimate(row: Method, family: Family, estimate: Estimator) -> Traced:
     update = update_of(row, family)
 
     def step(archive: Archive, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
-        return update.step(lambda candidate: estimate(candidate, archive), rho, memory)
+        def at(candidate: Any) -> Estimate:
+            if candidate is rho:  # the newest proposal, whose densities the archive may hold
+                return estimate(candidate, archive)
+            return estimate(candidate, archive._replace(target=None))
+
+        return update.step(at, rho, memory)
 
     return Traced(update.init, step)
 

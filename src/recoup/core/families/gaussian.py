@@ -46,11 +46,12 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
 
     Summed as per-coordinate differences: with z' = (theta - eta') / tau' and
     delta = z' - z = (z' (tau - tau') + eta - eta') / tau, each coordinate adds
-    log(tau' / tau) + (z'^2 - z^2) / 2, and no two large numbers are subtracted. The part that
-    is free of theta is summed apart, so that `vmap` over samples computes it once.
+    log(tau' / tau) + (z'^2 - z^2) / 2, and no two large numbers are subtracted. What is free of
+    theta stands apart, so that `vmap` over samples computes it once: a sample costs no division.
     """
-    z_ref = (theta - reference.eta) / reference.tau
-    delta = (z_ref * (rho.tau - reference.tau) + (rho.eta - reference.eta)) / rho.tau
+    z_ref = (theta - reference.eta) * (1 / reference.tau)
+    wider, away = (rho.tau - reference.tau) / rho.tau, (rho.eta - reference.eta) / rho.tau
+    delta = z_ref * wider + away
     scale = jnp.sum(jnp.log1p((reference.tau - rho.tau) / rho.tau))
     return scale + jnp.sum(0.5 * delta * (2 * z_ref - delta))
 
@@ -60,8 +61,9 @@ def score(rho: Diagonal, theta: Array) -> Diagonal:
 
     Implements: zhao2013 S2.2 (theta - eta) / tau^2 and ((theta - eta)^2 - tau^2) / tau^3.
     """
-    z = (theta - rho.eta) / rho.tau
-    return Diagonal(eta=z / rho.tau, tau=(z**2 - 1) / rho.tau)
+    inverse = 1 / rho.tau
+    z = (theta - rho.eta) * inverse
+    return Diagonal(eta=z * inverse, tau=(z**2 - 1) * inverse)
 
 
 def fisher(rho: Diagonal) -> Diagonal:

@@ -63,7 +63,7 @@ def _full_log_ratio(rho: Full, reference: Any, theta: np.ndarray) -> np.ndarray:
 
 
 def own_density(proposals: Proposals, drawn_by: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Of each sample under the proposal that drew it `[n]`, as `archive.own_density`."""
+    """Of each sample under the proposal that drew it `[n]`, as `mixtures.own_density`."""
     if not proposals.charts and isinstance(proposals.rhos, Diagonal):
         return log_ratio(row_of(proposals.rhos, drawn_by), proposals.reference, theta)
     found = np.zeros(len(theta))
@@ -78,8 +78,8 @@ def gained_mixture(
 ) -> np.ndarray:
     """The log of the counted sum of densities `[n]` once proposals have `gained [P]` samples.
 
-    From a mixture of minus infinity it is the whole, as `archive.mixture_density`; from another,
-    as `archive.gained_mixture`.
+    From a mixture of minus infinity it is the whole, as `mixtures.mixture_density`; from another,
+    as `mixtures.gained_mixture`.
     """
     for slot in np.flatnonzero(gained):
         row = proposals.density(int(slot), theta)

@@ -1,19 +1,21 @@
 """The rule on an archive, by JAX: which samples it looks at, and what their weights are."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.scipy.special import logsumexp
 
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimate
 from recoup.core.families.family import Family
 from recoup.core.intervals import standard_error
+from recoup.core.mixtures import mixture_density, picked
 from recoup.core.rules import blend
 from recoup.core.rules.blend import FAR, Memory, Reach, Rule, Window, reach_of
+from recoup.core.sweeps import in_rounds, totals_by
 from recoup.core.weights import effective_sample_size
 
 
@@ -28,7 +30,6 @@ class Rows(NamedTuple):
     """The samples of a window, the newest first."""
 
     place: Array  # [n] in the archive's samples, flattened
-    theta: Array  # [n, D]
     told: Array  # [n] samples that were told, failed ones too
     proposal: Array  # [n] slots
     window: Window
@@ -64,6 +65,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
     valid, told = b.valid.ravel()[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
+    weighed = (theta, proposal, recent, valid)  # of these only the first, the most recent
     window = Window(
         z=rho.whitened(jnp, theta),
         returns=b.returns.ravel()[index],
@@ -71,9 +73,12 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
         fresh=told & (order[index] == jnp.max(order)),
         modelled=told & (place < reach.modelled),
         recent=recent & valid,
-        log_weights=_log_weights(family, archive.proposals, rho, theta, proposal, recent, valid),
+        log_weights=_padded(
+            _log_weights(family, archive.proposals, rho, *(x[: reach.recent] for x in weighed)),
+            size,
+        ),
     )
-    return Rows(index, theta, told, proposal, window)
+    return Rows(index, told, proposal, window)
 
 
 def _log_weights(
@@ -87,24 +92,31 @@ def _log_weights(
 ) -> Array:
     """log p(theta | rho) less that of the mixture of proposals that are near `[n]`."""
     slots = jax.tree.leaves(proposals)[0].shape[0]
-    counts = jnp.zeros(slots, theta.dtype).at[proposal].add(recent)
+    counts = totals_by(proposal, slots, recent.astype(theta.dtype))
+    near = _near(family, proposals, rho, counts > 0)
+    mixed = jnp.where(near, counts, 0.0)
+    mixture = mixture_density(family, proposals, mixed, rho, theta)
+    mixture = mixture - jnp.log(jnp.maximum(jnp.sum(mixed), 1))
+    return jnp.where(recent & valid & near[proposal], -mixture, -jnp.inf)
+
+
+def _padded(log_weights: Array, size: int) -> Array:
+    """Log-weights `[n]` of a window of which only the first are weighed."""
+    return jnp.pad(log_weights, (0, size - log_weights.size), constant_values=-jnp.inf)
+
+
+def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
+    """Which of the proposals that `drew [P]` any sample are near enough to be weighed by `[P]`."""
     renyi2 = family.renyi2
     assert renyi2 is not None
 
-    def one(slot: Array) -> tuple[Array, Array]:
-        drew = jax.tree.map(lambda x: x[slot], proposals)
-        row = jax.vmap(lambda sample: family.log_ratio(drew, rho, sample))(theta)
-        return renyi2(rho, drew) < FAR, row
+    def add(near: Array, slots: Array, part: Array) -> Array:
+        found = part & (jax.vmap(partial(renyi2, rho))(picked(proposals, slots)) < FAR)
+        return near.at[jnp.where(part, slots, drew.size)].set(found, mode="drop")
 
-    def none(slot: Array) -> tuple[Array, Array]:
-        return jnp.asarray(False), jnp.zeros(theta.shape[0], theta.dtype)
-
-    near, rows = jax.lax.map(
-        lambda slot: jax.lax.cond(counts[slot] > 0, one, none, slot), jnp.arange(slots)
-    )
-    mixed = jnp.where(near, counts, 0.0)
-    mixture = logsumexp(rows, axis=0, b=mixed[:, None]) - jnp.log(jnp.maximum(jnp.sum(mixed), 1))
-    return jnp.where(recent & valid & near[proposal], -mixture, -jnp.inf)
+    size = sum(leaf[0].size for leaf in jax.tree.leaves(proposals))
+    work = size * rho.mean.size  # a divergence may need an eigendecomposition
+    return in_rounds(add, jnp.zeros(drew.size, bool), drew, work)
 
 
 def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
