@@ -78,22 +78,32 @@ def test_every_block_is_mapped_with_what_belongs_to_it(blocks, n):
 def test_weighted_sums_and_squared_norms_are_those_of_a_loop(blocks, n):
     """Of a function with a vector and a matrix, as a score has with full covariance."""
     x = samples(blocks * n).reshape(blocks, n, 3)
-    c = jnp.stack([x[..., 0] + 1, x[..., 1] - 2])
+    c = x[..., 0] + 1
 
     def function(row):
         return {"a": row**2, "b": jnp.outer(row, row)}
 
-    sums, norms = sweeps.sum_samples(function, x, (c[0], c[1]))
-    rows, weights = np.asarray(x).reshape(-1, 3), np.asarray(c).reshape(2, -1)
-    for got, w in zip(sums, weights, strict=True):
-        want = {"a": np.zeros(3), "b": np.zeros((3, 3))}
-        for row, wn in zip(rows, w, strict=True):
-            want["a"] += wn * row**2
-            want["b"] += wn * np.outer(row, row)
-        for key, value in want.items():
-            np.testing.assert_allclose(got[key], value, rtol=1e-12, atol=1e-13)
-    want = [(row**4).sum() + (np.outer(row, row) ** 2).sum() for row in rows]
-    np.testing.assert_allclose(norms.ravel(), want, rtol=1e-13)
+    rows, weights = np.asarray(x).reshape(-1, 3), np.asarray(c).ravel()
+    want = {"a": np.zeros(3), "b": np.zeros((3, 3))}
+    for row, wn in zip(rows, weights, strict=True):
+        want["a"] += wn * row**2
+        want["b"] += wn * np.outer(row, row)
+    got = sweeps.sum_samples(function, x, c)
+    for key, value in want.items():
+        np.testing.assert_allclose(got[key], value, rtol=1e-12, atol=1e-13)
+    norms = [(row**4).sum() + (np.outer(row, row) ** 2).sum() for row in rows]
+    np.testing.assert_allclose(sweeps.squared_norms(function, x).ravel(), norms, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("size", [1, 127, 128, 1001])
+@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 1e-13), (np.float32, 1e-4)])
+def test_the_sum_of_a_sample_is_that_of_numpy(size, name, dtype, error, monkeypatch):
+    take(monkeypatch, name)
+    terms = np.random.default_rng(size).normal(size=(3, size))
+    got = jax.vmap(sweeps.total)(jnp.asarray(terms, dtype))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, terms.sum(1), atol=error)
 
 
 @pytest.mark.usefixtures("way")

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.sweeps import sum_samples
+from recoup.core.sweeps import squared_norms, sum_samples
 
 
 class Earned(NamedTuple):
@@ -45,14 +45,12 @@ def is_relative(part: Any) -> bool:
 
 
 class Scores(NamedTuple):
-    """What baselines and gradients need of the scores s_n, from one pass over the samples."""
+    """What baselines and gradients need of the scores s_n; what is not asked for costs no pass."""
 
     norms: Array  # [B, N] ||s_n||^2 over all of rho
-    centre: Array  # m = sum w R / sum w, about which sums are taken: no large ones cancel
-    centred: Any  # pytree of rho: sum_n w_n (R_n - m) s_n
-    weighted: Any  # pytree of rho: sum_n w_n s_n
-    total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n, a pass of its own
-    squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2, likewise
+    centre: Array  # m = sum w R / sum w
+    total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n
+    squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2
 
 
 def likelihood_ratio(
@@ -98,21 +96,15 @@ def _relative_baseline(
 def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights: Array) -> Scores:
     """The sums over `samples [B, N]` of a family's `score` at one rho."""
     mass = jnp.sum(weights)
-    centre = jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0)
-    (centred, weighted), norms = sum_samples(
-        score, samples, (weights * (returns - centre), weights)
-    )
 
     def squared(sample: Any) -> Any:
         return jax.tree.map(jnp.square, score(sample))
 
     return Scores(
-        norms=norms,
-        centre=centre,
-        centred=centred,
-        weighted=weighted,
-        total=lambda c: sum_samples(score, samples, (c,))[0][0],
-        squares=lambda c: sum_samples(squared, samples, (c,))[0][0],
+        norms=squared_norms(score, samples),
+        centre=jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0),
+        total=partial(sum_samples, score, samples),
+        squares=partial(sum_samples, squared, samples),
     )
 
 
@@ -120,15 +112,15 @@ def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Arr
     """The gradient of the expected return, (1/n) sum_n w_n (R_n - b) s_n, a pytree of rho.
 
     Implements: zhao2013 S3.2 gradient estimator with baseline; eq. 3 with b = 0, w = 1; S3.1 with
-    b = 0. `b` is a scalar, one number a sample `[B, N]`, or a pytree of rho: one a coordinate.
+    b = 0. `b` is a scalar, one number a sample `[B, N]`, or a pytree of rho: one a coordinate. Sums
+    with one a coordinate are taken about the centre, so that no large ones cancel.
     """
     n = jnp.maximum(n, 1)
-    if isinstance(b, Array) and b.ndim:
+    if isinstance(b, Array):
         return jax.tree.map(lambda g: g / n, scores.total(weights * (returns - b)))
-    each = jax.tree.map(lambda _: b, scores.weighted) if isinstance(b, Array) else b
     return jax.tree.map(
         lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n,
-        scores.centred,
-        scores.weighted,
-        each,
+        scores.total(weights * (returns - scores.centre)),
+        scores.total(weights),
+        b,
     )

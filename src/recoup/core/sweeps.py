@@ -23,8 +23,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-CHUNK = 2**20  # numbers of a chunk on a processor
+CHUNK = 2**17  # numbers of a chunk on a processor: a megabyte, what is next to a core
 ROOM = 2**28  # numbers that an accelerator may write at once
+SHORT = 128  # numbers that one product adds up
 
 Body = Callable[[Any, Any, Array], tuple[Any, Any]]
 
@@ -61,26 +62,59 @@ def scan_samples(body: Body, start: Any, samples: Any, work: int = 0) -> Any:
     return _by_sizes(near, far, partial(_walk, body), start, samples)
 
 
-def sum_samples(
-    function: Callable[[Any], Any], samples: Any, coefficients: tuple[Array, ...]
-) -> tuple[tuple[Any, ...], Array]:
-    """sum_n c_n f_n for each c, and ||f_n||^2, in one pass; samples, c and norms `[B, N]`."""
-    like = jax.eval_shape(function, jax.tree.map(lambda x: x[0, 0], samples))
+def sum_samples(function: Callable[[Any], Any], samples: Any, coefficients: Array) -> Any:
+    """sum_n c_n f_n over samples and coefficients `[B, N]`, a pytree like f."""
+    like = _like(function, samples)
     zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
 
-    def chunk(totals: Any, part: tuple[Any, Any], fresh: Array) -> tuple[Any, Array]:
-        values = jax.vmap(function)(part[1])
-        totals = tuple(
-            _add(total, jnp.where(fresh, c, 0.0), values)
-            for total, c in zip(totals, part[0], strict=True)
-        )
-        return totals, jax.tree.reduce(jnp.add, jax.tree.map(_sum_squares, values))
+    def add(sums: Any, c: Array, values: Any) -> Any:
+        return jax.tree.map(lambda t, v: t + _weighted(c, v), sums, values)
 
-    work = sum(leaf.size for leaf in jax.tree.leaves(like)) // 2  # a diagonal score has two parts
-    shape = coefficients[0].shape
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (coefficients, samples))
-    totals, norms = scan_samples(chunk, (zero,) * len(coefficients), flat, work)
-    return totals, norms.reshape(shape)
+    def some(sums: Any, part: tuple[Array, Any], fresh: Array) -> tuple[Any, None]:
+        return add(sums, jnp.where(fresh, part[0], 0.0), jax.vmap(function)(part[1])), None
+
+    def blocks(sums: Any, part: tuple[Array, Any], fresh: Array) -> tuple[Any, None]:
+        c = jnp.where(fresh[:, None], part[0], 0.0)
+        if fresh.size == 1:
+            return scan_samples(some, sums, _first((c, part[1])), _work(like))
+        return add(sums, c, jax.vmap(jax.vmap(function))(part[1])), None
+
+    work = coefficients.shape[1] * _work(like)
+    return scan_samples(blocks, zero, (coefficients, samples), work)[0]
+
+
+def squared_norms(function: Callable[[Any], Any], samples: Any) -> Array:
+    """||f_n||^2 `[B, N]` over samples `[B, N]`, over all numbers of a pytree f."""
+    work = _work(_like(function, samples))
+
+    def norm(sample: Any) -> Array:
+        squares = [jnp.square(leaf) for leaf in jax.tree.leaves(function(sample))]
+        if len({x.shape for x in squares}) == 1:
+            return total(sum(squares[1:], squares[0]))
+        return sum(map(total, squares), jnp.zeros((), squares[0].dtype))
+
+    n = _count(_first(samples))
+    return map_samples(lambda block: map_samples(norm, block, work), samples, n * work)
+
+
+def total(terms: Array) -> Array:
+    """The sum of what the coordinates of one sample add, a scalar.
+
+    A processor adds up a row one number after the other, and several at a time in a product with
+    ones, which counts where it is nearly all that a pass does. In float32 products are short: long
+    ones lose digits.
+    """
+    if terms.size < SHORT:
+        return jnp.sum(terms)
+
+    def by_products(x: Array) -> Array:
+        if x.dtype == jnp.float64:
+            return x @ jnp.ones(x.size, x.dtype)
+        whole = x.size // SHORT * SHORT
+        parts = x[:whole].reshape(-1, SHORT) @ jnp.ones(SHORT, x.dtype)
+        return jnp.sum(parts) + jnp.sum(x[whole:])
+
+    return by_device(by_products, jnp.sum, terms.ravel())
 
 
 def in_rounds(
@@ -124,22 +158,13 @@ def _by_sizes(near: Any, far: Any, walk: Callable[..., Any], *args: Any) -> Any:
 
 
 def _walk(body: Body, m: int, chunks: int, start: Any, samples: Any) -> Any:
-    """The scan by `chunks` of `m` samples."""
+    """The scan by `chunks` of `m` samples; if `m` does not divide their number, the last overlaps.
+
+    A chunk is cut out where it is used: `jax.lax.scan` would copy each one first.
+    """
     n = _count(samples)
     if chunks == 1:
         return body(start, samples, jnp.ones(n, bool))
-    if n == m * chunks:
-        split = jax.tree.map(lambda x: x.reshape(chunks, m, *x.shape[1:]), samples)
-        total, results = jax.lax.scan(
-            lambda total, chunk: body(total, chunk, jnp.ones(m, bool)), start, split
-        )
-        return total, jax.tree.map(lambda x: x.reshape(n, *x.shape[2:]), results)
-    return _overlapping(body, m, chunks, start, samples)
-
-
-def _overlapping(body: Body, m: int, chunks: int, start: Any, samples: Any) -> Any:
-    """The same where `m` does not divide the number of samples."""
-    n = _count(samples)
 
     def at(i: Any) -> tuple[Any, Array, Any]:
         first = jnp.minimum(i * m, n - m)
@@ -147,11 +172,11 @@ def _overlapping(body: Body, m: int, chunks: int, start: Any, samples: Any) -> A
         return chunk, first + jnp.arange(m) >= i * m, first
 
     def step(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-        total, kept = carry
+        kept, results = carry
         chunk, fresh, first = at(i)
-        total, found = body(total, chunk, fresh)
+        kept, found = body(kept, chunk, fresh)
         put = jax.lax.dynamic_update_slice_in_dim
-        return total, jax.tree.map(lambda x, y: put(x, y, first, 0), kept, found)
+        return kept, jax.tree.map(lambda x, y: put(x, y, first, 0), results, found)
 
     like = jax.eval_shape(lambda: body(start, *at(0)[:2])[1])
     room = jax.tree.map(lambda x: jnp.zeros((n, *x.shape[1:]), x.dtype), like)
@@ -188,12 +213,25 @@ def _sizes(n: int, numbers: int, room: int) -> tuple[int, int]:
     return -(-n // parts), parts
 
 
-def _add(total: Any, c: Array, values: Any) -> Any:
-    def add(t: Array, v: Array) -> Array:
-        return t + jnp.sum(c.reshape(-1, *(1,) * (v.ndim - 1)) * v, axis=0)
-
-    return jax.tree.map(add, total, values)
+def _first(samples: Any) -> Any:
+    return jax.tree.map(lambda x: x[0], samples)
 
 
-def _sum_squares(values: Array) -> Array:
-    return jnp.sum(values**2, axis=tuple(range(1, values.ndim)))
+def _like(function: Callable[[Any], Any], samples: Any) -> Any:
+    """What `function` gives of one of the samples `[B, N]`, as shapes."""
+    return jax.eval_shape(lambda: function(_first(_first(samples))))
+
+
+def _work(like: Any) -> int:
+    """How many numbers a score needs beside its sample: a diagonal one has two parts."""
+    return sum(leaf.size for leaf in jax.tree.leaves(like)) // 2
+
+
+def _weighted(c: Array, values: Array) -> Array:
+    """sum_n c_n v_n: a product on a processor; an accelerator adds up what it never writes."""
+
+    def added(c: Array, values: Array) -> Array:
+        wide = c.reshape(*c.shape, *(1,) * (values.ndim - c.ndim))
+        return jnp.sum(wide * values, axis=tuple(range(c.ndim)))
+
+    return by_device(lambda c, values: jnp.tensordot(c, values, c.ndim), added, c, values)

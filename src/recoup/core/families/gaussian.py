@@ -8,6 +8,7 @@ from jax import Array
 
 from recoup.core.families.family import Family, draw, length_to, longest_length
 from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
+from recoup.core.sweeps import total
 
 
 @cache
@@ -44,16 +45,17 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
 
     Implements: zhao2013 S3.1 w(theta) = p(theta | rho) / p(theta | rho'), in logs.
 
-    Summed as per-coordinate differences: with z' = (theta - eta') / tau' and
-    delta = z' - z = (z' (tau - tau') + eta - eta') / tau, each coordinate adds
-    log(tau' / tau) + (z'^2 - z^2) / 2, and no two large numbers are subtracted. What is free of
-    theta stands apart, so that `vmap` over samples computes it once: a sample costs no division.
+    Summed as per-coordinate differences: with z = (theta - eta) / tau, z' likewise and
+    a = (eta - eta') / tau, each coordinate adds log(tau' / tau) + (z'^2 - z^2) / 2, and that half
+    is z' (bend z' + slope) - a^2 / 2: no two large numbers are subtracted. What is free of theta
+    stands apart, so that `vmap` over samples computes it once: a sample costs no division.
     """
     z_ref = (theta - reference.eta) * (1 / reference.tau)
-    wider, away = (rho.tau - reference.tau) / rho.tau, (rho.eta - reference.eta) / rho.tau
-    delta = z_ref * wider + away
-    scale = jnp.sum(jnp.log1p((reference.tau - rho.tau) / rho.tau))
-    return scale + jnp.sum(0.5 * delta * (2 * z_ref - delta))
+    away = (rho.eta - reference.eta) / rho.tau
+    bend = 0.5 * ((rho.tau - reference.tau) / rho.tau) * (rho.tau + reference.tau) / rho.tau
+    slope = away * reference.tau / rho.tau
+    scale = jnp.sum(jnp.log1p((reference.tau - rho.tau) / rho.tau) - 0.5 * away**2)
+    return scale + total(z_ref * (bend * z_ref + slope))
 
 
 def score(rho: Diagonal, theta: Array) -> Diagonal:

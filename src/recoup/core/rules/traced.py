@@ -61,7 +61,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
     order = b.order.ravel() * (b.valid | b.failed).ravel()
     later = order * b.returns.shape[1] + jnp.arange(b.returns.size) % b.returns.shape[1]
     index = jnp.argsort(-later)[:size]
-    theta = b.samples.reshape(b.returns.size, -1)[index]
+    theta = b.samples[index // b.returns.shape[1], index % b.returns.shape[1]]
     valid, told = b.valid.ravel()[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
