@@ -7,6 +7,7 @@ import platform
 import jax
 
 from benchmarks import (
+    archive_gpu,
     ask_tell,
     engines,
     growth,
@@ -44,7 +45,7 @@ def main():
 
 ALL = (
     *(start_up, precision, ask_tell, reuse, sizes, many_runs, variance, reach, study),
-    *(growth, workers, engines, rule),
+    *(growth, workers, engines, rule, archive_gpu),
 )
 
 if __name__ == "__main__":  # processes that a benchmark starts import this module too
