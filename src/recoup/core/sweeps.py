@@ -5,10 +5,9 @@ near it, and are several times faster. Chunks are of one size, whatever the numb
 that does not divide it, the last chunk begins earlier and repeats a few samples of the one before:
 nothing is copied, and no number of samples is slower than the next.
 
-An accelerator fuses what is computed of a sample with the sum that it ends in, and writes nothing:
-it reads the archive as fast as its memory allows. There a walk over chunks is twenty times slower,
-for each is too small to fill the device. It is taken only where something cannot be fused and
-would have to be written.
+An accelerator fuses what is computed of a sample with the sum that it ends in, and writes nothing.
+There a walk over chunks is ten times slower (`docs/benchmarks.md`), for each is too small to fill
+the device. It is taken only where something cannot be fused and would have to be written.
 
 `jax.lax.platform_dependent` chooses, when a program is compiled for its device: a search on the CPU
 of a machine that has an accelerator goes by chunks, and no setting has to say so.
