@@ -8,6 +8,8 @@ import pytest
 from browser import visit
 from program import recoup
 
+from recoup.tasks.suite import GYM_TASKS, LISTS
+
 DOC = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
 TYPED = (
     "compare --task mountain-car --method iw-pgpe-ob --method cma-es --method snes --runs 5 "
@@ -90,6 +92,14 @@ def test_a_method_of_the_users(tmp_path):
         ("--task toy --method snes --std-factor 0", "std_factor must be above 0"),
         ("--task toy --method snes --workers 0", "workers must be a whole number"),
         ("--task toy --method iw-reinforce-ob", "explores in action space"),
+        ("--task toy --method snes:popsize=2.5", "popsize of snes must be a whole number"),
+        ("--task toy --method snes --target nan", "target must be finite, got nan"),
+        (
+            "--task toy --method snes --seed 9999999999999999999999",
+            "seed must be a whole number",
+        ),
+        ("--task toy --method snes --dim 3", "toy has parameters of its own: leave --dim out"),
+        ("--task hopper --method snes --dim 3", "hopper has parameters of its own"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_status_2(words, sentence, tmp_path):
@@ -114,3 +124,18 @@ def test_help_has_examples():
     done = recoup("compare", "--help")
     assert done.returncode == 0
     assert "--task mountain-car --method recoup" in done.stdout
+    for name in (*GYM_TASKS, *LISTS):
+        assert name in done.stdout
+
+
+def test_one_run_is_not_several(tmp_path):
+    words = "compare --task toy --method snes --runs 1 --episodes 8 --checkpoints 2"
+    first, again = (recoup(*words.split(), cwd=tmp_path) for _ in range(2))
+    assert first.stderr.startswith("one run to make: roughly ")
+    assert again.stderr.startswith("the one run lies there already")
+    more = recoup(*words.replace("--runs 1", "--runs 2").split(), cwd=tmp_path)
+    assert more.stderr.startswith("one run to make (1 lies there already): ")
+    last = recoup(*words.replace("--runs 1", "--runs 2").split(), cwd=tmp_path)
+    assert last.stderr.startswith("all 2 runs lie there already")
+    assert "One run of each method" not in (tmp_path / "runs/compare/compare.md").read_text()
+    assert "snes has batches of 4 episodes: @2 is its start." in last.stdout

@@ -11,8 +11,8 @@ from recoup.compare.arenas import Asking, arena_of, expanded, field_of, start_of
 from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, plan_of
 from recoup.compare.entrants import entrant_of
 from recoup.compare.estimate import in_words, seconds
-from recoup.compare.lockstep import learn
-from recoup.compare.results import FOLDER, Results
+from recoup.compare.lockstep import Curve, learn
+from recoup.compare.results import FOLDER, Results, key_of
 from recoup.compare.summary import summary
 from recoup.engine.methods import METHODS
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
@@ -75,6 +75,46 @@ def test_a_damaged_result_is_computed_again(tmp_path, counted):
     path.write_text(path.read_text()[:50])
     compare(ORDER, tmp_path, workers=1)
     assert counted == [("toy", "snes", (1,))]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"search": [1.0]},
+        {"policy": [1.0, 2.0, 3.0, 4.0]},
+        {"search": [1.0, "2.0", 3.0]},
+        {"search": [1.0, float("inf"), 3.0]},
+        {"policy": [1.0, True, 3.0]},
+        {"search": "abc"},
+        {"seconds": "soon"},
+        {"batch": 0},
+        {"batch": "4"},
+        {"spent": [0, 8]},
+        {"spent": [0, 8.5, 20]},
+        {"failed": -1},
+        {"failed_tests": None},
+    ],
+)
+def test_a_result_of_another_shape_is_missing(tmp_path, wrong):
+    order = ORDER._replace(methods=["snes"], runs=1)
+    arena, entrant = arena_of("toy"), entrant_of("snes")
+    key, results = key_of(arena, entrant, 0, 0, (10, 20)), Results(tmp_path)
+    results.save(key, Curve(0, 4, [0, 8, 20], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], 0.1, 0, 0))
+    assert left_of(plan_of(order), results) == []
+    path = results.path(key)
+    path.write_text(json.dumps(json.loads(path.read_text()) | wrong))
+    assert results.load(key) is None
+    assert [chunk.runs for chunk in left_of(plan_of(order), results)] == [(0,)]
+
+
+def test_a_task_takes_part_once_however_it_is_written():
+    tasks = ["toy", "toy@1", "toy@0.1", "toy@0.1000001", "toy@1e-1"]
+    plan = plan_of(ORDER._replace(tasks=tasks, methods=["pgpe", " pgpe"]))
+    assert [arena.name for arena in plan.arenas] == ["toy", "toy@0.1", "toy@0.1000001"]
+    assert [arena.std[0] for arena in plan.arenas] == [1.0, 0.1, 0.1000001]
+    assert [chunk.task for chunk in plan.chunks] == ["toy", "toy@0.1", "toy@0.1000001"]
+    plan = plan_of(ORDER._replace(tasks=["toy@0.1", "toy@0.3"], asking=Asking(factor=3)))
+    assert [arena.name for arena in plan.arenas] == ["toy@0.3", "toy@0.9"]
 
 
 def test_a_run_depends_on_everything_that_matters(tmp_path):

@@ -69,7 +69,7 @@ def test_populations():
 def test_what_failed_counts_as_the_worst_so_far():
     worst = Worst(2)
     filled = worst.filled([[1.0, np.nan], [np.nan, np.nan]])
-    np.testing.assert_array_equal(filled, [[1.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(filled, [[1.0, 1.0], [np.nan, np.nan]])
     filled = worst.filled([[5.0, np.nan], [-2.0, np.inf]])
     np.testing.assert_array_equal(filled, [[5.0, 1.0], [-2.0, -2.0]])
 
@@ -87,7 +87,14 @@ def test_a_missing_package_is_named(monkeypatch):
         ("snez", "Did you mean 'snes'"),
         ("r3", "r3 explores in action space"),
         ("cma-es:pop=3", "'pop' is not a setting of cma-es; its settings are popsize, sigma"),
-        ("cma-es:popsize=0", "popsize of cma-es must be a positive number, or half"),
+        ("cma-es:popsize=0", "popsize of cma-es must be a whole number of at least 2, got 0"),
+        ("snes:popsize=1", "popsize of snes must be a whole number of at least 2, got 1"),
+        ("snes:popsize=2.5", "popsize of snes must be a whole number of at least 2, got 2.5"),
+        ("snes:popsize=third", "popsize of snes must be a whole number or half, got 'third'"),
+        ("snes:sigma=inf", "sigma of snes must be above 0 and finite, got inf"),
+        ("optuna-tpe:startup=0.5", "startup of optuna-tpe must be a whole number"),
+        ("recoup:batch=1,batch=2", "batch is given twice in 'recoup:batch=1,batch=2'"),
+        ("recoup:tau-floor=1,tau_floor=2", "tau_floor is given twice"),
         ("snes:popsize=", "written method:key=value"),
         ("nowhere:search", "the method nowhere:search cannot be imported"),
         ("iw-pgpe-ob:epsilon=-1", "epsilon must be"),

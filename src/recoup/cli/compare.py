@@ -71,8 +71,9 @@ def compare(
         list[str],
         typer.Option(
             "--task",
-            help="One of `recoup tasks`, a Gymnasium id or module:callable, repeatable; TASK@0.25 "
-            f"with other standard deviations at the start; or a list: {', '.join(LISTS)}.",
+            help=f"One of `recoup tasks`, {', '.join(GYM_TASKS)}, a Gymnasium id or "
+            "module:callable, repeatable; TASK@0.25 with other standard deviations at the start; "
+            f"or a list: {', '.join(LISTS)}.",
             metavar="TASK",
             autocompletion=complete_compared,
         ),
@@ -193,13 +194,17 @@ def _compared(
 def _say(plan: "Plan", left: "list[Chunk]", workers: int) -> None:
     """What is going to be done, and how long it takes."""
     from recoup.compare.estimate import in_words, seconds
+    from recoup.compare.tables import runs_in_words
 
     runs, wanted = sum(len(chunk.runs) for chunk in left), plan.runs * len(plan.chunks)
-    kept = f" ({wanted - runs} lie there already)" if runs < wanted else ""
+    there = wanted - runs
+    kept = f" ({there} lie{'s' * (there == 1)} there already)" if there else ""
     if not runs:
-        words = f"all {wanted} runs lie there already"
+        words = "the one run lies" if wanted == 1 else f"all {wanted} runs lie"
+        words += " there already"
     else:
-        words = f"{runs} runs to make{kept}: roughly {in_words(seconds(plan, left, workers))}"
+        time = in_words(seconds(plan, left, workers))
+        words = f"{runs_in_words(runs)} to make{kept}: roughly {time}"
     print(words, file=sys.stderr)
 
 
@@ -224,12 +229,14 @@ def _show(said: dict[str, Any], written: dict[str, Path]) -> None:
     from recoup.compare.tables import overall_table, short_table
 
     console = Console()
-    tables = [short_table(said, task) for task in said["tasks"]]
+    tables = [(short_table(said, task), task["notes"]) for task in said["tasks"]]
     if len(tables) > 1:
-        tables.append(overall_table(said))
-    for one in tables:
+        tables.append((overall_table(said), []))
+    for one, notes in tables:
         console.print()
         console.print(_fitted(console, one.title, [one.heads, *one.rows]))
+        for note in notes:
+            console.print(note, markup=False, highlight=False)
     console.print()
     for path in written.values():
         console.print(f"  {path}", soft_wrap=True, highlight=False)

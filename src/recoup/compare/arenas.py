@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recoup.checks import InputError, check_count
+from recoup.compare.code import own_code
 from recoup.runs.problem import Asked, Problem, Settled, is_ours, settled
 from recoup.tasks.engines.attempt import attempt
 from recoup.tasks.engines.engine import Job
@@ -50,6 +51,7 @@ class Arena(NamedTuple):
     std: np.ndarray  # [D] at the start
     draws: int  # test episodes of the search distribution, a policy each
     policy_episodes: int  # of the mean policy
+    code: str = ""  # a digest of the user's, where it is the user's
 
     @property
     def problem(self) -> Problem:
@@ -91,20 +93,26 @@ def expanded(names: Sequence[str]) -> list[str]:
 def arena_of(text: str, asking: Asking = Asking()) -> Arena:  # noqa: B008
     """The task written `name` or `name@factor`."""
     name, at, words = text.partition("@")
-    factor = asking.factor * (_factor(text, words) if at else 1.0)
+    factor = float(f"{asking.factor * (_factor(text, words) if at else 1.0):.12g}")
+    if asking.dim is not None and (name in GYM_TASKS or is_ours(name)):
+        raise _has_its_own(name)
     if name in GYM_TASKS:
         arena = _of_gym(GYM_TASKS[name], asking.horizon)
     elif is_ours(name):
         arena = _ours(name, asking.horizon)
     else:
         arena = _own(name, asking)
-    shown = name if factor == 1.0 else f"{name}@{factor:g}"
+    shown = name if factor == 1.0 else f"{name}@{factor:.12g}"
     arena = arena._replace(name=shown, task=name, std=factor * arena.std)
     if asking.tests is None:
         return arena
     tests = check_count("test_episodes", asking.tests)
     fewer = 1 if arena.policy_episodes == 1 else tests
     return arena._replace(draws=tests, policy_episodes=fewer)
+
+
+def _has_its_own(name: str) -> InputError:
+    return InputError(f"{name} has parameters of its own: leave --dim out, it is for functions.")
 
 
 def _factor(text: str, words: str) -> float:
@@ -142,7 +150,10 @@ def _own(name: str, asking: Asking) -> Arena:
     if ":" not in name and name not in REGISTERED:
         _check_known(name)
     found = settled(Asked(name, **given))
+    if asking.dim is not None and not isinstance(found.problem, HostTask):
+        raise _has_its_own(name)
     arena = _arena(found, found.problem, found.test_episodes, found.test_episodes)
+    arena = arena._replace(code=own_code(name))
     if "std" in defaults:
         arena = arena._replace(std=np.broadcast_to(np.asarray(defaults["std"], float), arena.dim))
     return arena
@@ -188,7 +199,12 @@ def noise_of(arena: Arena, seed: int, run: int) -> np.ndarray:
 
 
 class Field(Protocol):
-    """Where R runs are rolled out; theta is `[R, n, D]`, returns are `[R, n]`."""
+    """Where R runs are rolled out; theta is `[R, n, D]`, returns are `[R, n]`.
+
+    An episode that failed has a return that is not finite.
+    """
+
+    why: str  # the last one has failed
 
     def learn(self, first: int, theta: Any) -> Any:
         """Returns of the episodes `first`, `first + 1`, ... of each run."""
@@ -209,6 +225,8 @@ def field_of(arena: Arena, seed: int, runs: Sequence[int]) -> Field:
 
 class KeyedField:
     """On a task of ours or in JAX, whose episodes have keys."""
+
+    why = "the return is not finite"
 
     def __init__(self, arena: Arena, seed: int, runs: Sequence[int]) -> None:
         self._keys = jnp.stack([_key(seed, run) for run in runs])
@@ -287,6 +305,7 @@ class HostField:
 
     def __init__(self, task: HostTask, seed: int, runs: Sequence[int]) -> None:
         self._roller, self._seed, self._runs = built(task.build), seed, runs
+        self.why = ""
 
     def learn(self, first: int, theta: Any) -> np.ndarray:
         """Returns of episodes by their numbers; one that fails has none."""
@@ -308,7 +327,10 @@ class HostField:
     def _one(self, theta: np.ndarray, run: int, use: int, number: int) -> float:
         words = np.random.SeedSequence([self._seed, run, use, number]).generate_state(1)
         came = attempt(self._roller, Job(number, theta, int(words[0]) % 2**31))
-        return float(np.mean(came.values)) if came.values else float("nan")
+        value = float(np.mean(came.values)) if came.values else float("nan")
+        if not isfinite(value):
+            self.why = came.failed or f"it returned {value}"
+        return value
 
     def close(self) -> None:
         """Closes the environment."""

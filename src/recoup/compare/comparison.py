@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice, check_count, check_positive
+from recoup.checks import InputError, check_choice, check_count, check_finite, check_positive
 from recoup.compare.arenas import Arena, Asking, arena_of, expanded
 from recoup.compare.entrants import Entrant, entrant_of
 from recoup.compare.lockstep import Curve
 from recoup.compare.results import Results, key_of
 from recoup.compare.work import Chunk, Show, chunks_of, compute_all, default_workers, orderly
+from recoup.runs.plan import check_seed
 from recoup.tasks.suite import TEST_SEED
 
 TARGETS = "iw-pgpe-ob"  # whose end is the target, where it takes part
@@ -55,29 +56,42 @@ class Measured(NamedTuple):
     batch: int
     spent: list[int]  # episodes, at each point
     seconds: float  # a run
+    failed: list[int]  # learning episodes of each run that failed
+    failed_tests: list[int]
 
 
 def plan_of(order: Order) -> Plan:
     """The plan of a comparison, once everything in it is such as it may be."""
     runs = check_count("runs", order.runs)
     checkpoints = checkpoints_of(order.checkpoints, check_count("episodes", order.episodes))
-    seed = check_count("seed", order.seed, least=0)
+    seed = check_seed(order.seed)
     check_positive("std_factor", order.asking.factor)
+    if order.target is not None:
+        check_finite("target", order.target)
     if not order.tasks or not order.methods:
         raise InputError("give at least one --task and one --method.")
-    entrants = [entrant_of(text) for text in dict.fromkeys(order.methods)]
-    tasks = expanded(order.tasks)
-    arenas = [arena_of(text, order.asking) for text in tasks]
+    entrants = [entrant_of(text) for text in dict.fromkeys(map(str.strip, order.methods))]
+    tasks = _tasks(order.tasks, order.asking)
     labels = [one.label for one in entrants]
     against = labels[0] if order.against is None else order.against
     check_choice("against", against, labels)
     chunks = [
-        Chunk(task, order.asking, label, seed, tuple(range(runs)), checkpoints)
-        for task in tasks
+        Chunk(text, order.asking, label, seed, tuple(range(runs)), checkpoints)
+        for text, _ in tasks
         for label in labels
     ]
     target_of = TARGETS if TARGETS in labels else against
+    arenas = [arena for _, arena in tasks]
     return Plan(arenas, entrants, chunks, runs, checkpoints, seed, against, target_of, order.target)
+
+
+def _tasks(names: Sequence[str], asking: Asking) -> list[tuple[str, Arena]]:
+    """Tasks as they are written and as they are, each once: `toy` and `toy@1` are the same."""
+    found: dict[str, tuple[str, Arena]] = {}
+    for text in expanded(names):
+        arena = arena_of(text, asking)
+        found.setdefault(arena.name, (text, arena))
+    return list(found.values())
 
 
 def checkpoints_of(given: Sequence[int] | None, episodes: int) -> tuple[int, ...]:
@@ -130,10 +144,23 @@ def _measured(plan: Plan, results: Results, arena: Arena, entrant: Entrant) -> M
     for run in range(plan.runs):
         curve = results.load(key_of(arena, entrant, plan.seed, run, plan.checkpoints))
         if curve is None:
-            raise RuntimeError(f"{arena.name} by {entrant.label}, run {run}, was not computed.")
+            raise RuntimeError(
+                f"{arena.name} by {entrant.label}, run {run}, was not computed: its code has "
+                "changed meanwhile; the same command computes it."
+            )
         curves.append(curve)
     columns: Any = ([getattr(curve, name) for curve in curves] for name in ("search", "policy"))
     search, policy = (np.array(column, float) for column in columns)
     seconds = float(np.mean([curve.seconds for curve in curves]))
     first = curves[0]
-    return Measured(arena.name, entrant.label, search, policy, first.batch, first.spent, seconds)
+    return Measured(
+        arena.name,
+        entrant.label,
+        search,
+        policy,
+        first.batch,
+        first.spent,
+        seconds,
+        [curve.failed for curve in curves],
+        [curve.failed_tests for curve in curves],
+    )

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from recoup.checks import InputError, check_count, nearest
+from recoup.checks import InputError, check_count, check_positive, nearest
+from recoup.compare.code import own_code
 from recoup.engine.methods import (
     METHODS,
     Method,
@@ -21,6 +22,7 @@ from recoup.engine.methods import (
     settings_of,
 )
 from recoup.runs.problem import batch_for
+from recoup.tasks.engines.attempt import reason
 
 
 class Traced(NamedTuple):
@@ -35,12 +37,15 @@ class Traced(NamedTuple):
 
 
 class Peer(Protocol):
-    """One run of a method on the host. We maximise: larger returns are better."""
+    """One run of a method on the host. We maximise: larger returns are better.
+
+    One that has `failures = True` is told NaN for an episode that failed.
+    """
 
     batch: int  # N
 
     def ask(self) -> np.ndarray:
-        """Parameters `[N, D]` to roll out."""
+        """Parameters `[N, D]` to roll out; others where the last ones were not told."""
 
     def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
         """What they returned `[N]`, all of it finite."""
@@ -69,6 +74,7 @@ class PeerRow(NamedTuple):
 _HOME = "recoup.compare.peers"
 _POPULATION = ("popsize", "sigma")
 _GRADIENT = (*_POPULATION, "lr")
+WHOLE = {"popsize": 2, "startup": 1}  # settings of peers that are whole numbers, and the least
 PEERS = {
     row.name: row
     for row in (
@@ -140,6 +146,7 @@ class Entrant(NamedTuple):
     label: str  # as it is written and shown
     name: str
     settings: Mapping[str, Any]  # those that were given
+    code: str = ""  # a digest of the user's, where it is the user's
 
     @property
     def peer(self) -> PeerRow | None:
@@ -162,7 +169,7 @@ def entrant_of(text: str) -> Entrant:
     settings = _settings(text, words) if words else {}
     if ":" in name:
         made_by(name)
-        return Entrant(text.strip(), name, settings)
+        return Entrant(text.strip(), name, settings, own_code(name))
     known = [*(row.name for row in METHODS.values() if row.space == "parameters"), *PEERS]
     if name in METHODS and name not in known:
         raise InputError(
@@ -185,7 +192,10 @@ def _settings(text: str, words: str) -> dict[str, Any]:
             raise InputError(
                 f"settings of a method are written method:key=value,key=value; got {text!r}."
             )
-        found[key.replace("-", "_")] = _value(value)
+        key = key.replace("-", "_")
+        if key in found:
+            raise InputError(f"{key} is given twice in {text!r}.")
+        found[key] = _value(value)
     return found
 
 
@@ -216,16 +226,23 @@ def check_settings(entrant: Entrant) -> None:
     for key, value in settings.items():
         if row.settings is not None and key not in row.settings:
             raise _unknown(entrant.name, key, row.settings)
-        if key == "popsize" and value == "half":
-            continue
-        if isinstance(value, (str, bool)) or value is None or not value > 0:
-            also = ", or half" if key == "popsize" else ""
-            raise InputError(f"{key} of {row.name} must be a positive number{also}; got {value!r}.")
+        _check_value(f"{key} of {row.name}", key, value)
     if find_spec(row.package) is None:
         extra = "evotorch" if row.package == "evotorch" else "'recoup[bench]'"
         raise InputError(
             f"{row.name} needs {row.package}, which is not installed: pip install {extra}"
         )
+
+
+def _check_value(what: str, key: str, value: Any) -> None:
+    """Raises unless a setting of another library's method is such as it may be."""
+    if key == "popsize" and isinstance(value, str):
+        if value != "half":
+            raise InputError(f"{what} must be a whole number or half, got {value!r}.")
+    elif key in WHOLE:
+        check_count(what, value, least=WHOLE[key])
+    else:
+        check_positive(what, value)
 
 
 def _unknown(name: str, key: str, known: tuple[str, ...]) -> InputError:
@@ -257,7 +274,7 @@ def population(settings: Mapping[str, Any], dim: int, even: bool = False) -> int
     """The population of a peer: 4 + 3 ln D, half of it, or the number that was given."""
     usual = 4 + int(3 * np.log(dim))
     given = settings.get("popsize", usual)
-    size = max(usual // 2, 2) if given == "half" else check_count("popsize", given, least=2)
+    size = max(usual // 2, 2) if given == "half" else int(given)
     return size + size % 2 if even else size
 
 
@@ -269,8 +286,8 @@ def made_by(home: str) -> Callable[..., Any]:
         sys.path.insert(0, here)
     try:
         return getattr(import_module(where), name)
-    except (ImportError, AttributeError, ValueError) as wrong:
-        raise InputError(f"the method {home} cannot be imported: {wrong}.") from None
+    except (Exception, SystemExit) as wrong:
+        raise InputError(f"the method {home} cannot be imported: {reason(wrong)}.") from None
 
 
 @lru_cache

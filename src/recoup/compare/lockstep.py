@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recoup.checks import InputError
 from recoup.compare.arenas import (
     METHOD,
     POLICY_TESTS,
@@ -20,10 +21,14 @@ from recoup.compare.arenas import (
     noise_of,
     start_of,
 )
+from recoup.compare.checked import Checked
 from recoup.compare.entrants import Entrant, Traced, batch_of, made_by, row_of
 from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
 from recoup.runs.plan import task_settings
+from recoup.tasks.engines.engine import Broken
+
+TRIED = 10  # learning episodes, in whole batches, after which a run without a return is given up
 
 Tick = Callable[[int], None]  # episodes that were spent
 
@@ -37,6 +42,19 @@ class Curve(NamedTuple):
     search: list[float]  # J, expected return of the search distribution
     policy: list[float]  # m, of its mean policy
     seconds: float  # a run's share of the time
+    failed: int  # learning episodes that failed
+    failed_tests: int  # and of all tests; J and m leave them out
+
+
+class Tested(NamedTuple):
+    """J and m of R runs, and test episodes that failed: `[R]` each."""
+
+    search: np.ndarray
+    policy: np.ndarray
+    failed: np.ndarray
+
+
+Test = Callable[[Field, "Players"], Tested]
 
 
 class Players(Protocol):
@@ -75,58 +93,71 @@ def learn(
         players = players_of(arena, entrant, seed, runs, max(checkpoints))
         moves = [0, *(at // players.batch for at in checkpoints)]
         try:
-            found = _played(field, players, tests, moves, tick)
+            tested, failed = _played(field, players, tests, moves, tick)
+        except Hopeless as wrong:
+            raise Broken(f"{arena.name} by {entrant.label}: {wrong}") from None
         finally:
             field.close()
             players.close()
     share = (time.perf_counter() - began) / len(runs)
     spent = [move * players.batch for move in moves]
+    search = np.stack([tested[move].search for move in moves], 1)
+    policy = np.stack([tested[move].policy for move in moves], 1)
+    failed_tests = np.sum([one.failed for one in tested.values()], axis=0)
+    columns = (search.tolist(), policy.tolist(), failed.tolist(), failed_tests.tolist())
     return [
-        Curve(run, players.batch, spent, search.tolist(), policy.tolist(), share)
-        for run, search, policy in zip(runs, *found, strict=True)
+        Curve(run, players.batch, spent, of_search, of_policy, share, lost, untested)
+        for run, of_search, of_policy, lost, untested in zip(runs, *columns, strict=True)
     ]
 
 
+class Hopeless(Exception):
+    """No learning episode of a run has come to an end."""
+
+
 def _played(
-    field: Field,
-    players: Players,
-    test: Callable[[Field, Players], tuple[np.ndarray, np.ndarray]],
-    moves: Sequence[int],
-    tick: Tick,
-) -> tuple[np.ndarray, np.ndarray]:
-    """J and m `[R, C]` after each of `moves`, which may be the same ones."""
+    field: Field, players: Players, test: Test, moves: Sequence[int], tick: Tick
+) -> tuple[dict[int, Tested], np.ndarray]:
+    """Tests after each of `moves`, which may be the same ones, and failed episodes `[R]`."""
     tested = {0: test(field, players)}
-    for move in range(1, max(moves) + 1):
+    failed, last = np.zeros_like(tested[0].failed), max(moves)
+    for move in range(1, last + 1):
         theta = players.ask(move)
-        returns = field.learn((move - 1) * players.batch, theta)
+        returns = np.asarray(field.learn((move - 1) * players.batch, theta))
+        failed += _failed(returns)
+        spent = move * players.batch
+        if (failed == spent).any() and (spent >= TRIED or move == last):
+            raise Hopeless(f"the first {spent} episodes of a run have all failed: {field.why}.")
         players.tell(move, theta, returns)
-        tick(int(np.prod(np.shape(returns))))
+        tick(returns.size)
         if move in moves:
             tested[move] = test(field, players)
-    search, policy = zip(*(tested[move] for move in moves), strict=True)
-    return np.stack(search, 1), np.stack(policy, 1)
+    return tested, failed
 
 
-def _tests(
-    arena: Arena, seed: int, runs: Sequence[int]
-) -> Callable[[Field, Players], tuple[np.ndarray, np.ndarray]]:
-    """`test(field, players)`: J and m `[R]`, on the same episodes and noise for all methods."""
+def _tests(arena: Arena, seed: int, runs: Sequence[int]) -> Test:
+    """`test(field, players)`, on the same episodes and noise for all methods."""
     noise = np.stack([noise_of(arena, seed, run) for run in runs])
 
-    def test(field: Field, players: Players) -> tuple[np.ndarray, np.ndarray]:
+    def test(field: Field, players: Players) -> Tested:
         theta, mean = players.draw(noise), np.asarray(players.mean())
-        search = np.full(len(runs), np.nan)
+        drawn = np.empty((len(runs), 0))
         if theta.shape[1]:
-            search = _mean(field.test(theta, TESTS))
+            drawn = np.asarray(field.test(theta, TESTS), float)
         repeated = np.repeat(mean[:, None], arena.policy_episodes, axis=1)
-        return search, _mean(field.test(repeated, POLICY_TESTS))
+        deployed = np.asarray(field.test(repeated, POLICY_TESTS), float)
+        return Tested(_mean(drawn), _mean(deployed), _failed(drawn) + _failed(deployed))
 
     return test
 
 
-def _mean(returns: Any) -> np.ndarray:
+def _failed(returns: np.ndarray) -> np.ndarray:
+    """How many episodes of each run `[R]` have no return."""
+    return (~np.isfinite(returns)).sum(1)
+
+
+def _mean(returns: np.ndarray) -> np.ndarray:
     """Mean returns `[R]`, of the episodes that did not fail."""
-    returns = np.asarray(returns, float)
     held = np.isfinite(returns)
     total = np.where(held, returns, 0.0).sum(1)
     return np.where(held.any(1), total / np.maximum(held.sum(1), 1), np.nan)
@@ -140,6 +171,8 @@ def players_of(
     row = entrant.peer
     if row is not None and not row.traced:
         make = made_by(row.home)
+        if not row.package:
+            make = partial(Checked, f"{entrant.label} on {arena.name}", make)
         keys = [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
         pairs = zip(means, keys, strict=True)
         return HostPlayers([make(m, arena.std, key, entrant.settings) for m, key in pairs])
@@ -213,10 +246,12 @@ class TracedPlayers:
 
     def tell(self, move: int, theta: Any, returns: Any) -> None:
         """Moves."""
+        key, known = _folded(self._keys, 2 * move + 1), True
         if self._worst is not None:
             returns = self._worst.filled(returns)
-        key = _folded(self._keys, 2 * move + 1)
-        self._state = self._method.tell(key, self._state, theta, jnp.asarray(returns))
+            known = np.isfinite(returns).all(1)
+        state = self._method.tell(key, self._state, theta, jnp.asarray(returns))
+        self._state = state if np.all(known) else _where(known, state, self._state)
 
     def mean(self) -> Any:
         """Means of the distributions."""
@@ -235,11 +270,24 @@ def _folded(keys: Any, number: Any) -> Any:
     return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
 
 
+def _where(known: Any, state: Any, before: Any) -> Any:
+    """States of runs: the new ones where `known` `[R]`, the others as they were."""
+
+    def chosen(new: Any, old: Any) -> Any:
+        return jnp.where(known.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+    return jax.tree.map(chosen, state, before)
+
+
 class HostPlayers:
     """R runs, each an object of its own."""
 
     def __init__(self, peers: Sequence[Any]) -> None:
         self._peers, self.batch = peers, peers[0].batch
+        if any(peer.batch != self.batch for peer in peers):
+            raise InputError(
+                f"batch must be the same in all runs, got {[peer.batch for peer in peers]}."
+            )
         self._worst = Worst(len(peers))
 
     def ask(self, move: int) -> np.ndarray:
@@ -247,10 +295,13 @@ class HostPlayers:
         return np.stack([peer.ask() for peer in self._peers])
 
     def tell(self, move: int, theta: Any, returns: Any) -> None:
-        """Tells each its own."""
-        theta, returns = np.asarray(theta), self._worst.filled(returns)
-        for peer, asked, came in zip(self._peers, theta, returns, strict=True):
-            peer.tell(asked, came)
+        """Tells each its own; one without any return so far is asked again."""
+        filled = self._worst.filled(returns)
+        for peer, asked, came, told in zip(self._peers, theta, returns, filled, strict=True):
+            if getattr(peer, "failures", False):
+                peer.tell(asked, np.where(np.isfinite(came), came, np.nan))
+            elif np.isfinite(told).all():
+                peer.tell(asked, told)
 
     def mean(self) -> np.ndarray:
         """What each would deploy."""
@@ -269,16 +320,19 @@ class HostPlayers:
 
 
 class Worst:
-    """The worst return of each run so far: what a failed episode counts as for other libraries."""
+    """The worst return of each run so far: what a failed episode counts as for other libraries.
+
+    Before the first return of a run there is none.
+    """
 
     def __init__(self, runs: int) -> None:
         self._worst = np.full(runs, np.inf)
 
     def filled(self, returns: Any) -> np.ndarray:
-        """Returns `[R, N]`, every one of them a number."""
+        """Returns `[R, N]`, every one of them a number, or NaN all through a run without any."""
         returns = np.array(returns, float)
         held = np.isfinite(returns)
         lowest = np.where(held, returns, np.inf).min(1)
         self._worst = np.minimum(self._worst, lowest)
-        worst = np.where(np.isfinite(self._worst), self._worst, 0.0)
+        worst = np.where(np.isfinite(self._worst), self._worst, np.nan)
         return np.where(held, returns, worst[:, None])

@@ -1,20 +1,16 @@
 """What is kept of every run: one file each, named after everything that the run depends on."""
 
-import ast
-import hashlib
 import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import recoup.checks
-from recoup.checks import InputError
+from recoup.checks import InputError, check_count
 from recoup.compare.arenas import Arena
+from recoup.compare.code import digest, our_code
 from recoup.compare.entrants import Entrant, batch_of, row_of, version_of
 from recoup.compare.lockstep import Curve
 from recoup.engine.methods import sized
@@ -22,7 +18,6 @@ from recoup.runs.plan import task_settings
 from recoup.tasks.own.host import HostTask
 
 FOLDER = "results"
-SOURCE = Path(recoup.checks.__file__).parent
 PLAYED = (
     "compare/arenas.py",
     "compare/entrants.py",
@@ -51,9 +46,7 @@ def key_of(arena: Arena, entrant: Entrant, seed: int, run: int, checkpoints: Seq
         "run": run,
         "checkpoints": list(checkpoints),
         "versions": _versions(arena, entrant),
-        "code": _code(OURS if entrant.peer is None else PLAYED)
-        + _own_code(arena.task)
-        + _own_code(entrant.name),
+        "code": our_code(OURS if entrant.peer is None else PLAYED) + arena.code + entrant.code,
     }
     return Key(arena.name, entrant.label, run, json.loads(json.dumps(depends, default=str)))
 
@@ -83,37 +76,6 @@ def _versions(arena: Arena, entrant: Entrant) -> dict[str, str]:
     return {name: version_of(name) for name in names}
 
 
-@lru_cache
-def _code(parts: tuple[str, ...]) -> str:
-    """A digest of our code in these places: comments and docstrings do not count."""
-    paths = [path for part in parts for path in _files(SOURCE / part)]
-    return _digest("\n".join(_meaning(path) for path in paths))
-
-
-def _files(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
-
-
-def _meaning(path: Path) -> str:
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-            node.body.pop(0)
-    return ast.dump(tree)
-
-
-def _own_code(name: str) -> str:
-    """A digest of the module of a task or method of the user's."""
-    module = sys.modules.get(name.partition(":")[0]) if ":" in name else None
-    place = getattr(module, "__file__", None)
-    return "" if place is None else "+" + _digest(Path(place).read_text(errors="replace"))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
 class Results:
     """Curves in a directory."""
 
@@ -136,25 +98,15 @@ class Results:
 
     def path(self, key: Key) -> Path:
         """Where a run's curve is kept; other settings have another place."""
-        digest = _digest(json.dumps(key.depends, sort_keys=True))
-        return (
-            self.directory
-            / FOLDER
-            / _name(key.task)
-            / f"{_name(key.method)}-{key.run}-{digest}.json"
-        )
+        depends = digest(json.dumps(key.depends, sort_keys=True))
+        name = f"{_name(key.method)}-{key.run}-{depends}.json"
+        return self.directory / FOLDER / _name(key.task) / name
 
     def load(self, key: Key) -> Curve | None:
         """The curve of a run, None where it is not kept or cannot be read."""
         try:
             found = json.loads(self.path(key).read_text())
-            if found["depends"] != key.depends:
-                return None
-            search, policy = (
-                [float("nan") if x is None else float(x) for x in found[name]]
-                for name in ("search", "policy")
-            )
-            return Curve(key.run, found["batch"], found["spent"], search, policy, found["seconds"])
+            return _curve(found, key) if found["depends"] == key.depends else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -168,6 +120,33 @@ class Results:
             content[name] = [x if isfinite(x) else None for x in content[name]]
         unfinished.write_text(json.dumps(content))
         unfinished.replace(path)
+
+
+def _curve(found: Any, key: Key) -> Curve:
+    """The curve in a file's content; raises where it is not what was kept there."""
+    search, policy, spent = (found[name] for name in ("search", "policy", "spent"))
+    points = 1 + len(key.depends["checkpoints"])
+    if not all(isinstance(part, list) and len(part) == points for part in (search, policy, spent)):
+        raise ValueError("not as many points as there are checkpoints")
+    return Curve(
+        key.run,
+        check_count("batch", found["batch"]),
+        [check_count("spent", x, least=0) for x in spent],
+        [_number(x) for x in search],
+        [_number(x) for x in policy],
+        _number(found["seconds"]),
+        check_count("failed", found["failed"], least=0),
+        check_count("failed_tests", found["failed_tests"], least=0),
+    )
+
+
+def _number(value: Any) -> float:
+    """A number of a file, which holds none where it was not finite."""
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise ValueError(f"not a number: {value!r}")
+    return float(value)
 
 
 def _name(text: str) -> str:

@@ -49,8 +49,33 @@ def _task(plan: Plan, name: str, dim: int, curves: Sequence[Measured]) -> dict[s
     target = plan.target
     if target is None:
         target = float(_of(curves, name, plan.target_of).search[:, -1].mean())
-    rows = [_method(plan, _of(curves, name, one.label), reference, target) for one in plan.entrants]
-    return {"task": name, "dim": dim, "target": _number(target), "methods": rows}
+    mine = [_of(curves, name, one.label) for one in plan.entrants]
+    return {
+        "task": name,
+        "dim": dim,
+        "target": _number(target),
+        "methods": [_method(plan, one, reference, target) for one in mine],
+        "notes": [note for one in mine for note in _notes(plan, one)],
+    }
+
+
+def _notes(plan: Plan, mine: Measured) -> list[str]:
+    """What has to be known about the numbers of a method on a task."""
+    found = []
+    early = [
+        f"@{at}" for at, spent in zip(plan.checkpoints, mine.spent[1:], strict=True) if not spent
+    ]
+    if early:
+        found.append(
+            f"{mine.method} has batches of {mine.batch} episodes: {', '.join(early)} is its start."
+        )
+    counts = {"learning": sum(mine.failed), "test": sum(mine.failed_tests)}
+    words = [
+        f"{count} {kind} episode{'s' * (count > 1)}" for kind, count in counts.items() if count
+    ]
+    if words:
+        found.append(f"{mine.method}: {' and '.join(words)} failed; J and m leave them out.")
+    return found
 
 
 def _method(plan: Plan, mine: Measured, reference: Measured, target: float) -> dict[str, Any]:
@@ -60,6 +85,8 @@ def _method(plan: Plan, mine: Measured, reference: Measured, target: float) -> d
         "batch": mine.batch,
         "spent": mine.spent,
         "seconds": mine.seconds,
+        "failed": mine.failed,
+        "failed_tests": mine.failed_tests,
     }
     for kind in KINDS:
         found[kind] = _curve(getattr(mine, kind))

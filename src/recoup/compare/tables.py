@@ -70,8 +70,7 @@ def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
 
 
 def _title(said: dict[str, Any], task: dict[str, Any]) -> str:
-    runs = f"{said['runs']} runs" if said["runs"] > 1 else "one run"
-    return f"{task['task']}, {parameters(task['dim'])}, {runs}"
+    return f"{task['task']}, {parameters(task['dim'])}, {runs_in_words(said['runs'])}"
 
 
 def _points(curve: dict[str, Any]) -> list[tuple[Any, Any]]:
@@ -155,14 +154,15 @@ def markdown(said: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in said["versions"].items())
     parts = [
         "# Comparison",
-        f"{said['runs']} runs of each method on each task, seed {said['seed']}, {said['date']}; "
-        f"{versions}.",
+        f"{runs_in_words(said['runs']).capitalize()} of each method on each task, seed "
+        f"{said['seed']}, {said['date']}; {versions}.",
         MEANING,
     ]
     if len(said["tasks"]) > 1:
         parts += [_markdown(overall_table(said)), SCORES]
     for task in said["tasks"]:
         parts.append(f"## {task['task']}\n\n{parameters(task['dim']).capitalize()}.")
+        parts += task["notes"]
         parts += [_markdown(table) for table in tables_of(said, task)]
     return "\n\n".join(parts) + "\n"
 
@@ -182,7 +182,10 @@ SCORES = (
 
 
 def _markdown(table: Table) -> str:
-    lines = [table.heads, ["---", *["---:"] * (len(table.heads) - 1)], *table.rows]
+    heads, *rows = (
+        [cell.replace("|", "\\|") for cell in line] for line in (table.heads, *table.rows)
+    )
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return f"**{table.title}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -197,3 +200,8 @@ def tables_of(said: dict[str, Any], task: dict[str, Any]) -> list[Table]:
 def parameters(dim: int) -> str:
     """How many parameters there are, in words."""
     return f"{dim} parameter" if dim == 1 else f"{dim} parameters"
+
+
+def runs_in_words(runs: int) -> str:
+    """How many runs there are, in words."""
+    return "one run" if runs == 1 else f"{runs} runs"

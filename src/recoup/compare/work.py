@@ -9,10 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recoup.checks import InputError
 from recoup.compare.arenas import Arena, Asking, arena_of
+from recoup.compare.checked import Failed
 from recoup.compare.entrants import Entrant, entrant_of, version_of
-from recoup.compare.lockstep import learn
+from recoup.compare.lockstep import Curve, Tick, learn
 from recoup.compare.results import Results, key_of
+from recoup.tasks.engines.attempt import reason
+from recoup.tasks.engines.engine import Broken
 
 TOGETHER = 32  # runs at most that go side by side: what is lost when the process is killed
 ALONE = 4  # chunks up to which starting processes takes longer than it saves
@@ -22,6 +26,7 @@ THREADS = {  # of each process, for its workers: they share the machine
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
 }
+WAITS, DONE = -1, -2  # what a worker is at, in place of the number of a chunk
 ORDERLY = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 Show = Callable[[str, int], None]  # what is being done, and episodes that were done of it
@@ -48,14 +53,6 @@ class Chunk(NamedTuple):
         return len(self.runs) * self.checkpoints[-1]
 
 
-class Made(NamedTuple):
-    """A chunk that is ready to be computed."""
-
-    chunk: Chunk
-    arena: Arena
-    entrant: Entrant
-
-
 def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: Results) -> list[Chunk]:
     """The parts of `chunk` whose results are missing."""
     left = [
@@ -70,7 +67,10 @@ def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: Results) ->
 
 def compute(chunk: Chunk, results: Results, show: Show) -> None:
     """Computes and keeps the runs of a chunk."""
-    made = Made(chunk, arena_of(chunk.task, chunk.asking), entrant_of(chunk.method))
+    arena, entrant = arena_of(chunk.task, chunk.asking), entrant_of(chunk.method)
+    keys = {  # of the code as it is now
+        run: key_of(arena, entrant, chunk.seed, run, chunk.checkpoints) for run in chunk.runs
+    }
     show(chunk.name, 0)
     spent = 0
 
@@ -79,11 +79,19 @@ def compute(chunk: Chunk, results: Results, show: Show) -> None:
         spent += episodes
         show(chunk.name, episodes)
 
-    curves = learn(made.arena, made.entrant, chunk.seed, chunk.runs, chunk.checkpoints, tick)
-    for curve in curves:
-        key = key_of(made.arena, made.entrant, chunk.seed, curve.run, chunk.checkpoints)
-        results.save(key, curve)
+    for curve in _learned(chunk, arena, entrant, tick):
+        results.save(keys[curve.run], curve)
     show(chunk.name, chunk.episodes - spent)  # what no whole batch was left for
+
+
+def _learned(chunk: Chunk, arena: Arena, entrant: Entrant, tick: Tick) -> list[Curve]:
+    """The curves of a chunk; whatever goes wrong is one sentence that names task and method."""
+    try:
+        return learn(arena, entrant, chunk.seed, chunk.runs, chunk.checkpoints, tick)
+    except (InputError, Broken, Failed):
+        raise
+    except (Exception, SystemExit) as wrong:
+        raise RuntimeError(f"{arena.name} by {entrant.label} failed: {reason(wrong)}.") from wrong
 
 
 def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
@@ -122,31 +130,36 @@ def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show:
     orderly()
     context = multiprocessing.get_context("spawn")
     queue, done = context.Queue(), context.Queue()  # of any length: none waits to be read
-    for chunk in chunks:
-        queue.put(chunk)
-    how = (queue, done, results.directory)
+    for number, chunk in enumerate(chunks):
+        queue.put((number, chunk))
+    workers = min(workers, len(chunks))
+    at = context.RawArray("i", [WAITS] * workers)  # the chunk that each worker is at
     processes = [
-        context.Process(target=_work, args=how, daemon=True)
-        for _ in range(min(workers, len(chunks)))
+        context.Process(target=_work, args=(queue, done, results.directory, at, i), daemon=True)
+        for i in range(workers)
     ]
     for process in processes:
         queue.put(None)
         process.start()
     try:
-        _watch(processes, done, len(chunks), show)
+        _watch(processes, done, chunks, at, show)
     finally:
         for process in processes:
             process.terminate()
             process.join()
 
 
-def _watch(processes: Sequence[Any], done: Any, left: int, show: Show) -> None:
+def _watch(
+    processes: Sequence[Any], done: Any, chunks: Sequence[Chunk], at: Sequence[int], show: Show
+) -> None:
     """Tells `show` what processes have done, until all is; raises what one of them has raised."""
+    left = len(chunks)
     while left:
+        ended = [i for i, process in enumerate(processes) if process.exitcode is not None]
         if done.empty():
-            failed = [p.exitcode for p in processes if p.exitcode not in (None, 0)]
-            if failed:
-                raise RuntimeError(f"a worker ended with status {failed[0]}.")
+            lost = [i for i in ended if at[i] != DONE]
+            if lost:
+                raise RuntimeError(_ended(processes[lost[0]].exitcode, chunks, at[lost[0]]))
             time.sleep(POLL)
             continue
         name, episodes, finished = done.get()
@@ -156,21 +169,32 @@ def _watch(processes: Sequence[Any], done: Any, left: int, show: Show) -> None:
         left -= finished
 
 
-def _work(queue: Any, done: Any, directory: Path) -> None:
+def _ended(status: int, chunks: Sequence[Chunk], number: int) -> str:
+    """What is said of a worker that has ended before its work was done."""
+    where = f" in {chunks[number].task} by {chunks[number].method}" if number >= 0 else ""
+    return f"a worker ended with status {status}{where} before its work was done."
+
+
+def _work(queue: Any, done: Any, directory: Path, at: Any, i: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     results = Results(directory)
-    while (chunk := queue.get()) is not None:
+    while (got := queue.get()) is not None:
+        at[i], chunk = got
         try:
             compute(chunk, results, lambda name, episodes: done.put((name, episodes, 0)))
             done.put((chunk.name, 0, 1))
-        except Exception as wrong:
+        except (Exception, SystemExit) as wrong:
             done.put((chunk.name, _plain(wrong), 1))
+        at[i] = WAITS
+    at[i] = DONE
 
 
-def _plain(wrong: Exception) -> Exception:
+def _plain(wrong: BaseException) -> Exception:
     """An exception as another process can take it."""
-    return RuntimeError(f"{type(wrong).__name__}: {wrong}")
+    if isinstance(wrong, (InputError, Broken)):
+        return type(wrong)(str(wrong))
+    return RuntimeError(str(wrong) if isinstance(wrong, RuntimeError) else reason(wrong))
 
 
 def _end_with(parent: int) -> None:

@@ -103,7 +103,7 @@ class Wanted:
 def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
     """The plan of a run and its task, once everything is such as it may be."""
     wanted = _with_defaults(wanted)
-    seed = _seed(wanted.seed)
+    seed = check_seed(wanted.seed)
     method_row(wanted.method, **wanted.settings)  # before a task is made, which may take long
     names = tuple(one.name for one in parameters_given(wanted.of_task.get("params")))
     told = {key: v for key, v in wanted.of_task.items() if key != "params" and v is not None}
@@ -294,7 +294,8 @@ def task_settings(task: TaskRow | Settled, method: str | Method) -> dict[str, An
     return {"epsilon": task.epsilon} if asks else {}
 
 
-def _seed(seed: Any) -> int:
+def check_seed(seed: Any) -> int:
+    """`seed` as an int, once it is one that every kind of randomness takes."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InputError(f"seed must be a whole number in 0..{2**32 - 1}, got {seed!r}.")
     return int(seed)

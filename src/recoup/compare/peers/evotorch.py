@@ -10,7 +10,7 @@ from evotorch import Problem
 from evotorch.algorithms import PGPE
 
 from recoup.compare.entrants import population
-from recoup.compare.peers.scaled import Controlled, Start
+from recoup.compare.peers.scaled import Again, Controlled, Start
 
 logging.getLogger("evotorch").setLevel(logging.WARNING)  # it says how every problem is made
 
@@ -23,7 +23,11 @@ class Rollouts(Problem):
         self._evaluate_rows = evaluate
 
     def _evaluate_batch(self, solutions: Any) -> None:
-        returns = self._evaluate_rows(solutions.values.numpy().copy())
+        try:
+            returns = self._evaluate_rows(solutions.values.numpy().copy())
+        except Again:  # they cannot be others: the same ones in other episodes
+            self._evaluate_batch(solutions)
+            return
         solutions.set_evals(torch.as_tensor(returns, dtype=self.eval_dtype))
 
 

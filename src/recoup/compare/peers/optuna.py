@@ -53,6 +53,7 @@ class Trials:
     """
 
     batch = 1
+    failures = True  # Optuna knows trials that failed
 
     def __init__(self, start: Start, sampler: Any) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -65,6 +66,7 @@ class Trials:
         self._study.enqueue_trial(dict.fromkeys(self._names, 0.0))
         self._trial: Any = None
         self._recent: list[np.ndarray] = []
+        self._succeeded = False
 
     def ask(self) -> np.ndarray:
         """The next trial."""
@@ -74,12 +76,16 @@ class Trials:
         return theta[None]
 
     def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
-        """Its value."""
-        self._study.tell(self._trial, float(returns[0]))
+        """Its value, or that it failed."""
+        if np.isfinite(returns[0]):
+            self._study.tell(self._trial, float(returns[0]))
+            self._succeeded = True
+        else:
+            self._study.tell(self._trial, state=optuna.trial.TrialState.FAIL)
 
     def mean(self) -> np.ndarray:
         """The parameters of the best trial, or the start."""
-        if not self._recent:
+        if not self._succeeded:
             return self._start.mean
         return self._theta(self._study.best_params)
 

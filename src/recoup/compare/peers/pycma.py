@@ -10,7 +10,7 @@ from cma.evolution_strategy import InjectionWarning
 from cma.fitness_models import SurrogatePopulation
 
 from recoup.compare.entrants import population
-from recoup.compare.peers.scaled import Controlled, Start
+from recoup.compare.peers.scaled import Again, Controlled, Start
 
 
 def cma_es(
@@ -108,7 +108,11 @@ def _surrogate_loop(strategy: Any) -> Callable[[Callable[[Any], np.ndarray]], No
         while True:
             asked = strategy.ask()
             warnings.simplefilter("ignore", InjectionWarning)  # of optima that are not taken up
-            strategy.tell(asked, surrogate(asked))
+            try:
+                values = surrogate(asked)
+            except Again:  # nothing was told so far
+                continue
+            strategy.tell(asked, values)
             strategy.inject([surrogate.model.xopt])
 
     return work

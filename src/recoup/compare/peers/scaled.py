@@ -35,10 +35,15 @@ class Stopped(Exception):
     """Ends a method that keeps control, when its run is over."""
 
 
+class Again(Exception):
+    """Says to a method that keeps control that what it asked for is not told, to ask for others."""
+
+
 class Controlled:
     """A method that calls a function and cannot be asked: it runs in a thread of its own.
 
-    `work(evaluate)` runs it; `evaluate(x [N, D]) -> returns [N]` waits until they are told.
+    `work(evaluate)` runs it; `evaluate(x [N, D]) -> returns [N]` waits until they are told. It
+    raises `Again` where the next ones are asked for before that.
     """
 
     def __init__(self, work: Callable[[Callable[[Any], np.ndarray]], None]) -> None:
@@ -46,20 +51,24 @@ class Controlled:
         self._told: SimpleQueue[Any] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
         self._next: Any = None
+        self._open = False  # whether what was asked for has not been told
 
     def ask(self) -> np.ndarray:
         """Coordinates `[N, D]` that it waits for."""
-        if not self._thread.is_alive():
+        if self._next is None:
             self._thread.start()
             self._next = self._asked.get()
+        elif self._open:
+            self.tell(Again())
+        self._open = True
         if isinstance(self._next, BaseException):
             raise self._next
         return self._next
 
-    def tell(self, returns: np.ndarray) -> None:
+    def tell(self, returns: Any) -> None:
         """Lets it go on, until it asks again."""
         self._told.put(returns)
-        self._next = self._asked.get()
+        self._next, self._open = self._asked.get(), False
 
     def _run(self, work: Callable[[Callable[[Any], np.ndarray]], None]) -> None:
         try:
@@ -75,6 +84,8 @@ class Controlled:
         returns = self._told.get()
         if returns is None:
             raise Stopped
+        if isinstance(returns, Again):
+            raise returns
         return returns
 
     def close(self) -> None:
