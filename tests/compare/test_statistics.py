@@ -82,6 +82,11 @@ def test_improvement_counts_pairs_and_half_of_ties():
     assert improvement(x, x).value == 0.5
 
 
+def test_improvement_of_runs_without_a_number_is_none():
+    for pair in ([[1.0, np.nan], [0.0, 0.0]], [[1.0, 2.0], [np.nan, 0.0]]):
+        assert np.isnan(improvement(*pair)).all()
+
+
 def test_the_area_is_a_mean_over_episodes():
     at, curve = [50, 100, 400], [-3.0, -1.0, 0.0]
     by_hand = (50 * (-3 - 1) / 2 + 300 * (-1 + 0) / 2) / 350

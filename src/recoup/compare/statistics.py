@@ -99,9 +99,11 @@ def improvement(values: Any, reference: Any) -> Interval:
     """Probability that a run is better than one of the reference: P(X > Y) + P(X = Y) / 2.
 
     Over all pairs of runs; the interval resamples runs, both methods' together, since they share
-    starts.
+    starts. Not a number where a run has none.
     """
     x, y = np.asarray(values, float), np.asarray(reference, float)
+    if np.isnan(x).any() or np.isnan(y).any():
+        return Interval(np.nan, np.nan, np.nan)
     better = (x[:, None] > y) + 0.5 * (x[:, None] == y)  # [R, R]
     chosen = _choices(len(x), 0)
     found = np.array([better[np.ix_(one, one)].mean() for one in chosen])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator, SymmetricalLogLocator
 
 from recoup.pictures.curves import INK
@@ -39,8 +40,7 @@ def compared(title: str, episodes: Sequence[int], methods: Sequence[Method]) -> 
         ("search distribution (J)", "mean policy (m)"),
         strict=True,
     ):
-        for i, method in enumerate(methods):
-            _line(axes, at, getattr(method, kind), i, method.label)
+        drawn = [_line(axes, at, getattr(method, kind), i) for i, method in enumerate(methods)]
         axes.set_title(words, loc="left", fontsize=10, color=INK)
         axes.set_xlabel("episodes")
         axes.spines[["top", "right"]].set_visible(False)
@@ -48,19 +48,18 @@ def compared(title: str, episodes: Sequence[int], methods: Sequence[Method]) -> 
         axes.margins(x=0.02)
     panels[0].set_ylabel("expected return")
     _scaled(panels, methods)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    labels = [method.label.replace("$", "\\$") for method in methods]
+    figure.legend(drawn, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return figure
 
 
-def _line(
-    axes: Axes, at: np.ndarray, curve: tuple[np.ndarray, np.ndarray], i: int, label: str
-) -> None:
+def _line(axes: Axes, at: np.ndarray, curve: tuple[np.ndarray, np.ndarray], i: int) -> Line2D:
+    """The i-th method's curve; a label is not given here, where one with `_` first is not shown."""
     mean, stderr = curve
     colour = COLOURS[i % len(COLOURS)]
     error = np.where(np.isfinite(stderr), stderr, 0.0)
     axes.fill_between(at, mean - error, mean + error, color=colour, alpha=0.16, linewidth=0)
-    axes.plot(
+    (line,) = axes.plot(
         at,
         mean,
         color=colour,
@@ -68,8 +67,8 @@ def _line(
         marker=MARKERS[i % len(MARKERS)],
         markersize=4.5,
         linewidth=1.7,
-        label=label.replace("$", "\\$"),
     )
+    return line
 
 
 def _scaled(panels: Sequence[Axes], methods: Sequence[Method]) -> None:

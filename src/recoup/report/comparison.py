@@ -3,13 +3,22 @@
 import json
 import os
 import warnings
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.compare.tables import MEANING, SCORES, markdown, overall_table, parameters, tables_of
+from recoup.compare.tables import (
+    MEANING,
+    SCORES,
+    markdown,
+    overall_table,
+    parameters,
+    runs_in_words,
+    tables_of,
+)
 from recoup.pictures.comparison import Method, compared
 from recoup.report.html import embedded, page, write_page
 
@@ -21,15 +30,15 @@ def write_comparison(said: dict[str, Any], out: Path) -> dict[str, Path]:
     data, text = out / DATA, out / TEXT
     _written(data, json.dumps(said, indent=1) + "\n")
     _written(text, markdown(said))
-    pictures = {task["task"]: _picture(said, task, out / PICTURES) for task in said["tasks"]}
+    places = _places([task["task"] for task in said["tasks"]], out / PICTURES)
     tasks = [
         {
             **task,
-            "picture": embedded(pictures[task["task"]]),
+            "picture": embedded(_picture(said, task, place)),
             "tables": tables_of(said, task),
             "place": f"task-{i}",
         }
-        for i, task in enumerate(said["tasks"])
+        for i, (task, place) in enumerate(zip(said["tasks"], places, strict=True))
     ]
     content = page(
         "comparison.html",
@@ -50,10 +59,19 @@ def _written(path: Path, content: str) -> None:
     unfinished.replace(path)
 
 
-def _picture(said: dict[str, Any], task: dict[str, Any], folder: Path) -> Path:
+def _places(names: list[str], folder: Path) -> list[Path]:
+    """Where the pictures of tasks lie: two names that a path cannot tell apart are numbered."""
     folder.mkdir(parents=True, exist_ok=True)
-    safe = "".join(c if c.isalnum() or c in "-@." else "-" for c in task["task"])
-    path = folder / f"{safe}.png"
+    found: dict[str, Path] = {}  # in small letters: some directories do not tell them apart
+    for name in names:
+        safe = "".join(c if c.isalnum() or c in "-@." else "-" for c in name)
+        numbered = (safe if i == 1 else f"{safe}-{i}" for i in count(1))
+        free = next(one for one in numbered if one.lower() not in found)
+        found[free.lower()] = folder / f"{free}.png"
+    return list(found.values())
+
+
+def _picture(said: dict[str, Any], task: dict[str, Any], path: Path) -> Path:
     with warnings.catch_warnings():  # of names in a script that the font has no letters for
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure_of(said, task).savefig(path, dpi=130)
@@ -62,7 +80,7 @@ def _picture(said: dict[str, Any], task: dict[str, Any], folder: Path) -> Path:
 
 def figure_of(said: dict[str, Any], task: dict[str, Any]) -> Figure:
     """The curves of a task, from the start on."""
-    runs = f"{said['runs']} runs, ± 1 standard error" if said["runs"] > 1 else "one run"
+    runs = runs_in_words(said["runs"]) + (", ± 1 standard error" if said["runs"] > 1 else "")
     title = f"{task['task']} ({parameters(task['dim'])}; {runs})"
     methods = [
         Method(row["method"], *(_arrays(row[kind]) for kind in ("search", "policy")))
