@@ -138,4 +138,4 @@ def test_one_run_is_not_several(tmp_path):
     last = recoup(*words.replace("--runs 1", "--runs 2").split(), cwd=tmp_path)
     assert last.stderr.startswith("all 2 runs lie there already")
     assert "One run of each method" not in (tmp_path / "runs/compare/compare.md").read_text()
-    assert "snes has batches of 4 episodes: @2 is its start." in last.stdout
+    assert "snes has batches of 4 episodes: its start stands under @2." in last.stdout

@@ -106,7 +106,7 @@ def methods(tmp_path, monkeypatch):
         ("LongMean", r"mean of .* must have shape \[D\] = \[1\], got \[3\]"),
         ("Words", "mean of own_methods:Words on toy must be an array of real numbers, got 'here'"),
         ("Few", r"draw of .* must have shape \[n, D\] = \[100, 1\], got \[1, 1\]"),
-        ("Varies", "batch must be the same in all runs"),
+        ("Varies", "batch of own_methods:Varies on toy must be the same in all runs"),
         ("Silent", "own_methods:Silent on toy must give an object .*; Silent has no ask"),
         ("nothing", "own_methods:nothing on toy must give an object .*; NoneType has no batch"),
     ],
@@ -114,6 +114,14 @@ def methods(tmp_path, monkeypatch):
 def test_what_a_method_gives_is_checked(name, sentence, methods):
     with pytest.raises(InputError, match=sentence):
         learn(arena_of("toy"), entrant_of(f"own_methods:{name}"), 0, [0, 1], [8])
+
+
+def test_batches_of_runs_that_go_alone_are_held_together(methods):
+    (methods / "own_square.py").write_text("def rollout(theta):\n    return -theta @ theta\n")
+    task, asking = "own_square:rollout", Asking(dim=1, tests=1)
+    order = Order([task], ["own_methods:Varies"], 2, 8, asking=asking)
+    with pytest.raises(InputError, match="on own_square:rollout must be the same in all runs"):
+        compare(order, methods / "out", workers=1)
 
 
 @pytest.mark.parametrize(

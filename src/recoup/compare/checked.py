@@ -1,6 +1,6 @@
 """A method of the user's, held to what it has to give: one sentence where it does not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,12 @@ PARTS = ("batch", "ask", "tell", "mean", "draw")
 
 class Failed(RuntimeError):
     """A method of the user's has raised something."""
+
+
+def check_same_batch(name: str, batches: Sequence[int]) -> None:
+    """Raises unless all runs of a method on a task have batches of one size."""
+    if len(set(batches)) > 1:
+        raise InputError(f"batch of {name} must be the same in all runs, got {list(batches)}.")
 
 
 class Checked:

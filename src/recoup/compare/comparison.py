@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_choice, check_count, check_finite, check_positive
 from recoup.compare.arenas import Arena, Asking, arena_of, expanded
+from recoup.compare.checked import check_same_batch
 from recoup.compare.entrants import Entrant, entrant_of
 from recoup.compare.lockstep import Curve
 from recoup.compare.results import Results, key_of
@@ -149,6 +150,7 @@ def _measured(plan: Plan, results: Results, arena: Arena, entrant: Entrant) -> M
                 "changed meanwhile; the same command computes it."
             )
         curves.append(curve)
+    check_same_batch(f"{entrant.label} on {arena.name}", [curve.batch for curve in curves])
     columns: Any = ([getattr(curve, name) for curve in curves] for name in ("search", "policy"))
     search, policy = (np.array(column, float) for column in columns)
     seconds = float(np.mean([curve.seconds for curve in curves]))

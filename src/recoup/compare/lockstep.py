@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import InputError
 from recoup.compare.arenas import (
     METHOD,
     POLICY_TESTS,
@@ -21,7 +20,7 @@ from recoup.compare.arenas import (
     noise_of,
     start_of,
 )
-from recoup.compare.checked import Checked
+from recoup.compare.checked import Checked, check_same_batch
 from recoup.compare.entrants import Entrant, Traced, batch_of, made_by, row_of
 from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
@@ -170,12 +169,12 @@ def players_of(
     means = np.stack([start_of(arena, seed, run) for run in runs])
     row = entrant.peer
     if row is not None and not row.traced:
-        make = made_by(row.home)
+        make, name = made_by(row.home), f"{entrant.label} on {arena.name}"
         if not row.package:
-            make = partial(Checked, f"{entrant.label} on {arena.name}", make)
+            make = partial(Checked, name, make)
         keys = [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
         pairs = zip(means, keys, strict=True)
-        return HostPlayers([make(m, arena.std, key, entrant.settings) for m, key in pairs])
+        return HostPlayers(name, [make(m, arena.std, key, entrant.settings) for m, key in pairs])
     if row is not None:
         settings = tuple(sorted(entrant.settings.items()))
         return TracedPlayers(_evolving(row.home, arena.dim, settings), means, arena.std, seed, runs)
@@ -282,12 +281,9 @@ def _where(known: Any, state: Any, before: Any) -> Any:
 class HostPlayers:
     """R runs, each an object of its own."""
 
-    def __init__(self, peers: Sequence[Any]) -> None:
+    def __init__(self, name: str, peers: Sequence[Any]) -> None:
         self._peers, self.batch = peers, peers[0].batch
-        if any(peer.batch != self.batch for peer in peers):
-            raise InputError(
-                f"batch must be the same in all runs, got {[peer.batch for peer in peers]}."
-            )
+        check_same_batch(name, [peer.batch for peer in peers])
         self._worst = Worst(len(peers))
 
     def ask(self, move: int) -> np.ndarray:

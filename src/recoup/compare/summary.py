@@ -66,9 +66,8 @@ def _notes(plan: Plan, mine: Measured) -> list[str]:
         f"@{at}" for at, spent in zip(plan.checkpoints, mine.spent[1:], strict=True) if not spent
     ]
     if early:
-        found.append(
-            f"{mine.method} has batches of {mine.batch} episodes: {', '.join(early)} is its start."
-        )
+        batches = f"{mine.method} has batches of {mine.batch} episodes"
+        found.append(f"{batches}: its start stands under {', '.join(early)}.")
     counts = {"learning": sum(mine.failed), "test": sum(mine.failed_tests)}
     words = [
         f"{count} {kind} episode{'s' * (count > 1)}" for kind, count in counts.items() if count
