@@ -50,6 +50,7 @@ def test_only_what_is_missing_is_computed(tmp_path, counted):
     assert not np.allclose(more[0].search[:, 1:], more[2].search[:, 1:])
 
 
+@pytest.mark.slow
 def test_a_comparison_that_is_killed_goes_on(tmp_path, counted, monkeypatch):
     save, saved = Results.save, []
 

@@ -83,6 +83,7 @@ def test_tell_and_estimate_are_those_of_plain_loops(name, table, batches, batch,
         np.testing.assert_allclose(found.objective, want["objective"], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("passed", "x64")
 @pytest.mark.parametrize("name", ["iw-pgpe-ob", "mis-pgpe-ob", "recoup"])
 def test_searches_under_vmap_are_a_loop_of_calls(name):
@@ -102,6 +103,7 @@ def test_searches_under_vmap_are_a_loop_of_calls(name):
             np.testing.assert_allclose(got[i], want, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("passed")
 @pytest.mark.parametrize(("name", "table"), WAYS)
 def test_float32_stays_within_a_ten_thousandth_of_float64(name, table):

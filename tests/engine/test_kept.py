@@ -105,6 +105,7 @@ def test_what_the_user_has_told_jax_is_respected(cache, tmp_path):
     assert getattr(jax.config, kept.DIRECTORY) == str(tmp_path / "mine")
 
 
+@pytest.mark.slow
 def test_garbage_is_compiled_anew_and_replaced(cache):
     first, how = run(), entries(cache)
     for i, path in enumerate(how):
@@ -181,6 +182,7 @@ def test_who_has_no_home_has_no_cache(monkeypatch):
     assert kept.cache_directory() is None
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_say_nothing(tmp_path):
     ours = ("JAX_COMPILATION_CACHE_DIR", kept.SECONDS.upper())
     env = {key: value for key, value in os.environ.items() if key not in ours}
