@@ -12,7 +12,7 @@ from recoup.core.families.rho import Diagonal
 from recoup.core.plain import rule as rules
 from recoup.core.rules import model as models
 from recoup.core.rules.blend import Rule
-from recoup.core.rules.newton import clipped, spread_of, tenths
+from recoup.core.rules.newton import clipped, tenths
 from recoup.pictures.curves import ACCENT, INK, SECOND
 
 MOVES, BATCH, NOISE, SEED = 4, 5, 1.2, 4
@@ -54,7 +54,7 @@ def model_of(theta, returns, rho, hyper):
     """The model's mean and error over `GRID`, and at the samples."""
     valid = np.ones(len(returns), bool)
     at = tenths(np, returns, valid)
-    y, scale = clipped(np, returns, valid, at), spread_of(np, returns, valid, at)
+    y, scale = clipped(np, returns, valid, at)
     z = rho.whitened(np, np.concatenate([theta, GRID])[:, None])
     points = models.points_of(np, z[: len(theta)], valid)
     fit = models.fit(np, points, y, hyper)
