@@ -138,13 +138,18 @@ def small():
 
 
 def many_tells(runs):
-    """Median seconds of one tell to each of so many searches at once."""
+    """Median seconds of one tell to each of so many searches by mis-pgpe-ob."""
     batches, batch, dim = SMALL
     search = recoup.search("mis-pgpe-ob", dim=dim, batch=batch, capacity=batches * batch)
-    states = jax.vmap(lambda key: search.init(key, mean=0.0))(jax.random.split(_key(0), runs))
+    return median(tells_side_by_side(search, runs, batches, std=1.0)[-2 * ROUNDS :])
+
+
+def tells_side_by_side(search, runs, moves, std):
+    """Seconds of each of so many tells, to so many searches at once."""
+    states = jax.vmap(lambda key: search.init(key, 0.0, std))(jax.random.split(_key(0), runs))
     ask, tell = jax.jit(jax.vmap(search.ask)), jax.jit(jax.vmap(search.tell), donate_argnums=1)
     times = []
-    for i in range(batches):
+    for i in range(moves):
         keys = jax.random.split(_key(i), runs)
         theta, states = ask(keys, states)
         returns = objective(theta)
@@ -152,7 +157,7 @@ def many_tells(runs):
         start = time.perf_counter()
         states, _ = jax.block_until_ready(tell(keys, states, theta, returns))
         times.append(time.perf_counter() - start)
-    return median(times[-2 * ROUNDS :])
+    return times
 
 
 def default():
@@ -171,18 +176,8 @@ def default_tells(dim, runs):
     """Median seconds of one tell to each of so many searches by recoup."""
     batch = default_batch(sized(METHODS["recoup"], dim), dim)
     search = recoup.search("recoup", dim=dim, batch=batch)
-    states = jax.vmap(lambda key: search.init(key, 0.0, 0.5))(jax.random.split(_key(0), runs))
-    ask, tell = jax.jit(jax.vmap(search.ask)), jax.jit(jax.vmap(search.tell), donate_argnums=1)
-    times = []
-    for i in range(search.capacity // batch + ROUNDS):
-        keys = jax.random.split(_key(i), runs)
-        theta, states = ask(keys, states)
-        returns = objective(theta)
-        jax.block_until_ready((theta, returns, states))
-        start = time.perf_counter()
-        states, _ = jax.block_until_ready(tell(keys, states, theta, returns))
-        times.append(time.perf_counter() - start)
-    return median(times[-ROUNDS:])
+    moves = search.capacity // batch + ROUNDS
+    return median(tells_side_by_side(search, runs, moves, std=0.5)[-ROUNDS:])
 
 
 def ask_tell():
