@@ -212,7 +212,8 @@ def local(
     resolved = xp.clip(1 - variance / before, 0.0, 1.0)
     if not pulled:
         slope = slope + (1 - resolved) * bowl / length * (model.alpha @ points.bowl) * mean
-    bend = both * (dim**2 + 2 * dim) / (length + 2) ** 2 + bowl * dim**2 / length - known[-1]
+    square = float(dim) ** 2  # as a whole number it is too large for JAX from D = 46,341 on
+    bend = both * (square + 2 * dim) / (length + 2) ** 2 + bowl * square / length - known[-1]
     return Local(
         values=values,
         axes=axes,
