@@ -5,10 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from oracles import loop_estimate
-from passes import PASSES, take
+from passes import PASSES, Counted, take
 
 import recoup
-from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.engine import search as searches
 
 WAYS = [("iw-pgpe-ob", True), ("mis-pgpe-ob", True), ("mis-pgpe-ob", False)]
@@ -122,29 +121,6 @@ def test_float32_stays_within_a_ten_thousandth_of_float64(name, table):
             found.append(np.concatenate([gradient.eta, gradient.tau]))
     assert found[0].dtype == np.float32
     assert np.abs(found[0] - found[1]).max() < 1e-4 * np.abs(found[1]).max()
-
-
-class Counted:
-    """A family that counts the densities that a compiled program computes."""
-
-    def __init__(self):
-        self.seen, plain = 0, diagonal_gaussian()
-
-        def log_ratio(rho, reference, theta):
-            jax.debug.callback(self.count, theta[0] + rho.eta[0])
-            return plain.log_ratio(rho, reference, theta)
-
-        self.family = plain._replace(name="counted", log_ratio=log_ratio)
-
-    def count(self, _):
-        self.seen += 1
-
-    def during(self, call):
-        """What a call gives, and how many densities it has computed."""
-        before = self.seen
-        result = jax.block_until_ready(call())
-        jax.effects_barrier()
-        return result, self.seen - before
 
 
 @pytest.mark.parametrize("passed", PASSES)

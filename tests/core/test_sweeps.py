@@ -106,6 +106,15 @@ def test_the_sum_of_a_sample_is_that_of_numpy(size, name, dtype, error, monkeypa
     np.testing.assert_allclose(got, terms.sum(1), atol=error)
 
 
+@pytest.mark.parametrize("dim", [1, 5, 8, 19])
+def test_products_in_parts_are_those_of_numpy(dim, monkeypatch):
+    monkeypatch.setattr(sweeps, "LONG", 4)
+    rng = np.random.default_rng(dim)
+    rows, columns = rng.normal(size=(3, dim)), rng.normal(size=(6, dim))
+    got = sweeps.products(jnp.asarray(rows), jnp.asarray(columns))
+    np.testing.assert_allclose(got, rows @ columns.T, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("size", SIZES)
 def test_rounds_take_every_wanted_index_once_and_no_other(size):

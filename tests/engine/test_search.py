@@ -200,6 +200,19 @@ def test_a_state_made_in_float64_stays_so_outside_the_context():
     assert theta.dtype == state.mean.dtype == info.objective.dtype == jnp.float64
 
 
+@pytest.mark.parametrize("name", ["recoup", "cem", "iw-pgpe-ob"])
+def test_products_keep_all_digits_on_any_device(name):
+    """A GPU's own products of float32 have three digits, of which a regression makes nothing."""
+    search = recoup.search(name, dim=3, batch=4, family="full", window=3)
+    state = search.init(jax.random.key(0))
+    theta, state = search.ask(jax.random.key(0), state)
+    told = jax.make_jaxpr(search.tell)(jax.random.key(0), state, theta, theta[:, 0])
+    asked = jax.make_jaxpr(search.estimate)(state.rho, state.archive)
+    text = f"{told} {asked}"
+    assert text.count("dot_general") > 3
+    assert text.count("dot_general") == text.count("precision=(Precision.HIGHEST")
+
+
 def test_a_method_without_reuse_has_nothing_to_estimate_from():
     search = recoup.search("pgpe-ob", dim=2, batch=4)
     state, _ = run(search, 1)

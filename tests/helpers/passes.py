@@ -1,6 +1,9 @@
 """The processor's and the accelerator's pass over samples, whatever this machine has."""
 
-from recoup.core import sweeps
+import jax
+
+from recoup.core import rows, sweeps
+from recoup.core.families.gaussian import diagonal_gaussian
 
 PASSES = {
     "processor": lambda processor, accelerator, *args: processor(*args),
@@ -16,3 +19,45 @@ def take(monkeypatch, name, chunk=sweeps.CHUNK, room=sweeps.ROOM):
     monkeypatch.setattr(sweeps, "by_device", PASSES[name])
     monkeypatch.setattr(sweeps, "CHUNK", chunk)
     monkeypatch.setattr(sweeps, "ROOM", room)
+
+
+class Counted:
+    """A family that counts the densities that a compiled program computes."""
+
+    def __init__(self):
+        self.seen, plain = 0, diagonal_gaussian()
+
+        def log_ratio(rho, reference, theta):
+            jax.debug.callback(self.count, theta[0] + rho.eta[0])
+            return plain.log_ratio(rho, reference, theta)
+
+        def log_ratios(rhos, reference, theta):
+            found = plain.log_ratios(rhos, reference, theta)
+            jax.debug.callback(lambda x: self.count(x, x.size), found)
+            return found
+
+        self.family = plain._replace(name="counted", log_ratio=log_ratio, log_ratios=log_ratios)
+
+    def count(self, _, many=1):
+        self.seen += many
+
+    def during(self, call):
+        """What a call gives, and how many densities it has computed."""
+        before = self.seen
+        result = jax.block_until_ready(call())
+        jax.effects_barrier()
+        return result, self.seen - before
+
+
+class ForcedKernel:
+    """The kernel of `core.rows` for one test, by Pallas' interpreter in steps of `wide`."""
+
+    def __init__(self, monkeypatch, wide):
+        self.calls = 0
+        monkeypatch.setattr(rows, "_on_cuda", lambda: True)
+        monkeypatch.setattr(rows, "_chosen", self.chosen)
+        monkeypatch.setattr(rows, "WIDE", wide)
+
+    def chosen(self, kernel, plain, *args):
+        self.calls += 1
+        return kernel(*args, interpret=True)

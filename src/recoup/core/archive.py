@@ -28,7 +28,7 @@ from recoup.core.mixtures import (
     own_density,
     picked,
 )
-from recoup.core.sweeps import map_blocks
+from recoup.core.rows import ratios_and_norms
 
 
 class Batches(NamedTuple):
@@ -52,8 +52,9 @@ class Archive(NamedTuple):
     batches: Batches | None  # None between the moves of a method that keeps nothing
     table: Array | None  # [P, B, N] log p(sample | proposal), relative
     mixture: Array | None  # [B, N] log sum_p counts_p p(sample | proposal p), relative
-    target: Array | None = None  # [B, N] log p(sample | newest proposal), relative, where a move
-    # has computed it on the way: its estimate at that proposal need not do it again
+    target: tuple[Array, Array | None] | None = None  # [B, N] log p(sample | newest proposal),
+    # relative, and ||score||^2 there, where a move has computed them on the way: its estimate at
+    # that proposal need not do it again
 
 
 def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
@@ -153,11 +154,14 @@ def with_failures(archive: Archive, failure: str | float) -> Archive:
     return archive._replace(batches=batches)
 
 
-def relative_log_density(family: Family, rho: Any, archive: Archive) -> Array:
-    """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference."""
+def relative_log_density(family: Family, rho: Any, archive: Archive) -> tuple[Array, Array | None]:
+    """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference.
+
+    And ||score||^2 at rho `[B, N]`, or None where that would take a read of its own.
+    """
     assert archive.batches is not None
     references = picked(archive.proposals, archive.batches.reference)
-    return map_blocks(partial(family.log_ratio, rho), references, archive.batches.samples)
+    return ratios_and_norms(family, rho, references, archive.batches.samples)
 
 
 def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
@@ -174,7 +178,7 @@ def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
     target = archive.target
     if target is None:
         target = relative_log_density(family, rho, archive)
-    return LogDensities(target, archive.batches.own, mixture)
+    return LogDensities(target[0], archive.batches.own, mixture, norms=target[1])
 
 
 class Drawn(NamedTuple):
@@ -310,23 +314,23 @@ def _fold(
     late: Array | None,
     densities: Any,
     put: Callable[[Any, Array, Array], Array],
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, tuple[Array, Array | None] | None]:
     """`densities` once `put` has taken in the rows `[B, N]` of the newest proposal and of `late`.
 
     And the newest proposal's row, where there is more than the batch.
     """
 
-    def row(slot: Array) -> Array:
+    def row(slot: Array) -> tuple[Array, Array | None]:
         return relative_log_density(family, picked(archive.proposals, slot), archive)
 
     def fold(i: Any, densities: Any) -> Array:
         assert late is not None
-        return put(densities, late[i], row(late[i]))
+        return put(densities, late[i], row(late[i])[0])
 
     if densities.shape[-2] == 1:  # the batch is all there is, and its densities are new already
         return densities, None
     target = row(newest)
-    densities = put(densities, newest, target)
+    densities = put(densities, newest, target[0])
     if late is None:
         return densities, target
     return jax.lax.fori_loop(0, jnp.sum(late >= 0), fold, densities), target

@@ -24,6 +24,7 @@ class Earned(NamedTuple):
     origin: Array  # 0, unless returns are wanted relative to one that occurred
     censored: Array | bool = False  # whether samples that failed are left out, a scalar
     order: Array | int = 0  # [B, N], larger for samples of later batches
+    norms: Array | None = None  # [B, N] ||score||^2 of the family, where they are known already
 
 
 Direction = Callable[[Any, Any, Earned], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
@@ -54,14 +55,21 @@ class Scores(NamedTuple):
 
 
 def likelihood_ratio(
-    score: Callable[[Any, Any], Any], baseline: Callable[[Earned, Scores], Any]
+    score: Callable[[Any, Any], Any],
+    baseline: Callable[[Earned, Scores], Any],
+    of_family: bool = False,
 ) -> Direction:
-    """The gradient of the expected return, from a family's `score` and a baseline."""
+    """The gradient of the expected return, from a `score` and a baseline.
+
+    If the score is the one `of_family`, its norms may be known already.
+    """
 
     @relative
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
         scores = scores_of(partial(score, rho), samples, earned.returns, earned.weights)
+        if of_family and earned.norms is not None:
+            scores = scores._replace(norms=earned.norms)
         b = _given_success(earned, scores, _relative_baseline(baseline, earned, scores))
         return mean_gradient(earned.returns, earned.weights, scores, b, n), b
 

@@ -1,5 +1,7 @@
 """Log-densities of samples under many proposals, relative to a reference."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
+from recoup.core import sweeps
 from recoup.core.families.family import Family
 from recoup.core.sweeps import in_rounds, map_samples, scan_samples
 
@@ -34,6 +37,17 @@ def each_density(
 ) -> Array:
     """log p(sample | proposal) - log p(sample | reference) `[P, n]`; 0 where not `wanted [P]`."""
 
+    def at_once(proposals: Any, wanted: Array, reference: Any, samples: Any) -> Array:
+        found = _by_products(family, proposals, reference, samples)
+        return jnp.where(wanted, found, 0.0).T
+
+    by_rounds = partial(_each_by_rounds, family)
+    return _by_family(family, by_rounds, at_once, proposals, wanted, reference, samples)
+
+
+def _each_by_rounds(
+    family: Family, proposals: Any, wanted: Array, reference: Any, samples: Any
+) -> Array:
     def columns(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
         def put(kept: Array, slots: Array, part: Array) -> Array:
             found = _densities(family, picked(proposals, slots), reference, chunk)
@@ -50,6 +64,16 @@ def mixture_density(
 ) -> Array:
     """log sum_p counts_p p(sample | proposal p) - log p(sample | reference) `[n]`."""
 
+    def at_once(proposals: Any, counts: Array, reference: Any, samples: Any) -> Array:
+        return logsumexp(_by_products(family, proposals, reference, samples), axis=1, b=counts)
+
+    by_rounds = partial(_mixture_by_rounds, family)
+    return _by_family(family, by_rounds, at_once, proposals, counts, reference, samples)
+
+
+def _mixture_by_rounds(
+    family: Family, proposals: Any, counts: Array, reference: Any, samples: Any
+) -> Array:
     def mixture(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
         def add(total: Array, slots: Array, part: Array) -> Array:
             found = _densities(family, picked(proposals, slots), reference, chunk)
@@ -89,6 +113,27 @@ def add_row(gained: Array, mixture: Array, slot: Array, row: Array) -> Array:
 def log_count(count: Array, dtype: Any) -> Array:
     """The logarithm of a whole number; that of an int32 would be float32 whatever is around it."""
     return jnp.log(count.astype(dtype))
+
+
+def _by_family(
+    family: Family, by_rounds: Callable[..., Array], at_once: Callable[..., Array], *args: Any
+) -> Array:
+    """All proposals at once on an accelerator, where the family has products for that."""
+    if family.log_ratios is None:
+        return by_rounds(*args)
+    return sweeps.by_device(by_rounds, at_once, *args)
+
+
+def _by_products(family: Family, proposals: Any, reference: Any, samples: Any) -> Array:
+    """log p(sample | proposal) - log p(sample | reference) `[n, P]` by products of matrices."""
+    log_ratios = family.log_ratios
+    assert log_ratios is not None
+
+    def some(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
+        return None, log_ratios(proposals, reference, chunk).T
+
+    written = 3 * _numbers(picked(samples, 0))  # a sample, and the two that are multiplied
+    return scan_samples(some, None, samples, written)[1]
 
 
 def _densities(family: Family, proposals: Any, reference: Any, samples: Any) -> Array:

@@ -14,7 +14,7 @@ of a machine that has an accelerator goes by chunks, and no setting has to say s
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from math import prod
 from typing import Any
 
@@ -25,6 +25,7 @@ from jax import Array
 CHUNK = 2**17  # numbers of a chunk on a processor: a megabyte, what is next to a core
 ROOM = 2**28  # numbers that an accelerator may write at once
 SHORT = 128  # numbers that one product adds up
+LONG = 4096  # that a product of matrices does on an accelerator
 
 Body = Callable[[Any, Any, Array], tuple[Any, Any]]
 
@@ -116,6 +117,23 @@ def total(terms: Array) -> Array:
     return by_device(by_products, jnp.sum, terms.ravel())
 
 
+def products(rows: Array, columns: Array) -> Array:
+    """The products `[P, n]` of all `rows [P, D]` with all `columns [n, D]`.
+
+    In parts of `LONG` numbers that are added up behind: few long rows fill a device only so, and
+    long sums lose digits.
+    """
+    whole = rows.shape[1] // LONG * LONG
+
+    def part(x: Array) -> Array:
+        return x[:, :whole].reshape(x.shape[0], -1, LONG)
+
+    rest = rows[:, whole:] @ columns[:, whole:].T
+    if not whole:
+        return rest
+    return jnp.sum(jnp.einsum("pkd,nkd->kpn", part(rows), part(columns)), axis=0) + rest
+
+
 def in_rounds(
     body: Callable[[Any, Array, Array], Any], start: Any, wanted: Array, work: int
 ) -> Any:
@@ -142,6 +160,17 @@ def totals_by(kind: Array, kinds: int, values: Array) -> Array:
         return jnp.sum(jnp.where(kind == jnp.arange(kinds)[:, None], values, 0), axis=1)
 
     return by_device(scattered, compared, kind, values)
+
+
+def precise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose products of float32 have all their digits: a GPU's own have three."""
+
+    @wraps(function)
+    def called(*args: Any) -> Any:
+        with jax.default_matmul_precision("highest"):
+            return function(*args)
+
+    return called
 
 
 def by_device(processor: Callable[..., Any], accelerator: Callable[..., Any], *args: Any) -> Any:

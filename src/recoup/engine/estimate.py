@@ -22,6 +22,7 @@ from recoup.core.families.family import Family
 from recoup.core.families.rho import RHOS, Full
 from recoup.core.intervals import judged_archive
 from recoup.core.pareto import pareto_k
+from recoup.core.sweeps import precise
 from recoup.core.worth import Interval, probes, worth
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method, method_row
@@ -134,6 +135,7 @@ def _judge(row: Method) -> Any:
     family = composed(row).family
 
     @jax.jit
+    @precise
     def judged(data: Data, noise: Any) -> Any:
         archive = with_failures(_archive(family, data, "running"), row.failure)
         return judged_archive(family, data.target, archive, row.draw, noise)
@@ -147,6 +149,7 @@ def _archive(family: Family, data: Data, keep: str) -> Archive:
     return from_samples(family, drawn, keep=keep)
 
 
+@precise
 def _compute(row: Method, data: Data) -> GradientEstimate:
     method = composed(row)
     archive = _archive(method.family, data, "running" if method.mixture else "own")

@@ -25,6 +25,7 @@ from recoup.core import archive as archives
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimate, Estimator
 from recoup.core.rules.blend import reach_of
+from recoup.core.sweeps import precise
 from recoup.engine.composition import Composed, composed
 from recoup.engine.episodes import Episode, episode_of
 from recoup.engine.info import Info
@@ -157,7 +158,8 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     space = parameter_space(sizes.dim) if episode is None else action_space(sizes.dim, *episode)
     method = composed(row, 1.0 if episode is None else episode.discount)
     made = Made(row, method, space, sizes)
-    compiled_tell, compiled_estimate = jax.jit(partial(_tell, made)), jax.jit(method.estimate)
+    compiled_tell = jax.jit(precise(partial(_tell, made)))
+    compiled_estimate = jax.jit(precise(method.estimate))
     compiled_draw = jax.jit(lambda k, rho: method.family.draw(k, rho, sizes.batch, row.mirrored))
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:

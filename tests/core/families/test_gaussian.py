@@ -11,10 +11,12 @@ from recoup.core.families.gaussian import (
     kl_divergence,
     log_density,
     log_ratio,
+    log_ratios,
     renyi2_divergence,
     score,
 )
 from recoup.core.families.rho import Diagonal
+from recoup.core.sweeps import LONG
 
 pytestmark = pytest.mark.usefixtures("x64")
 P = ([0.3, -1.0, 2.0], [0.5, 1.2, 0.9])
@@ -38,6 +40,18 @@ def test_log_ratio_is_the_difference_of_scipys_log_densities():
 
 def test_log_ratio_to_itself_is_exactly_zero():
     assert log_ratio(rho(P), rho(P), jnp.asarray(THETA)) == 0
+
+
+def test_log_ratios_by_products_are_those_of_every_pair():
+    rng, dim = np.random.default_rng(0), LONG + 7
+    rhos = Diagonal(rng.normal(size=(4, dim)), np.exp(rng.normal(0, 0.3, (4, dim))))
+    theta, reference = rng.normal(size=(5, dim)), Diagonal(rhos.eta[1], rhos.tau[2])
+    got = log_ratios(rhos, reference, theta)
+    want = [
+        (stats.norm.logpdf(theta, *at) - stats.norm.logpdf(theta, *reference)).sum(1)
+        for at in zip(*rhos, strict=True)
+    ]
+    np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
 def test_scores_are_the_gradient_of_the_log_density():

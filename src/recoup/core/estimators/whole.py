@@ -66,7 +66,7 @@ def estimator(
         densities, own_mean = log_densities(family, rho, archive), normalised | censored(archive)
         weights = weigh(ratio, shapers, densities, valid, own_mean)
         raw = weigh(ratio, shapers, densities, drawn(archive))
-        earned = earned_by(archive, returns, weights)
+        earned = earned_by(archive, returns, weights)._replace(norms=densities.norms)
         gradient, b = direction_of(direction, rho, samples, earned)
         return summary(
             archive,

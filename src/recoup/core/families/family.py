@@ -36,6 +36,11 @@ class Family(NamedTuple):
     moved: Callable[[Any, Any, float], Any] | None = None  # rho, natural direction, KL -> rho
     renyi2: Callable[[Any, Any], Array] | None = None  # p, q -> log E_q[(p / q)^2]
     whitened: Callable[[Any, Any], Array] | None = None  # rho, sample -> the noise it was made of
+    log_ratios: Callable[[Any, Any, Any], Array] | None = None  # rho [P], reference, samples [n]
+    # -> [P, n], where products of matrices give them at once
+    ratio_terms: Callable[[Any, Any, Any], Array] | None = None  # what each coordinate adds to
+    # log_ratio, where it depends on its own numbers of rho, reference and sample alone, as score
+    ratio_scale: Callable[[Any, Any], Array] | None = None  # rho, reference -> the rest of it
 
 
 def family(
@@ -99,6 +104,7 @@ class LogDensities(NamedTuple):
     target: Array
     own: Array  # of the proposal that drew the sample
     mixture: Array | None  # of the mixture of all proposals by their counts, where it is kept
+    norms: Array | None = None  # ||score||^2 at the target, where one read has given both
 
 
 def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:

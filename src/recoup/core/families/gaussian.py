@@ -8,7 +8,7 @@ from jax import Array
 
 from recoup.core.families.family import Family, draw, length_to, longest_length
 from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
-from recoup.core.sweeps import total
+from recoup.core.sweeps import products, total
 
 
 @cache
@@ -28,6 +28,9 @@ def diagonal_gaussian() -> Family:
         moved=moved,
         renyi2=renyi2_divergence,
         whitened=lambda rho, theta: (theta - rho.eta) / rho.tau,
+        log_ratios=log_ratios,
+        ratio_terms=ratio_terms,
+        ratio_scale=ratio_scale,
     )
 
 
@@ -50,12 +53,33 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
     is z' (bend z' + slope) - a^2 / 2: no two large numbers are subtracted. What is free of theta
     stands apart, so that `vmap` over samples computes it once: a sample costs no division.
     """
+    return ratio_scale(rho, reference) + total(ratio_terms(rho, reference, theta))
+
+
+def log_ratios(rhos: Diagonal, reference: Diagonal, theta: Array) -> Array:
+    """`log_ratio [P, n]` of samples `[n, D]` under `rhos [P, D]`, by two products of matrices."""
     z_ref = (theta - reference.eta) * (1 / reference.tau)
+    bend, slope = _bend_and_slope(rhos, reference)
+    scale = jax.vmap(ratio_scale, (0, None))(rhos, reference)
+    return scale[:, None] + (products(bend, z_ref**2) + products(slope, z_ref))
+
+
+def ratio_terms(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
+    """What the coordinates of one sample add to `log_ratio` beside `ratio_scale`, `[D]`."""
+    z_ref = (theta - reference.eta) * (1 / reference.tau)
+    bend, slope = _bend_and_slope(rho, reference)
+    return z_ref * (bend * z_ref + slope)
+
+
+def ratio_scale(rho: Diagonal, reference: Diagonal) -> Array:
+    """What `log_ratio` adds for every sample, a scalar."""
     away = (rho.eta - reference.eta) / rho.tau
+    return jnp.sum(jnp.log1p((reference.tau - rho.tau) / rho.tau) - 0.5 * away**2)
+
+
+def _bend_and_slope(rho: Diagonal, reference: Diagonal) -> tuple[Array, Array]:
     bend = 0.5 * ((rho.tau - reference.tau) / rho.tau) * (rho.tau + reference.tau) / rho.tau
-    slope = away * reference.tau / rho.tau
-    scale = jnp.sum(jnp.log1p((reference.tau - rho.tau) / rho.tau) - 0.5 * away**2)
-    return scale + total(z_ref * (bend * z_ref + slope))
+    return bend, (rho.eta - reference.eta) / rho.tau * reference.tau / rho.tau
 
 
 def score(rho: Diagonal, theta: Array) -> Diagonal:

@@ -124,10 +124,12 @@ def fitted(xp: Any, z: Array, c: Array, full: bool) -> Fitted:
     """
     mean = c @ z
     away = z - mean
-    unbiased = xp.sum(c * (1 - c))
-    known = unbiased > ALONE
-    if full:
-        found, as_it_was = (away * c[:, None]).T @ away, xp.eye(z.shape[1], dtype=z.dtype)
-    else:
-        found, as_it_was = c @ away**2, xp.ones(z.shape[1], dtype=z.dtype)
-    return Fitted(mean, xp.where(known, found / xp.where(known, unbiased, 1.0), as_it_was))
+    return unbiased(xp, c, mean, (away * c[:, None]).T @ away if full else c @ away**2)
+
+
+def unbiased(xp: Any, c: Array, mean: Array, found: Array) -> Fitted:
+    """The fit with this mean, from the covariance (or its diagonal) that was `found` without Z."""
+    z = xp.sum(c * (1 - c))
+    known, ones = z > ALONE, xp.ones(mean.shape[0], dtype=mean.dtype)
+    as_it_was = ones if found.ndim == 1 else xp.diag(ones)
+    return Fitted(mean, xp.where(known, found / xp.where(known, z, 1.0), as_it_was))
