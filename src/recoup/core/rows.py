@@ -30,36 +30,38 @@ def ratios_and_norms(
 
     References are `[B]`, one a block. The norms are None where they would cost a read of their own.
     """
-    if not (_on_cuda() and _fits(family, samples)):
+    if not (_on_cuda() and fits(family, samples)):
         return map_blocks(partial(family.log_ratio, rho), references, samples), None
-    kernel, plain = partial(_by_kernel, family), partial(_plain, family)
-    return _chosen(kernel, plain, rho, references, samples)
+    ways = partial(by_kernel, family), partial(plain, family)
+    return _chosen(*ways, rho, references, samples)
 
 
 def _on_cuda() -> bool:
     return jax.default_backend() == "gpu"
 
 
-def _chosen(kernel: Callable[..., Any], plain: Callable[..., Any], *args: Any) -> Any:
-    return jax.lax.platform_dependent(*args, cuda=kernel, default=plain)
+def _chosen(kernel: Callable[..., Any], other: Callable[..., Any], *args: Any) -> Any:
+    return jax.lax.platform_dependent(*args, cuda=kernel, default=other)
 
 
-def _fits(family: Family, samples: Any) -> bool:
+def fits(family: Family, samples: Any) -> bool:
+    """Whether the kernel is made for samples of this family, type and shape."""
     if family.ratio_terms is None or not isinstance(samples, Array):
         return False
     _, n, dim = samples.shape
     return dim >= WIDE and gcd(n, TALL) >= LEAST and samples.dtype == jnp.float32
 
 
-def _plain(family: Family, rho: Any, references: Any, samples: Array) -> tuple[Array, Array]:
+def plain(family: Family, rho: Any, references: Any, samples: Array) -> tuple[Array, Array]:
+    """Both sums by XLA."""
     ratios = map_blocks(partial(family.log_ratio, rho), references, samples)
     return ratios, squared_norms(partial(family.score, rho), samples)
 
 
-def _by_kernel(
+def by_kernel(
     family: Family, rho: Any, references: Any, samples: Array, interpret: bool = False
 ) -> tuple[Array, Array]:
-    """What `_plain` gives: most columns by the kernel, those behind its last whole step by XLA."""
+    """What `plain` gives: most columns by the kernel, those behind its last whole step by XLA."""
     assert family.ratio_terms is not None
     assert family.ratio_scale is not None
     ratio_terms, score = family.ratio_terms, family.score
@@ -71,8 +73,8 @@ def _by_kernel(
     sums = _row_sums(terms, rho, references, samples, interpret)
     whole = samples.shape[-1] // WIDE * WIDE
     if whole < samples.shape[-1]:
-        rest = jax.tree.map(lambda x: x[..., None, whole:], (rho, references))
-        found = terms(*rest, samples[..., whole:])
+        at, before = jax.tree.map(lambda x: x[..., None, whole:], (rho, references))
+        found = terms(at, before, samples[..., whole:])
         sums = [sum_ + jnp.sum(part, -1) for sum_, part in zip(sums, found, strict=True)]
     scale = jax.vmap(family.ratio_scale, (None, 0))(rho, references)
     return sums[0] + scale[:, None], sums[1]
@@ -92,8 +94,8 @@ def _row_sums(
     def kernel(x: Any, *refs: Any) -> None:
         def step(k: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
             part = pl.ds(k * WIDE, WIDE)
-            at = jax.tree.unflatten(tree, [v[part][None] for v in refs[:-2]])
-            found = terms(*at, x[:, part])
+            at, before = jax.tree.unflatten(tree, [v[part][None] for v in refs[:-2]])
+            found = terms(at, before, x[:, part])
             return sums[0] + found[0], sums[1] + found[1]
 
         zero = jnp.zeros((tall, WIDE), samples.dtype)
