@@ -183,3 +183,25 @@ def test_where_no_sample_is_weighed_the_regression_moves_alone():
     assert not np.isfinite(made.found.objective)
     assert np.isfinite(made.rho.mean).all()
     assert np.isfinite(made.rho.factor).all()
+
+
+def test_a_policy_of_fifty_thousand_parameters_moves():
+    """D^2 is no number of 32 bits there."""
+    dim = 50_000
+    search = recoup.search("recoup", dim=dim, batch=4, window=2)
+    state = search.init(jax.random.key(0), mean=0.0)
+    for i in range(3):
+        theta, state = search.ask(jax.random.key(i), state)
+        state, info = search.tell(jax.random.key(i), state, theta, -((theta - 0.5) ** 2).sum(1))
+        assert all(np.isfinite(note) for note in info.notes)
+    assert np.isfinite(state.mean).all()
+    assert np.isfinite(state.std).all()
+    assert np.mean(state.mean) > 0
+
+
+@pytest.mark.parametrize(
+    ("dim", "modelled"), [(100, 300), (450, 1000), (50_000, 1000), (200_000, 250), (10**7, 60)]
+)
+def test_the_regression_looks_at_no_more_numbers_than_there_is_room_for(dim, modelled):
+    """But at two batches."""
+    assert reach_of(dim, 30, None) == (modelled, 270)

@@ -27,6 +27,7 @@ WIDER = 0.2  # log of how much a batch of equal returns widens the spread by
 WIDEST = 7.0  # mean log spread over the start's up to which it does
 NARROWEST = {False: 1e-3, True: 1e-6}  # spread over the start's; of a full covariance, conditional
 LARGEST = 1000  # samples that the regression looks at: its cost grows with their cube
+NUMBERS = 5 * 10**7  # that they have in all: above D = 50,000 they are fewer, down to two batches
 BATCHES = 9  # that the weights look at
 FAR = float(np.log(30.0))  # Renyi divergence from which a proposal's samples are not weighed
 GROWS = 0.01  # log factor of every axis from which the regression is said to widen
@@ -116,7 +117,8 @@ class Reach(NamedTuple):
 
 def reach_of(dim: int, batch: int, window: int | None) -> Reach:
     """By the number of dimensions and the size of a batch; a `window` of batches cuts both."""
-    modelled = min(max(100 + 2 * dim, 2 * batch), LARGEST)
+    most = min(LARGEST, max(NUMBERS // dim, 2 * batch))
+    modelled = min(max(100 + 2 * dim, 2 * batch), most)
     if window is None:
         return Reach(modelled, BATCHES * batch)
     return Reach(min(modelled, window * batch), min(BATCHES, window) * batch)
