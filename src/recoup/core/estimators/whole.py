@@ -121,7 +121,7 @@ def direction_of(direction: Direction, rho: Any, samples: Any, earned: Earned) -
     """The direction and its baseline, of what samples earned and weigh."""
     if not is_relative(direction):
         return direction(rho, samples, earned)
-    origin = _origin(earned.returns, earned.valid)
+    origin = _origin(earned)
     relative = jnp.where(earned.valid, earned.returns - origin, 0.0)
     gradient, b = direction(rho, samples, earned._replace(returns=relative, origin=origin))
     return gradient, jax.tree.map(lambda x: x + origin, b)
@@ -177,7 +177,13 @@ def expected_return(returns: Array, weights: Array, n: Array) -> Array:
     return jnp.sum(weights * returns) / jnp.maximum(n, 1)
 
 
-def _origin(returns: Array, valid: Array) -> Array:
-    """The largest return, to which all are taken relative: equal ones become exactly zero."""
-    largest = jnp.max(jnp.where(valid, returns, -jnp.inf))
+def _origin(earned: Earned) -> Array:
+    """The return of the sample that weighs most, the largest of several, to which all are relative.
+
+    Equal returns become exactly zero. So does that of a sample that outweighs all others: the
+    baseline is near it, and what is left of their difference is multiplied by its weight.
+    """
+    weights = jnp.where(earned.valid, earned.weights, -jnp.inf)
+    most = earned.valid & (weights == jnp.max(weights))
+    largest = jnp.max(jnp.where(most, earned.returns, -jnp.inf))
     return jnp.where(jnp.isfinite(largest), largest, 0.0)

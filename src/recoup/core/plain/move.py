@@ -116,7 +116,8 @@ def _gradient(
 ) -> Diagonal:
     """(1/n) sum w (R - b) s, as `directions.mean_gradient`."""
     returns, weights, valid = known
-    largest = float(np.max(returns[valid], initial=-np.inf))
+    most = valid & (weights == np.max(weights[valid], initial=-np.inf))
+    largest = float(np.max(returns[most], initial=-np.inf))
     origin = largest if np.isfinite(largest) else 0.0
     returns = np.where(valid, returns - origin, 0.0)
     mass = float(np.sum(weights))
