@@ -17,16 +17,14 @@ import jax
 import jax.numpy as jnp
 
 import recoup
-from benchmarks.ask_tell import evosax_calls, recoup_calls
+from benchmarks.ask_tell import compared
 from benchmarks.many_runs import learn
-from benchmarks.timing import in_turn
-from recoup.core import rows
-from recoup.core.families.gaussian import diagonal_gaussian
+from recoup.core import columns, rows
+from recoup.core.families.gaussian import diagonal_gaussian, score_terms, score_vectors
 from recoup.core.families.rho import Diagonal
 from recoup.core.mixtures import mixture_density
 from recoup.core.rules.blend import reach_of
 from recoup.core.rules.traced import rows_of
-from recoup.core.sweeps import sum_samples
 from recoup.engine.composition import composed
 from recoup.engine.methods import METHODS, default_batch, sized
 
@@ -34,7 +32,7 @@ SHAPES = ((64, 1024, 1024), (64, 1024, 16_384), (32, 128, 262_144))
 SMALL = (64, 100, 1000)
 EXACT_SHAPES = ((64, 1024, 1024), (16, 100, 17_353))
 WAYS = (("iw-pgpe-ob", True), ("mis-pgpe-ob", False), ("mis-pgpe-ob", True))  # method, table
-ROUNDS, CALLS = 3, 6
+ROUNDS, CALLS, WARM = 3, 6, 0.2  # rounds, calls of each, seconds before them
 MANY = 1000  # runs under one vmap
 WIDTHS = ((1_000, 301), (100_000, 101), (10_000_000, 11))  # D and rounds of ask + tell
 ESTIMATE, TELL, LAUNCHED, EXACT = 2.5, 4.0, 0.5, 1e-4  # targets: reads, reads, ms, error
@@ -46,8 +44,16 @@ def objective(theta):
 
 def seconds(call, calls=CALLS):
     """Median over rounds of the seconds of a call, of several that are started without a wait."""
-    jax.block_until_ready(call())
+    awake(call)
     return median(_round(call, calls) for _ in range(ROUNDS))
+
+
+def awake(call):
+    """Calls until the device has been busy for a while: one that was idle has a slow clock."""
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    while time.perf_counter() - start < WARM:
+        jax.block_until_ready(call())
 
 
 def _round(call, calls):
@@ -79,6 +85,7 @@ def tells(tell, search, state):
     thetas = [search.ask(_key(1000 + i), state)[0] for i in range(CALLS)]
     returns = [objective(theta) for theta in thetas]
     keys = [_key(i) for i in range(CALLS)]
+    awake(partial(jax.jit(objective), thetas[0]))
     times = []
     for _ in range(ROUNDS):
         jax.block_until_ready((thetas, returns, keys, state))
@@ -124,18 +131,15 @@ def sums():
         for name, way in ways.items() if rows.fits(family, samples) else ():
             spent = seconds(partial(jax.jit(partial(way, family)), rho, references, samples))
             print(f"  log-ratios and norms by {name}: {spent / read:.2f} reads", flush=True)
-        total = jax.jit(partial(sum_of_scores, family))
-        spent = seconds(partial(total, rho, samples, samples[..., 0]))
-        print(f"  sums of scores: {spent / read:.2f} reads", flush=True)
+        ways = {"XLA": columns.plain, "the kernel": columns.by_kernel}
+        for name, way in ways.items() if columns.fits(samples) else (("XLA", columns.plain),):
+            total = jax.jit(partial(way, score_terms))
+            spent = seconds(partial(total, score_vectors(rho), samples, samples[..., 0]))
+            print(f"  sums of scores by {name}: {spent / read:.2f} reads", flush=True)
         twice = jax.tree.map(lambda x: jnp.concatenate([x, x]), references)
         mixed = jax.jit(partial(mixture_density, family))
         spent = seconds(partial(mixed, twice, jnp.ones(2 * shape[0]), rho, samples[0]))
         print(f"  a batch under {2 * shape[0]} proposals: {spent / read:.2f} reads", flush=True)
-
-
-def sum_of_scores(family, rho, samples, coefficients):
-    """sum_n c_n s_n, both moments."""
-    return sum_samples(partial(family.score, rho), samples, coefficients)
 
 
 def _problem(shape):
@@ -273,10 +277,7 @@ def ask_tell():
     """Ask and tell without reuse, beside evosax's PGPE."""
     print("ask + tell without reuse, population 100, mirrored, float32:")
     for dim, rounds in WIDTHS:
-        times = in_turn({"recoup": recoup_calls(dim), "evosax": evosax_calls(dim)}, rounds)
-        shown = ", ".join(f"{name} {t * 1e3:.2f} ms" for name, t in times.items())
-        ratio = times["recoup"] / times["evosax"]
-        print(f"  D = {dim}: {shown}; {ratio:.2f} times evosax's time (target: at most 1)")
+        print(compared(dim, rounds), flush=True)
 
 
 def car():
@@ -286,10 +287,12 @@ def car():
     start = time.perf_counter()
     run = learn("mis-pgpe-ob", "mountain-car", iterations, batch).lower(keys).compile()
     compiling = time.perf_counter() - start
-    spent = seconds(lambda: run(keys), 1)
+    spent, (_, curves) = seconds(lambda: run(keys), 1), run(keys)
+    first, last = (float(jnp.mean(curves[:, i])) for i in (0, -1))
     print(
         f"{MANY} runs of mis-pgpe-ob on the mountain car, {iterations} iterations x {batch} "
-        f"episodes, in one call: {spent:.2f} s (compiled in {compiling:.0f} s)"
+        f"episodes, in one call: {spent * 1e3:.1f} ms (compiled in {compiling:.0f} s); mean return "
+        f"of a batch {first:.3f} at first, {last:.3f} at last"
     )
 
 
@@ -327,6 +330,7 @@ TINY = {
     "MANY": 3,
     "ROUNDS": 2,
     "CALLS": 1,
+    "WARM": 0.0,
 }
 PARTS = {
     "sums": sums,

@@ -9,7 +9,7 @@ import pytest
 from passes import ForcedKernel
 
 import recoup
-from recoup.core import rows
+from recoup.core import kernels, rows
 from recoup.core.families.full import full_gaussian
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal, Full
@@ -69,6 +69,14 @@ def test_under_vmap_it_is_a_loop_of_calls(kernel):
             np.testing.assert_allclose(found[i], want, rtol=1e-6)
 
 
+def test_few_rows_go_by_xla(kernel, monkeypatch):
+    """However long they are: a program has several, and most of the device would be idle."""
+    monkeypatch.setattr(rows, "MANY", 4)
+    for n, calls in ((24, 0), (32, 1)):  # 3 and 4 programs
+        rows.ratios_and_norms(FAMILY, *problem(1, n, 8))
+        assert kernel.calls == calls
+
+
 @pytest.mark.parametrize(("n", "dim"), [(6, 8), (8, 7)])
 def test_other_shapes_go_by_xla(n, dim, kernel):
     """Rows that come in pairs, and rows shorter than one step."""
@@ -97,8 +105,9 @@ def test_a_search_moves_the_same_by_the_kernel(name, table, kernel, monkeypatch)
         return state.mean, state.std, search.estimate(state.rho, state.archive).gradient.tau
 
     with_it = moved()
-    assert kernel.calls == 2  # one a tell, of which there is one trace, and one an estimate
-    monkeypatch.setattr(rows, "_on_cuda", lambda: False)
+    assert kernel.calls == 4  # rows and columns, in a tell, of which there is one trace, and in an
+    # estimate
+    monkeypatch.setattr(kernels, "on_cuda", lambda: False)
     for found, want in zip(with_it, moved(), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
-    assert kernel.calls == 2
+    assert kernel.calls == 4

@@ -2,7 +2,7 @@
 
 import jax
 
-from recoup.core import rows, sweeps
+from recoup.core import columns, kernels, rows, sweeps
 from recoup.core.families.gaussian import diagonal_gaussian
 
 PASSES = {
@@ -50,13 +50,21 @@ class Counted:
 
 
 class ForcedKernel:
-    """The kernel of `core.rows` for one test, by Pallas' interpreter in steps of `wide`."""
+    """The kernels of `core.rows` and `core.columns` for one test, by Pallas' interpreter.
+
+    In steps of `wide` coordinates, and for however few programs.
+    """
 
     def __init__(self, monkeypatch, wide):
         self.calls = 0
-        monkeypatch.setattr(rows, "_on_cuda", lambda: True)
-        monkeypatch.setattr(rows, "_chosen", self.chosen)
-        monkeypatch.setattr(rows, "WIDE", wide)
+        monkeypatch.setattr(kernels, "on_cuda", lambda: True)
+        monkeypatch.setattr(kernels, "chosen", self.chosen)
+        for module in (rows, columns):
+            monkeypatch.setattr(module, "WIDE", wide)
+            monkeypatch.setattr(module, "LONG", wide)
+        monkeypatch.setattr(rows, "MANY", 1)
+        monkeypatch.setattr(columns, "TALL", 2)
+        monkeypatch.setattr(columns, "SHARES", 2)
 
     def chosen(self, kernel, plain, *args):
         self.calls += 1

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.columns import sum_columns
+from recoup.core.families.family import Coordinates
 from recoup.core.sweeps import squared_norms, sum_samples
 
 
@@ -57,19 +59,23 @@ class Scores(NamedTuple):
 def likelihood_ratio(
     score: Callable[[Any, Any], Any],
     baseline: Callable[[Earned, Scores], Any],
-    of_family: bool = False,
+    coordinates: Coordinates | None = None,
 ) -> Direction:
     """The gradient of the expected return, from a `score` and a baseline.
 
-    If the score is the one `of_family`, its norms may be known already.
+    If it is that of a family with `coordinates`, its norms may be known already.
     """
 
     @relative
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
         scores = scores_of(partial(score, rho), samples, earned.returns, earned.weights)
-        if of_family and earned.norms is not None:
-            scores = scores._replace(norms=earned.norms)
+        if coordinates is not None:
+            vectors = coordinates.score_vectors(rho)
+            total = partial(sum_columns, coordinates.score_terms, vectors, samples)
+            scores = scores._replace(total=total)
+            if earned.norms is not None:
+                scores = scores._replace(norms=earned.norms)
         b = _given_success(earned, scores, _relative_baseline(baseline, earned, scores))
         return mean_gradient(earned.returns, earned.weights, scores, b, n), b
 

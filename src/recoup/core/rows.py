@@ -14,13 +14,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core import kernels
 from recoup.core.families.family import Family
 from recoup.core.sweeps import map_blocks, squared_norms
 
-WIDE, TALL = 1024, 8  # coordinates and rows that a program of the kernel has at a time
+WIDE, TALL = 512, 8  # coordinates and rows that a program of the kernel has at a time
 LEAST = 4  # rows below which it gains nothing
+LONG = 1024  # coordinates below which it does not
+MANY = 256  # programs below which much of the device is idle
 
-Terms = Callable[[Any, Any, Array], tuple[Array, ...]]  # rho, reference, x -> each shaped like x
+Terms = Callable[[Any, Any, Array], tuple[Array, Array]]  # shared, of the block, x -> like x
 
 
 def ratios_and_norms(
@@ -30,26 +33,20 @@ def ratios_and_norms(
 
     References are `[B]`, one a block. The norms are None where they would cost a read of their own.
     """
-    if not (_on_cuda() and fits(family, samples)):
+    if not (kernels.on_cuda() and fits(family, samples)):
         return map_blocks(partial(family.log_ratio, rho), references, samples), None
     ways = partial(by_kernel, family), partial(plain, family)
-    return _chosen(*ways, rho, references, samples)
-
-
-def _on_cuda() -> bool:
-    return jax.default_backend() == "gpu"
-
-
-def _chosen(kernel: Callable[..., Any], other: Callable[..., Any], *args: Any) -> Any:
-    return jax.lax.platform_dependent(*args, cuda=kernel, default=other)
+    return kernels.chosen(*ways, rho, references, samples)
 
 
 def fits(family: Family, samples: Any) -> bool:
     """Whether the kernel is made for samples of this family, type and shape."""
-    if family.ratio_terms is None or not isinstance(samples, Array):
+    if family.coordinates is None or not isinstance(samples, Array):
         return False
-    _, n, dim = samples.shape
-    return dim >= WIDE and gcd(n, TALL) >= LEAST and samples.dtype == jnp.float32
+    blocks, n, dim = samples.shape
+    tall = gcd(n, TALL)
+    large = dim >= LONG and tall >= LEAST and blocks * n // tall >= MANY
+    return large and samples.dtype == jnp.float32
 
 
 def plain(family: Family, rho: Any, references: Any, samples: Array) -> tuple[Array, Array]:
@@ -62,40 +59,39 @@ def by_kernel(
     family: Family, rho: Any, references: Any, samples: Array, interpret: bool = False
 ) -> tuple[Array, Array]:
     """What `plain` gives: most columns by the kernel, those behind its last whole step by XLA."""
-    assert family.ratio_terms is not None
-    assert family.ratio_scale is not None
-    ratio_terms, score = family.ratio_terms, family.score
+    assert family.coordinates is not None
+    of = family.coordinates
 
-    def terms(rho: Any, reference: Any, x: Array) -> tuple[Array, Array]:
-        squares = [jnp.square(part) for part in jax.tree.leaves(score(rho, x))]
-        return ratio_terms(rho, reference, x), sum(squares[1:], squares[0])
+    def terms(shared: Any, pair: Any, x: Array) -> tuple[Array, Array]:
+        squares = [jnp.square(part) for part in jax.tree.leaves(of.score_terms(shared, x))]
+        return of.ratio_terms(pair, x), sum(squares[1:], squares[0])
 
-    sums = _row_sums(terms, rho, references, samples, interpret)
+    vectors = of.score_vectors(rho), jax.vmap(of.ratio_vectors, (None, 0))(rho, references)
+    sums = _row_sums(terms, *vectors, samples, interpret)
     whole = samples.shape[-1] // WIDE * WIDE
     if whole < samples.shape[-1]:
-        at, before = jax.tree.map(lambda x: x[..., None, whole:], (rho, references))
-        found = terms(at, before, samples[..., whole:])
+        shared, pairs = jax.tree.map(lambda x: x[..., None, whole:], vectors)
+        found = terms(shared, pairs, samples[..., whole:])
         sums = [sum_ + jnp.sum(part, -1) for sum_, part in zip(sums, found, strict=True)]
-    scale = jax.vmap(family.ratio_scale, (None, 0))(rho, references)
+    scale = jax.vmap(of.ratio_scale, (None, 0))(rho, references)
     return sums[0] + scale[:, None], sums[1]
 
 
 def _row_sums(
-    terms: Terms, rho: Any, references: Any, samples: Array, interpret: bool
+    terms: Terms, shared: Any, pairs: Any, samples: Array, interpret: bool
 ) -> list[Array]:
     """Sums `[B, N]` of both `terms` over the coordinates, as far as whole steps of `WIDE` reach."""
     from jax.experimental import pallas as pl
-    from jax.experimental.pallas import triton
 
     (blocks, n, dim), tall = samples.shape, gcd(samples.shape[1], TALL)
-    vectors, tree = jax.tree.flatten((rho, references))
-    shared = len(jax.tree.leaves(rho))
+    vectors, tree = jax.tree.flatten((shared, pairs))
+    common = len(jax.tree.leaves(shared))
 
     def kernel(x: Any, *refs: Any) -> None:
         def step(k: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
             part = pl.ds(k * WIDE, WIDE)
-            at, before = jax.tree.unflatten(tree, [v[part][None] for v in refs[:-2]])
-            found = terms(at, before, x[:, part])
+            at, pair = jax.tree.unflatten(tree, [v[part][None] for v in refs[:-2]])
+            found = terms(at, pair, x[:, part])
             return sums[0] + found[0], sums[1] + found[1]
 
         zero = jnp.zeros((tall, WIDE), samples.dtype)
@@ -111,10 +107,9 @@ def _row_sums(
         grid=(blocks, n // tall),
         in_specs=[
             pl.BlockSpec((None, tall, dim), lambda b, r: (b, r, 0)),
-            *([of_all] * shared + [of_block] * (len(vectors) - shared)),
+            *([of_all] * common + [of_block] * (len(vectors) - common)),
         ],
         out_specs=[out, out],
         out_shape=[jax.ShapeDtypeStruct((blocks, n), samples.dtype)] * 2,
-        compiler_params=None if interpret else triton.CompilerParams(num_warps=8, num_stages=2),
-        interpret=interpret,
+        **kernels.how(interpret),
     )(samples, *vectors)

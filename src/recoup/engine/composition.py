@@ -115,7 +115,7 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
         return natural_gradient(discounted_score(discount), row.ridge)
     if row.direction == "fit":
         return fit(_part(UTILITIES, row.utility, row), row.family == "full")
-    return likelihood_ratio(family.score, baseline_of(row), of_family=True)
+    return likelihood_ratio(family.score, baseline_of(row), family.coordinates)
 
 
 def rule_of(row: Method, family: Family) -> Traced:

@@ -31,7 +31,13 @@ from recoup.engine.episodes import Episode, episode_of
 from recoup.engine.info import Info
 from recoup.engine.methods import Method, method_row, sized
 from recoup.engine.move import move
-from recoup.engine.spaces import Space, action_space, parameter_space, without_failed
+from recoup.engine.spaces import (
+    Space,
+    action_space,
+    as_array,
+    parameter_space,
+    without_failed,
+)
 
 DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity` says otherwise
 
@@ -189,7 +195,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
         _check_told(made, state, theta, returns, proposal)
         with _precision_of(state):
             told = space.as_arrays(theta)
-            others = (x if x is None else jnp.asarray(x) for x in (returns, proposal))
+            others = (x if x is None else as_array(x) for x in (returns, proposal))
             after, info, sound = compiled_tell(key, state, told, *others)
         if episode is None and not is_traced(sound) and not sound:
             check_finite("`tell(theta=...)`", theta)

@@ -45,7 +45,7 @@ def parameter_space(dim: int) -> Space:
         empty=lambda dtype: jnp.zeros(dim, dtype),
         check=check,
         receive=receive,
-        as_arrays=jnp.asarray,
+        as_arrays=as_array,
     )
 
 
@@ -96,8 +96,13 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
         empty=empty,
         check=check,
         receive=receive,
-        as_arrays=lambda told: Trajectory(*(jnp.asarray(x) for x in told)),
+        as_arrays=lambda told: Trajectory(*map(as_array, told)),
     )
+
+
+def as_array(x: Any) -> Array:
+    """What was told as an array of JAX; to ask that of one takes longer than to see it."""
+    return x if isinstance(x, Array) else jnp.asarray(x)
 
 
 def check_steps(steps: Any, horizon: int) -> None:

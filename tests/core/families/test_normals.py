@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.extend.random import threefry_2x32
+from passes import take
 from scipy import stats
 
 from recoup.core.families.normals import standard_normal, threefry
@@ -47,3 +48,13 @@ def test_standard_normals_of_many_keys_are_those_of_each():
     together = jax.vmap(lambda key: standard_normal(key, (7,), jnp.float32))(keys)
     for key, row in zip(keys, together, strict=True):
         np.testing.assert_array_equal(row, standard_normal(key, (7,), jnp.float32))
+
+
+@pytest.mark.parametrize("n", [14, 35])
+def test_an_accelerator_draws_the_same_numbers(n, monkeypatch):
+    def draw(key):
+        return standard_normal(key, (n,), jnp.float32)
+
+    want = draw(jax.random.key(5))
+    take(monkeypatch, "accelerator")
+    np.testing.assert_array_equal(draw(jax.random.key(5)), want)

@@ -17,6 +17,20 @@ from recoup.core.families.normals import standard_normal
 from recoup.core.families.rho import RHOS
 
 
+class Coordinates(NamedTuple):
+    """`log_ratio` and `score` of a family whose coordinates stand each for itself.
+
+    Vectors are made once for all samples; terms are of coordinates of a sample, some or all, and
+    of the same ones of the vectors.
+    """
+
+    ratio_scale: Callable[[Any, Any], Array]  # rho, reference -> scalar, what all samples share
+    ratio_vectors: Callable[[Any, Any], Any]  # rho, reference -> pytree of [D]
+    ratio_terms: Callable[[Any, Any], Array]  # vectors, sample -> what each coordinate adds
+    score_vectors: Callable[[Any], Any]  # rho -> pytree of [D]
+    score_terms: Callable[[Any, Any], Any]  # vectors, sample -> score
+
+
 class Family(NamedTuple):
     """A search distribution as functions of one sample; rho and samples are pytrees.
 
@@ -38,9 +52,7 @@ class Family(NamedTuple):
     whitened: Callable[[Any, Any], Array] | None = None  # rho, sample -> the noise it was made of
     log_ratios: Callable[[Any, Any, Any], Array] | None = None  # rho [P], reference, samples [n]
     # -> [P, n], where products of matrices give them at once
-    ratio_terms: Callable[[Any, Any, Any], Array] | None = None  # what each coordinate adds to
-    # log_ratio, where it depends on its own numbers of rho, reference and sample alone, as score
-    ratio_scale: Callable[[Any, Any], Array] | None = None  # rho, reference -> the rest of it
+    coordinates: Coordinates | None = None  # where they stand each for itself
 
 
 def family(

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.families.family import Family, draw, length_to, longest_length
+from recoup.core.families.family import Coordinates, Family, draw, length_to, longest_length
 from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
 from recoup.core.sweeps import products, total
 
@@ -29,8 +29,9 @@ def diagonal_gaussian() -> Family:
         renyi2=renyi2_divergence,
         whitened=lambda rho, theta: (theta - rho.eta) / rho.tau,
         log_ratios=log_ratios,
-        ratio_terms=ratio_terms,
-        ratio_scale=ratio_scale,
+        coordinates=Coordinates(
+            ratio_scale, ratio_vectors, ratio_terms, score_vectors, score_terms
+        ),
     )
 
 
@@ -53,7 +54,8 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
     is z' (bend z' + slope) - a^2 / 2: no two large numbers are subtracted. What is free of theta
     stands apart, so that `vmap` over samples computes it once: a sample costs no division.
     """
-    return ratio_scale(rho, reference) + total(ratio_terms(rho, reference, theta))
+    terms = ratio_terms(ratio_vectors(rho, reference), theta)
+    return ratio_scale(rho, reference) + total(terms)
 
 
 def log_ratios(rhos: Diagonal, reference: Diagonal, theta: Array) -> Array:
@@ -64,11 +66,18 @@ def log_ratios(rhos: Diagonal, reference: Diagonal, theta: Array) -> Array:
     return scale[:, None] + (products(bend, z_ref**2) + products(slope, z_ref))
 
 
-def ratio_terms(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
-    """What the coordinates of one sample add to `log_ratio` beside `ratio_scale`, `[D]`."""
-    z_ref = (theta - reference.eta) * (1 / reference.tau)
+def ratio_vectors(rho: Diagonal, reference: Diagonal) -> tuple[Array, Array, Array]:
+    """What `ratio_terms` are made of, each `[D]`: they take theta as it is, and not z'."""
+    inverse = 1 / reference.tau
     bend, slope = _bend_and_slope(rho, reference)
-    return z_ref * (bend * z_ref + slope)
+    return reference.eta, bend * inverse * inverse, slope * inverse
+
+
+def ratio_terms(vectors: tuple[Array, Array, Array], theta: Array) -> Array:
+    """What the coordinates of one sample add to `log_ratio` beside `ratio_scale`, `[D]`."""
+    eta, bend, slope = vectors
+    away = theta - eta
+    return away * (bend * away + slope)
 
 
 def ratio_scale(rho: Diagonal, reference: Diagonal) -> Array:
@@ -87,8 +96,18 @@ def score(rho: Diagonal, theta: Array) -> Diagonal:
 
     Implements: zhao2013 S2.2 (theta - eta) / tau^2 and ((theta - eta)^2 - tau^2) / tau^3.
     """
-    inverse = 1 / rho.tau
-    z = (theta - rho.eta) * inverse
+    return score_terms(score_vectors(rho), theta)
+
+
+def score_vectors(rho: Diagonal) -> tuple[Array, Array]:
+    """What `score` is made of, each `[D]`."""
+    return rho.eta, 1 / rho.tau
+
+
+def score_terms(vectors: tuple[Array, Array], theta: Array) -> Diagonal:
+    """`score`, of its vectors."""
+    eta, inverse = vectors
+    z = (theta - eta) * inverse
     return Diagonal(eta=z * inverse, tau=(z**2 - 1) * inverse)
 
 

@@ -1,16 +1,14 @@
 """The classics on an archive, by JAX: a direction that goes all the way to the new fit."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.columns import sum_columns
 from recoup.core.directions import Direction, Earned, relative
 from recoup.core.rules.classics import Fitted, Utility, coefficients, fitted, unbiased
-from recoup.core.sweeps import sum_samples
 
 
 def fit(utility: Utility, full: bool) -> Direction:
@@ -29,7 +27,7 @@ def fit(utility: Utility, full: bool) -> Direction:
             z = rho.whitened(jnp, samples.reshape(weights.size, -1))
             found = fitted(jnp, z, c, full)
         else:
-            found = in_one_pass(partial(rho.whitened, jnp), samples, c)
+            found = in_one_pass(rho, samples, c)
         new = rho.refitted(jnp, *found)
         moves = jnp.any(c > 0)
         way = jax.tree.map(lambda to, at: jnp.where(moves, to - at, 0.0), new, rho)
@@ -39,17 +37,19 @@ def fit(utility: Utility, full: bool) -> Direction:
     return direction
 
 
-def in_one_pass(whitened: Callable[[Array], Array], samples: Array, c: Array) -> Fitted:
+def in_one_pass(rho: Any, samples: Array, c: Array) -> Fitted:
     """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written.
 
     Both moments are about the sample that counts most. It lies among those that are fitted, so
     that their difference costs few digits.
     """
-    middle = whitened(samples.reshape(c.size, -1)[jnp.argmax(c)])
+    middle = rho.whitened(jnp, samples.reshape(c.size, -1)[jnp.argmax(c)])
 
-    def moments(x: Array) -> tuple[Array, Array]:
-        away = whitened(x) - middle
+    def moments(vectors: tuple[Any, Array], x: Array) -> tuple[Array, Array]:
+        rho, middle = vectors
+        away = rho.whitened(jnp, x) - middle
         return away, away**2
 
-    first, second = sum_samples(moments, samples, c.reshape(samples.shape[:2]))
+    each = c.reshape(samples.shape[:2])
+    first, second = sum_columns(moments, (rho, middle), samples, each)
     return unbiased(jnp, c, middle + first, jnp.maximum(second - first**2, 0.0))
