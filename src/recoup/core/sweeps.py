@@ -117,21 +117,21 @@ def total(terms: Array) -> Array:
     return by_device(by_products, jnp.sum, terms.ravel())
 
 
-def products(rows: Array, columns: Array) -> Array:
-    """The products `[P, n]` of all `rows [P, D]` with all `columns [n, D]`.
+def products(function: Callable[..., Array], *rows: Array) -> Array:
+    """The sum of `function(*parts)` over parts of the columns of all `rows [m, D]`.
 
-    In parts of `LONG` numbers that are added up behind: few long rows fill a device only so, and
-    long sums lose digits.
+    It multiplies matrices. Parts are `LONG` columns each: few long rows fill a device only so, and
+    long sums lose digits. They are cut before anything is computed of them, and not copied behind.
     """
-    whole = rows.shape[1] // LONG * LONG
+    whole = rows[0].shape[1] // LONG * LONG
 
-    def part(x: Array) -> Array:
-        return x[:, :whole].reshape(x.shape[0], -1, LONG)
+    def parts(x: Array) -> Array:
+        return jnp.swapaxes(x[:, :whole].reshape(x.shape[0], -1, LONG), 0, 1)
 
-    rest = rows[:, whole:] @ columns[:, whole:].T
+    rest = function(*(x[:, whole:] for x in rows))
     if not whole:
         return rest
-    return jnp.sum(jnp.einsum("pkd,nkd->kpn", part(rows), part(columns)), axis=0) + rest
+    return jnp.sum(jax.vmap(function)(*map(parts, rows)), axis=0) + rest
 
 
 def in_rounds(

@@ -60,10 +60,15 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
 
 def log_ratios(rhos: Diagonal, reference: Diagonal, theta: Array) -> Array:
     """`log_ratio [P, n]` of samples `[n, D]` under `rhos [P, D]`, by two products of matrices."""
-    z_ref = (theta - reference.eta) * (1 / reference.tau)
-    bend, slope = _bend_and_slope(rhos, reference)
+
+    def some(theta: Array, eta: Array, inverse: Array, bend: Array, slope: Array) -> Array:
+        z_ref = (theta - eta) * inverse
+        return bend @ (z_ref**2).T + slope @ z_ref.T
+
+    eta, inverse = reference.eta[None], 1 / reference.tau[None]
     scale = jax.vmap(ratio_scale, (0, None))(rhos, reference)
-    return scale[:, None] + (products(bend, z_ref**2) + products(slope, z_ref))
+    bend_and_slope = _bend_and_slope(rhos, reference)
+    return scale[:, None] + products(some, theta, eta, inverse, *bend_and_slope)
 
 
 def ratio_vectors(rho: Diagonal, reference: Diagonal) -> tuple[Array, Array, Array]:

@@ -65,7 +65,13 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
     valid, told = b.valid.ravel()[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
-    weighed = (theta, proposal, recent, valid)  # of these only the first, the most recent
+    weigh = partial(_log_weights, family, archive.proposals, rho)
+    if reach.recent >= b.returns.size:  # all are weighed: where they lie, without a copy in order
+        flat = b.samples.reshape(b.returns.size, -1)
+        log_weights = weigh(flat, b.proposal.ravel(), order > 0, b.valid.ravel())[index]
+    else:
+        weighed = (x[: reach.recent] for x in (theta, proposal, recent, valid))
+        log_weights = _padded(weigh(*weighed), size)
     window = Window(
         z=rho.whitened(jnp, theta),
         returns=b.returns.ravel()[index],
@@ -73,10 +79,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
         fresh=told & (order[index] == jnp.max(order)),
         modelled=told & (place < reach.modelled),
         recent=recent & valid,
-        log_weights=_padded(
-            _log_weights(family, archive.proposals, rho, *(x[: reach.recent] for x in weighed)),
-            size,
-        ),
+        log_weights=log_weights,
     )
     return Rows(index, told, proposal, window)
 
