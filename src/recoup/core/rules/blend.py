@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array
+from recoup.core.arrays import Array, behind
 from recoup.core.rules import model as models
 from recoup.core.rules.newton import (
     Newton,
@@ -156,9 +156,9 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     one = regressed(xp, rule, window, memory, xp.mean(grown))
     found = weighed(xp, window.log_weights, window.returns, window.recent)
     signal, share = listened(xp, memory.signal, window.z, found, fresh)
-    other = weighted_step(
-        xp, window.z, found, share, fresh, rule.shrink * xp.minimum(1.0, xp.exp(grown)), rule.full
-    )
+    z = behind(xp, window.z, one.resolved)
+    shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
+    other = weighted_step(xp, z, found, share, fresh, shrink, rule.full)
     usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
     alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
     part = xp.where(alone, 1.0, usual)

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from recoup.core.arrays import behind
 from recoup.core.directions import Direction, Earned, relative
 from recoup.core.rules.classics import Utility, coefficients, fitted
 
@@ -20,7 +21,7 @@ def fit(utility: Utility, full: bool) -> Direction:
     @relative
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         weights, returns = earned.weights.ravel(), earned.returns.ravel()
-        z = rho.whitened(jnp, samples.reshape(weights.size, -1))
+        z = behind(jnp, rho, weights).whitened(jnp, samples.reshape(weights.size, -1))
         c = coefficients(jnp, utility, weights, returns)
         new = rho.refitted(jnp, *fitted(jnp, z, c, full))
         moves = jnp.any(c > 0)
