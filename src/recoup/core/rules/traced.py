@@ -72,7 +72,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
         later(family, z), archive.proposals, rho, *(x[: reach.recent] for x in weighed)
     )
     window = Window(
-        z=behind(jnp, z, log_weights),
+        z=z,
         returns=b.returns.ravel()[index],
         valid=valid,
         fresh=told & (order[index] == jnp.max(order)),
