@@ -27,7 +27,7 @@ def as_samples():
     rho = Diagonal(*map(jnp.asarray, CASE.target))
     weights = jnp.asarray(np.sqrt(CASE.mass) * CASE.w)[None]
     returns = jnp.asarray(CASE.returns)[None]
-    scores = scores_of(lambda x: score(rho, x), jnp.asarray(CASE.theta)[None], returns, weights)
+    scores = scores_of(score, rho, jnp.asarray(CASE.theta)[None], returns, weights)
     return Earned(returns, weights, jnp.ones_like(weights, bool), jnp.zeros(())), scores
 
 

@@ -168,11 +168,10 @@ def _compared(
     from recoup.compare.comparison import left_of, plan_of
     from recoup.compare.results import Results
     from recoup.compare.summary import summary
-    from recoup.compare.work import default_workers, orderly
+    from recoup.compare.work import default_workers
     from recoup.report.comparison import write_comparison
     from recoup.tasks.engines.engine import Broken
 
-    orderly()
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)

@@ -12,7 +12,7 @@ from recoup.compare.checked import check_same_batch
 from recoup.compare.entrants import Entrant, entrant_of
 from recoup.compare.lockstep import Curve
 from recoup.compare.results import Results, key_of
-from recoup.compare.work import Chunk, Show, chunks_of, compute_all, default_workers, orderly
+from recoup.compare.work import Chunk, Show, chunks_of, compute_all, default_workers
 from recoup.runs.plan import check_seed
 from recoup.tasks.suite import TEST_SEED
 
@@ -127,7 +127,6 @@ def compare(
     show: Show = lambda name, episodes: None,
 ) -> list[Measured]:
     """The curves of a comparison; what lies in `out` already is not computed again."""
-    orderly()
     plan, results = plan_of(order), Results(Path(out))
     results.prepare()
     processes = default_workers() if workers is None else check_count("workers", workers)

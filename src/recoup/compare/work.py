@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from recoup.checks import InputError
 from recoup.compare.arenas import Arena, Asking, arena_of
 from recoup.compare.checked import Failed
-from recoup.compare.entrants import Entrant, entrant_of, version_of
+from recoup.compare.entrants import Entrant, entrant_of
 from recoup.compare.lockstep import Curve, Tick, learn
 from recoup.compare.results import Results, key_of
 from recoup.tasks.engines.attempt import reason
@@ -27,7 +27,6 @@ THREADS = {  # of each process, for its workers: they share the machine
     "OMP_NUM_THREADS": "1",
 }
 WAITS, DONE = -1, -2  # what a worker is at, in place of the number of a chunk
-ORDERLY = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 Show = Callable[[str, int], None]  # what is being done, and episodes that were done of it
 
@@ -103,18 +102,6 @@ def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: S
     _in_processes(sorted(chunks, key=lambda chunk: -chunk.episodes), results, workers, show)
 
 
-def orderly() -> None:
-    """Keeps XLA from waiting for itself: for this process if it has computed nothing, and others.
-
-    On two cores a program of many runs side by side (15 of 32 parameters by `recoup`, jaxlib
-    0.10.2) can stop for good, all threads waiting; executed in order it does not. Other versions do
-    not know the flag, perhaps, and would refuse to start.
-    """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if version_of("jaxlib").startswith("0.10.") and ORDERLY.partition("=")[0] not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {ORDERLY}".strip()
-
-
 def default_workers() -> int:
     """One process a core, within reason; one alone where there is a GPU, which they would share."""
     import jax
@@ -127,7 +114,6 @@ def default_workers() -> int:
 def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
     for name, value in THREADS.items():
         os.environ.setdefault(name, value)
-    orderly()
     context = multiprocessing.get_context("spawn")
     queue, done = context.Queue(), context.Queue()  # of any length: none waits to be read
     for number, chunk in enumerate(chunks):

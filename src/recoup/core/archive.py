@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from recoup.core.families.family import Family, LogDensities
+from recoup.core.families.family import Family, LogDensities, later
 from recoup.core.mixtures import (
     add_row,
     each_density,
@@ -114,12 +114,13 @@ def add_batch(
     failed.
     """
     valid = told & jnp.isfinite(returns)
+    own = _own_density(family, archive.proposals, newest, samples, returns, drawn_by)
     batch = Batches(
         samples=samples,
         returns=jnp.where(valid, returns, 0),
         valid=valid,
         proposal=jnp.full(returns.shape, newest) if drawn_by is None else drawn_by,
-        own=_own_density(family, archive.proposals, newest, samples, returns, drawn_by),
+        own=own,
         reference=newest,
         failed=told & ~valid,
         order=jnp.full(returns.shape, _next_order(archive)),
@@ -134,7 +135,7 @@ def add_batch(
     late = None
     if drawn_by is not None:
         late = _distinct(drawn_by, told & (drawn_by != newest), before.size)
-    return _keep_up(family, archive, block, batch, before, late)
+    return _keep_up(later(family, own), archive, block, batch, before, late)
 
 
 def with_failures(archive: Archive, failure: str | float) -> Archive:
@@ -177,7 +178,8 @@ def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
         mixture = mixture - log_count(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
     target = archive.target
     if target is None:
-        target = relative_log_density(family, rho, archive)
+        kept = [x for x in (archive.batches.own, mixture) if x is not None]
+        target = relative_log_density(later(family, *kept), rho, archive)
     return LogDensities(target[0], archive.batches.own, mixture, norms=target[1])
 
 
@@ -212,7 +214,8 @@ def from_samples(
         own = own_density(family, proposals, drawn_by, reference, samples)
     counts = _counts_with(jnp.zeros(slots + 1, jnp.int32), jnp.int32(slots), told, drawn_by)
     if keep == "running" and mixture is None:
-        mixture = mixture_density(family, proposals, counts[:slots], reference, samples)
+        density = later(family, own)
+        mixture = mixture_density(density, proposals, counts[:slots], reference, samples)
     batch = Batches(
         samples=samples,
         returns=jnp.where(valid, returns, 0),
@@ -287,12 +290,18 @@ def _keep_up(
     """
     of_batch = (family, archive.proposals, archive.counts, batch)
     if archive.table is not None:
-        table = archive.table.at[:, block].set(_columns(*of_batch))
-        table, target = _fold(family, archive, batch.reference, late, table, _set_row)
+        columns = _columns(*of_batch)
+        table = archive.table.at[:, block].set(columns)
+        table, target = _fold(
+            later(family, columns), archive, batch.reference, late, table, _set_row
+        )
         return archive._replace(table=table, target=target)
     put = partial(add_row, archive.counts - before)
-    mixture, target = _fold(family, archive, batch.reference, late, archive.mixture, put)
-    return archive._replace(mixture=mixture.at[block].set(_mixture(*of_batch)), target=target)
+    mixed = _mixture(*of_batch)
+    mixture, target = _fold(
+        later(family, mixed), archive, batch.reference, late, archive.mixture, put
+    )
+    return archive._replace(mixture=mixture.at[block].set(mixed), target=target)
 
 
 def _columns(family: Family, proposals: Any, counts: Array, batch: Batches) -> Array:

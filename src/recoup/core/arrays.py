@@ -1,6 +1,7 @@
 """The few things that NumPy and JAX do not call by the same name, and statistics under a mask."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,27 @@ def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> A
         from jax.scipy.linalg import solve_triangular
     more = {"check_finite": False} if xp is np else {}
     return solve_triangular(factor, b, lower=True, trans="T" if transposed else "N", **more)
+
+
+def behind(xp: Any, x: Any, *earlier: Array) -> Any:
+    """`x`, a pytree, as it is; by JAX its matrices are not known before `earlier` numbers are.
+
+    For programs with two calls of LAPACK, neither of which needs what the other finds. On a
+    processor XLA may start both at once. In jaxlib 0.10 each occupies a thread of XLA's pool and
+    waits until other threads of that pool have done its work: on two cores nobody is left to do
+    it, and the program stops for good. So every matrix that goes into LAPACK is taken behind what
+    the call before it has found. A vector is left alone: it is no matrix to factorise.
+
+    No number is less and more than zero, but no compiler looks for that; XLA removes an
+    `optimization_barrier` on a processor before it decides what may run at once.
+    """
+    if xp is np:
+        return x
+    from jax import tree
+
+    first = [xp.ravel(numbers)[0] for numbers in earlier]
+    never = reduce(xp.logical_or, [(one < 0) & (one > 0) for one in first])
+    return tree.map(lambda leaf: xp.where(never, 0, leaf) if xp.ndim(leaf) > 1 else leaf, x)
 
 
 def repeat(xp: Any, times: int, body: Callable[[Any], Any], state: Any) -> Any:

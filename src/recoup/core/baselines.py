@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.arrays import behind
 from recoup.core.directions import Earned, Scores, relative
 from recoup.core.weights import by_draw
 
@@ -49,7 +50,8 @@ def coordinate(earned: Earned, scores: Scores) -> Any:
     Implements: peters2006 per-coordinate b_i = sum R w^2 s_i^2 / sum w^2 s_i^2.
     """
     squared = _relative(earned.weights) ** 2
-    return jax.tree.map(_ratio, scores.squares(squared * earned.returns), scores.squares(squared))
+    top = scores.squares(squared * earned.returns)
+    return jax.tree.map(_ratio, top, scores.squares(behind(jnp, squared, *jax.tree.leaves(top))))
 
 
 def leave_one_out(size: int) -> Baseline:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.arrays import behind
 from recoup.core.columns import sum_columns
 from recoup.core.families.family import Coordinates
 from recoup.core.sweeps import squared_norms, sum_samples
@@ -69,7 +70,7 @@ def likelihood_ratio(
     @relative
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
-        scores = scores_of(partial(score, rho), samples, earned.returns, earned.weights)
+        scores = scores_of(score, rho, samples, earned.returns, earned.weights)
         if coordinates is not None:
             vectors = coordinates.score_vectors(rho)
             total = partial(sum_columns, coordinates.score_terms, vectors, samples)
@@ -107,18 +108,30 @@ def _relative_baseline(
     return jax.tree.map(lambda x: jnp.asarray(x, origin.dtype) - origin, b)
 
 
-def scores_of(score: Callable[[Any], Any], samples: Any, returns: Array, weights: Array) -> Scores:
-    """The sums over `samples [B, N]` of a family's `score` at one rho."""
+def scores_of(
+    score: Callable[[Any, Any], Any], rho: Any, samples: Any, returns: Array, weights: Array
+) -> Scores:
+    """The sums over `samples [B, N]` of a family's `score` at `rho`.
+
+    A sum begins once its coefficients are known: passes that may call LAPACK go one by one.
+    """
     mass = jnp.sum(weights)
 
-    def squared(sample: Any) -> Any:
-        return jax.tree.map(jnp.square, score(sample))
+    def once(known: Array) -> Callable[[Any], Any]:
+        return partial(score, behind(jnp, rho, known))
+
+    def total(c: Array) -> Any:
+        return sum_samples(once(c), samples, c)
+
+    def squares(c: Array) -> Any:
+        each = once(c)
+        return sum_samples(lambda sample: jax.tree.map(jnp.square, each(sample)), samples, c)
 
     return Scores(
-        norms=squared_norms(score, samples),
+        norms=squared_norms(once(weights), samples),
         centre=jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0),
-        total=partial(sum_samples, score, samples),
-        squares=partial(sum_samples, squared, samples),
+        total=total,
+        squares=squares,
     )
 
 
@@ -132,9 +145,7 @@ def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Arr
     n = jnp.maximum(n, 1)
     if isinstance(b, Array):
         return jax.tree.map(lambda g: g / n, scores.total(weights * (returns - b)))
-    return jax.tree.map(
-        lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n,
-        scores.total(weights * (returns - scores.centre)),
-        scores.total(weights),
-        b,
-    )
+    centred = behind(jnp, weights * (returns - scores.centre), *jax.tree.leaves(b))
+    sums = scores.total(centred)
+    plain = scores.total(behind(jnp, weights, *jax.tree.leaves(sums)))
+    return jax.tree.map(lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n, sums, plain, b)

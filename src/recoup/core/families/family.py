@@ -13,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from recoup.checks import InputError, check_choice
+from recoup.core.arrays import behind
 from recoup.core.families.normals import standard_normal
 from recoup.core.families.rho import RHOS
 
@@ -105,6 +106,15 @@ def _packed(rho: Any) -> np.ndarray:
     """The numbers of a rho without leading axes, one array after the other."""
     leaves = [np.ravel(leaf) for leaf in jax.tree.leaves(rho)]
     return np.concatenate(leaves).astype(np.float64)
+
+
+def later(family: Family, *earlier: Array) -> Family:
+    """The same family, whose densities and divergences are computed `behind` numbers `earlier`."""
+
+    def ordered(function: Callable[..., Any] | None) -> Any:
+        return function and (lambda p, q, *x: function(*behind(jnp, (p, q), *earlier), *x))
+
+    return family._replace(log_ratio=ordered(family.log_ratio), renyi2=ordered(family.renyi2))
 
 
 class LogDensities(NamedTuple):

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 
+from recoup.core.arrays import behind
 from recoup.core.families.family import Family, draw, length_to, longest_length
 from recoup.core.families.rho import Full
 
@@ -92,7 +93,7 @@ def moved(rho: Full, direction: Full, kl: float) -> Full:
     length that reaches `kl`, the step stays below it.
     """
     shift = solve_triangular(rho.factor, direction.eta, lower=True)
-    turn = solve_triangular(rho.factor, direction.factor, lower=True)
+    turn = solve_triangular(behind(jnp, rho.factor, shift), direction.factor, lower=True)
     stretch, below = jnp.diag(turn), jnp.tril(turn, -1)
 
     def local(length: Array) -> Full:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array
+from recoup.core.arrays import Array, behind
 from recoup.core.rules import model as models
 from recoup.core.rules.newton import (
     Newton,
@@ -158,9 +158,8 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     one = regressed(xp, rule, window, memory, xp.mean(grown))
     found = weighed(xp, window.log_weights, window.returns, window.recent)
     signal, share = listened(xp, memory.signal, window.z, found, fresh)
-    other = weighted_step(
-        xp, window.z, found, share, fresh, rule.shrink * xp.minimum(1.0, xp.exp(grown)), rule.full
-    )
+    shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
+    other = weighted_step(xp, window.z, found, share, fresh, shrink, rule.full, one.resolved)
     usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
     alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
     part = xp.where(alone, 1.0, usual)
@@ -202,6 +201,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     """The regression's step, on the samples that it looks at."""
     valid = window.modelled & window.valid
     points = models.points_of(xp, window.z, valid)
+    points = points._replace(apart=behind(xp, points.apart, window.log_weights))
     at = tenths(xp, window.returns, valid)
     y, scale = clipped(xp, window.returns, valid, at)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)

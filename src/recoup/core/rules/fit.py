@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.arrays import behind
 from recoup.core.columns import sum_columns
 from recoup.core.directions import Direction, Earned, relative
 from recoup.core.rules.classics import Fitted, Utility, coefficients, fitted, unbiased
@@ -24,7 +25,7 @@ def fit(utility: Utility, full: bool) -> Direction:
         weights, returns = earned.weights.ravel(), earned.returns.ravel()
         c = coefficients(jnp, utility, weights, returns)
         if full:
-            z = rho.whitened(jnp, samples.reshape(weights.size, -1))
+            z = behind(jnp, rho, weights).whitened(jnp, samples.reshape(weights.size, -1))
             found = fitted(jnp, z, c, full)
         else:
             found = in_one_pass(rho, samples, c)

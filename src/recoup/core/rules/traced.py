@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive
+from recoup.core.arrays import behind
 from recoup.core.estimators.whole import Estimate
-from recoup.core.families.family import Family
+from recoup.core.families.family import Family, later
 from recoup.core.intervals import standard_error
 from recoup.core.mixtures import mixture_density, picked
 from recoup.core.rules import blend
@@ -59,13 +60,14 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
     assert b is not None
     size = min(max(reach), b.returns.size)
     order = b.order.ravel() * (b.valid | b.failed).ravel()
-    later = order * b.returns.shape[1] + jnp.arange(b.returns.size) % b.returns.shape[1]
-    index = jnp.argsort(-later)[:size]
+    told_at = order * b.returns.shape[1] + jnp.arange(b.returns.size) % b.returns.shape[1]
+    index = jnp.argsort(-told_at)[:size]
     theta = b.samples[index // b.returns.shape[1], index % b.returns.shape[1]]
     valid, told = b.valid.ravel()[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
-    weigh = partial(_log_weights, family, archive.proposals, rho)
+    z = behind(jnp, rho, b.own).whitened(jnp, theta)
+    weigh = partial(_log_weights, later(family, z), archive.proposals, rho)
     if reach.recent >= b.returns.size:  # all are weighed: where they lie, without a copy in order
         flat = b.samples.reshape(b.returns.size, -1)
         log_weights = weigh(flat, b.proposal.ravel(), order > 0, b.valid.ravel())[index]
@@ -73,7 +75,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
         weighed = (x[: reach.recent] for x in (theta, proposal, recent, valid))
         log_weights = _padded(weigh(*weighed), size)
     window = Window(
-        z=rho.whitened(jnp, theta),
+        z=z,
         returns=b.returns.ravel()[index],
         valid=valid,
         fresh=told & (order[index] == jnp.max(order)),
@@ -98,7 +100,7 @@ def _log_weights(
     counts = totals_by(proposal, slots, recent.astype(theta.dtype))
     near = _near(family, proposals, rho, counts > 0)
     mixed = jnp.where(near, counts, 0.0)
-    mixture = mixture_density(family, proposals, mixed, rho, theta)
+    mixture = mixture_density(later(family, mixed), proposals, mixed, rho, theta)
     mixture = mixture - jnp.log(jnp.maximum(jnp.sum(mixed), 1))
     return jnp.where(recent & valid & near[proposal], -mixture, -jnp.inf)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array
+from recoup.core.arrays import Array, behind
 from recoup.core.rules.newton import Stretch
 
 RANKED = 0.2  # least share of rank utilities in the coefficients
@@ -92,9 +92,19 @@ def listened(
 
 
 def weighted_step(
-    xp: Any, z: Array, found: Weighed, signal: Array, fresh: Array, shrink: Array, full: bool
+    xp: Any,
+    z: Array,
+    found: Weighed,
+    signal: Array,
+    fresh: Array,
+    shrink: Array,
+    full: bool,
+    earlier: Array,
 ) -> Stretch:
-    """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's."""
+    """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's.
+
+    Its axes are looked for `behind` what was found `earlier`.
+    """
     dim, c = z.shape[1], found.coefficients
     rate = (3 + float(np.log(dim))) / (5 * dim**0.5)
     gradient, variance = c @ z, c**2 @ z**2
@@ -107,5 +117,6 @@ def weighted_step(
     turn = (9 + 3 * float(np.log(dim))) / (5 * dim**1.5)
     outer = (z * c[:, None]).T @ z
     outer = outer - xp.diag(xp.diagonal(outer))
-    values, axes = xp.linalg.eigh(xp.diag(log) + eager * turn / 4 * outer)
+    change = behind(xp, xp.diag(log) + eager * turn / 4 * outer, earlier)
+    values, axes = xp.linalg.eigh(change)
     return Stretch(stride * gradient, (axes * xp.clip(values, -MOST, MOST)) @ axes.T)
