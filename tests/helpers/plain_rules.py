@@ -12,9 +12,13 @@ from scipy.optimize import brentq
 class Plain:
     """Mean and covariance of a search, and all batches it was told."""
 
-    def __init__(self, mean, std, share=None, prior=1.0, pulled=False, most=0.7, shrink=0.25):
+    def __init__(
+        self, mean, std, share=None, prior=1.0, pulled=False, most=0.7, shrink=0.25, repeats=True
+    ):
         self.mean, self.share, self.prior = np.array(mean, float), share, prior
         self.pulled, self.most, self.shrink = pulled, most, shrink
+        self.repeats = repeats and share is None
+        self.pairs, self.luck, self.wanted = 0, 0.0, False
         self.dim = self.mean.size
         self.full = 2 <= self.dim <= 50
         self.start = float(std)
@@ -36,10 +40,14 @@ class Plain:
         other_mean, other_log = self.weighting()
         share = self.reliable * (1 - self.ties) if self.share is None else self.share
         spread = min(share, self.most) if self.share is None else share
+        bold_mean, bold_log = self.fitted()
+        bold = self.boldness()
         if self.widens and self.symmetric and share > 0:
-            share = spread = 1.0
+            share, spread, bold = 1.0, 1.0, 0.0
+        self.bold = bold
         delta = share * one_mean + (1 - share) * other_mean
         log = spread * one_log + (1 - spread) * other_log
+        delta, log = (1 - bold) * delta + bold * bold_mean, (1 - bold) * log + bold * bold_log
         if flat:
             delta, log = 0 * delta, 0.2 * np.eye(self.dim)
         self.hyper[0] -= 2 * np.trace(log) / self.dim
@@ -87,10 +95,13 @@ class Plain:
         keep = 100 + 2 * self.dim
         theta = np.concatenate([batch[0] for batch in self.batches])[-keep:]
         returns = np.concatenate([batch[1] for batch in self.batches])[-keep:]
+        if self.repeats:
+            theta, returns = self.candidates(theta, returns)
         low, middle, high = np.quantile(returns, [0.1, 0.5, 0.9])
         y = returns
         if y.size >= 8 and high > middle:
             y = np.maximum(y, middle - 6 * (high - middle))
+        self.scale = y.std()
         self.y = (y - y.mean()) / max(y.std(), 1e-12)
         self.z = (theta - self.mean) @ np.linalg.inv(self.factor).T
         self.centred = self.z - self.z.mean(0)
@@ -135,6 +146,7 @@ class Plain:
         delta, bounded = self.trusted(values, slope)
         noise = noise * signal
         total = noise + (slope**2 + variance).sum() + (values**2).sum() / 2
+        self.unexplained, self.total = noise / total, total
         log = np.clip(values / (2 * np.sqrt(total)), -0.3, 0.3)
         rise, far = (slope * delta).sum(), False
         steady = rise / np.sqrt(max((variance * delta**2).sum(), 1e-30))
@@ -177,6 +189,7 @@ class Plain:
         largest = max(batch[1].max() for batch in recent)
         c, ties = self.coefficients(omega, returns, largest)
         self.ties = ties
+        self.weighed = omega, returns, (theta - self.mean) @ np.linalg.inv(self.factor).T
         z = (theta - self.mean) @ np.linalg.inv(self.factor).T
         fresh = np.arange(len(z)) >= len(z) - len(near[-1][1])
         own = c[fresh] / omega[fresh].sum()
@@ -229,3 +242,56 @@ class Plain:
         away = self.mean - mean
         logs = [np.linalg.slogdet(x)[1] for x in (q, p, gap)]
         return logs[0] - logs[1] / 2 - logs[2] / 2 + away @ np.linalg.inv(gap) @ away
+
+    # -- candidates that were tried twice --
+
+    def candidates(self, theta, returns):
+        """Each candidate once, with the mean of what it has earned."""
+        earned = {}
+        for x, r in zip(theta, returns, strict=True):
+            earned.setdefault(x.tobytes(), (x, []))[1].append(r)
+        points, means = zip(*((x, np.mean(r)) for x, r in earned.values()), strict=True)
+        return np.array(points), np.array(means)
+
+    def boldness(self):
+        """What pairs of the newest batch say beside the six remembered, and what follows."""
+        if not self.repeats:
+            return 0.0
+        theta, returns = self.batches[-1][:2]
+        known = [self.luck] * min(self.pairs, 6)
+        for i in range(len(theta)):
+            for j in range(i):
+                if (theta[i] == theta[j]).all():
+                    known.append((returns[i] - returns[j]) ** 2 / 2)
+                    self.pairs += 1
+        if known:
+            self.luck = float(np.mean(known))
+        many = min(self.pairs, 6)
+        noise = 1.0
+        if many > 1:
+            unlikely = [0.103, 0.352, 0.711, 1.145, 1.635][many - 2]
+            noise = self.luck / max(self.scale**2 * self.total, 1e-300) * many / unlikely
+        bold = float(np.clip(3 * (self.unexplained - noise) - 2, 0, 1))
+        more = self.pairs < 3 or (bold > 0 and len(self.batches) % 3 == 0)
+        self.wanted = more and self.unexplained > 2 / 3
+        return bold
+
+    def fitted(self):
+        """The best samples' mean and spread: weights tilted by exp(R / eta), a divergence of 1."""
+        omega, returns, z = self.weighed
+        if np.ptp(returns) == 0:
+            return np.zeros(self.dim), np.zeros((self.dim, self.dim))
+        worth = (returns - returns.max()) / np.ptp(returns)
+
+        def tilted(log_eta):
+            c = omega * np.exp(worth / np.exp(log_eta))
+            return c / c.sum()
+
+        def divergence(log_eta):
+            c = tilted(log_eta)
+            return (c[c > 0] * np.log(c[c > 0] / omega[c > 0])).sum() - 1
+
+        c = tilted(brentq(divergence, -30, 20, xtol=1e-14) if divergence(-30) > 0 else -30)
+        mean, alone = c @ z, 1 - (c**2).sum()
+        spread = c @ (z - mean) ** 2 / alone if alone > 1e-3 else np.ones(self.dim)
+        return mean, np.diag(np.clip(np.log(spread) / 2, -0.5, 0.5))

@@ -9,7 +9,7 @@ from stores import SETTINGS, filled, ok, start, trial
 
 from recoup.store import rows
 from recoup.store.places import densities_fit, fitting_counters
-from recoup.store.rows import MIRROR, OWN, Counters, Leaf, Told
+from recoup.store.rows import MIRROR, OWN, REPEAT, Counters, Leaf, Told
 from recoup.store.salvage import salvage, salvaged_records
 from recoup.store.schema import TABLES
 from recoup.store.store import Store
@@ -138,6 +138,17 @@ def test_counters_that_fit_pairs(tmp_path):
     assert store.counters() == Counters(8, 5, 1, counted=6, fresh=5, last=8)
     store.close()
     assert fitting_counters(salvage(tmp_path / "s.db"), 8) == Counters(8, 5, 1, 6, 5, 8)
+
+
+def test_counters_that_fit_repeats(tmp_path):
+    store = Store.create(tmp_path / "s.db", SETTINGS, start())
+    with store.writing():
+        store.add_trials([trial(1), trial(2, REPEAT), trial(3)])
+        store.add_result(2, ok(1.0))
+        store.add_result(3, ok(1.0))
+    assert store.counters() == Counters(3, 2, 0, counted=2, fresh=2, last=3)
+    store.close()
+    assert fitting_counters(salvage(tmp_path / "s.db"), 3) == Counters(3, 2, 0, 2, 2, 3)
 
 
 def test_densities_fit_or_not(path):

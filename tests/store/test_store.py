@@ -14,7 +14,7 @@ from stores import MEMORY, SETTINGS, filled, ok, start, trial
 import recoup.store
 from recoup.store import rows
 from recoup.store.layout import Layout
-from recoup.store.rows import FOREIGN, MIRROR, OWN, Counters, Fresh, Leaf, Told, same
+from recoup.store.rows import FOREIGN, MIRROR, OWN, REPEAT, Counters, Fresh, Leaf, Told, same
 from recoup.store.store import Store
 
 
@@ -102,6 +102,8 @@ class TestReads:
         assert found.asked_at > 1e9
         assert [t.id for t in store.pending()] == [7, 8]
         assert [t.id for t in store.pending(["drawn", MIRROR])] == [7]
+        assert [t.id for t in store.last_asked(2, ["drawn"])] == [7, 6]
+        assert [t.id for t in store.last_asked(2, ["mean", MIRROR])] == [8]
         assert store.pending_count(["drawn"]) == 1
         assert store.pending_count() == 2
         assert store.kind_count("drawn") == 7
@@ -197,6 +199,17 @@ class TestWrites:
         assert (results[order[0]].counted, results[order[1]].counted) == (None, place)
         assert memory.counters().fresh == fresh
         assert memory.counters().counted == (place or 0)
+
+    @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+    def test_a_repeat_and_its_first_count_each_when_told(self, memory, order):
+        with memory.writing():
+            memory.add_trials([trial(1), trial(2, REPEAT)])
+            for place, number in enumerate(order, 1):
+                memory.add_result(number, ok(1.0))
+                assert memory.counters()[3:5] == (place, place)  # counted, fresh
+        assert {n: row.counted for n, row in memory.results().items()} == dict(
+            zip(order, (1, 2), strict=True)
+        )
 
     def test_the_same_told_again_changes_nothing(self, store):
         before = store.counters()

@@ -8,7 +8,8 @@ import pytest
 import recoup
 from recoup import Study
 from recoup.checks import InputError
-from recoup.pictures.study import _limits, _log_ticks, study_picture
+from recoup.pictures.study import KINDS, _limits, _log_ticks, study_picture
+from recoup.store.rows import FOREIGN, MEAN, OWN, SAMPLED
 from recoup.study.portrait import portrait
 
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
@@ -92,6 +93,9 @@ class TestThePicture:
         assert "robot.db · recoup · 2 parameters · 13 results · 2 moves" in said
         for words in ("1 failed", "of the mean policy", "effective sample size", "damping"):
             assert words in said, words
+
+    def test_every_kind_of_result_has_its_mark(self):
+        assert set(KINDS) == {*SAMPLED, MEAN, OWN, FOREIGN}
 
     def test_says_how_many_parameters_it_leaves_out(self, tmp_path):
         with Study.open(tmp_path / "s.db", dim=9, batch=4) as made:

@@ -20,7 +20,11 @@ NOTES = {
     "gain_stderr": 0.5,
     "modelled": 60,
     "old": 0.3,
+    "bold": 0.0,
+    "pairs": 0.0,
+    "repeat": False,
 }
+BOLD = {"share": 0.3, "bold": 0.4, "pairs": 4.0}
 
 
 @pytest.mark.parametrize(
@@ -40,11 +44,31 @@ NOTES = {
         ({}, 5.0, "Expect more: the model sees 1.5 ± 0.5"),
         ({"gain": 0.9}, 5.0, "cannot be told from noise yet (0.9 ± 0.5); 40% of the variance"),
         ({"evident": False}, 5.0, "Nothing is known yet but noise"),
+        (BOLD, 5.0, "to 30% on a model of the newest 60 results, and to 30% on weights, which"),
+        (BOLD, 5.0, "results. 40% of the step is fitted to the best results alone: of what"),
+        (BOLD, 5.0, "little is noise (4 candidates tried twice)."),
+        ({**BOLD, "pairs": 1.0}, 5.0, "(1 candidate tried twice)."),
+        (BOLD, 5.0, "0.8 standard deviations, mostly by the best results."),
+        ({**BOLD, "bold": 0.2}, 5.0, "0.8 standard deviations, mostly by the weights."),
+        ({"share": 0.2, "bold": 0.8}, 5.0, "newest 60 results. 80% of the step is fitted"),
+        ({"repeat": True}, 5.0, "The next batch tries one candidate twice, to tell noise from"),
+        ({"flat": True, "repeat": True}, 5.0, "The next batch tries one candidate twice"),
         ({"flat": True, "spread": 0.2}, 5.0, "stayed where it is and widened by 22%"),
     ],
 )
 def test_each_cause_has_its_words(change, ess, words):
     assert words in " ".join(reasons({**NOTES, **change}, ess))
+
+
+def test_nothing_is_said_of_what_is_not_there():
+    words = " ".join(reasons({**NOTES, "bold": 0.004}, 5.0))
+    assert "best results" not in words
+    assert "twice" not in words
+
+
+def test_moves_of_before_have_no_notes_on_repeats():
+    old = {key: NOTES[key] for key in NOTES if key not in ("bold", "pairs", "repeat")}
+    assert reasons(old, 12.0) == reasons(NOTES, 12.0)
 
 
 def test_a_study_says_why_it_moved(tmp_path):

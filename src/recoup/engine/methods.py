@@ -60,6 +60,7 @@ class Method:
     pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
     most: float = 0.7  # of "blend": the regression's share of the spread's step, at most
     shrink: float = 0.25  # of "blend": how much of the mean step's variance the log spread loses
+    repeats: bool = True  # of "blend": whether candidates are tried twice to tell noise
 
     @property
     def draw(self) -> int:
@@ -189,7 +190,7 @@ APPLICABLE = {  # by what is searched, and how the direction is found
     ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
     ("parameters", "blend"): (
         *("window", "family", "failure"),
-        *("share", "prior", "widens", "pulled", "most", "shrink"),
+        *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
     ),
     ("parameters", "fit"): (
         *(key for key in _WEIGHING if key != "normalize"),  # coefficients have a sum of 1 anyway
@@ -289,6 +290,7 @@ def checked(row: Method) -> Method:
         share=None if row.share is None else check_between("share", row.share, 0.0, 1.0),
         prior=check_positive("prior", row.prior),
         widens=check_flag("widens", row.widens),
+        repeats=check_flag("repeats", row.repeats),
         pulled=check_flag("pulled", row.pulled),
         most=check_between("most", row.most, 0.0, 1.0),
         shrink=check_between("shrink", row.shrink, 0.0, 1e3),

@@ -166,7 +166,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     made = Made(row, method, space, sizes)
     compiled_tell = jax.jit(precise(partial(_tell, made)))
     compiled_estimate = jax.jit(precise(method.estimate))
-    compiled_draw = jax.jit(lambda k, rho: method.family.draw(k, rho, sizes.batch, row.mirrored))
+    compiled_draw = jax.jit(partial(_drawn, made))
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
         """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I).
@@ -178,7 +178,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     def ask(key: Array, state: SearchState) -> tuple[Any, SearchState]:
         """Parameters `[N, D]` to roll out, and the state; in action space, `Episodes`."""
         with _precision_of(state):
-            return compiled_draw(key, state.rho), state
+            return compiled_draw(key, state.rho, _repeats(row, state)), state
 
     def tell(
         key: Array, state: SearchState, theta: Any, returns: Any = None, proposal: Any = None
@@ -212,6 +212,20 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
 
     capacity = sizes.blocks * sizes.batch
     return Search(init, ask, tell, estimate, row, sizes.dim, sizes.batch, capacity)
+
+
+def _repeats(row: Method, state: SearchState) -> Array | None:
+    """Whether the next batch is to try its first candidate twice; None: it never is."""
+    return state.update.pairs.wanted if row.direction == "blend" else None
+
+
+def _drawn(made: Made, key: Array, rho: Any, repeats: Array | None) -> Any:
+    """The parameters of a batch; the second candidate is the first once more where it `repeats`."""
+    row, method, _, sizes = made
+    theta = method.family.draw(key, rho, sizes.batch, row.mirrored)
+    if repeats is None or sizes.batch == 1:
+        return theta
+    return theta.at[1].set(jnp.where(repeats, theta[0], theta[1]))
 
 
 def _precision_of(state: SearchState) -> AbstractContextManager[Any]:

@@ -12,6 +12,7 @@ from recoup.pictures.curves import ACCENT, INK, SECOND
 KINDS = {  # of results: marker, size, filled, what they are
     "drawn": ("o", 16, True, "result"),
     "mirror": ("o", 16, True, None),
+    "repeat": ("o", 16, True, None),
     "imported": ("o", 16, False, "from elsewhere"),
     "mean": ("D", 30, True, "of the mean policy"),
     "own": ("s", 26, False, "of one's own choice"),

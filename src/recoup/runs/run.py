@@ -12,7 +12,7 @@ from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.plan import EXTENDED, Plan, stored_plan
 from recoup.runs.problem import Problem, again
 from recoup.store.errors import sensible
-from recoup.store.rows import DRAWN, MIRROR
+from recoup.store.rows import SAMPLED
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
 FINISHED = "finished"  # the event that holds what a run has come to
-SPENT = (DRAWN, MIRROR)  # kinds of trials that count as rollouts of a run
+SPENT = SAMPLED  # kinds of trials that count as rollouts of a run
 
 
 class Run:

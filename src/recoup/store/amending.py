@@ -14,7 +14,7 @@ import numpy as np
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills, partner_of
 from recoup.store.records import as_kept, of_move, of_result
-from recoup.store.rows import DRAWN, FAILED, MIRROR, MOVED, OK, Memory, Move, Result, Told
+from recoup.store.rows import DRAWN, FAILED, MIRROR, MOVED, OK, SAMPLED, Memory, Move, Result, Told
 from recoup.store.store import OVER, Store
 
 AMENDED = "amended"
@@ -108,7 +108,7 @@ def _together(store: Store, number: int) -> list[int]:
 def _fresh(store: Store, rows: dict[int, Result], valued: bool) -> int:
     """How many of the results of one draw wait for the next move."""
     mark, places = store.last_move().counted, [row.counted or 0 for row in rows.values()]
-    own = all(trial.kind in (DRAWN, MIRROR) for trial in store.asked(rows))
+    own = all(trial.kind in SAMPLED for trial in store.asked(rows))
     if not own or max(places) <= mark:
         return 0
     return sum(fills(row.told.status, valued) for row in rows.values())

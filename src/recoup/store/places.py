@@ -4,7 +4,7 @@ Places are given in the order of telling. A mirrored pair counts when both of it
 place is written with the second, and the first has the place before it.
 """
 
-from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, Asked, Contents, Counters
+from recoup.store.rows import FAILED, FOREIGN, MIRROR, OK, SAMPLED, Asked, Contents, Counters
 
 
 def partner_of(number: int, kind: str) -> int:
@@ -23,8 +23,8 @@ def place_alone(counted: int, kind: str, fills: bool) -> tuple[int | None, int]:
     `counted` is the last place that was given. What failed was drawn all the same, so that it has a
     place, whether it fills a batch or not.
     """
-    counts = kind in (DRAWN, FOREIGN)
-    return (counted + 1 if counts else None), int(kind == DRAWN and fills)
+    counts = kind in (*SAMPLED, FOREIGN)
+    return (counted + 1 if counts else None), int(kind in SAMPLED and fills)
 
 
 def place_in_pair(counted: int, fills: bool, partner: bool | None) -> tuple[int | None, int]:
@@ -72,6 +72,6 @@ def _ready(trial: Asked, rows: Contents, valued: bool) -> int:
     partner = partner_of(trial.id, trial.kind)
     other = rows.asked.get(partner)
     paired = trial.kind == MIRROR or (other is not None and other.kind == MIRROR)
-    drew = [trial.id, partner] if paired else [trial.id] if trial.kind == DRAWN else []
+    drew = [trial.id, partner] if paired else [trial.id] if trial.kind in SAMPLED else []
     told = [rows.told[number].told for number in drew if number in rows.told]
     return sum(fills(result.status, valued) for result in told)

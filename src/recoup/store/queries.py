@@ -117,6 +117,12 @@ class Queries:
         """Trials by number, of `ids` and of `kinds` if said; ids without a trial are left out."""
         return self._by_id("asked", asked_of, ids, *_of_kinds(kinds))
 
+    def last_asked(self, n: int, kinds: Sequence[str]) -> list[Asked]:
+        """The last `n` trials of these kinds, the newest first."""
+        condition, values = _of_kinds(kinds)
+        where = f"WHERE {condition} ORDER BY id DESC LIMIT ?"
+        return self._file.read("asked", asked_of, where, (*values, int(n)))
+
     def pending(self, kinds: Sequence[str] | None = None) -> list[Asked]:
         """Trials that wait for a result, by number."""
         condition, values = _of_kinds(kinds)
@@ -175,8 +181,12 @@ class Queries:
     def best(self) -> tuple[Asked, float] | None:
         """The trial with the highest return, and that return; None before the first."""
         query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT 1'
-        ids = [number for (number,) in self._file.rows(query, (OK,))]
-        return next(iter(self._valued(ids)), None)
+        for (number,) in self._file.rows(query, (OK,)):
+            trials, result = self.asked([number]), self.results([number]).get(number)
+            if not trials or result is None or result.told.value is None:
+                raise InputError(damage(self.path, "rows of trials are not there"))
+            return trials[0], result.told.value
+        return None
 
     def samples(self) -> list[tuple[Asked, float | None]]:
         """The trials that a proposal drew and that were told, with their return, by number.
@@ -279,16 +289,6 @@ class Queries:
             where = f"WHERE id IN ({some}) AND {condition} ORDER BY id"
             found += self._file.read(table, make, where, values)
         return found
-
-    def _valued(self, ids: Sequence[int]) -> list[tuple[Asked, float]]:
-        """Trials with their returns, by number."""
-        results, trials = self.results(ids), self.asked(ids)
-        values = [results[trial.id].told.value for trial in trials if trial.id in results]
-        if len(values) < len(ids) or None in values:
-            raise InputError(damage(self.path, "rows of trials are not there"))
-        return [
-            (trial, value) for trial, value in zip(trials, values, strict=True) if value is not None
-        ]
 
     def _densities(self, table: str, upto: int) -> np.ndarray:
         where = "WHERE id <= ? ORDER BY id"

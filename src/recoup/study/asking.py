@@ -1,8 +1,10 @@
 """Giving out trials: those that came back, those in line, draws from the newest distribution."""
 
-from recoup.store.rows import DRAWN, MEAN, MIRROR, OWN, Asked, Proposal
+from recoup.engine.plain import settings_of_rule
+from recoup.store.rows import DRAWN, MEAN, MIRROR, OWN, REPEAT, SAMPLED, Asked, Proposal
 from recoup.study.draws import episode_seed
 from recoup.study.leases import lend, returned
+from recoup.study.memories import wants_repeat
 from recoup.study.opened import Opened
 
 
@@ -22,12 +24,38 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
         ]
         last, more = last + len(new), n - len(again) - len(new)
         more += pairs and more % 2
-        kinds = [MEAN if at else MIRROR if pairs and i % 2 else DRAWN for i in range(more)]
+        kinds = [MEAN] * more if at else _kinds(opened, newest, last, more)
         new += [_drawn(opened, newest, last + i, kind) for i, kind in enumerate(kinds, 1)]
         store.add_trials(new)
         store.dequeue([queued.id for queued in waiting])
         lend(store, new, again, lease)
     return again + new
+
+
+def _kinds(opened: Opened, newest: Proposal, last: int, more: int) -> list[str]:
+    """The kinds of `more` trials behind trial `last` that the newest distribution draws."""
+    if opened.method.mirrored:
+        return [MIRROR if i % 2 else DRAWN for i in range(more)]
+    kinds = [DRAWN] * more
+    second = _second(opened, newest, last)
+    if second is not None and second < more and wants_repeat(opened.store.last_move().memory):
+        kinds[second] = REPEAT
+    return kinds
+
+
+def _second(opened: Opened, newest: Proposal, last: int) -> int | None:
+    """Which of the next draws, from 0, comes right behind the first of the newest distribution.
+
+    None where none does, or where the method never tries a candidate twice.
+    """
+    row = opened.method
+    if row.direction != "blend" or not settings_of_rule(row).curious:
+        return None
+    before = opened.store.last_asked(2, SAMPLED)  # in the order of the distributions that drew them
+    mine = [trial.id for trial in before if trial.proposal == newest.id]
+    if not mine:
+        return 1
+    return 0 if mine == [last] else None
 
 
 def _drawn(opened: Opened, newest: Proposal, number: int, kind: str) -> Asked:

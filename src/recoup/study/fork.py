@@ -11,7 +11,7 @@ from recoup.core.families.rho import Full
 from recoup.engine.methods import Method, known_method
 from recoup.engine.plain import can_move
 from recoup.store.errors import damage
-from recoup.store.rows import DRAWN, FOREIGN, MIRROR, OWN, START, Asked, Memory, Proposal
+from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
@@ -226,7 +226,7 @@ def _placed(
     What a distribution drew keeps its theta, in the latent space of that distribution. `first` is
     by how much the numbers of proposals are higher in the fork.
     """
-    drawn = trial.kind in (DRAWN, MIRROR, FOREIGN)
+    drawn = trial.kind in (*SAMPLED, FOREIGN)
     drew = None if trial.proposal is None else trial.proposal + first
     moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew, asked_at=0.0)
     if change is None:

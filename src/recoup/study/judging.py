@@ -3,7 +3,7 @@
 from typing import Any
 
 from recoup.checks import InputError
-from recoup.store.rows import DRAWN, FAILED, FOREIGN, MIRROR, OK, PENDING
+from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study.advice import advice, judgement
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
@@ -56,7 +56,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         OK: counters.ok,
         FAILED: counters.failed,
         "imported": store.kind_count(FOREIGN),
-        "waiting": store.pending_count((DRAWN, MIRROR)),
+        "waiting": store.pending_count(SAMPLED),
         "overdue": overdue(store),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),

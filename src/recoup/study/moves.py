@@ -12,6 +12,7 @@ from recoup.core.worth import worth
 from recoup.engine.methods import Method
 from recoup.engine.plain import can_judge, can_move
 from recoup.study.ledger import Ledger
+from recoup.study.memories import completed
 from recoup.study.steps import Before, Judged, Made
 from recoup.study.trials import AGES
 
@@ -22,6 +23,7 @@ def make_move(
     """The move that the results up to the place `upto` make; those behind `since` are new."""
     results = ledger.results(upto)
     old = int(np.searchsorted(ledger.counted, since, "right"))
+    before = before._replace(memory=completed(row, before.memory))
     if ledger.charts:
         _check_charts(row, ledger.dim)
     size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds

@@ -6,32 +6,54 @@ from typing import Any
 PATIENT = 2.0  # standard errors above which the model's expectation is more than a guess
 LITTLE = 0.1  # share of the weight below which earlier batches have next to no say
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
+NONE = 0.005  # share of a step below which nothing is said of it
+BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
 
 
 def reasons(notes: dict[str, Any], ess: float) -> list[str]:
     """What the last step rests on, why it was long or short, and whether to expect more."""
+    notes = {**BEFORE, **notes}
     if notes["flat"]:
-        return [
+        said = [
             "All returns of the last batch were equal, and not above the best so far: the "
             f"distribution stayed where it is and widened by {expm1(notes['spread']):.0%}."
         ]
-    return [rests(notes, ess), f"{length(notes)} {spread(notes)}", expected(notes)]
+    else:
+        said = [rests(notes, ess), f"{length(notes)} {spread(notes)}", expected(notes)]
+    if notes["repeat"]:
+        said.append(
+            "The next batch tries one candidate twice, to tell noise from a rugged landscape."
+        )
+    return said
 
 
 def rests(notes: dict[str, Any], ess: float) -> str:
-    """How much is the model's and how much the weights', and what old results are worth."""
+    """How much is the model's, the weights' and the best results', and what old ones are worth."""
     words = (
         f"The last step rests to {notes['share']:.0%} on a model of the newest "
         f"{notes['modelled']} results"
     )
-    if notes["share"] >= 0.995:
-        return words + "."
-    weighed = f"and to {1 - notes['share']:.0%} on weights"
-    if notes["old"] < LITTLE:
-        return f"{words}, {weighed}, which give earlier batches next to no say."
+    if weights(notes) >= NONE:
+        words += f", and to {weights(notes):.0%} on weights, which give earlier batches "
+        words += (
+            "next to no say"
+            if notes["old"] < LITTLE
+            else f"{notes['old']:.0%} of the say: all count for {ess:.0f} fresh results"
+        )
+    return f"{words}. {best(notes)}" if notes["bold"] >= NONE else f"{words}."
+
+
+def weights(notes: dict[str, Any]) -> float:
+    """The share of the weights in the last step."""
+    return float(1 - notes["share"] - notes["bold"])
+
+
+def best(notes: dict[str, Any]) -> str:
+    """Why a part of the step is fitted to the best results."""
+    pairs = f"{notes['pairs']:.0f} candidate{'' if notes['pairs'] == 1 else 's'}"
     return (
-        f"{words}, {weighed}, which give earlier batches {notes['old']:.0%} of the say: "
-        f"all count for {ess:.0f} fresh results."
+        f"{notes['bold']:.0%} of the step is fitted to the best results alone: of what the model "
+        f"cannot explain, little is noise ({pairs} tried twice)."
     )
 
 
@@ -39,7 +61,8 @@ def length(notes: dict[str, Any]) -> str:
     """Why the mean moved as far as it did."""
     far = f"The mean moved by {notes['length']:.2g} standard deviations"
     if notes["share"] < MOSTLY:
-        return f"{far}, mostly by the weights."
+        by = "weights" if weights(notes) >= notes["bold"] else "best results"
+        return f"{far}, mostly by the {by}."
     if notes["bounded"]:
         return f"{far}: as far as the model is trusted, which sees no top within reach."
     return f"{far}: the model has its top nearby."

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
-from recoup.store.rows import DRAWN, FAILED, MEAN, MIRROR, Asked, Result
+from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -250,7 +250,7 @@ def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
     """
     by_proposal: dict[int, list[float]] = {}
     for result in known:
-        if result.kind in (DRAWN, MIRROR) and result.proposal is not None:
+        if result.kind in SAMPLED and result.proposal is not None:
             by_proposal.setdefault(result.proposal, []).append(result.value)
     groups: list[tuple[int, list[float]]] = []
     for number in sorted(by_proposal):

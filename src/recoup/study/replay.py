@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method, method_row
+from recoup.study.memories import known_then
 from recoup.study.opened import Mark, Opened
 from recoup.study.settings import STEPPING, family_name, of_the_problem
 
@@ -117,7 +118,8 @@ def _gap(study: Opened, made: "Made", stored: Mark) -> float:
     """
     scale = float(np.max(np.asarray(study.rho(stored.numbers).std)))
     away = np.abs(made.numbers - stored.numbers) / (np.abs(stored.numbers) + scale)
-    mine, other = made.memory or (), stored.memory or ()
+    other = stored.memory or ()
+    mine = known_then(study.method, made.memory, stored.memory) or ()
     if [(x.path, x.value.shape) for x in mine] != [(x.path, x.value.shape) for x in other]:
         return float("inf")
     both = ((x.value, y.value) for x, y in zip(mine, other, strict=True))

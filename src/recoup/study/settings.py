@@ -46,6 +46,7 @@ CHARTS = "charts"  # earlier bounds of the parameters, of a fork
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
+EARLIER = {"repeats": False}  # what studies did whose files do not name a setting
 LARGEST_SEED = 2**63 - 1
 
 
@@ -56,7 +57,8 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     the method's own in its place, and `missing_parts` names it.
     """
     row = known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
-    own = {key: settings[key] for key in settings_of(row) if key in settings}
+    named = {**EARLIER, **settings}
+    own = {key: named[key] for key in settings_of(row) if key in named}
     for key in [key for key, value in own.items() if _is_python(value)]:
         del own[key]
         if parts and key in parts:

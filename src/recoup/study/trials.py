@@ -34,7 +34,7 @@ class Trial(NamedTuple):
     id: int
     theta: np.ndarray
     seed: int
-    kind: str = DRAWN  # or mirror, the other of a pair; mean; own, of one's own choice
+    kind: str = DRAWN  # or mirror, repeat, mean, own: as `TrialResult` has them
     std: np.ndarray | None = None  # of the policy's actions, for methods that explore in them
     names: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
@@ -66,7 +66,8 @@ class TrialResult(NamedTuple):
     """A trial and what came of it, as `Study.trials` lists them."""
 
     id: int
-    kind: str  # drawn, mirror, mean, own or imported
+    kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the trial before it once
+    # more; mean; own, of one's own choice; imported
     status: str  # pending, ok or failed
     value: float | None  # its return
     stderr: float | None  # of several episodes

@@ -15,7 +15,6 @@ from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.rule import Told
 from recoup.core.plain.weighing import Densities
 from recoup.core.rules.blend import Memory as RuleMemory
-from recoup.core.rules.weighted import Signal
 from recoup.core.worth import Seen
 from recoup.engine import plain
 from recoup.engine.methods import Method
@@ -75,16 +74,21 @@ def _leaves(memory: RuleMemory) -> tuple[Leaf, ...]:
 def _remembered(stored: tuple[Leaf, ...], row: Method, rho: Any) -> RuleMemory:
     """What `_leaves` has made leaves of, for a distribution like `rho`."""
     known = {leaf.path: leaf.value for leaf in stored}
-    want = _leaves(plain.first_rule_memory(row, rho))
-    if {key: x.shape for key, x in known.items()} != {x.path: x.value.shape for x in want}:
+    first = plain.first_rule_memory(row, rho)
+    want = {leaf.path: leaf.value.shape for leaf in _leaves(first)}
+    if {key: x.shape for key, x in known.items()} != want:
         raise InputError(
             "the memory of this study's rule has another structure than this version's: go on with "
             "the version of recoup that the study was made with, or fork it with a mean or std of "
             "its own, which begins without a memory."
         )
-    signal = Signal(*(known[f".signal.{key}"] for key in Signal._fields))
-    rest = {key: known[f".{key}"] for key in RuleMemory._fields if key != "signal"}
-    return RuleMemory(signal=signal, **rest)
+    found: dict[str, Any] = {
+        name: type(value)(*(known[f".{name}.{key}"] for key in value._fields))
+        if hasattr(value, "_fields")
+        else known[f".{name}"]
+        for name, value in first._asdict().items()
+    }
+    return RuleMemory(**found)
 
 
 def judged(

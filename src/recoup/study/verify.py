@@ -10,7 +10,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.store.errors import sensible
 from recoup.store.format1 import UPGRADED
-from recoup.store.rows import DRAWN, FAILED, MIRROR, OK, RECOVERED
+from recoup.store.rows import FAILED, OK, RECOVERED, SAMPLED
 from recoup.study.opened import Opened
 from recoup.study.replay import differences
 
@@ -115,7 +115,7 @@ def _draws(study: Opened) -> Verdict:
     proposals = study.store.proposals()
     rhos = {number: study.rho(proposal.numbers) for number, proposal in proposals.items()}
     count = 0
-    for trial in study.store.asked(kinds=(DRAWN, MIRROR)):
+    for trial in study.store.asked(kinds=SAMPLED):
         if trial.id <= before or trial.proposal is None:
             continue
         drawn = study.drawn(rhos[trial.proposal], trial.id, trial.kind)

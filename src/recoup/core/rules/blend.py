@@ -21,6 +21,17 @@ from recoup.core.rules.newton import (
     tenths,
     unturned,
 )
+from recoup.core.rules.rugged import (
+    Pairs,
+    bold_step,
+    boldness,
+    curious,
+    firsts,
+    heard,
+    merged,
+    no_pairs,
+    twins,
+)
 from recoup.core.rules.weighted import Signal, Weighed, listened, weighed, weighted_step
 
 WIDER = 0.2  # log of how much a batch of equal returns widens the spread by
@@ -45,6 +56,12 @@ class Rule(NamedTuple):
     pulled: bool = False  # whether its bowl pulls the mean as if the slope were known
     most: float = 0.7  # of the spread's step that is the regression's, unless it widens
     shrink: float = 0.25  # how much of the mean step's variance the weights' log spread loses
+    repeats: bool = True  # whether candidates are tried twice, and steps may be bold
+
+    @property
+    def curious(self) -> bool:
+        """Whether it repeats: a share that is given is of two steps, not three."""
+        return self.repeats and self.share is None
 
 
 class Window(NamedTuple):
@@ -69,6 +86,7 @@ class Memory(NamedTuple):
     worst: Array
     signal: Signal
     start: Array  # [D] log spread at the start
+    pairs: Pairs
 
 
 class Notes(NamedTuple):
@@ -87,6 +105,9 @@ class Notes(NamedTuple):
     gain_stderr: Array
     modelled: Array  # samples that the model was fitted to
     old: Array  # share of the weight on samples of earlier batches
+    bold: Array  # share of this step that is fitted to the best samples
+    pairs: Array  # candidates that were tried twice, so far
+    repeat: Array  # whether the next batch tries one twice
 
 
 def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
@@ -100,6 +121,7 @@ def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
         worst=xp.asarray(np.inf, dtype=dtype),
         signal=Signal(xp.zeros(dim, dtype=dtype), xp.zeros((), dtype=dtype)),
         start=log_spread,
+        pairs=no_pairs(xp, dtype),
     )
 
 
@@ -144,6 +166,8 @@ class Regressed(NamedTuple):
     resolved: Array  # share of the slope's variance that the samples have taken away
     gain: Array  # what the model expects of its own step, in returns
     gain_stderr: Array
+    deviation: Array  # of returns, as the model has it
+    same: Array  # [n, n] samples that are one candidate
 
 
 def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
@@ -153,57 +177,99 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     worst = xp.minimum(memory.worst, xp.min(xp.where(fresh, window.returns, xp.inf)))
     memory = memory._replace(updates=memory.updates + 1, best=best, worst=worst)
     grown = log_spread - memory.start
-    flat = is_flat(xp, window.returns, fresh, memory)
-    wider = xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0)
     one = regressed(xp, rule, window, memory, xp.mean(grown))
+    flat = is_flat(xp, window.returns, fresh, memory, one.same)
     found = weighed(xp, window.log_weights, window.returns, window.recent)
-    signal, share = listened(xp, memory.signal, window.z, found, fresh)
+    signal, audible = listened(xp, memory.signal, window.z, found, fresh)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
-    other = weighted_step(xp, window.z, found, share, fresh, shrink, rule.full, one.resolved)
-    usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
-    alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
-    part = xp.where(alone, 1.0, usual)
-    of_spread = xp.where(alone, 1.0, xp.minimum(usual, rule.most) if rule.share is None else usual)
-    made = blended(xp, (part, of_spread), one.stretch, other, flat, wider)
+    other = weighted_step(xp, window.z, found, audible, fresh, shrink, rule.full, one.resolved)
+    part, of_spread = shares(xp, rule, one, found)
+    pairs, bold = judged(xp, rule, window, memory, one)
+    bold = xp.where(widens_alone(xp, rule, one), 0.0, bold)
+    made = mixed(xp, other, one.stretch, part, of_spread)
+    if rule.curious:
+        third = bold_step(xp, window.z, found.omega, window.returns, rule.full)
+        made = mixed(xp, made, third, bold, bold)
+    made = widened(xp, made, flat, xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0))
     spread = xp.mean(xp.diagonal(made.log) if rule.full else made.log)
     shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
-    memory = memory._replace(hyper=one.hyper - shift, evident=one.evident, signal=signal)
-    notes = Notes(
-        share=part,
+    memory = memory._replace(hyper=one.hyper - shift, evident=one.evident)
+    memory = memory._replace(signal=signal, pairs=pairs)
+    notes = noted(xp, window, one, found, pairs)
+    far = xp.sqrt(xp.sum(made.delta**2))
+    notes = notes._replace(share=(1 - bold) * part, bold=bold, flat=flat, signal=audible)
+    return Step(made, memory, found, notes._replace(length=far, spread=spread))
+
+
+def noted(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) -> Notes:
+    """What the parts of a step say of it; the step itself is still to be noted."""
+    none = xp.zeros_like(one.deviation)
+    return Notes(
+        share=none,
         bounded=one.step.bounded,
         widened=one.step.widened,
-        flat=flat,
+        flat=none,
         noise=one.step.noise,
-        signal=share,
+        signal=none,
         evident=one.evident,
-        length=xp.sqrt(xp.sum(made.delta**2)),
-        spread=spread,
+        length=none,
+        spread=none,
         gain=one.gain,
         gain_stderr=one.gain_stderr,
         modelled=xp.sum(window.modelled & window.valid),
         old=1 - xp.sum(xp.where(window.fresh, found.omega, 0.0)),
+        bold=none,
+        pairs=pairs.count,
+        repeat=pairs.wanted,
     )
-    return Step(made, memory, found, notes)
 
 
-def is_flat(xp: Any, returns: Array, fresh: Array, memory: Memory) -> Array:
+def widens_alone(xp: Any, rule: Rule, one: Regressed) -> Array:
+    """Whether the regression makes the whole step, since it widens the spread."""
+    return (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
+
+
+def shares(xp: Any, rule: Rule, one: Regressed, found: Weighed) -> tuple[Array, Array]:
+    """Of the regression, beside the weights: in the mean's step, and in that of the spread."""
+    usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
+    of_spread = xp.minimum(usual, rule.most) if rule.share is None else usual
+    alone = widens_alone(xp, rule, one)
+    return xp.where(alone, 1.0, usual), xp.where(alone, 1.0, of_spread)
+
+
+def judged(
+    xp: Any, rule: Rule, window: Window, memory: Memory, one: Regressed
+) -> tuple[Pairs, Array]:
+    """What candidates tried twice have said so far, and the share of the bold step."""
+    if not rule.curious:
+        return memory.pairs._replace(wanted=xp.asarray(False)), xp.zeros_like(one.deviation)
+    fresh, noise = window.fresh & window.valid, one.step.noise
+    pairs = heard(xp, memory.pairs, one.same, window.returns, fresh)
+    bold = boldness(xp, pairs, noise, one.deviation)
+    return curious(xp, pairs, noise, bold, memory.updates, xp.sum(window.fresh)), bold
+
+
+def is_flat(xp: Any, returns: Array, fresh: Array, memory: Memory, same: Array) -> Array:
     """Whether all fresh returns are one value below the best ever, or the only one ever.
 
-    Of one return alone nothing can be said.
+    Of one candidate alone nothing can be said.
     """
     high = xp.max(xp.where(fresh, returns, -xp.inf))
     low = xp.min(xp.where(fresh, returns, xp.inf))
-    several = xp.sum(fresh) > 1
+    several = xp.sum(fresh & firsts(xp, same & fresh)) > 1
     return several & (high == low) & ((high < memory.best) | (memory.best == memory.worst))
 
 
 def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:
     """The regression's step, on the samples that it looks at."""
-    valid = window.modelled & window.valid
-    points = models.points_of(xp, window.z, valid)
-    points = points._replace(apart=behind(xp, points.apart, window.log_weights))
-    at = tenths(xp, window.returns, valid)
-    y, scale = clipped(xp, window.returns, valid, at)
+    valid, returns = window.modelled & window.valid, window.returns
+    apart, squares = models.apart_of(xp, window.z, window.valid)
+    same = twins(xp, apart, squares, window.valid)
+    if rule.curious:
+        returns, valid = merged(xp, same, returns, valid)
+    points = models.points_of(xp, window.z, valid, behind(xp, apart, window.log_weights))
+    at = tenths(xp, returns, valid)
+    y, scale = clipped(xp, returns, valid, at)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
     sound, model = models.sound(xp, model)
@@ -228,6 +294,8 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
         resolved=xp.where(sound, xp.mean(local.resolved), 0.0),
         gain=scale * gain,
         gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
+        deviation=scale * xp.sqrt(found.variance),
+        same=same,
     )
 
 
@@ -237,20 +305,14 @@ def is_symmetric(xp: Any, at: Tenths) -> Array:
     return (xp.abs(xp.log(up / down)) < np.log(2.0)) & (at.high > at.low)
 
 
-def blended(
-    xp: Any,
-    shares: tuple[Array, Array],
-    one: Stretch,
-    other: Stretch,
-    flat: Array,
-    wider: Array,
-) -> Stretch:
-    """`shares` of one step, in mean and spread, and the rest of the other.
+def mixed(xp: Any, one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:
+    """One step, and of the other a share in the mean and one in the spread in its place."""
+    return Stretch(
+        (1 - mean) * one.delta + mean * other.delta, (1 - spread) * one.log + spread * other.log
+    )
 
-    Of a flat batch, only a `wider` spread.
-    """
-    wider = wider * (xp.eye(one.delta.shape[0]) if one.log.ndim == 2 else xp.ones_like(one.log))
-    mean, spread = shares
-    delta = mean * one.delta + (1 - mean) * other.delta
-    log = spread * one.log + (1 - spread) * other.log
-    return Stretch(xp.where(flat, 0.0, delta), xp.where(flat, wider, log))
+
+def widened(xp: Any, made: Stretch, flat: Array, wider: Array) -> Stretch:
+    """The step that was made; of a flat batch, only a `wider` spread."""
+    wider = wider * (xp.eye(made.delta.shape[0]) if made.log.ndim == 2 else xp.ones_like(made.log))
+    return Stretch(xp.where(flat, 0.0, made.delta), xp.where(flat, wider, made.log))

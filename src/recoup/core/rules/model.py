@@ -31,18 +31,24 @@ class Points(NamedTuple):
     bowl: Array  # [n] half of |centred|^2, less its mean
 
 
-def points_of(xp: Any, z: Array, valid: Array) -> Points:
-    """The points of `z [n, D]`."""
+def apart_of(xp: Any, z: Array, valid: Array) -> tuple[Array, Array]:
+    """|z_a - z_b|^2 `[n, n]` and |z|^2 `[n]` of valid samples `z [n, D]`."""
     z = xp.where(valid[:, None], z, 0.0)
-    squares, products = xp.sum(z**2, axis=1), z @ z.T
+    squares = xp.sum(z**2, axis=1)
+    return xp.maximum(squares[:, None] + squares - 2 * (z @ z.T), 0.0), squares
+
+
+def points_of(xp: Any, z: Array, valid: Array, apart: Array | None = None) -> Points:
+    """The points of `z [n, D]`; their squared distances where they are known already."""
+    z = xp.where(valid[:, None], z, 0.0)
     mean = mean_of(xp, z, valid)
     centred = xp.where(valid[:, None], z - mean, 0.0)
     far = xp.sum(centred**2, axis=1)
     return Points(
         z=z,
         valid=valid,
-        squares=squares,
-        apart=xp.maximum(squares[:, None] + squares - 2 * products, 0.0),
+        squares=xp.sum(z**2, axis=1),
+        apart=apart_of(xp, z, valid)[0] if apart is None else apart,
         mean=mean,
         centred=centred,
         slope=centred @ centred.T,

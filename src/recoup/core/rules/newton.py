@@ -28,6 +28,7 @@ class Newton(NamedTuple):
     bounded: Array  # whether the trust region ended the step
     widened: Array  # whether the spread was widened
     noise: Array  # share of the return's variance that the model calls noise
+    variance: Array  # of the return, as the model has it
 
 
 class Tenths(NamedTuple):
@@ -123,7 +124,7 @@ def newton(xp: Any, local: Local, outlook: Outlook, widens: bool = True) -> Newt
     far = outlook.late & bounded & (steady > SURE) & (bent < rise / 2) & widens
     log = xp.where(far, STRIDE, log)
     log = xp.minimum(log, xp.maximum(xp.where(far, FARTHEST, WIDEST) - outlook.grown, 0.0))
-    return Newton(delta, log, bounded, far | widens & (uphill | lost), noise)
+    return Newton(delta, log, bounded, far | widens & (uphill | lost), noise, variance)
 
 
 def unturned(xp: Any, axes: Array | None, step: Newton) -> Stretch:
