@@ -3,10 +3,13 @@
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
 
-Several files are taken together, whatever tasks and methods each of them has.
+Several files are taken together, whatever tasks and methods each of them has; what was measured
+last is kept in benchmarks/results. A row of an earlier pass has means and standard errors alone: a
+difference from it is that of independent runs.
 """
 
 import argparse
+import gzip
 import json
 from pathlib import Path
 
@@ -21,6 +24,7 @@ OURS, SLOW = "recoup", "iw-pgpe-ob"
 KINDS = {"search": "J", "policy": "m"}
 NAMES = {  # what a method is called in the tables
     "recoup": "**recoup**",
+    "recoup:repeats=False": "no repeats (`repeats=False`)",
     "recoup:window=1": "no reuse (`window=1`)",
     "recoup:share=1,pulled=True,prior=1": "regression alone (`share=1 pulled=True`)",
     "recoup:share=0": "weights alone (`share=0`)",
@@ -37,22 +41,35 @@ NAMES = {  # what a method is called in the tables
 def loaded(paths):
     """The tasks of several comparisons, by name; each with its methods, by name."""
     tasks = {}
-    for path in paths:
-        said = json.loads(Path(path).read_text())
+    for path in map(Path, paths):
+        read = gzip.decompress if path.suffix == ".gz" else bytes
+        said = json.loads(read(path.read_bytes()))
         for task in said["tasks"]:
-            kept = tasks.setdefault(task["task"], {"dim": task["dim"], "at": said["checkpoints"]})
-            assert kept["at"] == said["checkpoints"], (path, task["task"])
+            at = task.get("checkpoints") or said["checkpoints"]
+            kept = tasks.setdefault(task["task"], {"dim": task["dim"], "at": at})
+            assert kept["at"] == at, (path, task["task"])
             kept.setdefault("methods", {}).update({row["method"]: row for row in task["methods"]})
     return tasks
 
 
 def runs_of(task, method, kind="search"):
-    """Returns `[R, C]` at the checkpoints."""
-    return np.array(task["methods"][method][kind]["runs"], float)[:, 1:]
+    """Returns `[R, C]` at the checkpoints; None of a row that has only their means."""
+    runs = task["methods"][method][kind].get("runs")
+    return None if runs is None else np.array(runs, float)[:, 1:]
 
 
-def difference(ours, theirs):
-    """Means and standard errors of differences of runs that share a start, the first ones."""
+def summed(task, method, kind="search"):
+    """Means and standard errors `[C]`."""
+    row = task["methods"][method][kind]
+    return [np.array(row[key][1:], float) for key in ("mean", "stderr")]
+
+
+def difference(task, method, kind="search"):
+    """Means and standard errors of what `recoup` is above a method: of runs that share a start."""
+    ours, theirs = runs_of(task, OURS, kind), runs_of(task, method, kind)
+    if theirs is None:
+        (mine, my_error), (its, its_error) = summed(task, OURS, kind), summed(task, method, kind)
+        return mine - its, np.hypot(my_error, its_error)
     n = min(len(ours), len(theirs))
     apart = ours[:n] - theirs[:n]
     return apart.mean(0), apart.std(0, ddof=1) / n**0.5
@@ -60,7 +77,8 @@ def difference(ours, theirs):
 
 def table(name, task, order):
     """Means with standard errors: J and m at every checkpoint, a row a method."""
-    runs = {len(runs_of(task, method)) for method in task["methods"]}
+    every = [runs_of(task, method) for method in task["methods"]]
+    runs = {len(one) for one in every if one is not None}
     many = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else f"{min(runs)}"
     heads = [f"{letter} @{at}" for letter in KINDS.values() for at in task["at"]]
     lines = [f"| {name}, D = {task['dim']}, {many} runs | {' | '.join(heads)} |"]
@@ -74,7 +92,8 @@ def table(name, task, order):
             for kind in KINDS
             for cell in zip(row[kind]["mean"][1:], row[kind]["stderr"][1:], strict=True)
         ]
-        lines.append(f"| {NAMES.get(method, method)} | {' | '.join(cells)} |")
+        mark = "" if "runs" in row["search"] else " °"
+        lines.append(f"| {NAMES.get(method, method)}{mark} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -101,7 +120,7 @@ def overview(tasks, peers, kind):
         cells = []
         for i, at in enumerate(task["at"]):
             best = best_of(task, peers, kind, i)
-            apart, error = difference(runs_of(task, OURS, kind), runs_of(task, best, kind))
+            apart, error = difference(task, best, kind)
             word = verdict(apart[i], error[i])
             counts[word] += 1
             if verdict(apart[i], error[i], 2.5) == "below":
@@ -119,7 +138,7 @@ def against(tasks, method, kind):
     for name, task in tasks.items():
         if method not in task["methods"]:
             continue
-        apart, error = difference(runs_of(task, OURS, kind), runs_of(task, method, kind))
+        apart, error = difference(task, method, kind)
         words = [verdict(*cell) for cell in zip(apart, error, strict=True)]
         below += [f"{name} @{at}" for at, w in zip(task["at"], words, strict=True) if w == "below"]
         for word in words:
@@ -131,11 +150,22 @@ def areas(tasks, peers):
     """Of each task: whether the area under J is above that of the best peer."""
     found = {}
     for name, task in tasks.items():
-        known = [m for m in (OURS, *peers) if m in task["methods"]]
-        under = {m: area(task["at"], runs_of(task, m)) for m in known}
-        best = max((m for m in under if m != OURS), key=lambda m: under[m].mean())
-        found[name] = f"{verdict(*difference(under[OURS], under[best]))} ({best})"
+        known = [peer for peer in peers if peer in task["methods"]]
+        under = {m: area(task["at"], summed(task, m)[0][None])[0] for m in (OURS, *known)}
+        best = max(known, key=under.get)
+        found[name] = f"{verdict(*_area_above(task, best))} ({best})"
     return found
+
+
+def _area_above(task, peer):
+    """The difference of areas and its standard error, at most that where runs are not known."""
+    if runs_of(task, peer) is None:
+        apart, error = difference(task, peer)
+        return area(task["at"], apart[None])[0], area(task["at"], error[None])[0]
+    ours, theirs = (area(task["at"], runs_of(task, m)) for m in (OURS, peer))
+    n = min(len(ours), len(theirs))
+    apart = ours[:n] - theirs[:n]
+    return apart.mean(), apart.std(ddof=1) / n**0.5
 
 
 def reached(tasks, episodes=400):
@@ -143,7 +173,7 @@ def reached(tasks, episodes=400):
     found = {}
     for name, task in tasks.items():
         if SLOW in task["methods"] and episodes in task["at"]:
-            target = runs_of(task, SLOW)[:, task["at"].index(episodes)].mean()
+            target = summed(task, SLOW)[0][task["at"].index(episodes)]
             curve = np.array(task["methods"][OURS]["search"]["mean"], float)
             found[name] = round(episodes_to([0, *task["at"]], curve, target), 0)
     return found
