@@ -271,7 +271,7 @@ class Plain:
         if many > 1:
             unlikely = [0.103, 0.352, 0.711, 1.145, 1.635][many - 2]
             noise = self.luck / max(self.scale**2 * self.total, 1e-300) * many / unlikely
-        bold = float(np.clip(3 * (self.unexplained - noise) - 2, 0, 1))
+        bold = float(np.clip(3 * (self.unexplained - noise) - 2, 0, 1)) * (1 - self.ties)
         more = self.pairs < 3 or (bold > 0 and len(self.batches) % 3 == 0)
         self.wanted = more and self.unexplained > 2 / 3
         return bold

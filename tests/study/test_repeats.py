@@ -1,11 +1,13 @@
 """Candidates that are tried twice: which, whatever happens between the first and the second."""
 
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import program
 import pytest
 from studies import content
 
@@ -14,6 +16,7 @@ from recoup.checks import InputError
 from recoup.store.file import StudyFile
 from recoup.store.rows import DRAWN, FOREIGN, MEAN, OWN, REPEAT
 from recoup.store.schema import packed, packed_memory
+from recoup.store.store import Store
 from recoup.study.memories import wants_repeat
 from recoup.study.readings import read_samples
 from recoup.study.recover import recover
@@ -318,6 +321,22 @@ class TestFilesOfBefore:
             fill(study, 2)
         assert said(early.store.path).endswith(EXACT)
 
+    def test_settings_that_do_not_name_repeats_have_none(self, tmp_path, monkeypatch):
+        """As the study was made, whatever the default is today; and so do its forks."""
+        with Study.open(tmp_path / "without.db", **START, repeats=False) as study:
+            want = drawn(fill(study, 8))
+        Study.open(tmp_path / "old.db", **START).close()
+        read = Store.settings
+        monkeypatch.setattr(Store, "settings", lambda store: unnamed(read(store)))
+        with Study.open(tmp_path / "old.db", repeats=False) as study:
+            assert drawn(fill(study, 8)) == want
+            study.fork(tmp_path / "fork.db", method="recoup").close()
+        monkeypatch.undo()
+        with Study.open(tmp_path / "fork.db") as fork:
+            assert not repeats(fill(fork, 8))
+        with pytest.raises(InputError, match="was made with repeats=False, not True"):
+            Study.open(tmp_path / "fork.db", repeats=True)
+
     def test_a_part_of_it_is_another_structure(self, early):
         early.close()
         forget(early.store.path, ".pairs.noise")
@@ -327,6 +346,10 @@ class TestFilesOfBefore:
             pytest.raises(InputError, match="has another structure than this version's"),
         ):
             fill(study, 1)
+
+
+def unnamed(settings):
+    return {key: value for key, value in settings.items() if key != "repeats"}
 
 
 def forget(path, start):
@@ -348,3 +371,17 @@ def rewrite(path, table, column, value_of):
             row[at] = value_of(row[0])
         file.insert(table, rows, verb="INSERT OR REPLACE")
     file.close()
+
+
+def test_a_fork_with_batches_of_two_tries_no_candidate_twice(tmp_path):
+    with Study.open(tmp_path / "four.db", **START) as study:
+        curious(study).fork(tmp_path / "two.db", batch=2).close()
+    with Study.open(tmp_path / "two.db") as fork:
+        assert [trial.kind for trial in fork.ask(2)] == [DRAWN, DRAWN]
+
+
+def test_ask_says_that_a_row_is_the_one_before_once_more(early):
+    early.close()
+    printed = program.recoup("study", "ask", early.store.path, "-n", "3").stdout
+    second, first = re.search(r"(\d+) is (\d+) once more", printed).groups()
+    assert int(second) == int(first) + 1

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from recoup.store.rows import REPEAT
 from recoup.study.advice import LEAST
 from recoup.study.notebook import SHOWN, digits
 from recoup.study.summary import best_trial, deployed
@@ -32,6 +33,7 @@ def print_trials(trials: "Sequence[Trial]", form: str) -> None:
         _print_csv(trials, {})
     else:
         Console().print(_trials_table(trials, {}))
+        _explain_repeats(trials)
 
 
 def print_waiting(waiting: "Sequence[Waiting]", form: str) -> None:
@@ -49,6 +51,17 @@ def print_waiting(waiting: "Sequence[Waiting]", form: str) -> None:
         if any(row.handed_out > 1 for row in waiting):
             beside["handed out"] = [_times(row.handed_out) for row in waiting]
         Console().print(_trials_table(trials, beside))
+        _explain_repeats(trials)
+
+
+def _explain_repeats(trials: "Sequence[Trial]") -> None:
+    """Says of rows that look like the ones before them that this is no fault."""
+    for trial in trials:
+        if trial.kind == REPEAT:
+            print(
+                f"{trial.id} is {trial.id - 1} once more: roll it out anew; by how much the two "
+                "differ is noise."
+            )
 
 
 def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:

@@ -1,5 +1,6 @@
 """Giving out trials: those that came back, those in line, draws from the newest distribution."""
 
+from recoup.core.rules.rugged import SMALLEST
 from recoup.engine.plain import settings_of_rule
 from recoup.store.rows import DRAWN, MEAN, MIRROR, OWN, REPEAT, SAMPLED, Asked, Proposal
 from recoup.study.draws import episode_seed
@@ -49,7 +50,7 @@ def _second(opened: Opened, newest: Proposal, last: int) -> int | None:
     None where none does, or where the method never tries a candidate twice.
     """
     row = opened.method
-    if row.direction != "blend" or not settings_of_rule(row).curious:
+    if row.direction != "blend" or not settings_of_rule(row).curious or opened.batch < SMALLEST:
         return None
     before = opened.store.last_asked(2, SAMPLED)  # in the order of the distributions that drew them
     mine = [trial.id for trial in before if trial.proposal == newest.id]

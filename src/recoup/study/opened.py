@@ -30,6 +30,7 @@ from recoup.study.ledger import Ledger
 from recoup.study.parameters import Parameter, check_values, to_latent, to_user
 from recoup.study.settings import (
     RUN,
+    as_made,
     charts_of,
     check_settings,
     family_name,
@@ -61,7 +62,7 @@ class Opened:
         for key in self.parts:
             check_choice("a part of a method", key, (*PARTS, "direction"))
         with sensible(store.path):
-            self.settings = store.settings()
+            self.settings = as_made(store.settings())
             check_settings(self.settings)
             self.method = method_of(self.settings, self.parts)
             self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))

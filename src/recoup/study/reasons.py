@@ -82,7 +82,7 @@ def spread(notes: dict[str, Any]) -> str:
 def expected(notes: dict[str, Any]) -> str:
     """Whether to expect more."""
     gain, error = notes["gain"], notes["gain_stderr"]
-    noise = f"{notes['noise']:.0%} of the variance of returns is noise, as the model has it"
+    noise = f"the model leaves {notes['noise']:.0%} of the variance of returns unexplained"
     if not isfinite(gain):
         return f"What more there is has no number; {noise}."
     if not notes["evident"]:

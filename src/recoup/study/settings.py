@@ -57,13 +57,18 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     the method's own in its place, and `missing_parts` names it.
     """
     row = known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
-    named = {**EARLIER, **settings}
-    own = {key: named[key] for key in settings_of(row) if key in named}
+    own = {key: settings[key] for key in settings_of(row) if key in settings}
     for key in [key for key, value in own.items() if _is_python(value)]:
         del own[key]
         if parts and key in parts:
             own[key] = parts[key]
     return checked(replace(row, **own))
+
+
+def as_made(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a file, with those that it does not name, as its study was made."""
+    own = settings_of(method_of(settings))
+    return {**{key: value for key, value in EARLIER.items() if key in own}, **settings}
 
 
 def of_the_problem(row: Method) -> dict[str, Any]:

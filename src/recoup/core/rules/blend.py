@@ -184,7 +184,7 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
     other = weighted_step(xp, window.z, found, audible, fresh, shrink, rule.full, one.resolved)
     part, of_spread = shares(xp, rule, one, found)
-    pairs, bold = judged(xp, rule, window, memory, one)
+    pairs, bold = judged(xp, rule, window, memory, one, found.ties)
     bold = xp.where(widens_alone(xp, rule, one), 0.0, bold)
     made = mixed(xp, other, one.stretch, part, of_spread)
     if rule.curious:
@@ -195,33 +195,32 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
     memory = memory._replace(hyper=one.hyper - shift, evident=one.evident)
     memory = memory._replace(signal=signal, pairs=pairs)
-    notes = noted(xp, window, one, found, pairs)
-    far = xp.sqrt(xp.sum(made.delta**2))
-    notes = notes._replace(share=(1 - bold) * part, bold=bold, flat=flat, signal=audible)
-    return Step(made, memory, found, notes._replace(length=far, spread=spread))
-
-
-def noted(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) -> Notes:
-    """What the parts of a step say of it; the step itself is still to be noted."""
-    none = xp.zeros_like(one.deviation)
-    return Notes(
-        share=none,
-        bounded=one.step.bounded,
-        widened=one.step.widened,
-        flat=none,
-        noise=one.step.noise,
-        signal=none,
-        evident=one.evident,
-        length=none,
-        spread=none,
-        gain=one.gain,
-        gain_stderr=one.gain_stderr,
-        modelled=xp.sum(window.modelled & window.valid),
-        old=1 - xp.sum(xp.where(window.fresh, found.omega, 0.0)),
-        bold=none,
-        pairs=pairs.count,
-        repeat=pairs.wanted,
+    notes = Notes(
+        **said(xp, window, one, found, pairs),
+        share=(1 - bold) * part,
+        bold=bold,
+        flat=flat,
+        signal=audible,
+        length=xp.sqrt(xp.sum(made.delta**2)),
+        spread=spread,
     )
+    return Step(made, memory, found, notes)
+
+
+def said(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) -> dict[str, Array]:
+    """The notes on what a step is made of."""
+    return {
+        "bounded": one.step.bounded,
+        "widened": one.step.widened,
+        "noise": one.step.noise,
+        "evident": one.evident,
+        "gain": one.gain,
+        "gain_stderr": one.gain_stderr,
+        "modelled": xp.sum(window.modelled & window.valid),
+        "old": 1 - xp.sum(xp.where(window.fresh, found.omega, 0.0)),
+        "pairs": pairs.count,
+        "repeat": pairs.wanted,
+    }
 
 
 def widens_alone(xp: Any, rule: Rule, one: Regressed) -> Array:
@@ -238,14 +237,17 @@ def shares(xp: Any, rule: Rule, one: Regressed, found: Weighed) -> tuple[Array, 
 
 
 def judged(
-    xp: Any, rule: Rule, window: Window, memory: Memory, one: Regressed
+    xp: Any, rule: Rule, window: Window, memory: Memory, one: Regressed, ties: Array
 ) -> tuple[Pairs, Array]:
-    """What candidates tried twice have said so far, and the share of the bold step."""
+    """What candidates tried twice have said so far, and the share of the bold step.
+
+    Where other candidates tie too, twins that earn the same say little.
+    """
     if not rule.curious:
         return memory.pairs._replace(wanted=xp.asarray(False)), xp.zeros_like(one.deviation)
     fresh, noise = window.fresh & window.valid, one.step.noise
     pairs = heard(xp, memory.pairs, one.same, window.returns, fresh)
-    bold = boldness(xp, pairs, noise, one.deviation)
+    bold = (1 - ties) * boldness(xp, pairs, noise, one.deviation)
     return curious(xp, pairs, noise, bold, memory.updates, xp.sum(window.fresh)), bold
 
 

@@ -71,6 +71,7 @@ def heard(xp: Any, pairs: Pairs, same: Array, returns: Array, fresh: Array) -> P
     """
     number = xp.arange(fresh.shape[0])
     new = same & (fresh[:, None] | fresh) & (number[:, None] < number)
+    new = new & firsts(xp, same)[:, None]  # of several twins, each beside the first
     apart = xp.where(new, xp.abs(returns[:, None] - returns), 0.0)
     largest = xp.maximum(xp.max(apart), pairs.noise)
     unit = xp.where(largest > 0, largest, 1.0)  # squares of any returns are then numbers
