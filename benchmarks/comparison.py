@@ -3,9 +3,9 @@
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
 
-Several files are taken together, whatever tasks and methods each of them has; what was measured
-last is kept in benchmarks/results. A row of an earlier pass has means and standard errors alone: a
-difference from it is that of independent runs.
+Several files are taken together, whatever tasks and methods each of them has. What was measured
+last is kept in benchmarks/results, several such files as one. A row there without runs is of an
+earlier pass: a difference from it is that of independent runs.
 """
 
 import argparse
@@ -70,6 +70,11 @@ def difference(task, method, kind="search"):
     if theirs is None:
         (mine, my_error), (its, its_error) = summed(task, OURS, kind), summed(task, method, kind)
         return mine - its, np.hypot(my_error, its_error)
+    return paired(ours, theirs)
+
+
+def paired(ours, theirs):
+    """Means and standard errors of differences of runs that share a start, the first ones."""
     n = min(len(ours), len(theirs))
     apart = ours[:n] - theirs[:n]
     return apart.mean(0), apart.std(0, ddof=1) / n**0.5
@@ -162,10 +167,7 @@ def _area_above(task, peer):
     if runs_of(task, peer) is None:
         apart, error = difference(task, peer)
         return area(task["at"], apart[None])[0], area(task["at"], error[None])[0]
-    ours, theirs = (area(task["at"], runs_of(task, m)) for m in (OURS, peer))
-    n = min(len(ours), len(theirs))
-    apart = ours[:n] - theirs[:n]
-    return apart.mean(), apart.std(ddof=1) / n**0.5
+    return paired(*(area(task["at"], runs_of(task, m)) for m in (OURS, peer)))
 
 
 def reached(tasks, episodes=400):
