@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind
+from recoup.core.arrays import Array, behind, when
 from recoup.core.rules import model as models
 from recoup.core.rules.newton import (
     Newton,
@@ -187,9 +187,13 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     pairs, bold = judged(xp, rule, window, memory, one, found.ties)
     bold = xp.where(widens_alone(xp, rule, one), 0.0, bold)
     made = mixed(xp, other, one.stretch, part, of_spread)
-    if rule.curious:
+
+    def emboldened(made: Stretch) -> Stretch:
         third = bold_step(xp, window.z, found.omega, window.returns, rule.full)
-        made = mixed(xp, made, third, bold, bold)
+        return mixed(xp, made, third, bold, bold)
+
+    if rule.curious:
+        made = when(xp, bold > 0, emboldened, lambda made: made, made)
     made = widened(xp, made, flat, xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0))
     spread = xp.mean(xp.diagonal(made.log) if rule.full else made.log)
     shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
