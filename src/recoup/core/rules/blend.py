@@ -183,14 +183,15 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     signal, audible = listened(xp, memory.signal, window.z, found, fresh)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
     other = weighted_step(xp, window.z, found, audible, fresh, shrink, rule.full, one.resolved)
-    part, of_spread = shares(xp, rule, one, found)
+    alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
+    part, of_spread = shares(xp, rule, one, found, alone)
     pairs, bold = judged(xp, rule, window, memory, one, found.ties)
-    bold = xp.where(widens_alone(xp, rule, one), 0.0, bold)
-    made = mixed(xp, other, one.stretch, part, of_spread)
+    bold = xp.where(alone, 0.0, bold)
+    made = mixed(other, one.stretch, part, of_spread)
 
     def emboldened(made: Stretch) -> Stretch:
         third = bold_step(xp, window.z, found.omega, window.returns, rule.full)
-        return mixed(xp, made, third, bold, bold)
+        return mixed(made, third, bold, bold)
 
     if rule.curious:
         made = when(xp, bold > 0, emboldened, lambda made: made, made)
@@ -227,16 +228,15 @@ def said(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) 
     }
 
 
-def widens_alone(xp: Any, rule: Rule, one: Regressed) -> Array:
-    """Whether the regression makes the whole step, since it widens the spread."""
-    return (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
+def shares(
+    xp: Any, rule: Rule, one: Regressed, found: Weighed, alone: Array
+) -> tuple[Array, Array]:
+    """Of the regression, beside the weights: in the mean's step, and in that of the spread.
 
-
-def shares(xp: Any, rule: Rule, one: Regressed, found: Weighed) -> tuple[Array, Array]:
-    """Of the regression, beside the weights: in the mean's step, and in that of the spread."""
+    Where it widens the spread it makes the step `alone`.
+    """
     usual = one.resolved * (1 - found.ties) if rule.share is None else rule.share
     of_spread = xp.minimum(usual, rule.most) if rule.share is None else usual
-    alone = widens_alone(xp, rule, one)
     return xp.where(alone, 1.0, usual), xp.where(alone, 1.0, of_spread)
 
 
@@ -311,7 +311,7 @@ def is_symmetric(xp: Any, at: Tenths) -> Array:
     return (xp.abs(xp.log(up / down)) < np.log(2.0)) & (at.high > at.low)
 
 
-def mixed(xp: Any, one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:
+def mixed(one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:
     """One step, and of the other a share in the mean and one in the spread in its place."""
     return Stretch(
         (1 - mean) * one.delta + mean * other.delta, (1 - spread) * one.log + spread * other.log
