@@ -1,6 +1,7 @@
 """What processes do to a study that they share with others, or are killed over."""
 
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -37,6 +38,22 @@ def ask_and_tell(path, times):
         for _ in range(times):
             (trial,) = study.ask()
             study.tell(trial.id, float(-(trial.theta**2).sum()))
+
+
+def ask_and_tell_until(path, stop):
+    """Works on a study without a pause until a file `stop` is there."""
+    with Study.open(path) as study:
+        while not Path(stop).exists():
+            (trial,) = study.ask()
+            study.tell(trial.id, value_of(trial))
+
+
+def wait_for(holds, limit=300.0):
+    """Waits until something holds; a limit that no machine needs says that it never will."""
+    until = time.monotonic() + limit
+    while not holds():
+        assert time.monotonic() < until, "what was waited for has not happened"
+        time.sleep(0.01)
 
 
 def tell_every_other(path, first, last):

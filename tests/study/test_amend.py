@@ -5,9 +5,14 @@ import io
 
 import numpy as np
 import pytest
+import study_worker
+from processes import Forked
 from program import recoup as program
 
 from recoup.checks import InputError
+from recoup.store import count
+from recoup.study import amend as amending
+from recoup.study import moves
 from recoup.study.recover import recover
 from recoup.study.slips import slips
 from recoup.study.study import Study
@@ -179,6 +184,113 @@ class TestWhatIsKept:
                 study.amend(**how)
             with pytest.raises(InputError, match="as it should be"):
                 study.amend(6, study.store.results([6])[6].told.value)
+
+
+def answers(study):
+    """What a study says of itself, at every door that remembers or reads results."""
+    found = study.evaluate()
+    judged = np.array([found.mean, found.stderr, found.ess, *found.interval])
+    return judged, study.recommend().words, study.diagnostics(), study.mean_policy
+
+
+class TestOtherProcessesHaveItOpen:
+    """Each has a connection and a memory of its own."""
+
+    @pytest.mark.parametrize("settings", METHODS)
+    @pytest.mark.parametrize("number", [6, 14])
+    def test_they_forget_what_was_amended(self, tmp_path, settings, number):
+        """Of a result that moves were made of, and of one that none was made of yet."""
+        path = tmp_path / "a.db"
+        with told(path, **settings) as worker, Study.open(path) as shell:
+            answers(worker)  # remembers all results
+            shell.amend(number, -40.0)
+            with Study.open(path) as anew:
+                judged, *said = answers(anew)
+            again, *same = answers(worker)
+            np.testing.assert_array_equal(again, judged)
+            assert repr(same) == repr(said)
+            for trial in worker.ask(6):
+                worker.tell(trial.id, value_of(trial))
+            assert worker.store.last_move().id == 5
+        assert check(path)[-1].words == "All 5 moves follow from the results, to the last bit."
+
+    @pytest.mark.parametrize("settings", METHODS[:4])
+    @pytest.mark.parametrize("how", [{"value": -40.0}, {"drop": "a loose sensor"}])
+    @pytest.mark.parametrize("number", [6, 13])
+    def test_a_move_that_was_under_way_is_made_anew(
+        self, tmp_path, monkeypatch, settings, how, number
+    ):
+        """Of results that are others now nothing is written."""
+        path, made = tmp_path / "a.db", []
+        make = moves.make_move
+
+        def amended_meanwhile(*args):
+            found = make(*args)
+            if not made:
+                made.append("once")
+                shell.amend(number, **how)
+            return found
+
+        with told(path, **settings) as worker, Study.open(path) as shell:
+            waiting = worker.ask(4)
+            monkeypatch.setattr(moves, "make_move", amended_meanwhile)
+            monkeypatch.setattr(count, "_locked", lambda descriptor: True)  # no locks here
+            for trial in waiting:
+                worker.tell(trial.id, value_of(trial))
+            monkeypatch.undo()
+            assert worker.store.last_move().id == 4
+            for trial in worker.ask(4):
+                worker.tell(trial.id, value_of(trial))
+        assert check(path)[-1].words.endswith("moves follow from the results, to the last bit.")
+
+    def test_it_is_made_again_where_another_has_moved_meanwhile(self, tmp_path, monkeypatch):
+        """On a file system without locks: nobody can be told to wait."""
+        path, again = tmp_path / "a.db", []
+        remade = amending._remade
+
+        def moved_meanwhile(*args):
+            found = remade(*args)
+            if not again:
+                for trial in worker.ask(2):
+                    worker.tell(trial.id, value_of(trial))
+            again.append(len(found[0]))
+            return found
+
+        with told(path) as worker, Study.open(path) as shell:
+            monkeypatch.setattr(amending, "_remade", moved_meanwhile)
+            monkeypatch.setattr(count, "_locked", lambda descriptor: True)
+            found = shell.amend(6, -40.0)
+            assert (again, found.moves) == ([2, 3], [2, 3, 4])
+        assert all(part.sound for part in check(path))
+
+    def test_where_others_never_rest_a_sentence_says_so(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(amending, "_amended", lambda *args, **how: None)
+        with told(tmp_path / "a.db") as study:
+            with pytest.raises(InputError, match="Nothing was changed; amend it while"):
+                study.amend(6, -40.0)
+            assert study.store.events("amended") == []
+
+    def test_it_comes_through_beside_busy_workers(self, tmp_path):
+        """Each of them moves the study after every fourth result, without a pause."""
+        path, stop = tmp_path / "a.db", tmp_path / "stop"
+        told(path).close()
+        busy = [
+            Forked(tmp_path / f"{i}.errors", study_worker.ask_and_tell_until, str(path), str(stop))
+            for i in range(2)
+        ]
+        try:
+            with Study.open(path) as shell:
+                study_worker.wait_for(lambda: shell.store.last_move().id >= 5)
+                for i in range(6):
+                    shell.amend(6, -40.0 - i)
+                shell.amend(7, drop="a loose sensor")
+                reached = shell.store.last_move().id
+                study_worker.wait_for(lambda: shell.store.last_move().id >= reached + 2)
+        finally:
+            stop.touch()
+            codes = [process.wait(120) for process in busy]
+        assert codes == [0, 0], [process.said() for process in busy]
+        assert check(path)[-1].words.endswith("moves follow from the results, to the last bit.")
 
 
 def test_the_program_tells_amends_and_says_what_stands_out(tmp_path):

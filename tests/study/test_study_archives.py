@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import recoup
+from recoup.study import fork as forking
+from recoup.study import moves
 from recoup.study.readings import read_samples
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
@@ -356,6 +358,22 @@ class TestFork:
             assert new.pending() == []
             assert new.ask()[0].id == waiting[-1].id + 1
 
+    def test_it_is_of_one_state_whatever_others_tell_meanwhile(self, old, tmp_path, monkeypatch):
+        """Its settings, its start and its results: another process moves in the middle."""
+        method_of = forking.method_of
+
+        def moved_meanwhile(*args):
+            with Study.open(tmp_path / "old.db") as other:
+                fill(other, 2)
+            return method_of(*args)
+
+        mean, trials = old.mean, len(old)
+        monkeypatch.setattr(forking, "method_of", moved_meanwhile)
+        with old.fork(tmp_path / "new.db") as new:
+            np.testing.assert_array_equal(new.settings["mean"], mean)
+            np.testing.assert_array_equal(new.mean, mean)
+            assert len(new) == trials < len(old)
+
     def test_an_existing_file_is_left_alone(self, old, tmp_path):
         (tmp_path / "new.db").write_text("mine")
         with pytest.raises(ValueError, match="exists already"):
@@ -364,6 +382,24 @@ class TestFork:
 
 
 class TestReplay:
+    def test_it_is_of_one_state_whatever_others_amend_meanwhile(self, old, tmp_path, monkeypatch):
+        make, before, seen = moves.make_move, old.replay("pgpe-ob"), []
+
+        def amended_meanwhile(*args):
+            if not seen:
+                with Study.open(tmp_path / "old.db") as other:
+                    seen.append(other)
+                    monkeypatch.setattr(moves, "make_move", make)
+                    other.amend(40, -99.0)
+            return make(*args)
+
+        monkeypatch.setattr(moves, "make_move", amended_meanwhile)
+        again = old.replay("pgpe-ob")
+        assert seen
+        for one, other in zip(before, again, strict=True):
+            np.testing.assert_array_equal(one.mean, other.mean)
+        assert not np.array_equal(old.replay("pgpe-ob")[-1].mean, before[-1].mean)
+
     @pytest.mark.parametrize(
         "settings",
         [{}, {"window": 3}, {"method": "mis-pgpe-ob"}, {"method": "iw-pgpe-ob", "window": 3}],

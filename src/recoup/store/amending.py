@@ -44,6 +44,16 @@ def copy_of(store: Store) -> Store:
     return Store(StudyFile(Path(MEMORY), copy, counting=False))
 
 
+def last_amended(store: Store) -> int:
+    """The number of the last event that put a result right; 0 where there is none.
+
+    Where it is another than before, results and moves may be others: what a process remembers of
+    them is of before.
+    """
+    query = "SELECT COALESCE(MAX(id), 0) FROM events WHERE kind = ?"
+    return int(store._file.rows(query, (AMENDED,))[0][0])
+
+
 def place_of(store: Store, number: int) -> int | None:
     """The place of a result among those that moves are made of: of its pair, if it is of one."""
     rows = store.results(_together(store, number)).values()

@@ -19,6 +19,8 @@ from recoup.store.store import Store
 from recoup.study.opened import Opened
 from recoup.study.replay import moves_again
 
+WAIT = 10.0  # seconds, at most, for another process that makes a move
+TRIES = 20
 DROPPED = "dropped: "  # what the note of a result begins with that counts for nothing
 
 
@@ -37,23 +39,42 @@ class Amended(NamedTuple):
 def amend(
     study: Opened, number: int, told: Told, *, drop: bool, why: str | None, dry: bool
 ) -> Amended:
-    """Puts `told` in place of the result of a trial; nothing is changed where it is `dry`."""
+    """Puts `told` in place of the result of a trial; nothing is changed where it is `dry`.
+
+    While moves are made again no other process makes one, as far as there are locks; where one has
+    all the same, they are made again from what it left.
+    """
     study.check_whole()
-    before = _result(study.store, number)
+    with study.store.alone(WAIT):
+        for _ in range(TRIES):
+            found = _amended(study, number, told, drop=drop, why=why, dry=dry)
+            if found is not None:
+                return found
+    raise InputError(
+        f"trial {number} was not amended: other processes move the study faster than its moves "
+        "can be made again. Nothing was changed; amend it while they are at rest."
+    )
+
+
+def _amended(
+    study: Opened, number: int, told: Told, *, drop: bool, why: str | None, dry: bool
+) -> Amended | None:
+    """What was put right; None where another process has amended or moved meanwhile."""
+    store = study.store
+    before, last = _result(store, number), store.last_move()
     if before.told == told and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
     if str(before.told.note).startswith(DROPPED):
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
-    last = study.store.last_move()
     remade, kept = _remade(study, number, told, drop)
     if not dry:
-        with study.store.writing():
-            now = study.store.last_move()
-            if _result(study.store, number) != before or (now.id, now.made) != (last.id, last.made):
-                raise InputError("another process has told or moved meanwhile: amend it again.")
+        with store.writing():
+            now = store.last_move()
+            if _result(store, number) != before or now.proposal != last.proposal:
+                return None
             _note(study, number, before, told, why, remade)
-            _put(study, study.store, number, told, drop)
-            replace_moves(study.store, study.family, remade, kept)
+            _put(study, store, number, told, drop)
+            replace_moves(store, study.family, remade, kept)
     return _said(study, before, told, remade, last.proposal, drop, dry)
 
 

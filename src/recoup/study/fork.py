@@ -44,11 +44,16 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
     """
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
-    with study.store.reading():
-        change = change_of(study, changes)
-        changes = {key: value for key, value in changes.items() if key not in KEYS}
-        _check_kind(study, changes)
-        settings, parts = _settings(study, changes, change)
+    with study.store.reading():  # settings, start and results of one state of the file
+        return _forked(study, path, changes)
+
+
+def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
+    """What `fork` gives, once nothing that others write can be seen."""
+    change = change_of(study, changes)
+    changes = {key: value for key, value in changes.items() if key not in KEYS}
+    _check_kind(study, changes)
+    settings, parts = _settings(study, changes, change)
     row = method_of(settings, parts)
     if row.mirrored:
         raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
@@ -65,9 +70,8 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
         new.set_last(study.store.counters().last)
         new.note(FORKED, {"of": str(study.path), **found})
 
-    with study.store.reading():
-        start, memory = _start(study, settings, changes, change)
-        return Store.create(path, settings, start, memory, copy), parts
+    start, memory = _start(study, settings, changes, change)
+    return Store.create(path, settings, start, memory, copy), parts
 
 
 def _check_exact(study: Opened, row: Method, change: Change | None) -> None:

@@ -50,9 +50,15 @@ def replay(
     unless `mean` (in the user's units) and `std` say otherwise; a fork's own update rule with the
     memory that the fork began with.
     """
+    row = _row(study, method, settings)
+    with study.store.reading():  # results of one state of the file, whatever others write
+        return _replayed(study, row, mean, std, tick)
+
+
+def _replayed(study: Opened, row: Method, mean: Any, std: Any, tick: Tick) -> list[Replayed]:
+    """The moves of `row` over the study's results, each from where the one before led."""
     from recoup.study.steps import Before
 
-    row = _row(study, method, settings)
     marks = study.marks()
     same = all(getattr(row, key) == getattr(study.method, key) for key in RULE)
     memory = marks[0].memory if same and mean is None and std is None else None

@@ -12,11 +12,15 @@ The life of a trial in the file:
 
 So a move is made of all results whose place lies at or before its mark (of a window: behind the
 mark of an earlier move), whatever was told since; whichever process makes it finds the same.
+
+A result that is amended, by whichever process, replaces rows: what is remembered of results is
+dropped then, and a move that was being made of them is made anew.
 """
 
 from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
+from recoup.store.amending import last_amended
 from recoup.store.errors import damage
 from recoup.store.places import fills, partner_of
 from recoup.store.rows import FOREIGN, Move
@@ -37,6 +41,7 @@ class Mover:
         self.opened, self.store = opened, opened.store
         self._whole: Ledger | None = None  # all results
         self._densities = 0  # the move whose densities the ledger of all results has
+        self._amended = 0  # the last amendment that it knows of
 
     def settle(self) -> None:
         """Makes the moves that the results told so far allow, unless another process is at it.
@@ -54,9 +59,11 @@ class Mover:
                 self._move()
 
     def all_results(self) -> Ledger:
-        """All results, and their densities as the last move left them."""
-        if self._whole is None:
-            self._whole = self.opened.ledger()
+        """All results, and their densities as the last move left them; inside `reading()`."""
+        amended = last_amended(self.store)
+        if self._whole is None or amended != self._amended:
+            self._whole, self._densities = self.opened.ledger(), 0
+            self._amended = amended
         last = self.store.last_move().id
         if last != self._densities:
             self._whole.own, self._whole.mixture = self.store.own(last), self.store.mixture(last)
@@ -73,7 +80,8 @@ class Mover:
                 return
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)
-            ledger = self._results_of(before.id)
+            ledger, amended = self._results_of(before.id), last_amended(self.store)
+            ledger.results(upto)  # read while all of them are of one state of the file
         from recoup.study.moves import make_move
         from recoup.study.steps import Before
 
@@ -81,14 +89,19 @@ class Mover:
         how = (self.opened.method, self.opened.discount)
         made = make_move(*how, ledger, upto, before.counted, start)
         made.info["late"] = late
-        self._write(before, upto, new, ledger, made)
+        if not self._write(before, upto, new, ledger, made, amended):
+            self._move()  # of results that were amended meanwhile
 
-    def _write(self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made") -> None:
-        """Writes a move, unless another process has."""
+    def _write(
+        self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made", amended: int
+    ) -> bool:
+        """Writes a move, unless another process has; False where its results are others now."""
         number, kept = before.id + 1, ledger is self._whole  # and its densities with it
         with self.store.writing():
+            if last_amended(self.store) != amended:
+                return False
             if self.store.last_move().id != before.id:
-                return
+                return True
             family = self.opened.family
             self.store.add_move(number, upto, family, made.numbers, made.memory, made.info)
             self.store.take_fresh(new)
@@ -96,6 +109,7 @@ class Mover:
                 self.store.add_densities(number, made.own[len(ledger.own) :], made.mixture)
         if kept:
             ledger.own, ledger.mixture, self._densities = made.own, made.mixture, number
+        return True
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""

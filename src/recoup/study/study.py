@@ -245,7 +245,6 @@ class Study:
         how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
         found = amend(self.opened, trial_number(id), told, **how)
         if not dry_run:
-            self._mover = Mover(self.opened)
             self._mover.settle()
         return found
 
