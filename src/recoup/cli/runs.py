@@ -60,7 +60,7 @@ def evaluate(
         returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
         returns |= {"tests_failed": found.failed} if found.failed else {}
         wall = {"wall_s": time.perf_counter() - started}
-        print(json.dumps({**loaded.summary(), **returns, **wall}))
+        print(json.dumps({**loaded.summary(), "run": str(run), **returns, **wall}))
         return
     table = returns_table(f"{loaded.plan.task} by {loaded.plan.method}")
     table.add_row("search distribution", *cells(*found.return_search))
@@ -90,7 +90,7 @@ def render(
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out, task=task)
     for path in () if quiet else written.values():
-        print(path)
+        print((out or run) / path.name)
 
 
 @app.command(epilog=REPORT_EXAMPLES)

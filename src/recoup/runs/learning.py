@@ -54,9 +54,9 @@ class Work(NamedTuple):
 
 
 @contextmanager
-def rolling(plan: Plan, problem: Problem) -> Iterator[tuple[Engine, Rules]]:
-    """What rolls trials out; workers that it has started end with it."""
-    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials)
+def rolling(plan: Plan, problem: Problem, here: str | None) -> Iterator[tuple[Engine, Rules]]:
+    """What rolls trials out; workers that it has started in `here` end with it."""
+    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials, here)
     try:
         yield engine, rules
     finally:

@@ -12,6 +12,7 @@ from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.plan import EXTENDED, Plan, stored_plan
 from recoup.runs.problem import Problem, again
 from recoup.store.errors import sensible
+from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
@@ -245,4 +246,5 @@ def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any)
     `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
     of its method: a family of your own is needed to read its distributions.
     """
-    return Run(Opened.open(study_in(run), parts), Path(run), task=task, policy=policy)
+    directory = settled(Path(run))
+    return Run(Opened.open(study_in(run), parts), directory, task=task, policy=policy)
