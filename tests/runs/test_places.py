@@ -92,9 +92,12 @@ class TestATaskThatChangesTheDirectory:
         assert done.returncode == 1
         assert "`recoup resume r --task own_tasks:LostOnTheWay` goes on where it was" in done.stderr
 
-    def test_workers_start_where_the_program_was(self, home):
+    @pytest.mark.parametrize("engine", ["process", pytest.param("ray", marks=pytest.mark.slow)])
+    def test_workers_start_where_the_program_was(self, home, engine):
         """Not where making the task has led to: they find the same files."""
-        how = {"engine": "process", "workers": 2}
+        if engine == "ray":
+            pytest.importorskip("ray")
+        how = {"engine": engine, "workers": 2}
         run = recoup.train(own_tasks.Wanders, **QUICK, **how, warm_up=1, normalize=True, out="r")
         assert Path.cwd() == home / "away"  # the warm-up has led there
         assert run.failed == 0

@@ -1,6 +1,7 @@
 """`recoup evaluate`, `render`, `report`."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,6 +69,8 @@ def evaluate(
     Console().print(table)
     if found.failed:
         print(f"{found.failed} episodes failed: the returns are of the others.")
+    if loaded.outdated:
+        print(f"recoup: {loaded.outdated}", file=sys.stderr)
 
 
 @app.command(epilog=RENDER_EXAMPLES)

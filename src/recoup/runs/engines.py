@@ -94,7 +94,7 @@ def engine_of(
     from recoup.tasks.engines.cluster import Cluster
 
     address = settings.get("address")
-    return Cluster(problem.build, workers, timeout, address, here=here), rules
+    return Cluster(problem.build, workers, timeout, address, here=here or "."), rules
 
 
 def cores() -> int:

@@ -24,9 +24,8 @@ from recoup.runs.directory import (
 )
 from recoup.runs.engines import check_engine, engine_of, engine_settings, stored_engine
 from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
-from recoup.runs.learning import Display, Show, learn, rolling, work_of
+from recoup.runs.learning import Display, Show, learn, learned, rolling, work_of
 from recoup.runs.plan import (
-    EXTENDED,
     OF_THE_TASK,
     Plan,
     Wanted,
@@ -36,8 +35,9 @@ from recoup.runs.plan import (
     study_settings,
 )
 from recoup.runs.problem import Problem, again
-from recoup.runs.run import SPENT, Run, end_of, load
+from recoup.runs.run import SPENT, Run, load
 from recoup.store.place import settled
+from recoup.study.ends import EXTENDED, end_of
 from recoup.study.study import Study
 from recoup.tasks.registry import task_row
 from recoup.tasks.task import Task
@@ -150,9 +150,11 @@ def resume(
 
     Everything is in the run's study: what was told, and where the distribution has moved. A run
     that is finished is given as it is, unless `iterations` gives it a larger budget: then it goes
-    on to that many, from what it has. `task` and `policy` are those of the run, where only Python
-    can give them; so are `parts`, those of its method (`update=optax.adam(0.1)`). `engine` holds
-    other settings of the engine: `{"engine": "process", "workers": 4}`.
+    on to that many, from what it has; or results were amended since: then what follows from them
+    is tested and written again, and no rollout is spent but those of tests. `task` and `policy` are
+    those of the run, where only Python can give them; so are `parts`, those of its method
+    (`update=optax.adam(0.1)`). `engine` holds other settings of the engine: `{"engine": "process",
+    "workers": 4}`.
     """
     directory, here = _directory_of(run), current_directory()
     given = None if engine is None else engine_settings(**engine)
@@ -161,7 +163,7 @@ def resume(
         before = stored_plan(study.opened)
         plan = before if iterations is None else _extended(before, study, iterations)
         if end_of(study.opened) is not None and plan == before:
-            return Run(study.opened, directory)
+            return learned(study, directory)
         study.opened.check_whole()
         chosen = stored_engine(plan.engine) if given is None else given
         plan = replace(plan, engine=chosen)

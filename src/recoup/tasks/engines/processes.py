@@ -43,7 +43,7 @@ class Processes:
         self._home = TemporaryDirectory(prefix="recoup-")
         self._build = Path(self._home.name) / "build"  # what workers build; ours alone to read
         self._build.write_bytes(sent)
-        self._ever_ready, self._here = False, here or os.getcwd()
+        self._ever_ready, self._here = False, os.path.abspath(here or ".")
         self._workers = [_Worker(self._build, self._here) for _ in range(self.slots)]
 
     def submit(self, job: Job) -> None:
