@@ -239,7 +239,7 @@ def resume(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run after any stop, or to more iterations than were planned."""
+    """Go on with a run after any stop or amendment, or to more iterations than were planned."""
     from recoup.runs.train import resume as resume_run
 
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
