@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recoup.store.amending import AMENDED
+from recoup.store.file import MEMORY
 from recoup.store.rows import Event
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
@@ -32,6 +33,8 @@ def outdated(study: Opened) -> str | None:
             return None
         trials, move = _amended_since(study, end), study.store.last_move().id
     what = f"the amendment of trial {trials[-1]}" if trials else f"move {move}"
+    if str(study.path) == MEMORY:
+        return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
     return (
         f"The final test of this run and the files made with it (curve.png, policy.npz) are of "
         f"before {what}: `recoup resume {study.path.parent}` makes them again."
