@@ -18,6 +18,7 @@ from recoup.checks import (
 )
 from recoup.engine.methods import Method, default_batch, method_row, settings_of, sized
 from recoup.runs.problem import Asked, Problem, Settled, batch_for, is_ours, settled
+from recoup.study.ends import EXTENDED
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN, parameters_given, resolved
 from recoup.tasks.own.found import REGISTERED
@@ -25,7 +26,6 @@ from recoup.tasks.registry import TaskRow
 from recoup.tasks.task import Task
 
 DEFAULT_ITERATIONS = 30
-EXTENDED = "extended"  # the event that holds another budget
 OF_THE_TASK = (  # settings of `train` that say what the task is
     "horizon",
     "discount",
