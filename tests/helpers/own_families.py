@@ -45,6 +45,31 @@ def leaning(name="leaning", lean=0.0):
     return recoup.family(name, start=start, log_density=leaning_density)
 
 
+class PlainWidths(NamedTuple):
+    """As many numbers as `Leaning` has, which mean another distribution."""
+
+    centre: jax.Array
+    width: jax.Array
+    third: jax.Array
+
+    mean = property(lambda self: self.centre)
+    std = property(lambda self: self.width)
+
+    def theta(self, noise):
+        return self.centre + self.width * noise
+
+
+def plain_widths(name):
+    """A family that draws each coordinate for itself."""
+    return recoup.family(
+        name,
+        start=lambda mean, std: PlainWidths(mean, std, 0 * std),
+        log_density=lambda rho, theta: jnp.sum(
+            -0.5 * ((theta - rho.centre) / rho.width) ** 2 - jnp.log(rho.width)
+        ),
+    )
+
+
 class Round(NamedTuple):
     """A Gaussian with one standard deviation for all coordinates."""
 

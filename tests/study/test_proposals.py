@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from own_families import Leaning, leaning, leaning_density, rounded
+from own_families import leaning, plain_widths, rounded
 
-import recoup
 from recoup.checks import InputError
 from recoup.core.families.rho import RHOS, STARTS_AS
 from recoup.study.readings import read_samples
@@ -309,7 +308,7 @@ class TestNames:
             with pytest.raises(InputError, match="of which mean and std do not tell all"):
                 take(b, path)
             bare = without(path, tmp_path / "v.csv", "family")
-            assert "from 3 proposals, taken as uncorrelated" in take(b, bare).words
+            assert "from 4 proposals, taken as uncorrelated" in take(b, bare).words
         with opened(tmp_path / "c.db", "diagonal") as c:
             assert "uncorrelated" not in take(c, bare).words
 
@@ -331,20 +330,20 @@ class TestByHand:
             (
                 "mean_1",
                 "0.3",
-                r"line 3 of .*mean_1 is 0.3, but .* leave out the columns that begin",
+                r"line 4 of .*mean_1 is 0.3, but .* leave out the columns that begin",
             ),
-            ("std_0", "9.5", r"line 3 of .*std_0 is 9.5, but .* by the columns rho_"),
-            ("rho_4", "", "line 3 of .*rho_0 to rho_8, of what drew it, must all be finite"),
-            ("rho_4", "inf", "line 3 of .*rho_0 to rho_8, of what drew it, must all be finite"),
-            ("family", "", "line 3 of .*the family is empty"),
-            ("family", "full", "line 3 of .*the family is full; a table has samples of one"),
-            ("rho_4", "x", "line 3 of .*rho_4 must be a number, got 'x'"),
+            ("std_0", "9.5", r"line 4 of .*std_0 is 9.5, but .* by the columns rho_"),
+            ("rho_4", "", "line 4 of .*rho_0 to rho_8, of what drew it, must all be finite"),
+            ("rho_4", "inf", "line 4 of .*rho_0 to rho_8, of what drew it, must all be finite"),
+            ("family", "", "line 4 of .*the family is empty"),
+            ("family", "full", "line 4 of .*the family is full, where line 3 has leaning"),
+            ("rho_4", "x", "line 4 of .*rho_4 must be a number, got 'x'"),
         ],
     )
     def test_what_contradicts_itself_is_refused(self, old, tmp_path, column, value, words):
         old.export(tmp_path / "t.csv")
         rows = table_of(tmp_path / "t.csv")
-        rows[1][column] = value
+        rows[2][column] = value
         with opened(tmp_path / "b.db", "leaning") as new:
             before = contents(new)
             with pytest.raises(InputError, match=words):
@@ -457,11 +456,7 @@ class TestBefore:
 
 IMPOSTORS = {
     "of another size": rounded("leaning"),
-    "of another meaning": recoup.family(
-        "leaning",
-        start=lambda mean, std: Leaning(mean, std, 0 * std),  # no logarithm of its widths
-        log_density=leaning_density,
-    ),
+    "of another meaning": plain_widths("leaning"),
 }
 
 
@@ -488,7 +483,7 @@ class TestTheFamilyOfAFile:
             check_same_bits(drawn(new), drawn(old))
             check_same_judgement(new, old)
             np.testing.assert_array_equal(new.std, old.std)
-        with opened(tmp_path / "fork.db", "leaning") as again:
+        with Study.open(tmp_path / "fork.db", family=LEANING) as again:
             again.ask()
 
     def test_its_own_replay_goes_where_it_went(self, old):

@@ -187,9 +187,12 @@ class Opened:
         if mean is None and std is None:
             return numbers
         means = self.shown(numbers)[0] if mean is None else self.latent_mean(mean)
-        if std is None:  # every family packs its means first
-            return np.concatenate([means, numbers[self.dim :]])
-        return self.start(means, self.latent_std(std))
+        if std is not None:
+            return self.start(means, self.latent_std(std))
+        found = np.concatenate([means, numbers[self.dim :]])
+        if not np.allclose(self.shown(found)[0], means, rtol=CLOSE):
+            raise InputError(f"the family {self.family} does not pack its means first: give std.")
+        return found
 
     @property
     def task_version(self) -> str:
@@ -256,8 +259,9 @@ class Opened:
         """A trial as the user sees it."""
         spread = None
         if self.method.space == "actions":
-            drew = self._drew(asked)
-            _, spread = self.shown(drew.numbers)
+            drew = asked.proposal
+            found = self.store.newest() if drew is None else self.store.proposal(drew)
+            _, spread = self.shown(found.numbers)
         user = self.values(asked)
         return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names, self.whole)
 
@@ -283,11 +287,6 @@ class Opened:
         if number > len(self.charts):
             raise InputError(damage(self.path, "a distribution of unknown bounds"))
         return self.charts[number - 1] if number else self.parameters
-
-    def _drew(self, asked: Asked) -> Proposal:
-        if asked.proposal is None:
-            return self.store.newest()
-        return self.store.proposal(asked.proposal)
 
     def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
         """The results behind the place `after`, none read yet; `foreign` ones too, or not."""

@@ -92,7 +92,7 @@ def _for_each(rows: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) ->
 
 def _check_positive(study: Opened, source: Any, blocks: np.ndarray) -> None:
     """Raises where numbers are not those of any distribution of the study's family."""
-    known = blocks[np.isfinite(blocks).all(axis=-1)]
+    known = np.unique(blocks[np.isfinite(blocks).all(axis=-1)], axis=0)
     if not len(known):
         return
     spread = study.shown(known)[1] if study.has_own_family else study.rho(known).positive
@@ -142,10 +142,11 @@ def _one_family(study: Opened, path: Path, families: Sequence[Any], drawn: np.nd
     first = names[int(np.argmax(drawn))]
     wrong = drawn & np.array([name != first or not name for name in names])
     if wrong.any():
-        name = names[int(np.argmax(wrong))]
+        name = names[int(np.argmax(wrong))][:40] or "empty"
+        said = f", where line {_line(drawn)} has {first[:40]}" if first else ""
         raise InputError(
-            f"line {_line(wrong)} of {path}: the family is {name[:40] or 'empty'}; a table has "
-            "samples of one, by its name."
+            f"line {_line(wrong)} of {path}: the family is {name}{said}: a table says for every "
+            "row the one family that drew them."
         )
     return first
 
@@ -153,12 +154,14 @@ def _one_family(study: Opened, path: Path, families: Sequence[Any], drawn: np.nd
 def _check_shown(study: Opened, path: Path, blocks: np.ndarray, shown: Shown) -> None:
     """Raises where the columns mean_ and std_ are not those of the numbers beside them."""
     known = np.isfinite(blocks).all(axis=1)
-    mean, std = study.shown(blocks[known])
+    moments = _for_each(blocks[known], lambda rows: np.hstack(study.shown(rows)))
+    mean, std = np.hsplit(moments, [study.dim])
     found = (spread_out(study.parameters, mean) if study.names else mean, std)
     names = study.names or range(study.dim)
     for which, said, of in zip(("mean", "std"), shown or (), found, strict=True):
         said = said[known]
-        apart = np.isfinite(said) & ~np.isclose(of, said, rtol=CLOSE, atol=1e-9)
+        near = 1e-9 if which == "mean" else 0.0  # where it is zero but for rounding
+        apart = np.isfinite(said) & ~np.isclose(of, said, rtol=CLOSE, atol=near)
         if apart.any():
             row, column = np.argwhere(apart)[0]
             raise InputError(

@@ -68,10 +68,11 @@ def _of_study(study: Opened, path: Path) -> Samples:
             raise InputError(
                 f"{path} has {_in_words(other)}, this study {_in_words(study)}: they do not match."
             )
-        check_family(study, path, other.family)
+        family = other.store.proposal(0).family  # as it is stored, whatever was given to read it
+        check_family(study, path, family)
         _check_version(study, path, {other.task_version})
         samples = samples_of(other)
-        return samples._replace(blocks=of_family(study, path, other.family, samples.blocks))
+        return samples._replace(blocks=of_family(study, path, family, samples.blocks))
     finally:
         other.store.close()
 
