@@ -70,6 +70,30 @@ def plain_widths(name):
     )
 
 
+class WidthFirst(NamedTuple):
+    """Against the rule that means come first."""
+
+    width: jax.Array
+    centre: jax.Array
+
+    mean = property(lambda self: self.centre)
+    std = property(lambda self: self.width)
+
+    def theta(self, noise):
+        return self.centre + self.width * noise
+
+
+def width_first():
+    """A family whose widths stand before its means."""
+    return recoup.family(
+        "width-first",
+        start=lambda mean, std: WidthFirst(std, mean),
+        log_density=lambda rho, theta: jnp.sum(
+            -0.5 * ((theta - rho.centre) / rho.width) ** 2 - jnp.log(rho.width)
+        ),
+    )
+
+
 class Round(NamedTuple):
     """A Gaussian with one standard deviation for all coordinates."""
 

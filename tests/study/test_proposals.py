@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from own_families import leaning, plain_widths, rounded
+from own_families import leaning, plain_widths, rounded, width_first
 
 from recoup.checks import InputError
 from recoup.core.families.rho import RHOS, STARTS_AS
@@ -222,6 +222,19 @@ class TestRoundTrip:
         with opened(tmp_path / "c.db", "diagonal", named=True) as c:
             take(c, tmp_path / "t.csv")
             check_same_bits(drawn(c), want)
+
+    def test_a_table_of_trajectories_says_what_drew_them(self, tmp_path):
+        how = {"method": "iw-reinforce-ob", "horizon": 4, "actions": 2}
+        with Study.open(tmp_path / "a.db", dim=4, **how) as study:
+            study.ask(2)
+            study.export(tmp_path / "t.csv")
+            numbers = study.store.proposal(0).numbers.tolist()
+        for row in table_of(tmp_path / "t.csv"):
+            cells = [float(row[f"rho_{i}"]) for i in range(6)]
+            assert (row["family"], cells) == ("policy", numbers)
+        other = opened(tmp_path / "b.db", "diagonal", dim=4)
+        with other, pytest.raises(InputError, match="from the family policy, this study from dia"):
+            take(other, tmp_path / "t.csv")
 
     @settings(max_examples=12, deadline=None)
     @given(data=st.data(), family=st.sampled_from(["diagonal", "full"]))
@@ -496,6 +509,15 @@ class TestTheFamilyOfAFile:
         numbers = old.store.newest().numbers
         width, lean = np.exp(numbers[DIM : 2 * DIM]), numbers[2 * DIM :] * [0, 1, 1]
         np.testing.assert_allclose(old.std, width * np.sqrt(1 + lean**2), rtol=1e-14)
+
+    def test_one_whose_means_do_not_come_first_is_not_moved_by_its_mean_alone(self, tmp_path):
+        """What stands first, its widths, would be taken for the means, in silence."""
+        with opened(tmp_path / "a.db", width_first()) as study:
+            for trial in study.ask(5):
+                study.tell(trial.id, value_of(trial.theta))
+            with pytest.raises(InputError, match="width-first does not pack its means first"):
+                study.evaluate(0.3)
+            assert study.evaluate(0.3, 0.7).samples == 5
 
     def test_recovered_it_draws_and_judges_as_before(self, old, tmp_path):
         old.close()

@@ -100,7 +100,7 @@ def _check_positive(study: Opened, source: Any, blocks: np.ndarray) -> None:
 
 
 def of_rows(
-    study: Opened, path: Path, families: Sequence[Any], numbers: np.ndarray, shown: Shown
+    study: Opened, path: Path, families: Sequence[str], numbers: np.ndarray, shown: Shown
 ) -> np.ndarray:
     """Blocks `[n, K]` of the study's family, of what drew each row of a table.
 
@@ -116,15 +116,15 @@ def of_rows(
         )
     if not drawn.any():
         return np.full((len(drawn), study.block_size), np.nan)
-    found = of_family(study, path, _one_family(study, path, families, drawn), numbers)
+    found = of_family(study, path, _one_family(path, families, drawn), numbers)
     if shown is not None:
         _check_shown(study, path, found, shown)
     return found
 
 
-def check_told(study: Opened, source: Any, families: Iterable[Any]) -> None:
+def check_told(study: Opened, source: Any, families: Iterable[str]) -> None:
     """Raises unless means and standard deviations tell all of what these families drew."""
-    for family in {str(name) for name in families if name not in ("", None)}:
+    for family in {name for name in families if name}:
         check_family(study, source, family)
         if STARTS_AS.get(family) != family:
             raise InputError(
@@ -134,15 +134,12 @@ def check_told(study: Opened, source: Any, families: Iterable[Any]) -> None:
             )
 
 
-def _one_family(study: Opened, path: Path, families: Sequence[Any], drawn: np.ndarray) -> str:
+def _one_family(path: Path, families: Sequence[str], drawn: np.ndarray) -> str:
     """The name of the family that drew the rows of a table which are `drawn`."""
-    names = ["" if cell is None else str(cell) for cell in families]
-    quoted = f"'{study.family}"  # a text that a spreadsheet would take for a formula
-    names = [study.family if name == quoted else name for name in names]
-    first = names[int(np.argmax(drawn))]
-    wrong = drawn & np.array([name != first or not name for name in names])
+    first = families[int(np.argmax(drawn))]
+    wrong = drawn & np.array([name != first or not name for name in families])
     if wrong.any():
-        name = names[int(np.argmax(wrong))][:40] or "empty"
+        name = families[int(np.argmax(wrong))][:40] or "empty"
         said = f", where line {_line(drawn)} has {first[:40]}" if first else ""
         raise InputError(
             f"line {_line(wrong)} of {path}: the family is {name}{said}: a table says for every "

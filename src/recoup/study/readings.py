@@ -207,12 +207,19 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     if "status" in table:  # an export: failed and pending trials have no return
         ok, failed = (np.array([s == word for s in table["status"]], bool) for word in (OK, FAILED))
         returns = np.where(ok, returns, np.nan)
+    families, names = _families(study, table), _block_names(study, path, table)
+    for family in [name for name in families if name and names][:1]:
+        check_family(study, path, family)  # of another even the columns are others
     shown, latent = _moments(study, path, table), _latent(study, path, table)
-    blocks = _blocks(study, path, table, shown)
+    if names:
+        numbers = _numbers(path, table, names)
+        blocks: np.ndarray | None = of_rows(study, path, families, numbers, shown)
+    else:
+        blocks = _with_factors(study, path, table, shown)
     samples = Samples(_numbers(path, table, theta), returns, failed=failed, latent=latent)
     if blocks is not None or shown is None:
         return samples._replace(blocks=blocks)
-    check_told(study, path, table.get(FAMILY, ()) if FAMILY not in theta else ())
+    check_told(study, path, families)
     return samples._replace(mean=shown[0], std=shown[1])
 
 
@@ -268,18 +275,10 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
     return latent
 
 
-def _blocks(
-    study: Opened, path: Path, table: dict[str, Sequence[Any]], shown: Shown
-) -> np.ndarray | None:
-    """Blocks of numbers `[n, K]` of what drew each row, where the table has them."""
-    names = _block_names(study, path, table)
-    if not names:
-        return _with_factors(study, path, table, shown)
-    if FAMILY not in table or FAMILY in theta_columns(study):
-        raise InputError(
-            f"{path} has a column {names[0]}, but no column {FAMILY!r} of whose it is."
-        )
-    return of_rows(study, path, table[FAMILY], _numbers(path, table, names), shown)
+def _families(study: Opened, table: dict[str, Sequence[Any]]) -> list[str]:
+    """The names of the families that drew the rows, empty where none did; [] without a column."""
+    cells = () if FAMILY in theta_columns(study) else table.get(FAMILY, ())
+    return ["" if cell is None else str(cell).removeprefix("'") for cell in cells]
 
 
 def _block_names(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> list[str]:
@@ -287,8 +286,8 @@ def _block_names(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> 
     own = theta_columns(study)
     known = [name for name in table if re.fullmatch(f"{RHO}_[0-9]+", name) and name not in own]
     names = block_columns(len(known))
-    for name in names:
-        if name not in table:
+    for name in (*names, FAMILY) if names else ():
+        if name not in table or name in own:
             raise InputError(f"{path} has {known[-1]}, but no column {name!r}.")
     return names
 
