@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from recoup.study.settings import resolved
 from recoup.study.study import Study
 from recoup.study.verify import check
 
+DATA = Path(__file__).parent / "data"
 DIM = 3
 START = {"batch": 6, "seed": 5, "std": 0.7, "method": "mis-pgpe-ob"}
 NAMED = {"stiffness": (10, 200, "log"), "count": (1, 9, "int"), "offset": None}
@@ -237,21 +239,22 @@ class TestRoundTrip:
             take(other, tmp_path / "t.csv")
 
     @settings(max_examples=12, deadline=None)
-    @given(data=st.data(), family=st.sampled_from(["diagonal", "full"]))
+    @given(data=st.data(), family=st.sampled_from(["diagonal", "full", "leaning"]))
     def test_any_numbers_come_back(self, tmp_path_factory, data, family):
-        folder = tmp_path_factory.mktemp("any")
-        size = RHOS[family].start(np.zeros(DIM), np.ones(DIM)).packed().size
-        some = st.floats(-1e6, 1e6, width=64).map(lambda x: x + 0.0)  # one zero, not two
-        blocks = data.draw(arrays.arrays(np.float64, (5, size), elements=some))
-        spread = RHOS[family].unpacked(np.arange(float(size)), DIM).positive.astype(int)
-        scale = st.floats(1e-9, 1e9)
-        blocks[:, spread] = data.draw(arrays.arrays(np.float64, (5, DIM), elements=scale))
-        theta = blocks[:, :DIM] + 1e-3
-        made = resolved({"dim": DIM, "family": family, **START})
-        with Study.create(None, made) as one, Study.create(None, made) as other:
-            one.import_samples(theta, np.arange(5.0), rho=blocks)
-            one.export(folder / "t.csv")
-            take(other, folder / "t.csv")
+        path, given_family = tmp_path_factory.mktemp("any") / "t.csv", FAMILIES[family]
+        made = resolved({"dim": DIM, "family": given_family, **START})
+        parts = {"family": given_family} if family == "leaning" else {}
+        with Study.create(None, made, parts) as one, Study.create(None, made, parts) as other:
+            size, most = one.opened.block_size, 30.0 if parts else 1e6  # of logarithms, or not
+            some = st.floats(-most, most).map(lambda x: x + 0.0)  # one zero, not two
+            blocks = data.draw(arrays.arrays(np.float64, (5, size), elements=some))
+            if not parts:
+                spread = one.opened.rho(np.arange(float(size))).positive.astype(int)
+                scale = st.floats(1e-9, 1e9)
+                blocks[:, spread] = data.draw(arrays.arrays(np.float64, (5, DIM), elements=scale))
+            one.import_samples(blocks[:, :DIM] + 1e-3, np.arange(5.0), rho=blocks)
+            one.export(path)
+            take(other, path)
             got = [numbers for _, numbers, _ in drawn(other)]
             np.testing.assert_array_equal(got, blocks, strict=True)
 
@@ -437,6 +440,25 @@ class TestByHand:
 
 class TestBefore:
     """Tables as they were exported before: means, deviations, and factors of full covariances."""
+
+    @pytest.mark.parametrize("family", ["diagonal", "full"])
+    def test_one_that_was_written_then(self, tmp_path, family):
+        path = DATA / f"{family}-before.csv"
+        rows = [row for row in table_of(path) if row["proposal"]]
+        params = {"stiffness": (10, 200, "log"), "offset": None}
+        with Study.open(tmp_path / "a.db", **START, params=params, family=family) as study:
+            found = take(study, path)
+            assert (found.samples, found.failed, found.skipped, found.proposals) == (10, 1, 1, 3)
+            for (theta, numbers, _), row in zip(drawn(study), rows, strict=True):
+                assert theta.tolist() == [float(row[f"latent_{name}"]) for name in params]
+                share = np.log(float(row["mean_stiffness"]) / 10) / np.log(200 / 10)
+                mean = [np.log(share / (1 - share)), float(row["mean_offset"])]
+                columns = ["std_stiffness", "std_offset"]
+                if family == "full":
+                    pairs = ("stiffness_stiffness", "offset_stiffness", "offset_offset")
+                    columns = [f"factor_{pair}" for pair in pairs]
+                want = [*mean, *(float(row[column]) for column in columns)]
+                np.testing.assert_allclose(numbers, want, rtol=1e-9, atol=1e-12)
 
     @pytest.mark.parametrize("named", [False, True])
     @pytest.mark.parametrize("family", ["diagonal", "full"])
