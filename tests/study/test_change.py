@@ -474,7 +474,7 @@ class TestTables:
             with recoup.Study.open(tmp_path / "b.db", params=OLD) as other:
                 with pytest.raises(InputError, match="std_k, which is latent"):
                     _imported(other, tmp_path / "u.csv")
-                _without(tmp_path / "u.csv", tmp_path / "v.csv", ("mean_", "std_"))
+                _without(tmp_path / "u.csv", tmp_path / "v.csv", ("mean_", "std_", "rho_"))
                 assert _imported(other, tmp_path / "v.csv").fitted
 
     def test_a_table_of_a_fork_goes_back_to_the_bounds_it_was_drawn_under(self, tmp_path):

@@ -61,10 +61,12 @@ def _second(opened: Opened, newest: Proposal, last: int) -> int | None:
 
 def _drawn(opened: Opened, newest: Proposal, number: int, kind: str) -> Asked:
     """Trial `number`: its randomness depends on that and the study's seed, and on nothing else."""
-    rho, seed = opened.rho(newest.numbers), _seed(opened)
+    seed = _seed(opened)
     if kind == MEAN:
-        return Asked(number, kind, None, rho.mean, episode_seed(seed, number))
-    theta = opened.drawn(rho, number, kind)
+        return Asked(
+            number, kind, None, opened.shown(newest.numbers)[0], episode_seed(seed, number)
+        )
+    theta = opened.drawn(opened.rho(newest.numbers), number, kind)
     return Asked(number, kind, newest.id, theta, episode_seed(seed, number))
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, nearest
-from recoup.core.families.rho import Full
 from recoup.study.charts import moved
 from recoup.study.opened import Opened
 from recoup.study.parameters import (
@@ -81,18 +80,6 @@ class Change(NamedTuple):
                 found.append(_carried(self.before[i], p, mean[i : i + 1], float(std[i])))
         means, stds = zip(*found, strict=True)
         return list(means), list(stds)
-
-    def factor(self, before: Full, std: np.ndarray) -> np.ndarray:
-        """The factor `[D, D]` of the fork's start, whose standard deviations are `std [D]`.
-
-        What was searched before keeps its correlations; what is new has none.
-        """
-        old = [i for i in self.source if i is not None]
-        new = [j for j, i in enumerate(self.source) if i is not None]
-        upper = np.linalg.qr((before.factor[old] / before.std[old, None]).T, mode="r")
-        found = np.eye(len(self.after))
-        found[np.ix_(new, new)] = (upper * np.sign(np.diagonal(upper))[:, None]).T
-        return std[:, None] * found
 
 
 def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple[float, float]:

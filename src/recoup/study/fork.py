@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.families.rho import Full
-from recoup.engine.methods import Method, known_method
+from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
-from recoup.study.opened import Opened
+from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain
 from recoup.study.samples import IMPORTED
 from recoup.study.settings import (
@@ -62,7 +61,8 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
             f"a fork keeps the family of its study, {study.family}: its densities are of that "
             "family."
         )
-
+    if study.has_own_family:
+        check_own_family(study, row)
     _check_exact(study, row, change)
 
     def copy(new: Store) -> None:
@@ -77,7 +77,8 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
 def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     """Raises where the densities of old results cannot be known in the new latent space."""
     other_bounds = change is not None and not change.keeps_bounds
-    if other_bounds and study.family != "diagonal" and row.direction != "blend":
+    correlated = study.starts_as != study.family  # or else of a shape that nobody but Python knows
+    if other_bounds and correlated and row.direction != "blend":
         raise InputError(
             f"under other bounds the correlations of the family {study.family} are no longer those "
             f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "
@@ -103,7 +104,7 @@ def _settings(
         if not study.missing.keys() <= changes.keys():
             study.check_whole()
         given["method"] = study.method
-        given["defaults"] = study.method_settings()
+        given["defaults"] = _method_settings(study)
     elif study.method.space == "parameters" and not isinstance(name, Method):
         given["defaults"] = of_the_problem(study.method)
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
@@ -117,6 +118,16 @@ def _settings(
     found |= {key: value for key, value in here.items() if key not in changes}
     both = {**given.get("defaults", {}), **changes}
     return found, {key: value for key, value in both.items() if is_part(key, value)}
+
+
+def _method_settings(study: Opened) -> dict[str, Any]:
+    """The settings of a study's method, those that only Python can give as they were given."""
+    row = study.method
+    return {
+        key: getattr(row, key) if is_part(key, getattr(row, key)) else study.settings[key]
+        for key in settings_of(row)
+        if key in study.settings
+    }
 
 
 def _check_kind(study: Opened, changes: Mapping[str, Any]) -> None:
@@ -152,9 +163,9 @@ def _start(
     given = any(key in changes for key in MOVED)
     if given or (change is not None and not change.keeps_bounds):
         numbers = study.start(settings["mean"], settings["std"])
-        if change is not None and not given and study.family == "full":
-            before, after = study.rho(study.store.newest().numbers), np.asarray(settings["std"])
-            numbers = Full(np.asarray(settings["mean"]), change.factor(before, after)).packed()
+        if change is not None and not given:
+            here, newest = (np.asarray(settings[key]) for key in MOVED), study.store.newest()
+            numbers = study.rho(newest.numbers).rearranged(change.source, *here).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is

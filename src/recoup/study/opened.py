@@ -18,8 +18,7 @@ from recoup.checks import (
     check_stds,
     check_vector,
 )
-from recoup.core.families.rho import RHOS
-from recoup.engine.methods import settings_of
+from recoup.core.families.rho import RHOS, STARTS_AS
 from recoup.engine.parts import PARTS
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
@@ -34,14 +33,15 @@ from recoup.study.settings import (
     charts_of,
     check_settings,
     family_name,
-    is_part,
     layout_of,
     method_of,
     missing_parts,
+    without_other_families,
 )
 from recoup.study.trials import Trial
 
 NAMED = 12  # parameters, at most, in a sentence
+CLOSE = 1e-4  # of what a family shows of its first distribution, relative
 
 
 class Mark(NamedTuple):
@@ -58,12 +58,13 @@ class Opened:
 
     def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
         """`parts` are those of the method that only Python can give."""
-        self.store, self.parts = store, dict(parts or {})
-        for key in self.parts:
+        self.store = store
+        for key in parts or {}:
             check_choice("a part of a method", key, (*PARTS, "direction"))
         with sensible(store.path):
             self.settings = as_made(store.settings())
             check_settings(self.settings)
+            self.parts = without_other_families(self.settings, parts or {})
             self.method = method_of(self.settings, self.parts)
             self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
             self.layout = layout_of(self.settings)
@@ -76,6 +77,8 @@ class Opened:
         self.names = tuple(p.name for p in self.parameters)
         self.whole = tuple(p.name for p in self.parameters if p.scale == "int")
         self.family: str = self.missing.get("family") or family_name(self.method)
+        if self.has_own_family and "family" not in self.missing:
+            check_own_family(self, self.method)
 
     @classmethod
     def open(cls, path: Path, parts: Mapping[str, Any] | None = None) -> "Opened":
@@ -109,45 +112,59 @@ class Opened:
     def _unpacked(self) -> Callable[[Any, int], Any]:
         if "family" in self.missing:
             self.check_whole()
-        if self._is_own_family:
+        if self.has_own_family:
             return in_double(self.method.family.unpacked)
         return RHOS[self.family].unpacked
 
     @property
-    def _is_own_family(self) -> bool:
-        return self.method.space == "parameters" and not isinstance(self.method.family, str)
+    def has_own_family(self) -> bool:
+        """Whether its distributions are of a family of the user's."""
+        own = "family" in self.missing or not isinstance(self.method.family, str)
+        return self.method.space == "parameters" and own
+
+    @property
+    def starts_as(self) -> str | None:
+        """The family that means and standard deviations tell all of; None of one of the user's."""
+        return None if self.has_own_family else STARTS_AS[self.family]
 
     def rho(self, numbers: Any) -> Any:
         """The hyper-parameter that a block of numbers `[..., K]` holds."""
         unpacked = self._unpacked
-        if numbers.shape[-1] != self._size:
-            words = f"a distribution of {numbers.shape[-1]} numbers, not {self._size}"
+        if numbers.shape[-1] != self.block_size:
+            words = f"a distribution of {numbers.shape[-1]} numbers, not {self.block_size}"
             raise InputError(damage(self.path, words))
         return unpacked(numbers, self.dim)
 
+    def shown(self, numbers: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Means `[..., D]` and standard deviations `[..., S]` of blocks of numbers `[..., K]`."""
+        look = in_double(_moments) if self.has_own_family else _moments
+        return look(self.rho(numbers))
+
     def drawn(self, rho: Any, number: int, kind: str) -> np.ndarray:
         """The latent theta `[D]` of trial `number` when `rho` draws it."""
-        draw = in_double(theta_of) if self._is_own_family else theta_of
+        draw = in_double(theta_of) if self.has_own_family else theta_of
         return draw(rho, self.settings["seed"], number, kind, self.dim)
 
     @cached_property
-    def _size(self) -> int:
+    def block_size(self) -> int:
         """How many numbers a block has."""
         return self.start(self.settings["mean"], self.settings["std"]).size
 
     def start(self, mean: Any, std: Any) -> np.ndarray:
         """The block of numbers `[K]` of the distribution with latent means and deviations."""
+        if "family" in self.missing:
+            self.check_whole()
         return start_block(self.family, self.method, mean, std)
 
     @property
     def mean(self) -> np.ndarray:
         """Means of the newest distribution `[D]`, latent where parameters are named."""
-        return np.asarray(self.rho(self.store.newest().numbers).mean)
+        return self.shown(self.store.newest().numbers)[0]
 
     @property
     def std(self) -> np.ndarray:
         """Standard deviations of the newest distribution `[D]`; in action space sigma `[A]`."""
-        return np.asarray(self.rho(self.store.newest().numbers).std)
+        return self.shown(self.store.newest().numbers)[1]
 
     def marks(self) -> list[Mark]:
         """Every move with the distribution that it made; the first is the start."""
@@ -169,11 +186,13 @@ class Opened:
         """
         if mean is None and std is None:
             return numbers
-        rho = self.rho(numbers)
-        means = np.asarray(rho.mean) if mean is None else self.latent_mean(mean)
-        if std is None:  # every family packs its means first
-            return np.concatenate([means, numbers[self.dim :]])
-        return self.start(means, self.latent_std(std))
+        means = self.shown(numbers)[0] if mean is None else self.latent_mean(mean)
+        if std is not None:
+            return self.start(means, self.latent_std(std))
+        found = np.concatenate([means, numbers[self.dim :]])
+        if not np.allclose(self.shown(found)[0], means, rtol=CLOSE):
+            raise InputError(f"the family {self.family} does not pack its means first: give std.")
+        return found
 
     @property
     def task_version(self) -> str:
@@ -240,8 +259,9 @@ class Opened:
         """A trial as the user sees it."""
         spread = None
         if self.method.space == "actions":
-            drew = self._drew(asked)
-            spread = np.asarray(self.rho(drew.numbers).std)
+            drew = asked.proposal
+            found = self.store.newest() if drew is None else self.store.proposal(drew)
+            _, spread = self.shown(found.numbers)
         user = self.values(asked)
         return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names, self.whole)
 
@@ -268,11 +288,6 @@ class Opened:
             raise InputError(damage(self.path, "a distribution of unknown bounds"))
         return self.charts[number - 1] if number else self.parameters
 
-    def _drew(self, asked: Asked) -> Proposal:
-        if asked.proposal is None:
-            return self.store.newest()
-        return self.store.proposal(asked.proposal)
-
     def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
         """The results behind the place `after`, none read yet; `foreign` ones too, or not."""
         return Ledger(
@@ -285,15 +300,6 @@ class Opened:
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
         )
 
-    def method_settings(self) -> dict[str, Any]:
-        """The settings of the method, those that only Python can give as they were given."""
-        row = self.method
-        return {
-            key: getattr(row, key) if is_part(key, getattr(row, key)) else self.settings[key]
-            for key in settings_of(row)
-            if key in self.settings
-        }
-
 
 def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Proposal:
     """The distribution that a study of these settings starts from."""
@@ -305,6 +311,34 @@ def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None 
 
         check_memory(row, numbers, settings["dim"])
     return Proposal(0, START, family, numbers)
+
+
+def _moments(rho: Any) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(rho.mean), np.asarray(rho.std)
+
+
+def check_own_family(study: Opened, method: Any) -> None:
+    """Raises where the family of the user's in `method` is not the one that a study was made with.
+
+    Names can be the same, and a block of numbers be read as another distribution. The study's first
+    one shows the means and deviations of its settings, or is what the family makes of them.
+    """
+    first, dim = study.store.proposal(0).numbers, study.settings["dim"]
+    mean, std = (np.asarray(study.settings[key], float) for key in ("mean", "std"))
+    made = start_block(study.family, method, mean, std)
+    same = made.shape == first.shape
+    if same and not np.allclose(made, first, rtol=CLOSE):
+
+        def shown() -> bool:
+            pairs = zip(_moments(method.family.unpacked(first, dim)), (mean, std), strict=True)
+            return all(np.allclose(x, y, rtol=CLOSE, atol=CLOSE * std.min()) for x, y in pairs)
+
+        same = in_double(shown)()
+    if not same:
+        raise InputError(
+            f"{study.path} was made with a family {study.family!r}, but not with the one that was "
+            "given: its first distribution is another there. Give the one that it was made with."
+        )
 
 
 def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import struct
 import zlib
 from collections.abc import Sequence
@@ -13,24 +14,29 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from recoup.checks import InputError, nearest
-from recoup.core.families.rho import Diagonal, Full
 from recoup.store.rows import FAILED, OK
 from recoup.study.opened import Opened
-from recoup.study.parameters import Parameter, range_of, range_text, to_user
+from recoup.study.parameters import Parameter, range_of, range_text, to_latent, to_user
+from recoup.study.proposals import Shown, check_family, check_told, of_family, of_rows
 from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
     BOUNDS,
+    FAMILY,
     LATENT,
     PARQUET,
+    RHO,
     VERSION,
     bare_names,
-    factor_columns,
+    block_columns,
     pyarrow_modules,
     theta_columns,
 )
 
 NUMPY = (".npz",)
 LARGEST_ARRAY = 1 << 32  # bytes
+MOMENTS = ("mean", "std")
+CORRELATED = "full"  # the family whose distributions had columns factor_ in exports before
+DRAWN_COLUMNS = f"mean_, std_, factor_ and {RHO}_"
 UNREADABLE = (
     *(AttributeError, EOFError, KeyError, IndexError, MemoryError, OSError, RuntimeError),
     *(SyntaxError, TypeError, ValueError, BadZipFile, struct.error, zlib.error),
@@ -41,15 +47,16 @@ def read_samples(study: Opened, path: Path) -> Samples:
     """Samples from a CSV, Parquet or NumPy file, or from another study, in the user's units.
 
     A table has a column for each parameter, `return`, and, where what drew the samples is known,
-    `mean_` and `std_` columns like those of an export. NumPy files (.npz) have theta, returns and,
-    if known, mean and std. Nothing in them is executed.
+    `family` and `rho_` columns like those of an export, or `mean_` and `std_` alone. NumPy files
+    (.npz) have theta, returns and, if known, family and rho, or mean and std. Nothing in them is
+    executed.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
     if _is_sqlite(path):
         return _of_study(study, path)
     if path.suffix in NUMPY:
-        return _of_numpy(path)
+        return _of_numpy(study, path)
     table = _of_parquet(path) if path.suffix in PARQUET else _of_csv(path)
     return _of_table(study, path, table)
 
@@ -61,26 +68,13 @@ def _of_study(study: Opened, path: Path) -> Samples:
             raise InputError(
                 f"{path} has {_in_words(other)}, this study {_in_words(study)}: they do not match."
             )
-        widened = (other.family, study.family) == ("diagonal", "full")
-        if other.family != study.family and not widened:
-            raise InputError(
-                f"{path} draws from the family {other.family}, this study from {study.family}: "
-                "they do not match."
-            )
+        family = other.store.proposal(0).family  # as it is stored, whatever was given to read it
+        check_family(study, path, family)
         _check_version(study, path, {other.task_version})
         samples = samples_of(other)
-        if not widened:
-            return samples
-        return samples._replace(blocks=_uncorrelated(np.asarray(samples.blocks), study.dim))
+        return samples._replace(blocks=of_family(study, path, family, samples.blocks))
     finally:
         other.store.close()
-
-
-def _uncorrelated(blocks: np.ndarray, dim: int) -> np.ndarray:
-    """Blocks of diagonal Gaussians `[n, 2 D]`, as a study of full covariances has them `[n, K]`."""
-    found, index = np.unique(blocks, axis=0, return_inverse=True)
-    diagonal = Diagonal.unpacked(found, dim)
-    return Full.start(diagonal.mean, diagonal.std).packed()[index]
 
 
 def _check_version(study: Opened, path: Path, versions: set[str]) -> None:
@@ -146,14 +140,24 @@ def _check_array(packed: ZipFile, member: ZipInfo) -> None:
         raise InputError(f"{member.filename} says to be larger than it is.")
 
 
-def _of_numpy(path: Path) -> Samples:
+def _of_numpy(study: Opened, path: Path) -> Samples:
     arrays = arrays_of(path)
     for key in ("theta", "returns"):
         if key not in arrays:
             raise InputError(f"{path} must hold theta and returns; it has {', '.join(arrays)}.")
     returns = arrays["returns"]
-    failed = without_return(returns)
-    return Samples(arrays["theta"], returns, arrays.get("mean"), arrays.get("std"), failed=failed)
+    samples = Samples(arrays["theta"], returns, failed=without_return(returns))
+    families = np.unique(arrays.get(FAMILY, np.array([], str)).astype(str)).tolist()
+    mean, std = (arrays.get(which) for which in MOMENTS)
+    if RHO not in arrays:
+        check_told(study, path, () if mean is None else families)
+        return samples._replace(mean=mean, std=std)
+    if len(families) != 1 or mean is not None or std is not None:
+        raise InputError(
+            f"{path} holds {RHO}, which says what drew the samples: it needs {FAMILY}, one name, "
+            "beside it, and neither mean nor std."
+        )
+    return samples._replace(blocks=of_family(study, path, families[0], arrays[RHO]))
 
 
 def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
@@ -203,25 +207,38 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     if "status" in table:  # an export: failed and pending trials have no return
         ok, failed = (np.array([s == word for s in table["status"]], bool) for word in (OK, FAILED))
         returns = np.where(ok, returns, np.nan)
-    drawn = [[f"{which}_{name}" for name in bare_names(study)] for which in ("mean", "std")]
+    families, names = _families(study, table), _block_names(study, path, table)
+    for family in [name for name in families if name and names][:1]:
+        check_family(study, path, family)  # of another even the columns are others
+    shown, latent = _moments(study, path, table), _latent(study, path, table)
+    if names:
+        numbers = _numbers(path, table, names)
+        blocks: np.ndarray | None = of_rows(study, path, families, numbers, shown)
+    else:
+        blocks = _with_factors(study, path, table, shown)
+    samples = Samples(_numbers(path, table, theta), returns, failed=failed, latent=latent)
+    if blocks is not None or shown is None:
+        return samples._replace(blocks=blocks)
+    check_told(study, path, families)
+    return samples._replace(mean=shown[0], std=shown[1])
+
+
+def _moments(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Shown:
+    """The columns mean_, in the user's units, and std_ `[n, D]`, where a table has them."""
+    drawn = [[f"{which}_{name}" for name in bare_names(study)] for which in MOMENTS]
     known = [all(name in table for name in names) for names in drawn]
     if any(known) != all(known):
         raise InputError(f"{path} has {drawn[0][0]} or {drawn[1][0]}, but not both.")
-    mean, std = (_numbers(path, table, names) for names in drawn) if all(known) else (None, None)
-    latent = _latent(study, path, table, latent_known=std is not None)
-    samples = Samples(
-        _numbers(path, table, theta), returns, mean, std, failed=failed, latent=latent
-    )
-    return _with_factors(study, path, table, samples)
+    mean, std = (_numbers(path, table, names) if all(known) else None for names in drawn)
+    return None if mean is None or std is None else (mean, std)
 
 
-def _latent(
-    study: Opened, path: Path, table: dict[str, Sequence[Any]], latent_known: bool
-) -> np.ndarray | None:
+def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.ndarray | None:
     """Latent thetas of a table, where it has them; raises where they are of other bounds.
 
-    So are standard deviations: without the bounds that they are of, nobody could weigh by them.
+    So is what drew them: without the bounds that it is of, nobody could weigh by it.
     """
+    drew = _drawn_columns(study, table)
     transformed = [p for p in study.parameters if range_text(p) != range_text(Parameter(p.name))]
     stated = [p for p in study.parameters if f"{BOUNDS}_{p.name}" in table]
     for p in stated:
@@ -231,16 +248,17 @@ def _latent(
                 raise InputError(
                     f"line {line} of {path}: {p.name} was drawn under {text[:60]}, here it is "
                     f"{range_text(p)}: fork its study with --param, or leave out the columns that "
-                    f"begin with mean_, std_, factor_, {LATENT}_ and {BOUNDS}_."
+                    f"begin with {LATENT}_, {BOUNDS}_, {DRAWN_COLUMNS}."
                 )
-            if not text and latent_known and p in transformed:
+            if not text and drew and p in transformed:
                 raise InputError(f"line {line} of {path}: {BOUNDS}_{p.name} is empty.")
-    for p in transformed if latent_known else ():
+    for p in transformed if drew else ():
         if p not in stated:
+            column = f"std_{p.name}" if f"std_{p.name}" in drew else drew[0]
             raise InputError(
-                f"{path} has std_{p.name}, which is latent, and does not say under which bounds: "
-                f"add a column {BOUNDS}_{p.name} with {range_text(p)}, if it is those, or leave "
-                "out the columns that begin with mean_, std_ and factor_."
+                f"{path} has {column}, which is latent, and does not say under which bounds "
+                f"{p.name} was drawn: add a column {BOUNDS}_{p.name} with {range_text(p)}, if it "
+                f"is those, or leave out the columns that begin with {DRAWN_COLUMNS}."
             )
     names = [f"{LATENT}_{name}" for name in study.names]
     known = len(stated) == len(names) > 0 and all(name in table for name in names)
@@ -257,20 +275,44 @@ def _latent(
     return latent
 
 
+def _families(study: Opened, table: dict[str, Sequence[Any]]) -> list[str]:
+    """The names of the families that drew the rows, empty where none did; [] without a column."""
+    cells = () if FAMILY in theta_columns(study) else table.get(FAMILY, ())
+    return ["" if cell is None else str(cell).removeprefix("'") for cell in cells]
+
+
+def _block_names(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> list[str]:
+    """The columns of a block of numbers that a table has, in order."""
+    own = theta_columns(study)
+    known = [name for name in table if re.fullmatch(f"{RHO}_[0-9]+", name) and name not in own]
+    names = block_columns(len(known))
+    for name in (*names, FAMILY) if names else ():
+        if name not in table or name in own:
+            raise InputError(f"{path} has {known[-1]}, but no column {name!r}.")
+    return names
+
+
+def _drawn_columns(study: Opened, table: dict[str, Sequence[Any]]) -> list[str]:
+    """Columns of latent numbers of what drew the rows: those of standard deviations, or blocks."""
+    known = (*(f"std_{name}" for name in bare_names(study)), f"{RHO}_0")
+    return [name for name in known if name in table and name not in theta_columns(study)]
+
+
 def _with_factors(
-    study: Opened, path: Path, table: dict[str, Sequence[Any]], samples: Samples
-) -> Samples:
-    """Samples with the correlations of what drew them, where the table has any."""
+    study: Opened, path: Path, table: dict[str, Sequence[Any]], shown: Shown
+) -> np.ndarray | None:
+    """Blocks of a table as they were exported before: the factors of correlated distributions."""
     if not any(name.startswith("factor_") for name in table):
-        return samples
-    names = factor_columns(study)
-    if not names or not all(name in table for name in names) or samples.mean is None:
-        raise InputError(
-            f"{path} has the factors of correlated distributions, which this study (of the family "
-            f"{study.family}) cannot use: import it into one of family='full' with the same "
-            "parameters."
-        )
-    return samples._replace(factor=_numbers(path, table, names))
+        return None
+    check_family(study, path, CORRELATED)
+    bare = bare_names(study)
+    names = [f"factor_{a}_{b}" for i, a in enumerate(bare) for b in bare[: i + 1]]
+    if not all(name in table for name in names) or shown is None:
+        raise InputError(f"{path} has columns factor_, but not all that a distribution has.")
+    factors, mean = _numbers(path, table, names), np.full_like(shown[0], np.nan)
+    known = np.isfinite(shown[0]).all(axis=1)
+    mean[known] = to_latent(study.parameters, shown[0][known])
+    return of_family(study, path, CORRELATED, np.hstack([mean, factors]))
 
 
 def _numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -> np.ndarray:

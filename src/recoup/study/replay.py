@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method, method_row
 from recoup.study.memories import known_then
-from recoup.study.opened import Mark, Opened
+from recoup.study.opened import Mark, Opened, check_own_family
 from recoup.study.settings import STEPPING, family_name, of_the_problem
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def _replayed(study: Opened, row: Method, mean: Any, std: Any, tick: Tick) -> li
     found: list[Replayed] = []
     for mark, made in _moves(study, row, marks, lambda i: states[i], tick):
         states.append(Before(made.numbers, made.memory))
-        rho = study.rho(made.numbers)
-        where = (np.asarray(rho.mean), np.asarray(rho.std))
-        found.append(Replayed(mark.number, mark.counted, *where, made.info))
+        found.append(Replayed(mark.number, mark.counted, *study.shown(made.numbers), made.info))
     return found
 
 
@@ -122,7 +120,7 @@ def _gap(study: Opened, made: "Made", stored: Mark) -> float:
 
     Its memory counts too, each array by its own scale; infinite where it is another structure.
     """
-    scale = float(np.max(np.asarray(study.rho(stored.numbers).std)))
+    scale = float(np.max(study.shown(stored.numbers)[1]))
     away = np.abs(made.numbers - stored.numbers) / (np.abs(stored.numbers) + scale)
     other = stored.memory or ()
     mine = known_then(study.method, made.memory, stored.memory) or ()
@@ -179,4 +177,6 @@ def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -
     row = method_row(base, defaults, **settings)
     if family_name(row) != study.family:
         raise InputError(f"this study draws from the family {study.family}: leave out family.")
+    if study.has_own_family:
+        check_own_family(study, row)
     return replace(row, mirrored=study.method.mirrored)

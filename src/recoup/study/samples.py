@@ -12,8 +12,9 @@ from recoup.checks import (
     check_vector,
 )
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
-from recoup.study.opened import Opened, start_block
+from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, to_latent
+from recoup.study.proposals import of_gaussians
 
 IMPORTED, FITTED = "imported", "fitted"
 
@@ -40,14 +41,9 @@ class Samples(NamedTuple):
     returns: np.ndarray  # [n]
     mean: np.ndarray | None = None  # [D], or [n, D]: a proposal each
     std: np.ndarray | None = None  # likewise, latent
-    factor: np.ndarray | None = None  # [n, D (D + 1) / 2] of correlated proposals, in place of std
-    blocks: np.ndarray | None = None  # [n, K] of proposals, from a study; theta is latent then
+    blocks: np.ndarray | None = None  # [K] or [n, K] of the study's family, in place of both
     failed: np.ndarray | None = None  # [n] those known to have failed: drawn, without a return
     latent: np.ndarray | None = None  # [n, D] thetas as they were drawn, where that is known
-
-    def to_latent(self, study: Opened, values: np.ndarray) -> np.ndarray:
-        """`values [..., D]` of theta or mean in the latent space of `study`."""
-        return values if self.blocks is not None else to_latent(study.parameters, values)
 
 
 def without_return(returns: np.ndarray) -> np.ndarray | None:
@@ -58,9 +54,9 @@ def without_return(returns: np.ndarray) -> np.ndarray | None:
 def import_samples(study: Opened, samples: Samples, origin: str = "") -> Imported:
     """Adds foreign samples to a study's archive, with the densities that drew them.
 
-    Without `mean` and `std` a Gaussian is fitted to them and marked as such: weights are then as
-    good as that guess. The distribution does not move for them; the next move uses them. Those that
-    failed come along, since they were drawn: without them the others would count for too much.
+    Without them a Gaussian is fitted to the samples and marked as such: weights are then as good as
+    that guess. The distribution does not move for them; the next move uses them. Those that failed
+    come along, since they were drawn: without them the others would count for too much.
     """
     refuse_foreign(study)
     store = study.store
@@ -72,7 +68,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
             raise InputError("all of these samples are in the study already: nothing was imported.")
         fitted = samples.mean is None and samples.blocks is None
         _check_size(theta[finite])
-        drew = _proposals(study, samples, theta, finite)[finite]
+        drew = _proposals(study, samples, theta[finite], finite)
         _check_size(drew)
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
         kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
@@ -90,7 +86,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         ess=_effective_size(study, kept, returns, blocks, index),
         words="",
     )
-    return found._replace(words=_words(study, found))
+    uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
+    return found._replace(words=_words(study, found, uncorrelated))
 
 
 def samples_of(other: Opened) -> Samples:
@@ -104,11 +101,13 @@ def samples_of(other: Opened) -> Samples:
         raise InputError(f"{other.path} has no results to import.")
     drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
     proposals = other.store.proposals(set(drew))
+    latent = np.stack([trial.theta for trial, _ in rows])
     return Samples(
-        theta=np.stack([trial.theta for trial, _ in rows]),
+        theta=other.in_units(latent),
         returns=np.array([np.nan if value is None else value for _, value in rows]),
         blocks=np.stack([proposals[number].numbers for number in drew]),
         failed=np.array([value is None for _, value in rows]),
+        latent=latent,
     )
 
 
@@ -130,58 +129,61 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     returns = np.asarray(samples.returns, float)
     known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
     finite = known & np.isfinite(samples.theta).all(axis=1)
-    for drawn in (samples.mean, samples.std):
-        if drawn is not None and drawn.shape == (n, study.dim):  # no weight without what drew it
+    for what in ("mean", "std", "blocks"):
+        drawn = getattr(samples, what)
+        if np.ndim(drawn) == 2 and len(drawn) == n:  # one each: no weight without what drew it
+            check_numbers(f"the {what} of the samples", drawn)
             finite &= np.isfinite(drawn).all(axis=1)
     if not (finite & np.isfinite(returns)).any():
         raise InputError("none of the samples has a finite return: nothing was imported.")
-    theta = np.zeros((n, study.dim))
-    if samples.latent is not None and np.isfinite(samples.latent[finite]).all():
-        theta[finite] = samples.latent[finite]
-    else:
-        values = np.asarray(samples.theta, float)[finite]
-        if samples.blocks is None:
-            check_values(study.parameters, values)
-        theta[finite] = samples.to_latent(study, values)
-    return theta, finite
+    return _latent(study, samples, finite), finite
+
+
+def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> np.ndarray:
+    """Latent thetas `[n, D]`: as they were drawn, where that is known."""
+    shape = (len(finite), study.dim)
+    found = np.full(shape, np.nan) if samples.latent is None else samples.latent.copy()
+    unknown = finite & ~np.isfinite(found).all(axis=1)
+    values = np.asarray(samples.theta, float)[unknown]
+    check_values(study.parameters, values)
+    found[unknown] = to_latent(study.parameters, values)
+    return found
 
 
 def _proposals(
     study: Opened, samples: Samples, theta: np.ndarray, finite: np.ndarray
 ) -> np.ndarray:
-    """Blocks of numbers `[n, K]` of what drew each sample."""
+    """Blocks of numbers `[m, K]` of what drew each sample `theta [m, D]`, those that are finite."""
     if samples.blocks is not None:
-        return samples.blocks
-    mean, std = _gaussians(study, samples, theta, finite)
-    if samples.factor is not None:
-        return np.hstack([mean, samples.factor])
-    if study.family == "diagonal":
-        return np.hstack([mean, std])
-    return np.stack(
-        [start_block(study.family, study.method, *row) for row in zip(mean, std, strict=True)]
-    )
-
-
-def _gaussians(
-    study: Opened, samples: Samples, theta: np.ndarray, finite: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Latent means and standard deviations `[n, D]` of what drew each sample."""
+        if samples.mean is not None or samples.std is not None:
+            raise InputError("rho says what drew the samples: leave out mean and std.")
+        return _of_each("rho of the samples", samples.blocks, study.block_size, "K", finite)
     if (samples.mean is None) != (samples.std is None):
         raise InputError("give both the mean and the std that drew the samples, or neither.")
-    n = len(theta)
     if samples.mean is None or samples.std is None:
-        return _fitted(study, theta, finite)
-    check_numbers("the mean of the samples", samples.mean)
-    check_numbers("the std of the samples", samples.std)
-    mean, std = np.asarray(samples.mean, float), np.asarray(samples.std, float)
-    for what, x in (("mean", mean), ("std", std)):
-        if x.shape != (n, study.dim):
-            check_vector(f"the {what} of the samples", x, study.dim)
-    mean, std = (np.broadcast_to(x, (n, study.dim)) for x in (mean, std))
-    check_stds("the std of the samples", std[finite])
-    latent = np.zeros((n, study.dim))
-    latent[finite] = samples.to_latent(study, mean[finite])
-    return latent, std
+        return of_gaussians(study, *_fitted(study, theta))
+    if study.has_own_family:
+        raise InputError(
+            f"mean and std do not tell a distribution of the family {study.family}: give rho, its "
+            "packed numbers, of what drew the samples (`family.packed`, or the columns family and "
+            "rho_ of an export)."
+        )
+    what = "the {} of the samples"
+    mean = _of_each(what.format("mean"), samples.mean, study.dim, "D", finite)
+    std = _of_each(what.format("std"), samples.std, study.dim, "D", finite)
+    check_stds(what.format("std"), std)
+    return of_gaussians(study, to_latent(study.parameters, mean), std)
+
+
+def _of_each(
+    what: str, given: np.ndarray, size: int, letter: str, finite: np.ndarray
+) -> np.ndarray:
+    """Numbers `[m, size]` of each sample that is finite, of what was given for one or for all."""
+    check_numbers(what, given)
+    each = (len(finite), size)
+    if np.shape(given) != each:
+        check_vector(what, given, size, letter)
+    return np.broadcast_to(np.asarray(given, float), each)[finite]
 
 
 def _check_size(numbers: np.ndarray) -> None:
@@ -193,11 +195,11 @@ def _check_size(numbers: np.ndarray) -> None:
         )
 
 
-def _fitted(study: Opened, theta: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    kept = theta[finite]
-    if len(kept) < 2:
+def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations `[m, D]` of the samples, the same for each."""
+    if len(theta) < 2:
         raise InputError("one sample is too few to fit what drew it: give its mean and std.")
-    mean, std = kept.mean(0), kept.std(0, ddof=1)
+    mean, std = theta.mean(0), theta.std(0, ddof=1)
     if not (std > 0).all():
         which = int(np.argmin(std > 0))
         name = study.names[which] if study.names else f"theta_{which}"
@@ -256,13 +258,14 @@ def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index:
     return float(found.ess)
 
 
-def _words(study: Opened, found: Imported) -> str:
+def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:
     several = "s" if found.proposals > 1 else ""
     how = (
         "from a proposal fitted to them, so that their weights are a guess"
         if found.fitted
         else f"from {found.proposals} proposal{several}"
     )
+    how += ", taken as uncorrelated" if uncorrelated else ""
     left = f", with {found.failed} that failed" if found.failed else ""
     if found.skipped:
         left += f"; {found.skipped} without a return, or without what drew them, were left out"

@@ -85,6 +85,13 @@ def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict
     }
 
 
+def without_other_families(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts, but for a family of another name than the study's: it would misread its file."""
+    mine: Any = settings.get("family")
+    other = "family" in parts and _is_python(mine) and mine["python"] != _text(parts["family"])
+    return {key: value for key, value in parts.items() if not (other and key == "family")}
+
+
 def is_part(key: str, value: Any) -> bool:
     """Whether a setting is a part of a method that only Python can give."""
     return key in (*PARTS, "direction") and not isinstance(value, (str, type(None)))

@@ -20,6 +20,7 @@ from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_late
 from recoup.study.listing import dataframe, trials
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
+from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
@@ -316,8 +317,7 @@ class Study:
 
     def distributions(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         """Latent means and standard deviations after every move; 0 is the start."""
-        rhos = {mark.number: self.opened.rho(mark.numbers) for mark in self.opened.marks()}
-        return {n: (np.asarray(rho.mean), np.asarray(rho.std)) for n, rho in rhos.items()}
+        return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
 
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
@@ -346,16 +346,19 @@ class Study:
     # -- other archives, other methods --
 
     def import_samples(
-        self, theta: Any, returns: Any, mean: Any = None, std: Any = None
+        self, theta: Any, returns: Any, mean: Any = None, std: Any = None, *, rho: Any = None
     ) -> Imported:
         """Adds samples from elsewhere, `[n, D]` in the user's units, and their returns `[n]`.
 
-        `mean` and `std` are of what drew them: a number, `[D]`, or `[n, D]` for one each; without
-        them a Gaussian is fitted to the samples, and marked as such.
+        `mean` and `std` are of what drew them, uncorrelated: a number, `[D]`, or `[n, D]` for one
+        each. `rho`, in place of both, are the packed numbers `[K]` or `[n, K]` of a distribution
+        of the study's family. Without any a Gaussian is fitted to the samples, and marked as such.
         """
         mean, std = (None if x is None else np.asarray(x) for x in (mean, std))
+        if rho is not None:
+            rho = of_family(self.opened, "`import_samples(rho=...)`", self.opened.family, rho)
         theta, returns = np.asarray(theta), np.asarray(returns)
-        samples = Samples(theta, returns, mean, std, failed=without_return(returns))
+        samples = Samples(theta, returns, mean, std, rho, failed=without_return(returns))
         return import_samples(self.opened, samples)
 
     def fork(self, path: str | Path, **changes: Any) -> "Study":

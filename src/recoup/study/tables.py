@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from recoup.checks import InputError
 from recoup.store.amending import AMENDED
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
@@ -19,6 +17,7 @@ from recoup.study.trials import by_name
 
 FORMATS = ("csv", "parquet")
 LATENT, BOUNDS = "latent", "bounds"  # prefixes of columns
+FAMILY, RHO = "family", "rho"  # of what drew a trial: its family's name, and prefix of its numbers
 VERSION = "task_version"
 PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
@@ -35,7 +34,7 @@ def columns_of(study: Opened) -> list[str]:
     last = ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
     last += [VERSION] if study.task_version else []
-    beside = [*factor_columns(study), *_latent_columns(study), *last]
+    beside = [FAMILY, *block_columns(study.block_size), *_latent_columns(study), *last]
     return _check_columns([*PLAIN, *TIMES, *theta, *drawn, *beside])
 
 
@@ -54,12 +53,9 @@ def _latent_columns(study: Opened) -> list[str]:
     return [f"{what}_{name}" for what in (LATENT, BOUNDS) for name in study.names]
 
 
-def factor_columns(study: Opened) -> list[str]:
-    """Of the lower triangle of a full covariance's factor, row by row; none for other families."""
-    if study.family != "full":
-        return []
-    names = bare_names(study)
-    return [f"factor_{a}_{b}" for i, a in enumerate(names) for b in names[: i + 1]]
+def block_columns(size: int) -> list[str]:
+    """Of a distribution's block of numbers, as the file holds it: all that its family knows."""
+    return [f"{RHO}_{i}" for i in range(size)]
 
 
 def theta_columns(study: Opened) -> list[str]:
@@ -121,6 +117,7 @@ def text_columns(study: Opened) -> list[str]:
         "amended",
         TOLD_LATER,
         VERSION,
+        FAMILY,
         *(f"{BOUNDS}_{n}" for n in study.names),
     ]
 
@@ -141,29 +138,32 @@ def write_parquet(study: Opened, path: Path) -> int:
 
 def rows_of(study: Opened) -> Iterator[list[Any]]:
     """The rows of an exported table, as `columns_of` names their cells."""
-    drew: dict[int, list[float]] = {}
+    drew: dict[int, list[Any]] = {}
     beside = [found for found in (_amended(study), _told_later(study)) if found]
-    width = study.dim + study.layout.stds + len(factor_columns(study))
+    nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
         number = trial.proposal
         if number is not None and number not in drew:
-            numbers = study.store.proposal(number).numbers
-            rho, of = study.rho(numbers), study.parameters_of(number)
-            mean = np.asarray(rho.mean)
-            both = [spread_out(of, mean) if of else mean, np.asarray(rho.std)]
-            factor = numbers[study.dim :] if study.family == "full" else numbers[:0]
-            drew[number] = np.concatenate([*both, factor]).tolist()
+            drew[number] = _drew(study, number)
         told = (None,) * 5 if result is None else result.told[:5]
         status = PENDING if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
         values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
-        drawn = [None] * width if number is None else drew[number]
+        drawn = nothing if number is None else drew[number]
         last = [found.get(trial.id) for found in beside]
         last += [study.task_version] if study.task_version else []
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
         bounds = [range_text(p) for p in study.parameters_of(number)]
         yield [*plain, *values, *drawn, *latent, *bounds, *last]
+
+
+def _drew(study: Opened, number: int) -> list[Any]:
+    """What a table says of a proposal: means in the user's units, deviations, family, numbers."""
+    numbers, of = study.store.proposal(number).numbers, study.parameters_of(number)
+    mean, std = study.shown(numbers)
+    shown = spread_out(of, mean) if of else mean
+    return [*shown.tolist(), *std.tolist(), study.family, *numbers.tolist()]
 
 
 def _amended(study: Opened) -> dict[int, str]:

@@ -70,6 +70,8 @@ def family(
     that of one sample. Scores come by differentiation; a closed form of anything else can be given
     by the name it has in `Family`.
     """
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or ":" in name:
+        raise InputError(f"a family needs a name, which has no colon, got {name!r}.")
     if name in RHOS:
         raise InputError(f"{name!r} is the name of a family of ours: give yours another.")
     if "draw" in more:

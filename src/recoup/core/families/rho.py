@@ -5,6 +5,7 @@ theta, and packs itself into one block of numbers, which is what a study file st
 plain arithmetic on arrays with any leading axes, in NumPy or JAX, and needs no JAX to be imported.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -58,6 +59,15 @@ class Diagonal(NamedTuple):
     def refitted(self, xp: Any, delta: Any, variance: Any) -> "Diagonal":
         """The Gaussian that has mean `delta [D]` and `variance [D]` in noise."""
         return Diagonal(self.eta + self.tau * delta, self.tau * xp.sqrt(variance))
+
+    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "Diagonal":
+        """That of other coordinates, with means and standard deviations `[D]` of their own."""
+        return Diagonal(mean, std)
+
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., D]`."""
+        return self.tau
 
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., 2 D]`."""
@@ -128,6 +138,24 @@ class Full(NamedTuple):
         turn = cholesky(xp, covariance + tiny * xp.eye(delta.shape[0], dtype=delta.dtype))
         return Full(self.eta + self.factor @ delta, self.factor @ turn)
 
+    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "Full":
+        """That of other coordinates, with means and standard deviations `[D]` of their own.
+
+        `source [D]` says where each was before: those keep their correlations; None is new, and has
+        none.
+        """
+        old = [i for i in source if i is not None]
+        new = [j for j, i in enumerate(source) if i is not None]
+        upper = np.linalg.qr((self.factor[old] / self.std[old, None]).T, mode="r")
+        found = np.eye(len(source))
+        found[np.ix_(new, new)] = (upper * np.sign(np.diagonal(upper))[:, None]).T
+        return Full(mean, std[:, None] * found)
+
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., D]`: the diagonal of the factor."""
+        return np.diagonal(self.factor, axis1=-2, axis2=-1)
+
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., D + D (D + 1) / 2]`: means, then the factor row by row."""
         rows, columns = np.tril_indices(np.shape(self.eta)[-1])
@@ -168,6 +196,11 @@ class Policy(NamedTuple):
         """mu, whatever the noise: such a policy draws its actions, not its parameters."""
         return self.mu
 
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., A]`."""
+        return self.sigma
+
     def packed(self) -> np.ndarray:
         """One block of numbers `[..., F A + A]`."""
         return _block(self.mu, self.sigma)
@@ -179,6 +212,9 @@ class Policy(NamedTuple):
 
 
 RHOS: dict[str, Any] = {"diagonal": Diagonal, "full": Full, "policy": Policy}
+
+# of each family the one whose distributions its `start` makes: they have no number but those given
+STARTS_AS = {"diagonal": "diagonal", "full": "diagonal", "policy": "policy"}
 
 
 def _block(*parts: Any) -> np.ndarray:

@@ -1,0 +1,40 @@
+"""The records of search distributions: what they keep when their coordinates change."""
+
+import numpy as np
+import pytest
+
+from recoup.core.families.rho import RHOS, Diagonal, Full
+
+FACTOR = np.array([[0.5, 0.0, 0.0], [0.3, 1.2, 0.0], [-0.7, 0.4, 2.0]])
+BEFORE = Full(np.array([1.0, 2.0, 3.0]), FACTOR)
+
+
+def correlations(factor):
+    covariance = factor @ factor.T
+    std = np.sqrt(np.diag(covariance))
+    return covariance / np.outer(std, std)
+
+
+@pytest.mark.parametrize(
+    "source", [(0, 1, 2), (2, 0, 1), (1, 2), (2,), (0, None, 2), (None, 2, 0, None)]
+)
+def test_coordinates_keep_their_correlations_wherever_they_go(source):
+    mean, std = np.arange(len(source)) * 1.0, np.arange(len(source)) + 0.5
+    found = BEFORE.rearranged(source, mean, std)
+    np.testing.assert_array_equal(found.mean, mean)
+    np.testing.assert_allclose(found.std, std, rtol=1e-14)
+    assert (found.positive > 0).all()
+    assert not np.triu(found.factor, 1).any()
+    before, after = correlations(FACTOR), correlations(found.factor)
+    for i, a in enumerate(source):
+        for j, b in enumerate(source):
+            want = 1.0 if i == j else 0.0 if None in (a, b) else before[a, b]
+            assert after[i, j] == pytest.approx(want, abs=1e-14)
+    plain = Diagonal(BEFORE.mean, BEFORE.std).rearranged(source, mean, std)
+    np.testing.assert_array_equal(plain.packed(), [*mean, *std])
+
+
+@pytest.mark.parametrize("family", RHOS)
+def test_what_must_be_positive_is_not_where_a_density_would_have_no_scale(family):
+    rho = RHOS[family].start(np.zeros((2, 3)), np.array([[1.0, 2.0, 0.5], [1.0, -2.0, 0.5]]))
+    np.testing.assert_array_equal(rho.positive > 0, [[True] * 3, [True, False, True]])
