@@ -210,7 +210,7 @@ class _Loop:
         policy, problem = None, self.work.problem
         if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
             policy = self.work.directory / POLICY
-            save_policy(policy, problem.policy, np.asarray(rho.mean))
+            save_policy(policy, problem.policy, np.asarray(rho.mean), problem.spaces)
         return say(self.work.callbacks, "on_checkpoint", step, policy)
 
     def finish(self) -> None:
