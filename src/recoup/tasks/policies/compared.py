@@ -77,13 +77,13 @@ def _facts(plain: Mapping[str, Any]) -> dict[str, Any]:
     kind = {"dtype": plain.get("dtype", "int64")}
     if "box" in plain:
         bounds = {f"{k} bound": [float(x) for x in plain["box"][k]] for k in ("low", "high")}
-        return {"shape": plain["shape"], **kind, **bounds}
+        return {"shape": f"{plain['shape']}", **kind, **bounds}
     if "discrete" in plain:
         return {"number of choices": plain["discrete"], "start": plain["start"], **kind}
     if "multi_discrete" in plain:
         counts = plain["multi_discrete"]
         return {"numbers of choices": counts["nvec"], "start": counts["start"], **kind}
-    return {"shape": plain["multi_binary"]}
+    return {"shape": f"{plain['multi_binary']}"}
 
 
 def _between_facts(was: Any, now: Any, what: str, where: str) -> str | None:
