@@ -19,6 +19,8 @@ from recoup.tasks.policies.fingerprint import fixed_observations
 from recoup.tasks.policies.policy import make_policy
 from recoup.tasks.policies.spaces import inputs_of, outputs_of
 
+# The same examples every time, however long they take.
+ANY = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=HealthCheck)
 SHAPES = [(), (1,), (3,), (2, 2), (4, 3, 3)]  # the last: a small picture
 FLOATS, WHOLE = (np.float32, np.float64), (np.uint8, np.int16, np.int32, np.int64)
 NAMES = st.text("zyxcba", min_size=1, max_size=3)
@@ -116,6 +118,7 @@ UNSORTED = spaces.Dict(
 @given(OBSERVED)
 @example(UNSORTED)
 @example(spaces.Dict([("two words", spaces.Discrete(2)), ("", spaces.Discrete(2)), (3, UNSORTED)]))
+@ANY
 def test_a_space_comes_back_with_its_order(space):
     again = space_restored(json.loads(json.dumps(space_described(space))))
     assert again == space
@@ -128,11 +131,13 @@ def test_a_space_comes_back_with_its_order(space):
 
 @given(OBSERVED)
 @example(UNSORTED)
+@ANY
 def test_workers_are_sent_a_space_with_its_order(space):
     assert repr(pickle.loads(pickle.dumps(space))) == repr(space)
 
 
 @given(policies())
+@ANY
 def test_a_policy_comes_back_to_the_bit(made):
     policy, theta = made
     again = restored(json.loads(json.dumps(described(policy))))
@@ -151,7 +156,7 @@ def elsewhere(tmp_path_factory):
 
 
 @given(made=policies())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@ANY
 def test_in_another_process_it_is_the_same_policy(elsewhere, made):
     worker, place = elsewhere
     policy, theta = made
