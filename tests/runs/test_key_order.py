@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -258,6 +259,40 @@ class TestFilesOfBefore:
         study = recoup.Study.create(tmp_path / "other.db", settings)
         with study, pytest.raises(InputError, match="the same theta is another policy"):
             read_samples(study.opened, tmp_path / "old" / "study.db")
+
+
+@pytest.mark.slow
+def test_the_page_tells_how_to_mend_a_run_that_was_resumed(before, tmp_path, capsys):
+    """Results of two policies in one study, as earlier versions made them."""
+    from recoup.tasks.own import host
+    from recoup.tasks.policies import described as descriptions
+
+    how, place = {**HOW, "episodes": 20}, tmp_path / "runs" / "glider"
+    calm = recoup.train(Glider, **how)
+    recoup.train(Glider, **how, out=place, callbacks=[Stop(10)])
+    in_order = descriptions.pairs_of
+    before.setattr(descriptions, "pairs_of", lambda plain: sorted(in_order(plain)))
+    before.setattr(host, "check_spaces", lambda *given: None)
+    before.setattr(problems, "warn_of_before", lambda *given: None)
+    mixed = recoup.resume(place, task=Glider)
+    before.undo()
+    values = [[t.value for t in run.study.trials()] for run in (calm, mixed)]
+    assert values[0][:10] == values[1][:10]
+    assert values[0][10:15] != values[1][10:15]
+    page = Path(__file__).parents[2] / "docs" / "own-tasks.md"
+    (script,) = re.findall(
+        r"```python\n(import recoup\n.*?run.study.amend.*?)```", page.read_text(), re.S
+    )
+    script = script.replace(
+        "from my_module import make_env", "from own_tasks import Glider as make_env"
+    )
+    script = script.replace('"runs/glider"', repr(str(place)))
+    with pytest.warns(UserWarning, match="was begun by an earlier version"):
+        exec(script, {})
+    assert capsys.readouterr().out.split() == [str(n) for n in range(20, 10, -1)]
+    mended = recoup.load(place)
+    assert mended.study.trials()[14].value == values[0][14]  # drawn before what was wrong
+    assert mended.means[3].tolist() == calm.means[3].tolist()
 
 
 def test_a_choice_of_binaries_is_known_again(tmp_path):
