@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import own_tasks
 import pytest
+from before import all_sorted, as_before
 from gymnasium import spaces
 from own_tasks import Glider, Steers, sorted_glider
 
@@ -37,15 +39,6 @@ class Stop(recoup.Callback):
     def on_result(self, result):
         self.left -= 1
         return self.left <= 0
-
-
-def as_before(plain):
-    """A description as earlier versions wrote it: a Dict is an object of JSON, in its order."""
-    if isinstance(plain, dict) and "dict" in plain:
-        return {"dict": {key: as_before(part) for key, part in plain["dict"]}}
-    if isinstance(plain, dict):
-        return {key: as_before(value) for key, value in plain.items()}
-    return [as_before(part) for part in plain] if isinstance(plain, list) else plain
 
 
 def version_of_before(run):
@@ -128,9 +121,10 @@ def test_workers_roll_out_the_same_policy(calm, engine):
     ],
     ids=["evaluate", "resume", "load", "render", "load_policy"],
 )
-def test_every_door_refuses_another_order(door, calm):
+def test_every_door_refuses_another_order(door, calm, tmp_path):
+    shutil.copytree(calm.out, tmp_path / "r")
     with pytest.raises(InputError, match=OTHER_ORDER) as refused:
-        door(calm.out)
+        door(tmp_path / "r")
     assert "spaces.Dict([('pos', ...), ('vel', ...), ('att', ...)])" in str(refused.value)
 
 
@@ -165,13 +159,14 @@ class TestOwnPolicies:
         policy = recoup.load_policy(made.out / "policy.npz", Steers(), task=Glider)
         assert policy(SEEN).tolist() == made.learned_policy()(SEEN).tolist()
 
-    def test_another_one_is_noticed(self, made):
+    def test_another_one_is_noticed(self, made, tmp_path):
         another = "is not the one that was trained: on a fixed observation"
+        shutil.copytree(made.out, tmp_path / "r")
         for gain in (0.9, -1.0):
             with pytest.raises(InputError, match=another):
                 recoup.evaluate(made.out, task=Glider, policy=Steers(gain))
             with pytest.raises(InputError, match=another):
-                recoup.resume(made.out, task=Glider, policy=Steers(gain), iterations=9)
+                recoup.resume(tmp_path / "r", task=Glider, policy=Steers(gain), iterations=9)
             with pytest.raises(InputError, match=another):
                 recoup.load_policy(made.out / "policy.npz", Steers(gain))
 
@@ -195,6 +190,7 @@ class TestOwnPolicies:
 def test_a_policy_that_the_file_holds_is_not_given_again(calm):
     with pytest.raises(InputError, match="its policy is linear, which the file holds: leave pol"):
         recoup.evaluate(calm.out, task=Glider, policy=Steers())
+    assert recoup.load(calm.out, task=Glider, policy="linear").task.dim == calm.mean.size
 
 
 class TestFilesOfBefore:
@@ -219,8 +215,7 @@ class TestFilesOfBefore:
         path = calm.save_policy(tmp_path / "p.npz")
         with np.load(path) as arrays:
             theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
-        space = plain["policy"]["observations"]
-        space["dict"] = dict(sorted(space["dict"].items()))
+        plain["policy"]["observations"] = all_sorted(plain["policy"]["observations"])
         np.savez(path, theta=theta, policy=np.array(json.dumps(plain)))
         before.undo()
         with pytest.warns(UserWarning, match="Give the environment to make sure"):

@@ -38,6 +38,7 @@ BOX = spaces.Box(-1, 1, (3,))
         (BOX, spaces.Box(-1, 2, (3,)), "the high bound 0 was 1 and is 2 now"),
         (BOX, spaces.Box(-np.inf, 1, (3,)), "the low bound 0 was -1 and is -inf now"),
         (BOX, spaces.Discrete(3), "the kind was Box and is Discrete now"),
+        (BOX, spaces.Text(3), "the kind was Box and is Text now"),
         (spaces.Discrete(3), spaces.Discrete(4), "the number of choices was 3 and is 4 now"),
         (spaces.Discrete(3), spaces.Discrete(3, start=1), "the start was 0 and is 1 now"),
         (spaces.MultiBinary(3), spaces.MultiBinary((3, 1)), r"the shape was \[3\] and is \[3, 1\]"),
@@ -47,7 +48,7 @@ BOX = spaces.Box(-1, 1, (3,))
             "the start 1 was 0 and is 4 now",
         ),
         (spaces.Tuple([BOX]), spaces.Tuple([BOX, BOX]), "the number of parts was 1 and is 2 now"),
-        (spaces.Dict(a=BOX), spaces.Dict(a=BOX, b=BOX), "the keys was 'a' and is 'a', 'b' now"),
+        (spaces.Dict(a=BOX), spaces.Dict(a=BOX, b=BOX), "the keys were 'a' and are 'a', 'b' now"),
         (spaces.Dict(b=BOX, a=BOX), spaces.Dict(a=BOX, b=BOX), "was 'b', 'a' and is 'a', 'b' now"),
         (
             spaces.Dict(b=spaces.Tuple([BOX, spaces.Dict(x=BOX)])),

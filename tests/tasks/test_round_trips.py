@@ -3,16 +3,19 @@
 import json
 import math
 import pickle
+import warnings
 
 import numpy as np
 import policy_worker
 import pytest
+from before import all_sorted, as_before
 from gymnasium import spaces
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from own_tasks import Glider, Steers
 
 import recoup
+from recoup.tasks.policies.compared import order_of_now
 from recoup.tasks.policies.described import described, restored, space_described, space_restored
 from recoup.tasks.policies.files import save_policy
 from recoup.tasks.policies.fingerprint import fixed_observations
@@ -60,10 +63,9 @@ def choices(draw):
     return spaces.MultiDiscrete(nvec, start=np.full(shape, start))
 
 
-def dicts(parts):
+def dicts(parts, keys):
     """Written by keyword, as pairs of any order and kind of keys, as a mapping that is sorted."""
     pairs = {"min_size": 1, "max_size": 4, "unique_by": lambda pair: pair[0]}
-    keys = st.one_of(st.text(min_size=0, max_size=4), st.integers(-5, 5))
     return st.one_of(
         st.lists(st.tuples(NAMES, parts), **pairs).map(lambda found: spaces.Dict(**dict(found))),
         st.lists(st.tuples(keys, parts), **pairs).map(spaces.Dict),
@@ -71,8 +73,8 @@ def dicts(parts):
     )
 
 
-def nested(parts):
-    return st.one_of(dicts(parts), st.lists(parts, min_size=1, max_size=3).map(spaces.Tuple))
+def nested(parts, keys=st.one_of(st.text(max_size=4), st.integers(-5, 5))):  # noqa: B008
+    return st.one_of(dicts(parts, keys), st.lists(parts, min_size=1, max_size=3).map(spaces.Tuple))
 
 
 OBSERVED = st.recursive(boxes() | choices(), nested, max_leaves=6)
@@ -127,6 +129,23 @@ def test_a_space_comes_back_with_its_order(space):
     np.testing.assert_array_equal(inputs[0].low, inputs[1].low)
     for seen in seen_in(space):
         np.testing.assert_array_equal(inputs[0].flatten(seen), inputs[1].flatten(seen))
+
+
+WRITTEN = st.recursive(boxes() | choices(), lambda parts: nested(parts, NAMES), max_leaves=6)
+
+
+@given(WRITTEN)
+@example(UNSORTED)
+@ANY
+def test_files_of_before_are_read_in_the_order_of_training(space):
+    """A run's own; and those that were written with sorted keys, once the environment is given."""
+    before = json.loads(json.dumps(as_before(space_described(space))))
+    assert repr(space_restored(before)) == repr(space)
+    wrong = {"observations": all_sorted(before)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mended = order_of_now("policy.npz", wrong, (space, spaces.Discrete(2)))
+    assert repr(space_restored(mended["observations"])) == repr(space)
 
 
 @given(OBSERVED)
