@@ -253,7 +253,7 @@ class _Loop:
         problem, policy = self.work.problem, None
         if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
             policy = self.work.directory / POLICY
-            save_policy(policy, problem.policy, np.asarray(rho.mean))
+            save_policy(policy, problem.policy, np.asarray(rho.mean), problem.spaces)
         return policy
 
     def finish(self) -> None:

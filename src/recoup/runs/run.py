@@ -20,7 +20,7 @@ from recoup.study.opened import Opened
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
 from recoup.tasks.own.host import HostTask
-from recoup.tasks.policies.files import SavedPolicy, save_policy
+from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.rollouts import Measured
 
 if TYPE_CHECKING:
@@ -173,12 +173,11 @@ class Run:
                 f"{self.plan.task} has no policy of an environment: its parameters are `run.mean`, "
                 "or `run.mean_policy` in your units."
             )
-        return SavedPolicy(problem.policy, self.mean)
+        return SavedPolicy(problem.policy, self.mean, problem.spaces)
 
     def save_policy(self, path: str | Path) -> Path:
         """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
-        found = self.learned_policy()
-        return save_policy(path, found.policy, found.theta)
+        return self.learned_policy().save(path)
 
     @property
     def mean_policy(self) -> Any:

@@ -39,6 +39,7 @@ from recoup.study.settings import (
     without_other_families,
 )
 from recoup.study.trials import Trial
+from recoup.study.version import stored_version
 
 NAMED = 12  # parameters, at most, in a sentence
 CLOSE = 1e-4  # of what a family shows of its first distribution, relative
@@ -201,7 +202,7 @@ class Opened:
         Where it differs, the same theta is another policy, and its returns say nothing here.
         """
         run = self.settings.get(RUN, {})
-        return run.get("version", "") if run.get("own") else ""
+        return stored_version(run) if run.get("own") else ""
 
     # -- units --
 
