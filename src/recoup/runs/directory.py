@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError
+from recoup.outputs import check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.tasks.registry import task_row
 
@@ -30,6 +31,7 @@ RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 def refuse_existing(directory: Path) -> None:
     """Raises unless a new run can be written there; one killed before it began is none."""
+    check_no_link_to_nowhere(directory)
     if not directory.exists():
         return
     if not directory.is_dir():
@@ -40,8 +42,19 @@ def refuse_existing(directory: Path) -> None:
             "on with it; or name another, or remove it."
         )
     begun = {path.name for path in directory.iterdir()} - {CONFIG}
-    if any(not name.startswith(STUDY) for name in begun):
+    config = directory / CONFIG
+    foreign = config.exists() and not _is_config(config)
+    if foreign or any(not name.startswith(STUDY) for name in begun):
         raise InputError(f"{directory} exists already and holds other things: name another.")
+
+
+def _is_config(path: Path) -> bool:
+    """Whether a file holds the settings of a run."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"task", "method", "versions", "command"} <= found.keys()
 
 
 def make_directory(directory: Path, plan: Plan) -> Path:

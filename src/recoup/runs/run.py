@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.runs.directory import STUDY, study_in
+from recoup.outputs import Over
+from recoup.pictures.files import write_picture
+from recoup.runs.directory import CURVE, STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.plan import EXTENDED, Plan, stored_plan
 from recoup.runs.problem import Problem, again
@@ -170,10 +172,13 @@ class Run:
             )
         return SavedPolicy(problem.policy, self.mean)
 
-    def save_policy(self, path: str | Path) -> Path:
-        """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
+    def save_policy(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes the mean policy to a plain file (.npz), which `recoup.load_policy` reads.
+
+        An older policy is replaced; with `force` any other file but a study.
+        """
         found = self.learned_policy()
-        return save_policy(path, found.policy, found.theta)
+        return save_policy(path, found.policy, found.theta, force=force)
 
     @property
     def mean_policy(self) -> Any:
@@ -184,8 +189,12 @@ class Run:
         """All trials as a table of pandas, one row each; the moves are `run.history`."""
         return self.study.dataframe()
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """The learning curve as a matplotlib figure, saved to `path` if one is given."""
+    def plot(self, path: str | Path | None = None, *, force: bool = False) -> Any:
+        """The learning curve as a matplotlib figure, saved to `path` if one is given.
+
+        A picture (.png, .pdf or .svg) that recoup made before is replaced; with `force` any other
+        file but a study.
+        """
         from recoup.pictures.curves import learning_curve
 
         plan = self.plan
@@ -197,7 +206,9 @@ class Run:
         }
         figure = learning_curve(title, self.curve, self.return_mean_policy, moves)
         if path is not None:
-            figure.savefig(path, dpi=150)
+            path = Path(path)
+            home = self.out is not None and path.absolute() == (self.out / CURVE).absolute()
+            write_picture(figure, path, 150, Over(force, home))
         return figure
 
     def summary(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from recoup.checks import InputError
+from recoup.outputs import unfinished_of
 from recoup.store.count import Count, Counting, count_beside
 from recoup.store.errors import BUSY, damage, read_only, sensible, sqlite_errors
 from recoup.store.place import (
@@ -26,7 +27,6 @@ from recoup.store.place import (
     check_place,
     is_writable,
     put,
-    unfinished_of,
 )
 from recoup.store.records import counters_of
 from recoup.store.rows import CREATED, RECOVERED, Counters

@@ -1,16 +1,16 @@
 """Where a study file lies: its address, what lies beside it, and how a new one gets its name."""
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from recoup.checks import InputError
+from recoup.outputs import BESIDE, check_no_link_to_nowhere, clear_unfinished
 from recoup.store.errors import Exists
 
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
-UNFINISHED = ".new"
+COUNTS = (0, 16, 20, 24)  # bytes that a count may have, in files of any age
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -20,11 +20,6 @@ def beside(path: Path, ending: str) -> Path:
     """
     file = path.resolve()
     return file.with_name(file.name + ending)
-
-
-def unfinished_of(path: Path) -> Path:
-    """The name that a new file has while this process writes it."""
-    return path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
 
 
 def address(path: Path, mode: str) -> str:
@@ -46,19 +41,30 @@ def check_place(path: Path) -> None:
     """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
     if path.exists():
         raise Exists(f"{path} exists already.")
+    check_no_link_to_nowhere(path)
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be made: {path.parent} is read-only.")
+    if path.name.endswith(BESIDE):
+        raise InputError(
+            f"{path} is the name of what lies beside a study: name a file that does not end in "
+            f"{', '.join(BESIDE)}."
+        )
     if beside(path, LOG).exists():
         raise InputError(
             f"{beside(path, LOG)} lies there, the log of a study whose file {path} is gone: put "
             "the file back, or remove the log to start anew."
         )
-    beside(path, COUNT).unlink(missing_ok=True)
-    unfinished = re.compile(rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?")
-    for leftover in path.parent.iterdir():
-        match = unfinished.fullmatch(leftover.name)
-        if match and not _alive(match[1]):
-            leftover.unlink(missing_ok=True)
+    _clear_count(beside(path, COUNT))
+    clear_unfinished(path)
+
+
+def _clear_count(path: Path) -> None:
+    """Removes the count of a study that is gone; what else has its name is left."""
+    if path.exists() and not (path.is_file() and path.stat().st_size in COUNTS):
+        raise InputError(f"{path} lies where the new study keeps its count: name another file.")
+    path.unlink(missing_ok=True)
 
 
 def put(unfinished: Path, path: Path) -> None:
@@ -81,14 +87,3 @@ def put(unfinished: Path, path: Path) -> None:
 def _quoted(path: Path) -> str:
     whole = os.fsencode(path.absolute())
     return quote(b"/" + whole.lstrip(b"/")) if os.sep == "/" else quote(whole)
-
-
-def _alive(process: str) -> bool:
-    """Whether a process with this number is running, as far as can be told."""
-    try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True

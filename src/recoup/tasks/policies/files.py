@@ -1,17 +1,30 @@
 """The learned policy as one plain file: a NumPy archive of arrays and a text, never a pickle."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.outputs import Kind, Over, written
 from recoup.tasks.policies.described import described, restored
 from recoup.tasks.policies.policy import Act, beginner, words_of
 
 FORMAT = 1
+
+
+def _is_policy(path: Path) -> bool:
+    """Whether a file is a policy that was saved."""
+    try:
+        with ZipFile(path) as packed:
+            return {"theta.npy", "policy.npy"} <= set(packed.namelist())
+    except (BadZipFile, ValueError):
+        return False
+
+
+POLICY_KIND = Kind((".npz",), _is_policy)
 
 
 class SavedPolicy:
@@ -38,16 +51,15 @@ class SavedPolicy:
         return f"SavedPolicy({words_of(self.policy)})"
 
 
-def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
-    """Writes a policy and its parameters; a file that is there is replaced as a whole."""
+def save_policy(path: str | Path, policy: Any, theta: np.ndarray, *, force: bool = False) -> Path:
+    """Writes a policy and its parameters; an older policy is replaced as a whole.
+
+    With `force` any other file but a study is too.
+    """
     path = Path(path)
     text = json.dumps({"format": FORMAT, "policy": described(policy)})
-    unfinished = path.with_name(f".{path.name}.new")
-    with unfinished.open("wb") as file:
+    with written(path, POLICY_KIND, Over(force)) as unfinished, unfinished.open("wb") as file:
         np.savez(file, theta=np.asarray(theta, float), policy=np.array(text))
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
     return path
 
 
