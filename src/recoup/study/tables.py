@@ -1,8 +1,9 @@
 """Tables out: a study's trials as CSV or Parquet. `recoup.study.readings` reads them."""
 
 import csv
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -102,13 +103,20 @@ def _columns_in(path: Path) -> list[str]:
 
 def write_csv(study: Opened, file: IO[str]) -> int:
     """All trials as CSV, every number with all its digits; how many there are."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(quoted(name) for name in columns_of(study))
+    file.write(_line(columns_of(study)))
     count = 0
     for row in rows_of(study):
-        writer.writerow("" if value is None else quoted(value) for value in row)
+        file.write(_line(row))
         count += 1
     return count
+
+
+def _line(cells: Iterable[Any]) -> str:
+    """A line of CSV; the writer quotes a carriage return only if its own lines end in one."""
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\r\n")
+    writer.writerow("" if value is None else quoted(value) for value in cells)
+    return line.getvalue()[:-2] + "\n"
 
 
 def quoted(value: Any) -> Any:
