@@ -54,7 +54,7 @@ def check_output(path: Path, kind: Kind, over: Over = OURS, *, parents: bool = F
         file = _followed(path)
         _check_no_study(path, file, kind, over.study)
         _check_name(path, kind)
-        _check_directory(path, file.parent, parents)
+        check_directory(path, file.parent, parents)
         if file.exists():
             _check_replaceable(path, file, kind, over)
     except OSError as wrong:
@@ -97,6 +97,20 @@ def clear_unfinished(path: Path) -> None:
         if match and not _alive(match[1]):
             with suppress(OSError):
                 leftover.unlink(missing_ok=True)
+
+
+def check_directory(path: Path, directory: Path, parents: bool) -> None:
+    """Raises unless `path` can be made in a directory, before anything long is begun.
+
+    With `parents` the directory may be missing: it will be made.
+    """
+    there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise InputError(f"{path} cannot be written: {there} is not a directory.")
+    if there != directory and not parents:
+        raise InputError(f"{directory} does not exist: make it, or name another place.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: {there} is read-only.")
 
 
 def check_no_link_to_nowhere(path: Path) -> None:
@@ -145,17 +159,6 @@ def _check_name(path: Path, kind: Kind) -> None:
         raise InputError(f"{path} is a directory: name a file in it.")
     if path.suffix.lower() not in kind.endings:
         raise InputError(f"{path} must end in {in_words(kind.endings)}.")
-
-
-def _check_directory(path: Path, directory: Path, parents: bool) -> None:
-    """Raises unless a file can be made there, before anything long is begun."""
-    there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
-    if not there.is_dir():
-        raise InputError(f"{path} cannot be written: {there} is not a directory.")
-    if there != directory and not parents:
-        raise InputError(f"{directory} does not exist: make it, or name another place.")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{path} cannot be written: {there} is read-only.")
 
 
 def _check_replaceable(path: Path, file: Path, kind: Kind, over: Over) -> None:

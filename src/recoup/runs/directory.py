@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError
-from recoup.outputs import check_no_link_to_nowhere
+from recoup.outputs import check_directory, check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.tasks.registry import task_row
 
@@ -33,6 +33,7 @@ def refuse_existing(directory: Path) -> None:
     """Raises unless a new run can be written there; one killed before it began is none."""
     check_no_link_to_nowhere(directory)
     if not directory.exists():
+        check_directory(directory, directory.parent, parents=True)
         return
     if not directory.is_dir():
         raise InputError(f"{directory} is a file: name a directory for the run.")

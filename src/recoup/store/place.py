@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recoup.checks import InputError
-from recoup.outputs import BESIDE, check_no_link_to_nowhere, clear_unfinished
+from recoup.outputs import BESIDE, check_directory, check_no_link_to_nowhere, clear_unfinished
 from recoup.store.errors import Exists
 
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
@@ -42,10 +42,7 @@ def check_place(path: Path) -> None:
     if path.exists():
         raise Exists(f"{path} exists already.")
     check_no_link_to_nowhere(path)
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise InputError(f"{path} cannot be made: {path.parent} is read-only.")
+    check_directory(path, path.parent, parents=False)
     if path.name.endswith(BESIDE):
         raise InputError(
             f"{path} is the name of what lies beside a study: name a file that does not end in "
