@@ -332,43 +332,48 @@ def test_a_killed_export_is_cleared_by_the_next(scene):
 
 READ_ONLY = """
 import json, os, sys
-sys.path[:0] = json.loads(sys.argv[2])
+sys.path[:0] = json.loads(sys.argv[3])
 from pathlib import Path
 import test_writes as writes
-home = Path(sys.argv[1])
+home, warm = Path(sys.argv[1]), Path(sys.argv[2])
 writers = [*writes.OUTPUTS, *writes.NEW]
-for writer in writers:  # everything is imported by a refusal, while it can be
-    writes.run(writer, home, "p.txt" if writer.kind == "output" else "old.db")
-for folder in [home, *(p for p in home.rglob("*") if p.is_dir())]:
-    folder.chmod(0o555)
+for writer in writers:  # what they need is imported by a refusal, while it can be
+    assert writes.run(writer, warm).returncode == 2, writer
 if os.getuid() == 0:
     os.setuid(65534)
 print(json.dumps([writes.run(writer, home) for writer in writers]))
 """
 
 
-def test_a_directory_that_is_read_only_stays_as_it_is(made):
+def test_a_directory_that_is_read_only_stays_as_it_is(made, tmp_path):
     """As another user, for root writes anywhere; pytest's directories are closed to them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    for writer in [*OUTPUTS, *NEW]:
+        (tmp_path / writer.file).write_text("mine")
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         shutil.copytree(made, home, dirs_exist_ok=True)
+        folders = [home, *(path for path in home.rglob("*") if path.is_dir())]
+        for folder in folders:
+            folder.chmod(0o555)
         before = contents(home)
         search = json.dumps([str(Path(__file__).parent), *sys.path])
         done = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, place, search],
+            [sys.executable, "-c", READ_ONLY, place, str(tmp_path), search],
             capture_output=True,
             text=True,
             timeout=600,
         )
-        for folder in [home, *(p for p in home.rglob("*") if p.is_dir())]:
+        after = contents(home)
+        for folder in folders:
             folder.chmod(0o755)
-        assert done.returncode == 0, done.stderr
-        assert contents(home) == before
-        for writer, ended in zip([*OUTPUTS, *NEW], json.loads(done.stdout), strict=True):
-            status, _, words = ended
-            assert status == 2, (writer, ended)
-            assert words.count("\n") == 1, (writer, ended)
-            assert "read-only" in words or "cannot be written" in words, (writer, ended)
+    assert done.returncode == 0, done.stderr
+    assert after == before
+    for writer, ended in zip([*OUTPUTS, *NEW], json.loads(done.stdout), strict=True):
+        status, _, words = ended
+        assert status == 2, (writer, ended)
+        assert words.count("\n") == 1, (writer, ended)
+        assert "read-only" in words or "cannot be written" in words, (writer, ended)
 
 
 def test_what_lies_beside_a_study_is_known_by_its_name():
