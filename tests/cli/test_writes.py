@@ -312,6 +312,31 @@ def test_a_new_study_removes_no_study_that_is_called_like_its_count(tmp_path):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("other", [b"a text of the user's", SQLITE * 99])
+def test_a_study_that_is_used_leaves_what_is_called_like_its_count(tmp_path, other):
+    with Study.open(tmp_path / "step", dim=2, batch=2) as study:
+        trials = study.ask(4)
+    (tmp_path / "step-count").write_bytes(other)
+    with Study.open(tmp_path / "step") as study:
+        for trial in trials:
+            study.tell(trial.id, 1.0)
+        assert len(study.history()) == 2
+    assert contents(tmp_path)["step-count"] == other
+    assert all(part.sound for part in check(tmp_path / "step"))
+
+
+def test_a_link_to_a_file_of_another_kind_is_not_ours(scene):
+    (scene / "notes.txt").write_text("mine")
+    for writer in OUTPUTS[:12]:
+        if "{}" in writer.call:
+            (scene / writer.file).unlink(missing_ok=True)
+            (scene / writer.file).symlink_to("notes.txt")
+            done = run(writer, scene)
+            assert done.returncode == 2, writer
+            assert "is not one that recoup has made" in done.stderr
+    assert (scene / "notes.txt").read_text() == "mine"
+
+
 def test_a_killed_export_is_cleared_by_the_next(scene):
     program = (
         "import os, signal\nfrom recoup.study import tables\nfrom recoup.study.study import Study\n"

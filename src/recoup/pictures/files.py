@@ -21,7 +21,8 @@ FILM_MARK = ["-metadata", f"comment={MARK.decode()}"]  # for ffmpeg, which puts 
 
 def _is_marked(path: Path) -> bool:
     """Whether a picture or a film says that recoup has made it."""
-    return MARKS[path.suffix.lower()] in beginning_of(path) + end_of(path)
+    mark = MARKS.get(path.suffix.lower())  # none where a link leads to another kind of file
+    return mark is not None and mark in beginning_of(path) + end_of(path)
 
 
 PICTURE = Kind(tuple(MADE_BY), _is_marked)

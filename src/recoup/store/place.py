@@ -59,9 +59,14 @@ def check_place(path: Path) -> None:
 
 def _clear_count(path: Path) -> None:
     """Removes the count of a study that is gone; what else has its name is left."""
-    if path.exists() and not (path.is_file() and path.stat().st_size in COUNTS):
+    if path.exists() and not may_be_count(path):
         raise InputError(f"{path} lies where the new study keeps its count: name another file.")
     path.unlink(missing_ok=True)
+
+
+def may_be_count(path: Path) -> bool:
+    """Whether what has the name of a count can be one, by its size."""
+    return path.is_file() and path.stat().st_size in COUNTS
 
 
 def put(unfinished: Path, path: Path) -> None:
