@@ -312,7 +312,7 @@ def test_a_new_study_removes_no_study_that_is_called_like_its_count(tmp_path):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("other", [b"a text of the user's", SQLITE * 99])
+@pytest.mark.parametrize("other", [b"notes of somebody's own, some lines", SQLITE * 99])
 def test_a_study_that_is_used_leaves_what_is_called_like_its_count(tmp_path, other):
     with Study.open(tmp_path / "step", dim=2, batch=2) as study:
         trials = study.ask(4)
