@@ -272,6 +272,17 @@ def test_a_page_made_before_pages_had_a_mark_is_ours(scene):
     assert "generator" in page.read_text()
 
 
+@pytest.mark.parametrize("call", [COMPARED, AGAIN])
+def test_a_directory_of_the_users_becomes_none_of_ours(tmp_path, call):
+    (tmp_path / "far").mkdir()
+    text(tmp_path, tmp_path / "far" / "mine.txt")
+    before = contents(tmp_path)
+    done = recoup(*call.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "far holds something else than a" in done.stderr
+    assert contents(tmp_path) == before
+
+
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_a_picture_of_the_users_own_is_not_ours(scene, ending):
     from matplotlib.figure import Figure

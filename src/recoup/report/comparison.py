@@ -20,7 +20,7 @@ from recoup.compare.tables import (
 )
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
 from recoup.pictures.comparison import Method, compared
-from recoup.pictures.files import write_picture
+from recoup.pictures.files import PICTURE, write_picture
 from recoup.report.html import check_page, embedded, page, write_page
 
 DATA, TEXT, PAGE, PICTURES = "compare.json", "compare.md", "compare.html", "curves"
@@ -54,11 +54,14 @@ def write_comparison(said: dict[str, Any], out: Path, *, force: bool = False) ->
     Older files of ours are replaced; with `force` any others too.
     """
     check_comparison(out, force=force)
+    places = _places([task["task"] for task in said["tasks"]], out / PICTURES)
+    for place in places:
+        check_output(place, PICTURE, Over(force, home=True), parents=True)
     contents = {DATA: json.dumps(said, indent=1) + "\n", TEXT: markdown(said)}
     for name, content in contents.items():
         with written(out / name, FILES[name], Over(force), parents=True) as unfinished:
             unfinished.write_text(content, encoding="utf-8")
-    places = _places([task["task"] for task in said["tasks"]], out / PICTURES)
+    (out / PICTURES).mkdir(parents=True, exist_ok=True)
     tasks = [
         {
             **task,
@@ -82,7 +85,6 @@ def write_comparison(said: dict[str, Any], out: Path, *, force: bool = False) ->
 
 def _places(names: list[str], folder: Path) -> list[Path]:
     """Where the pictures of tasks lie: two names that a path cannot tell apart are numbered."""
-    folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, Path] = {}  # in small letters: some directories do not tell them apart
     for name in names:
         safe = "".join(c if c.isalnum() or c in "-@." else "-" for c in name)
