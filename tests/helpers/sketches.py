@@ -2,6 +2,8 @@
 
 import base64
 import contextlib
+import struct
+import zlib
 from pathlib import Path
 from unittest import mock
 
@@ -10,6 +12,17 @@ from matplotlib.figure import Figure
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
 )
+HEADER = 33  # bytes of a PNG file before what is said of it
+
+
+def pixel(metadata):
+    """One pixel that says of itself what `metadata` says."""
+    chunks = b""
+    for key, text in (metadata or {}).items():
+        content = b"tEXt" + key.encode() + b"\0" + text.encode()
+        crc = struct.pack(">I", zlib.crc32(content))
+        chunks += struct.pack(">I", len(content) - 4) + content + crc
+    return PIXEL[:HEADER] + chunks + PIXEL[HEADER:]
 
 
 @contextlib.contextmanager
@@ -22,9 +35,9 @@ def sketched(*kinds):
         if kinds and kind not in kinds:
             whole(figure, file, **how)
         elif hasattr(file, "write"):
-            file.write(PIXEL)
+            file.write(pixel(how.get("metadata")))
         else:
-            Path(file).write_bytes(PIXEL)
+            Path(file).write_bytes(pixel(how.get("metadata")))
 
     with mock.patch.object(Figure, "savefig", savefig):
         yield

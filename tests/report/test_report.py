@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from html import unescape
+from pathlib import Path
 
 import figure_data
 import numpy as np
@@ -14,6 +15,7 @@ from sketches import sketched
 
 import recoup
 from recoup.pictures.curves import overlaid
+from recoup.report import html
 from recoup.report.html import measured, number
 from recoup.report.overlay import overlay
 from recoup.report.reproduction import write_reproduction
@@ -22,6 +24,10 @@ from recoup.report.study import write_study_report
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import corrected
 
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src '
+    "'unsafe-inline'; img-src data:; media-src data:; base-uri 'none'; form-action 'none'\">"
+)
 NASTY = '<script>document.title="owned"</script><img src=x onerror="owned()">'
 
 
@@ -43,6 +49,39 @@ def reproduction(tmp_path_factory):
         for figure in figures:
             running._finding(figure, figure_data.TINY, results, directory / figure.name)
     return write_reproduction(directory)
+
+
+class TestWhatAPageMayDo:
+    """Whatever a study says, its page runs nothing and asks nobody."""
+
+    TEMPLATES = sorted(Path(html.__file__).parent.glob("templates/*.html"))
+
+    @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+    def test_every_template_has_the_policy_and_nothing_that_it_forbids(self, template):
+        text = template.read_text()
+        base = (template.parent / "base.html").read_text()
+        assert template.name == "base.html" or text.startswith('{% extends "base.html" %}')
+        assert POLICY in base
+        assert base.index(POLICY) < min(base.index(tag) for tag in ("<style", "<link", "<title"))
+        assert not re.search(r"<script|<iframe|<object|<embed|<form|<base\b", text, re.I)
+        assert not re.search(r"\son\w+\s*=|javascript:|@import|url\(", text, re.I)
+        sources = re.findall(r"(?:src|href|poster|srcset|action)=\"([^\"]*)", text)
+        assert all(source.startswith(("{{", "#", "data:")) for source in sources), sources
+        assert not re.search(r"https?:|[\"'(]//", text)
+
+    def test_a_script_that_came_into_a_page_does_not_run(self, tmp_path):
+        """As if a text had not been escaped: what the policy is there for."""
+        recoup.Study.open(tmp_path / "s.db", dim=2).close()
+        page = write_study_report(tmp_path / "s.db")
+        text, inside = page.read_text(), NASTY + '<iframe src="data:text/html,x"></iframe>'
+        page.write_text(text.replace("</h1>", f"</h1>{inside}"))
+        found = visit(page)
+        assert found["title"] == "s.db"
+        refused = json.dumps(found["complaints"])
+        assert "Content Security Policy" in refused
+        assert "script-src" in refused
+        page.write_text(page.read_text().replace(POLICY, ""))
+        assert visit(page)["title"] == "owned"  # so it would have run
 
 
 @pytest.mark.slow
@@ -325,7 +364,7 @@ class TestTheStudysPage:
         assert (tmp_path / "new-report.html").is_file()
 
     def test_the_study_is_never_written_over(self, study):
-        with pytest.raises(ValueError, match="is the study itself"):
+        with pytest.raises(ValueError, match="is the study itself: name a file"):
             write_study_report(study, study)
         with pytest.raises(ValueError, match="there is no study in"):
             write_study_report(study.with_name("other.db"))

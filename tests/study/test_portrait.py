@@ -161,7 +161,8 @@ class TestTheFile:
     def test_an_older_one_is_replaced_when_the_new_one_is_whole(self, study, tmp_path, monkeypatch):
         from matplotlib.figure import Figure
 
-        (tmp_path / "x.png").write_text("old")
+        study.plot(tmp_path / "x.png")
+        old = (tmp_path / "x.png").read_bytes()
 
         def full(*_, **__):
             raise OSError(28, "No space left on device")
@@ -169,16 +170,19 @@ class TestTheFile:
         monkeypatch.setattr(Figure, "savefig", full)
         with pytest.raises(InputError, match="cannot be written: No space left"):
             study.plot(tmp_path / "x.png")
-        assert (tmp_path / "x.png").read_text() == "old"
+        assert (tmp_path / "x.png").read_bytes() == old
+        assert [p.name for p in tmp_path.iterdir() if p.name.startswith("x.png")] == ["x.png"]
         monkeypatch.undo()
+        for trial in study.ask(4):
+            study.tell(trial.id, 1.0)
         study.plot(tmp_path / "x.png")
-        assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "x.png").read_bytes() != old
 
     @pytest.mark.parametrize(
         ("name", "sentence"),
         [
             ("x.jpg", "must end in .png, .pdf or .svg"),
-            ("robot.db", "must end in"),
+            ("robot.db", "is the study itself: name a file that ends in .png, .pdf or .svg"),
             ("none/x.png", "does not exist"),
         ],
     )

@@ -10,6 +10,7 @@ import pytest
 
 from recoup.checks import InputError
 from recoup.cli.app import shown
+from recoup.cli.study_tables import print_trials
 from recoup.study import readings, tables
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
@@ -27,6 +28,13 @@ def study(tmp_path):
 def import_file(study, path):
     """What `recoup study import` does."""
     return import_samples(study.opened, readings.read_samples(study.opened, path), str(path))
+
+
+def read(path):
+    """The rows of a table, as a stranger reads them; names as they were."""
+    with path.open(newline="") as file:
+        names, *rows = csv.reader(file)
+    return [dict(zip(map(tables.unquoted, names), row, strict=True)) for row in rows]
 
 
 class TestImports:
@@ -82,14 +90,49 @@ class TestExports:
         with Study.open(tmp_path / "again.db", batch=4, **named) as again:
             assert import_file(again, tmp_path / "out.csv").samples == 4
 
-    @pytest.mark.parametrize("note", ["=1+1", "+1", "-1", "@SUM(A1)"])
+    @pytest.mark.parametrize(
+        "note",
+        ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\tx", "＝1+1", "'=1"],
+    )
     def test_a_note_is_no_formula(self, study, tmp_path, note):
         (trial,) = study.ask(1)
         study.tell(trial.id, failed=note)
         study.export(tmp_path / "out.csv")
-        rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+        with (tmp_path / "out.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
         assert [row["note"] for row in rows if row["note"]] == [f"'{note}"]
+        assert tables.unquoted(f"'{note}") == note
         assert float(rows[0]["theta_0"])  # a number stays one, whatever its sign
+
+    @pytest.mark.parametrize("text", ["'quoted'", "a=b", "", "'", "''", "1-2", "' a", "it's -1"])
+    def test_other_texts_stay_as_they_are(self, text):
+        assert tables.quoted(text) == tables.unquoted(text) == text
+
+    def test_a_name_is_no_formula_either_and_comes_back(self, tmp_path, capsys):
+        names = ["=1+1", "-y", "@z", "'+w", "＝v", "plain"]
+        named = {"params": dict.fromkeys(names, (-1, 1)), "batch": 4}
+        with Study.open(tmp_path / "named.db", **named) as study:
+            print_trials(study.ask(4), "csv")
+            for trial in study.pending():
+                study.tell(trial.id, 1.0 * trial.id)
+            study.export(tmp_path / "out.csv")
+        for line in (capsys.readouterr().out, (tmp_path / "out.csv").read_text()):
+            cells = next(csv.reader([line.partition("\n")[0]]))
+            assert {"'=1+1", "'-y", "'@z", "''+w", "'＝v", "plain"} <= set(cells)
+            assert not [cell for cell in cells if cell.strip()[:1] in tuple("=+-@＝＋－＠")]
+        with Study.open(tmp_path / "again.db", **named) as again:
+            assert import_file(again, tmp_path / "out.csv").samples == 4
+            again.export(tmp_path / "second.csv")
+        first, second = (
+            np.array([[float(row[f"latent_{name}"]) for name in names] for row in rows])
+            for rows in (read(tmp_path / "out.csv"), read(tmp_path / "second.csv"))
+        )
+        np.testing.assert_array_equal(first, second)
+
+    def test_a_table_of_before_without_such_marks_is_read(self, tmp_path):
+        with Study.open(tmp_path / "new.db", params={"-y": (-1, 1)}, batch=4) as study:
+            (tmp_path / "old.csv").write_text("-y,return\n0.5,1\n-0.5,2\n0.1,3\n")
+            assert import_file(study, tmp_path / "old.csv").samples == 3
 
     def test_an_ending_that_is_none_of_ours_is_refused(self, study, tmp_path):
         with pytest.raises(InputError, match=r"x.xlsx must end in .csv, .parquet or .pq"):

@@ -19,6 +19,11 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
 
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Write over a file that recoup did not make; never over a study."),
+]
+
 
 def fail(sentence: str, status: int) -> NoReturn:
     """Ends with one sentence and a status."""

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table
 
 from recoup.checks import InputError, check_count
-from recoup.cli.app import JsonOption, app, fail, interruptible, stop
+from recoup.cli.app import ForceOption, JsonOption, app, fail, interruptible, stop
 from recoup.cli.parsing import complete_task, number, whole_option
 from recoup.cli.train import prints_elsewhere
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
@@ -132,6 +132,7 @@ def compare(
     horizon: Annotated[
         int | None, whole_option("Steps of an episode (the task's own unless said).")
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no tables.")] = False,
 ) -> None:
@@ -144,7 +145,7 @@ def compare(
     points = None if checkpoints is None else _points(checkpoints)
     asking = Asking(std_factor, dim, horizon, test_episodes)
     order = Order(task, method, runs, episodes, points, seed, asking, against, target)
-    said, written = _compared(order, out, workers, quiet or as_json)
+    said, written = _compared(order, out, workers, quiet or as_json, force)
     if as_json:
         print(json.dumps(said))
     elif not quiet:
@@ -161,7 +162,7 @@ def _points(text: str) -> list[int]:
 
 
 def _compared(
-    order: "Order", out: Path, workers: int | None, silent: bool
+    order: "Order", out: Path, workers: int | None, silent: bool, force: bool
 ) -> tuple[dict[str, Any], dict[str, Path]]:
     """What a comparison says, and where its files lie."""
     from recoup.compare.comparison import compare as run
@@ -169,13 +170,14 @@ def _compared(
     from recoup.compare.results import Results
     from recoup.compare.summary import summary
     from recoup.compare.work import default_workers
-    from recoup.report.comparison import write_comparison
+    from recoup.report.comparison import check_comparison, write_comparison
     from recoup.tasks.engines.engine import Broken
 
     place = out.absolute()  # a task may change the directory
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)
+            check_comparison(place, force=force)
             left = left_of(plan, Results(place))
             processes = default_workers() if workers is None else workers
             if not silent:
@@ -183,7 +185,7 @@ def _compared(
             with _progress(sum(chunk.episodes for chunk in left), silent) as show:
                 curves = run(order, place, processes, show)
             said = summary(plan, curves)
-            written = write_comparison(said, place)
+            written = write_comparison(said, place, force=force)
             return said, {what: out / path.relative_to(place) for what, path in written.items()}
     except KeyboardInterrupt as stopped:
         stopped.__traceback__ = None  # what it holds of workers is freed in order

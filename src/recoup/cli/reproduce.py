@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError, check_count
-from recoup.cli.app import app, interruptible, stop
+from recoup.cli.app import ForceOption, app, interruptible, stop
 from recoup.cli.parsing import whole_option
 from recoup.reproduce import ORDER
 
@@ -45,12 +45,15 @@ def reproduce(
     workers: Annotated[
         int | None, whole_option("Processes that measure (one a core unless said).")
     ] = None,
+    force: ForceOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
     """Measure, draw and judge figures of the paper; `all` ends in a page."""
     if quick and paper:
         raise InputError("give --quick or --paper, not both.")
-    from recoup.report.reproduction import write_reproduction
+    from recoup.outputs import Over
+    from recoup.report.html import check_page
+    from recoup.report.reproduction import PAGE, write_reproduction
     from recoup.reproduce.reproduce import ALL, directory_of, work_left
     from recoup.reproduce.reproduce import reproduce as run
     from recoup.reproduce.workers import default_workers
@@ -59,9 +62,11 @@ def reproduce(
     size = "quick" if quick else "paper" if paper else "default"
     processes = default_workers() if workers is None else check_count("workers", workers)
     out = directory_of(size, out)
+    if ALL in figures:
+        check_page(out / PAGE, Over(force))
     try:
         with interruptible(), reproducing(work_left(figures, size, out), quiet) as show:
-            findings = run(figures, size, out, show, processes)
+            findings = run(figures, size, out, show, processes, force=force)
     except KeyboardInterrupt:
         stop(f"stopped; the same command goes on from what lies in {out}.")
     if not quiet:
@@ -71,7 +76,7 @@ def reproduce(
             print(
                 f"recoup: no picture of {finding.figure.name}: {finding.problem}", file=sys.stderr
             )
-    print(write_reproduction(out) if ALL in figures else out)
+    print(write_reproduction(out, force=force) if ALL in figures else out)
 
 
 def _show_claims(findings: "list[Finding]") -> None:

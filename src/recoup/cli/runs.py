@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError
-from recoup.cli.app import JsonOption, app, shown
+from recoup.cli.app import ForceOption, JsonOption, app, shown
 from recoup.cli.parsing import TaskOption, whole, whole_option
 
 EVALUATE_EXAMPLES = """
@@ -84,6 +84,7 @@ def render(
         Path | None, typer.Option(help="Directory to write to (the run's unless said).")
     ] = None,
     task: TaskOption = None,
+    force: ForceOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
     """Film the learned policy: a video and a film strip."""
@@ -91,7 +92,7 @@ def render(
 
     chosen = None if steps is None else [whole(part) for part in steps.split(",")]
     with Console(stderr=True, quiet=quiet).status("filming"):
-        written = render_run(run, seed=seed, steps=chosen, out=out, task=task)
+        written = render_run(run, seed=seed, steps=chosen, out=out, task=task, force=force)
     for path in () if quiet else written.values():
         print((out or run) / path.name)
 
@@ -108,12 +109,16 @@ def report(
             help="The page (report.html in the first run, or FILE-report.html, unless said)."
         ),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
-    """Write one self-contained HTML page about runs, or about a study."""
+    """Write one self-contained HTML page about runs, or about a study.
+
+    An older page of recoup's is replaced, any other file is not.
+    """
     if not any(path.is_file() for path in runs):
         from recoup.report.runs import write_report
 
-        print(write_report(runs, out))
+        print(write_report(runs, out, force=force))
         return
     if len(runs) > 1:
         raise InputError("a page is of runs, or of one study: name the file of a study alone.")
@@ -121,7 +126,7 @@ def report(
     from recoup.store.errors import sensible
 
     with sensible(runs[0]):
-        print(write_study_report(runs[0], out))
+        print(write_study_report(runs[0], out, force=force))
 
 
 def returns_table(title: str) -> Table:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_choice
+from recoup.cli.app import ForceOption
 from recoup.cli.parsing import method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -118,19 +119,23 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="File to write; CSV goes to standard output without one.")
     ] = None,
+    force: ForceOption = False,
 ) -> None:
-    """Write all trials as a table, with the distributions that drew them."""
+    """Write all trials as a table, with the distributions that drew them.
+
+    An older table of the same study is replaced, any other file is not.
+    """
     from recoup.study import tables
 
-    form = format or ("parquet" if out and out.suffix in tables.PARQUET else "csv")
-    check_choice("format", form, tables.FORMATS)
-    if form == "parquet" and out is None:
+    if format is not None:
+        check_choice("format", format, tables.FORMATS)
+    if format == "parquet" and out is None:
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
     with opened(file) as study:
         if out is None:
             tables.write_csv(study.opened, sys.stdout)
             return
-        count = tables.export(study.opened, out, form)
+        count = tables.export(study.opened, out, format, force=force)
     print(f"{count} trials in {out}")
 
 
@@ -171,12 +176,18 @@ def replay(
     std: StdOption = None,
     set_: SetOption = None,
     plot: Annotated[Path | None, typer.Option(help="A picture of it.", metavar="PNG")] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """How another method would have moved on the same results, at no rollout."""
+    from recoup.outputs import Over, check_output
+    from recoup.pictures.files import PICTURE, write_picture
     from recoup.study.replay import replay as replay_study
 
     with opened(file) as study:
+        over = Over(force, study=file)
+        if plot is not None:
+            check_output(plot, PICTURE, over)
         given = {**given_options(mean=mean, std=std), **method_settings(set_)}
         with _progress("replaying", as_json) as tick:
             found = replay_study(study.opened, method, tick=tick, **given)
@@ -187,10 +198,8 @@ def replay(
         if plot is not None:
             from recoup.pictures.curves import replayed
 
-            try:
-                replayed(study.method.name, own, name, found).savefig(plot, dpi=150)
-            except (OSError, ValueError) as wrong:
-                raise InputError(f"{plot} cannot be written: {wrong}.") from None
+            drawn = replayed(study.method.name, own, name, found)
+            write_picture(drawn, plot, 150, over)
         if as_json:
             print(json.dumps([plain(row.plain()) for row in found]))
         else:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from recoup.cli.app import ForceOption
 from recoup.cli.study_app import File, app, opened
 
 PLOT_EXAMPLES = """
@@ -22,11 +23,12 @@ def plot(
     out: Annotated[
         Path, typer.Option(help="The picture: a .png, .pdf or .svg file.", metavar="PNG")
     ],
+    force: ForceOption = False,
 ) -> None:
-    """Draw results and estimates, the parameters over time, slices, and the health of reuse."""
-    from recoup.study.portrait import check_picture
+    """Draw results and estimates, the parameters over time, slices, and the health of reuse.
 
-    check_picture(out)
+    An older picture of recoup's is replaced, any other file is not.
+    """
     with opened(file) as study:
-        study.plot(out)
+        study.plot(out, force=force)
     print(out)

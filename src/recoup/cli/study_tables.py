@@ -17,6 +17,7 @@ from recoup.study.notebook import SHOWN, digits
 from recoup.study.summary import best_trial, deployed
 from recoup.study.summary import more_results as more_results
 from recoup.study.summary import summary_rows as state_rows
+from recoup.study.tables import quoted
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
     from recoup.study.leases import Waiting
@@ -67,7 +68,7 @@ def _explain_repeats(trials: "Sequence[Trial]") -> None:
 def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:
     """Trials as CSV, with the columns `beside` them."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["id", "seed", *_names(trials), *beside])
+    writer.writerow(["id", "seed", *map(quoted, _names(trials)), *beside])
     for i, trial in enumerate(trials):
         more = (column[i] for column in beside.values())
         values = trial.params.values() if trial.names else trial.theta.tolist()

@@ -153,7 +153,7 @@ def markdown(said: dict[str, Any]) -> str:
     """The whole comparison as Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in said["versions"].items())
     parts = [
-        "# Comparison",
+        HEADING,
         f"{runs_in_words(said['runs']).capitalize()} of each method on each task, seed "
         f"{said['seed']}, {said['date']}; {versions}.",
         MEANING,
@@ -167,6 +167,7 @@ def markdown(said: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+HEADING = "# Comparison"
 MEANING = (
     "J is the expected return of policies drawn from the search distribution, m that of its mean "
     "policy, after so many episodes; ± is one standard error over runs. Differences are paired: "

@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.checks import InputError
+from recoup.outputs import OURS, Over, written
+from recoup.pictures.files import FILM, FILM_MARK
 
 MOST = 120  # frames of a film, about
 Act = Callable[[Any], Any]
@@ -63,8 +65,8 @@ def _episode(
         yield float(reward), info, over
 
 
-def write_video(shot: Film, path: Path) -> None:
-    """An H.264 video; needs no ffmpeg on the system."""
+def write_video(shot: Film, path: Path, over: Over = OURS) -> None:
+    """An H.264 video, in place of an older one of ours; needs no ffmpeg on the system."""
     try:
         import imageio.v2 as imageio
         import imageio_ffmpeg  # noqa: F401  (what imageio writes H.264 with)
@@ -72,7 +74,10 @@ def write_video(shot: Film, path: Path) -> None:
         raise InputError("a video needs imageio: pip install '.[video]', in a clone.") from None
     with warnings.catch_warnings():  # JAX warns of forks; this one becomes ffmpeg at once
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-        imageio.mimwrite(path, list(shot.frames), fps=shot.fps, macro_block_size=2, quality=8)
+        how = {"fps": shot.fps, "macro_block_size": 2, "quality": 8, "output_params": FILM_MARK}
+        content = imageio.mimwrite("<bytes>", list(shot.frames), format="mp4", **how)
+    with written(path, FILM, over) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def film_strip(shot: Film, title: str, steps: Sequence[int] | None = None) -> Figure:

@@ -1,8 +1,6 @@
 """The files of a comparison: JSON, Markdown, a picture for each task, and one page."""
 
 import json
-import os
-import warnings
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.compare.tables import (
+    HEADING,
     MEANING,
     SCORES,
     markdown,
@@ -19,22 +18,54 @@ from recoup.compare.tables import (
     runs_in_words,
     tables_of,
 )
+from recoup.outputs import Kind, Over, beginning_of, check_output, written
 from recoup.pictures.comparison import Method, compared
-from recoup.report.html import embedded, page, write_page
+from recoup.pictures.files import PICTURE, write_picture
+from recoup.report.html import check_page, embedded, page, write_page
 
 DATA, TEXT, PAGE, PICTURES = "compare.json", "compare.md", "compare.html", "curves"
 
 
-def write_comparison(said: dict[str, Any], out: Path) -> dict[str, Path]:
-    """Writes what a comparison says into its directory; where each thing lies."""
-    data, text = out / DATA, out / TEXT
-    _written(data, json.dumps(said, indent=1) + "\n")
-    _written(text, markdown(said))
+def _is_data(path: Path) -> bool:
+    """Whether a file holds what a comparison says."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"tasks", "checkpoints", "versions"} <= found.keys()
+
+
+FILES = {
+    DATA: Kind((".json",), _is_data),
+    TEXT: Kind((".md",), lambda path: beginning_of(path).startswith(f"{HEADING}\n".encode())),
+}
+
+
+def check_comparison(out: Path, *, force: bool = False) -> None:
+    """Raises where files lie in the directory of a comparison that are not ours to write over."""
+    for name, kind in FILES.items():
+        check_output(out / name, kind, Over(force), parents=True)
+    check_page(out / PAGE, Over(force))
+
+
+def write_comparison(said: dict[str, Any], out: Path, *, force: bool = False) -> dict[str, Path]:
+    """Writes what a comparison says into its directory; where each thing lies.
+
+    Older files of ours are replaced; with `force` any others too.
+    """
+    check_comparison(out, force=force)
     places = _places([task["task"] for task in said["tasks"]], out / PICTURES)
+    for place in places:
+        check_output(place, PICTURE, Over(force, home=True), parents=True)
+    contents = {DATA: json.dumps(said, indent=1) + "\n", TEXT: markdown(said)}
+    for name, content in contents.items():
+        with written(out / name, FILES[name], Over(force), parents=True) as unfinished:
+            unfinished.write_text(content, encoding="utf-8")
+    (out / PICTURES).mkdir(parents=True, exist_ok=True)
     tasks = [
         {
             **task,
-            "picture": embedded(_picture(said, task, place)),
+            "picture": embedded(_picture(said, task, place, force)),
             "tables": tables_of(said, task),
             "place": f"task-{i}",
         }
@@ -48,20 +79,12 @@ def write_comparison(said: dict[str, Any], out: Path) -> dict[str, Path]:
         meaning=MEANING,
         scores=SCORES,
     )
-    found = {"page": write_page(out / PAGE, content), "text": text, "data": data}
-    return {**found, "pictures": out / PICTURES}
-
-
-def _written(path: Path, content: str) -> None:
-    """Replaces a file at once: a reader finds the old one or the new one."""
-    unfinished = path.with_suffix(f".{os.getpid()}.part")
-    unfinished.write_text(content, encoding="utf-8")
-    unfinished.replace(path)
+    found = {"page": write_page(out / PAGE, content, Over(force))}
+    return {**found, "text": out / TEXT, "data": out / DATA, "pictures": out / PICTURES}
 
 
 def _places(names: list[str], folder: Path) -> list[Path]:
     """Where the pictures of tasks lie: two names that a path cannot tell apart are numbered."""
-    folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, Path] = {}  # in small letters: some directories do not tell them apart
     for name in names:
         safe = "".join(c if c.isalnum() or c in "-@." else "-" for c in name)
@@ -71,10 +94,8 @@ def _places(names: list[str], folder: Path) -> list[Path]:
     return list(found.values())
 
 
-def _picture(said: dict[str, Any], task: dict[str, Any], path: Path) -> Path:
-    with warnings.catch_warnings():  # of names in a script that the font has no letters for
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)
-        figure_of(said, task).savefig(path, dpi=130)
+def _picture(said: dict[str, Any], task: dict[str, Any], path: Path, force: bool) -> Path:
+    write_picture(figure_of(said, task), path, 130, Over(force, home=True))
     return path
 
 

@@ -12,10 +12,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from recoup import __version__
-from recoup.checks import InputError
+from recoup.outputs import MARK, OURS, Kind, Over, beginning_of, check_output, end_of, written
 from recoup.study.notebook import digits
 
 KINDS = {".png": "image/png", ".mp4": "video/mp4"}
+MARKS = (  # at the beginning of our pages; at the end, also of those made before
+    b'<meta name="generator" content="' + MARK,
+    b'<p class="soft">Made by ' + MARK,
+)
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is a page that recoup has made."""
+    start = beginning_of(path)
+    whole = start.startswith(b"<!doctype html>")
+    return whole and (MARKS[0] in start or MARKS[1] in end_of(path, 400))
+
+
+PAGE_KIND = Kind((".html", ".htm"), _is_page)
 
 
 def page(template: str, **values: Any) -> str:
@@ -34,13 +48,15 @@ def page(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**made, **values)
 
 
-def write_page(path: Path, content: str) -> Path:
-    """Writes a page; where it lies."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", errors="replace")
-    except OSError as wrong:
-        raise InputError(f"{path} cannot be written: {wrong.strerror}.") from None
+def check_page(path: Path, over: Over = OURS) -> None:
+    """Raises unless a page can be written to `path`: see `check_output`."""
+    check_output(path, PAGE_KIND, over, parents=True)
+
+
+def write_page(path: Path, content: str, over: Over = OURS) -> Path:
+    """Writes a page, in place of an older one of ours; where it lies."""
+    with written(path, PAGE_KIND, over, parents=True) as unfinished:
+        unfinished.write_text(content, encoding="utf-8", errors="replace")
     return path
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.engine.methods import METHODS, Method
-from recoup.report.html import embedded, measured, page
+from recoup.outputs import Over
+from recoup.report.html import embedded, measured, page, write_page
 from recoup.reproduce import ORDER
 from recoup.reproduce.claims import FAILS, HOLDS, HOLM, OPEN, RULE, corrected
 from recoup.reproduce.figures.nine import LONGER
@@ -141,7 +142,7 @@ def figures_of(directory: Path) -> list[dict[str, Any]]:
     return [{**figure, "claims": [next(together) for _ in figure["claims"]]} for figure in figures]
 
 
-def write_reproduction(directory: str | Path) -> Path:
+def write_reproduction(directory: str | Path, *, force: bool = False) -> Path:
     """`report.html` of what lies in the directory of a reproduction."""
     directory = Path(directory)
     figures = figures_of(directory)
@@ -153,9 +154,8 @@ def write_reproduction(directory: str | Path) -> Path:
             f"{directory} holds figures of different sizes ({', '.join(sorted(sizes))}): reproduce "
             "them in one size, or in directories of their own."
         )
-    path = directory / PAGE
-    path.write_text(page("reproduction.html", **_content(figures)))
-    return path
+    content = page("reproduction.html", **_content(figures))
+    return write_page(directory / PAGE, content, Over(force))
 
 
 def _content(figures: list[dict[str, Any]]) -> dict[str, Any]:

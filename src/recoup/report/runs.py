@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.checks import InputError
+from recoup.outputs import Over
 from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
-from recoup.report.html import drawn, embedded, page, write_page
+from recoup.report.html import check_page, drawn, embedded, page, write_page
 from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
@@ -23,16 +24,22 @@ UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
 SHOWN = 12  # parameters whose means are drawn one by one
 
 
-def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
-    """One page for all of `runs`, into `out` (the first run's `report.html` unless said)."""
+def write_report(
+    runs: Sequence[str | Path], out: str | Path | None = None, *, force: bool = False
+) -> Path:
+    """One page for all of `runs`, into `out` (the first run's `report.html` unless said).
+
+    An older page of ours is replaced; with `force` any other file but a study.
+    """
     if not runs:
         raise InputError("a report needs at least one run directory.")
     paths = [Path(run) for run in runs]
     path = paths[0] / PAGE if out is None else Path(out)
     loaded = [load(run) for run in paths]
+    check_page(path, Over(force))
     shown = [_run(*both) for both in zip(paths, loaded, strict=True)]
     content = page("run.html", runs=shown, together=_together(paths, loaded))
-    return write_page(path, content)
+    return write_page(path, content, Over(force))
 
 
 def _run(path: Path, run: Run) -> dict[str, Any]:

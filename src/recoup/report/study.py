@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.report.html import drawn, page, write_page
+from recoup.outputs import Over
+from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.recommend import between
 from recoup.study.study import Study
 from recoup.study.summary import Deployed, best_trial, deployed, summary_rows, with_interval
@@ -26,17 +27,22 @@ class Top(NamedTuple):
     plain: str  # all values as JSON
 
 
-def write_study_report(path: str | Path, out: str | Path | None = None) -> Path:
-    """One page about the study in `path`, into `out` (FILE-report.html beside it unless said)."""
+def write_study_report(
+    path: str | Path, out: str | Path | None = None, *, force: bool = False
+) -> Path:
+    """One page about the study in `path`, into `out` (FILE-report.html beside it unless said).
+
+    An older page of ours is replaced; with `force` any other file but a study.
+    """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no study in {path}.")
     target = path.with_name(f"{path.stem}-report.html") if out is None else Path(out)
-    if target.resolve() == path.resolve():
-        raise InputError(f"{target} is the study itself: name another file for its page.")
+    over = Over(force, study=path)
+    check_page(target, over)
     with Study.open(path) as study:
         content = page("study.html", name=path.name, **_content(study))
-    return write_page(target, content)
+    return write_page(target, content, over)
 
 
 def top(study: Study) -> Top:

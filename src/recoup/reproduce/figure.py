@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure as Picture
 
+from recoup.outputs import Over
 from recoup.reproduce.claims import Claim
 from recoup.reproduce.jobs import Arrays, Job
 from recoup.reproduce.sizes import Size
@@ -22,4 +23,4 @@ class Figure(NamedTuple):
     collect: Callable[[Size, dict[str, Arrays]], Arrays]  # the results of the jobs by name -> data
     claims: Callable[[Arrays], list[Claim]]
     draw: Callable[[Arrays], Picture]
-    film: Callable[[Arrays, Path], None] | None = None  # writes a video to a path
+    film: Callable[[Arrays, Path, Over], None] | None = None  # writes a video to a path

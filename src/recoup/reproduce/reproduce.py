@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_choice
+from recoup.outputs import OURS, Kind, Over, check_output, written
+from recoup.pictures import files
 from recoup.reproduce import ORDER
 from recoup.reproduce.claims import HOLM, RULE, Claim, corrected
 from recoup.reproduce.figure import Figure
@@ -38,6 +40,9 @@ FIGURES: dict[str, Figure] = {
 ALL = "all"
 DATA, ABOUT, CLAIMS, PICTURE, FILM = "data.npz", "data.json", "claims.json", "figure", "film.mp4"
 RECORDED = ("recoup", "jax", "numpy", "mujoco")
+JOBS = "jobs"
+KEPT = Kind((".npz",), lambda path: False)  # known by the directory alone
+SAID = Kind((".json",), lambda path: "figure" in (_object(path) or {}))
 
 
 class Finding(NamedTuple):
@@ -56,26 +61,46 @@ def reproduce(
     out: str | Path | None = None,
     show: Any = None,
     workers: int = 1,
+    *,
+    force: bool = False,
 ) -> list[Finding]:
     """Measures, judges and draws the figures `names` ("all": every one) into `out`.
 
     What has been measured before, by this call or one that was stopped, is not measured again.
-    `workers` is the number of processes that measure.
+    `workers` is the number of processes that measure. Older files of ours are replaced; with
+    `force` any others too.
     """
     chosen, amount = chosen_figures(names), size_of(size)
     _check_installed(chosen)
     directory = directory_of(size, out)
-    store, jobs = Store(directory / "jobs"), jobs_of(chosen, amount)
+    store, jobs = Store(directory / JOBS), jobs_of(chosen, amount)
+    _check_files(chosen, directory, force)
     store.prepare()
     show = show or (lambda job, seconds: None)
     if workers > 1:
         run_in_processes(jobs, store, workers, show)
     results = run_jobs(jobs, store, show)
-    findings = [_finding(figure, amount, results, directory / figure.name) for figure in chosen]
+    findings = [
+        _finding(figure, amount, results, directory / figure.name, force=force) for figure in chosen
+    ]
     together = correct(directory)
     return [
         found._replace(judged=[together[claim.id] for claim in found.claims]) for found in findings
     ]
+
+
+def _check_files(figures: Sequence[Figure], directory: Path, force: bool) -> None:
+    """Raises where what lies there is not ours to write over, before anything is measured."""
+    if directory.is_dir() and not (directory / JOBS).is_dir() and any(directory.iterdir()):
+        raise InputError(
+            f"{directory} holds something else than a reproduction: name another --out."
+        )
+    over = Over(force, home=True)
+    kinds = {DATA: KEPT, ABOUT: SAID, CLAIMS: SAID, FILM: files.FILM}
+    kinds |= {f"{PICTURE}{ending}": files.PICTURE for ending in files.PICTURE.endings}
+    for figure in figures:
+        for name, kind in kinds.items():
+            check_output(directory / figure.name / name, kind, over, parents=True)
 
 
 def _check_installed(figures: Sequence[Figure]) -> None:
@@ -102,11 +127,20 @@ def correct(directory: Path) -> dict[str, dict[str, Any]]:
 
 def _read(path: Path) -> Any:
     """What a figure's file of claims holds; None if there is none, or not one of ours."""
+    content = _object(path) or {}
     try:
-        content = json.loads(path.read_text())
         return content if all("p" in claim for claim in content["claims"]) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
+
+
+def _object(path: Path) -> dict[str, Any] | None:
+    """What a JSON file holds, if it is an object that can be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def directory_of(size: str, out: str | Path | None = None) -> Path:
@@ -116,7 +150,7 @@ def directory_of(size: str, out: str | Path | None = None) -> Path:
 
 def work_left(names: Sequence[str], size: str, out: str | Path | None = None) -> float:
     """The seconds that what has not been measured yet is thought to take."""
-    store = Store(directory_of(size, out) / "jobs")
+    store = Store(directory_of(size, out) / JOBS)
     jobs = jobs_of(chosen_figures(names), size_of(size))
     return sum(job.seconds for job in jobs if not store.path(job).exists())
 
@@ -134,28 +168,32 @@ def jobs_of(figures: Sequence[Figure], size: Size) -> list[Job]:
     return list({job.name: job for figure in figures for job in figure.jobs(size)}.values())
 
 
-def _finding(figure: Figure, size: Size, results: Any, directory: Path) -> Finding:
-    directory.mkdir(parents=True, exist_ok=True)
-    data = figure.collect(size, results)
+def _finding(
+    figure: Figure, size: Size, results: Any, directory: Path, *, force: bool = False
+) -> Finding:
+    data, over = figure.collect(size, results), Over(force, home=True)
     claims = figure.claims(data)
-    np.savez(directory / DATA, allow_pickle=False, **data)
-    problem = _draw(figure, data, directory)
-    _write(directory / ABOUT, {**_about(figure, size, data), "problem": problem})
+    kept = written(directory / DATA, KEPT, over, parents=True)
+    with kept as unfinished, unfinished.open("wb") as file:
+        np.savez(file, allow_pickle=False, **data)
+    problem = _draw(figure, data, directory, over)
+    about = {**_about(figure, size, data), "problem": problem}
+    _write(directory / ABOUT, about, over)
     records = [claim.as_record() for claim in claims]
-    _write(
-        directory / CLAIMS, {"figure": figure.name, "rule": RULE, "holm": HOLM, "claims": records}
-    )
+    said = {"figure": figure.name, "rule": RULE, "holm": HOLM, "claims": records}
+    _write(directory / CLAIMS, said, over)
     return Finding(figure, directory, claims, problem, records)
 
 
-def _draw(figure: Figure, data: Any, directory: Path) -> str | None:
+def _draw(figure: Figure, data: Any, directory: Path, over: Over) -> str | None:
     """Draws the figure and its film; where there is no OpenGL, says so instead."""
     try:
         picture = figure.draw(data)
-        for kind in ("png", "svg", "pdf"):
-            picture.savefig(directory / f"{PICTURE}.{kind}", dpi=150)
+        for ending in files.PICTURE.endings:
+            path = directory / f"{PICTURE}{ending}"
+            files.write_picture(picture, path, 150, over)
         if figure.film is not None:
-            figure.film(data, directory / FILM)
+            figure.film(data, directory / FILM, over)
     except InputError as problem:
         return str(problem)
     return None
@@ -184,5 +222,7 @@ def _installed() -> dict[str, str]:
     return found
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+def _write(path: Path, content: dict[str, Any], over: Over = OURS) -> None:
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    with written(path, SAID, over) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")

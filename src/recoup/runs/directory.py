@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError
+from recoup.outputs import check_directory, check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.store.place import is_at
 from recoup.tasks.registry import task_row
@@ -41,7 +42,9 @@ def current_directory() -> str | None:
 
 def refuse_existing(directory: Path) -> None:
     """Raises unless a new run can be written there; one killed before it began is none."""
+    check_no_link_to_nowhere(directory)
     if not directory.exists():
+        check_directory(directory, directory.parent, parents=True)
         return
     if not directory.is_dir():
         raise InputError(f"{directory} is a file: name a directory for the run.")
@@ -50,9 +53,19 @@ def refuse_existing(directory: Path) -> None:
             f"the run directory {directory} exists already: `recoup resume {directory}` goes "
             "on with it; or name another, or remove it."
         )
-    begun = {path.name for path in directory.iterdir()}
-    if any(not name.startswith((STUDY, CONFIG)) for name in begun):
+    begun, config = {path.name for path in directory.iterdir()}, directory / CONFIG
+    foreign = config.exists() and not _is_config(config)
+    if foreign or any(not name.startswith((STUDY, CONFIG)) for name in begun):
         raise InputError(f"{directory} exists already and holds other things: name another.")
+
+
+def _is_config(path: Path) -> bool:
+    """Whether a file holds the settings of a run."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"task", "method", "versions", "command"} <= found.keys()
 
 
 @contextmanager

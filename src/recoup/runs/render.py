@@ -10,6 +10,8 @@ import jax
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_shape
+from recoup.outputs import Kind, Over, beginning_of, check_output, written
+from recoup.pictures.files import FILM, PICTURE, write_picture
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
 from recoup.runs.run import Run, load
 from recoup.store.place import settled
@@ -18,6 +20,9 @@ from recoup.tasks.registry import make_env, make_problem, named, task_row
 
 VIDEO, STRIP, STEPS, STEPS_PLOT = "policy.mp4", "strip.png", "steps.csv", "steps.png"
 EPISODES = 20  # behind the distances and costs along the episode
+HEADER = "episode,step,distance_m,control_cost"
+TABLE = Kind((".csv",), lambda path: beginning_of(path).startswith(f"{HEADER}\n".encode()))
+FILES = {VIDEO: FILM, STRIP: PICTURE, STEPS: TABLE, STEPS_PLOT: PICTURE}
 
 
 def render_run(
@@ -28,18 +33,24 @@ def render_run(
     out: Any = None,
     task: Any = None,
     policy: Any = None,
+    force: bool = False,
 ) -> dict[str, Path]:
     """Films the mean policy of a run directory; gives the files that were written, by kind.
 
     `steps` are those of the film strip (six over the episode unless said). A reaching task also
     gets the hand's distance and the control cost of every step, as numbers and as a plot. `task`
-    and `policy` are those of the run, where only Python can give them.
+    and `policy` are those of the run, where only Python can give them. Older files of ours are
+    replaced; with `force` any others too.
     """
     path = Path(path)
     out = settled(path if out is None else Path(out))  # the task may change the directory
     run = load(path, task=task, policy=policy)
     plan, theta = run.plan, run.mean
     _check_writable(out)
+    over = Over(force, home=out == settled(path))
+    traced = not plan.own and task_row(plan.task).trace is not None
+    for name in FILES if traced else (VIDEO, STRIP):
+        check_output(out / name, FILES[name], over, parents=True)
     seed = check_count("seed", seed, least=0)
     check_shape(f"the mean of {path}", theta, "[D]", (run.task.dim,))
     check_finite(f"the mean of {path}", theta)
@@ -47,12 +58,12 @@ def render_run(
     title = f"{plan.task} · {plan.method} · {run.history[-1].episodes} episodes"
     strip = film_strip(shot, title, steps)  # before anything is written: it may refuse the steps
     out.mkdir(parents=True, exist_ok=True)
-    written = {"video": out / VIDEO, "strip": out / STRIP}
-    write_video(shot, written["video"])
-    strip.savefig(written["strip"], dpi=120)
-    if not plan.own and task_row(plan.task).trace is not None:
-        written |= _write_steps(run, seed, title, out)
-    return written
+    places = {"video": out / VIDEO, "strip": out / STRIP}
+    write_video(shot, places["video"], over)
+    write_picture(strip, places["strip"], 120, over)
+    if traced:
+        places |= _write_steps(run, seed, title, out, over)
+    return places
 
 
 def _filmed(run: Run, seed: int) -> Film:
@@ -87,7 +98,7 @@ def _env(problem: HostTask) -> Any:
         ) from None
 
 
-def _write_steps(run: Run, seed: int, title: str, out: Path) -> dict[str, Path]:
+def _write_steps(run: Run, seed: int, title: str, out: Path, over: Over) -> dict[str, Path]:
     """Distance and cost of fresh episodes of the mean policy, as CSV and as a plot."""
     plan, where = run.plan, task_row(run.plan.task).trace
     assert where is not None
@@ -99,12 +110,13 @@ def _write_steps(run: Run, seed: int, title: str, out: Path) -> dict[str, Path]:
         for episode in range(len(went.distance))
         for step in range(plan.horizon)
     ]
-    written = {"steps": out / STEPS, "steps_plot": out / STEPS_PLOT}
-    header = "episode,step,distance_m,control_cost"
-    np.savetxt(written["steps"], rows, "%d,%d,%.6g,%.6g", header=header, comments="")
+    places = {"steps": out / STEPS, "steps_plot": out / STEPS_PLOT}
+    with written(places["steps"], TABLE, over) as unfinished:
+        np.savetxt(unfinished, rows, "%d,%d,%.6g,%.6g", header=HEADER, comments="")
     unit = "deg²" if problem.cost == "angle" else "(N m)²"
-    steps_plot(went.distance, went.cost, title, unit).savefig(written["steps_plot"], dpi=130)
-    return written
+    drawn = steps_plot(went.distance, went.cost, title, unit)
+    write_picture(drawn, places["steps_plot"], 130, over)
+    return places
 
 
 def _check_writable(out: Path) -> None:

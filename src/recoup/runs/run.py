@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.runs.directory import STUDY, study_in
+from recoup.outputs import Over
+from recoup.pictures.files import write_picture
+from recoup.runs.directory import CURVE, STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Problem, again
@@ -175,9 +177,12 @@ class Run:
             )
         return SavedPolicy(problem.policy, self.mean, problem.spaces)
 
-    def save_policy(self, path: str | Path) -> Path:
-        """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
-        return self.learned_policy().save(path)
+    def save_policy(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes the mean policy to a plain file (.npz), which `recoup.load_policy` reads.
+
+        An older policy is replaced; with `force` any other file but a study.
+        """
+        return self.learned_policy().save(path, force=force)
 
     @property
     def mean_policy(self) -> Any:
@@ -188,8 +193,12 @@ class Run:
         """All trials as a table of pandas, one row each; the moves are `run.history`."""
         return self.study.dataframe()
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """The learning curve as a matplotlib figure, saved to `path` if one is given."""
+    def plot(self, path: str | Path | None = None, *, force: bool = False) -> Any:
+        """The learning curve as a matplotlib figure, saved to `path` if one is given.
+
+        A picture (.png, .pdf or .svg) that recoup made before is replaced; with `force` any other
+        file but a study.
+        """
         from recoup.pictures.curves import learning_curve
 
         plan = self.plan
@@ -201,7 +210,9 @@ class Run:
         }
         figure = learning_curve(title, self.curve, self.return_mean_policy, moves)
         if path is not None:
-            figure.savefig(path, dpi=150)
+            path = Path(path)
+            home = self.out is not None and path.absolute() == (self.out / CURVE).absolute()
+            write_picture(figure, path, 150, Over(force, home))
         return figure
 
     def summary(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from recoup.store.place import COUNT, beside
+from recoup.store.place import COUNT, beside, may_be_count
 
 try:
     import fcntl
@@ -95,10 +95,13 @@ class Counting:
             self._descriptor = None
         if not keep:
             with suppress(OSError):
-                beside(self._path, COUNT).unlink(missing_ok=True)
+                if may_be_count(beside(self._path, COUNT)):
+                    beside(self._path, COUNT).unlink(missing_ok=True)
 
     def _opened(self) -> int:
         """The count's file, open to those that the study's file is open to."""
+        if beside(self._path, COUNT).exists() and not may_be_count(beside(self._path, COUNT)):
+            raise FileExistsError(f"{beside(self._path, COUNT)} is no count")
         descriptor = os.open(beside(self._path, COUNT), os.O_RDWR | os.O_CREAT | FOLLOW, 0o600)
         with suppress(OSError, AttributeError):  # it may be another's
             os.fchmod(descriptor, self._path.stat().st_mode & 0o777)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from recoup.checks import InputError
+from recoup.outputs import unfinished_of
 from recoup.store.count import Count, Counting, count_beside
 from recoup.store.errors import BUSY, damage, read_only, sensible, sqlite_errors
 from recoup.store.place import (
@@ -28,7 +29,6 @@ from recoup.store.place import (
     is_writable,
     put,
     settled,
-    unfinished_of,
 )
 from recoup.store.records import counters_of
 from recoup.store.rows import CREATED, RECOVERED, Counters

@@ -1,16 +1,16 @@
 """Where a study file lies: its address, what lies beside it, and how a new one gets its name."""
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from recoup.checks import InputError
+from recoup.outputs import BESIDE, check_directory, check_no_link_to_nowhere, clear_unfinished
 from recoup.store.errors import Exists
 
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
-UNFINISHED = ".new"
+COUNTS = (0, 16, 20, 24)  # bytes that a count may have, in files of any age
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -35,11 +35,6 @@ def is_at(place: Path, known: os.stat_result) -> bool:
         return False
 
 
-def unfinished_of(path: Path) -> Path:
-    """The name that a new file has while this process writes it."""
-    return path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
-
-
 def address(path: Path, mode: str) -> str:
     """A file as SQLite is told of it; `mode` is rwc (made if it is not there), rw or ro.
 
@@ -59,19 +54,32 @@ def check_place(path: Path) -> None:
     """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
     if path.exists():
         raise Exists(f"{path} exists already.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
+    check_no_link_to_nowhere(path)
+    check_directory(path, path.parent, parents=False)
+    if path.name.endswith(BESIDE):
+        raise InputError(
+            f"{path} is the name of what lies beside a study: name a file that does not end in "
+            f"{', '.join(BESIDE)}."
+        )
     if beside(path, LOG).exists():
         raise InputError(
             f"{beside(path, LOG)} lies there, the log of a study whose file {path} is gone: put "
             "the file back, or remove the log to start anew."
         )
-    beside(path, COUNT).unlink(missing_ok=True)
-    unfinished = re.compile(rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?")
-    for leftover in path.parent.iterdir():
-        match = unfinished.fullmatch(leftover.name)
-        if match and not _alive(match[1]):
-            leftover.unlink(missing_ok=True)
+    _clear_count(beside(path, COUNT))
+    clear_unfinished(path)
+
+
+def _clear_count(path: Path) -> None:
+    """Removes the count of a study that is gone; what else has its name is left."""
+    if path.exists() and not may_be_count(path):
+        raise InputError(f"{path} lies where the new study keeps its count: name another file.")
+    path.unlink(missing_ok=True)
+
+
+def may_be_count(path: Path) -> bool:
+    """Whether what has the name of a count can be one, by its size."""
+    return path.is_file() and path.stat().st_size in COUNTS
 
 
 def put(unfinished: Path, path: Path) -> None:
@@ -94,14 +102,3 @@ def put(unfinished: Path, path: Path) -> None:
 def _quoted(path: Path) -> str:
     whole = os.fsencode(path.absolute())
     return quote(b"/" + whole.lstrip(b"/")) if os.sep == "/" else quote(whole)
-
-
-def _alive(process: str) -> bool:
-    """Whether a process with this number is running, as far as can be told."""
-    try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True

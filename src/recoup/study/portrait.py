@@ -1,7 +1,5 @@
-"""The picture of a study: its rows gathered into arrays, and the file that it is written to."""
+"""The picture of a study: its rows gathered into arrays."""
 
-import os
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.outputs import Over, check_output
+from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import AMENDED
-from recoup.store.place import unfinished_of
 from recoup.store.rows import Move, Result
 from recoup.study.opened import Opened
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from recoup.pictures.study import Portrait, Shown
 
-WRITTEN = (".png", ".pdf", ".svg")
 OVER_TIME, SLICED = 6, 3  # parameters that are drawn over time, and against each other
 NOTED = {  # what is drawn of each move, and what the file calls it
     "estimate": "objective",
@@ -27,13 +25,14 @@ NOTED = {  # what is drawn of each move, and what the file calls it
 }
 
 
-def plot(study: Opened, path: str | Path | None = None) -> "Figure":
-    """The picture of a study, written to `path` if one is given."""
+def plot(study: Opened, path: str | Path | None = None, *, force: bool = False) -> "Figure":
+    """The picture of a study, written to `path` if one is given; see `check_output`."""
+    over = Over(force, study=study.path)
     if path is not None:
-        check_picture(Path(path))
+        check_output(Path(path), PICTURE, over)
     figure = _drawing()(portrait(study))
     if path is not None:
-        write_picture(figure, Path(path))
+        write_picture(figure, Path(path), 130, over)
     return figure
 
 
@@ -65,31 +64,6 @@ def portrait(study: Opened) -> "Portrait":
         sliced=[_shown(study, i, units, theta[:, j]) for j, i in enumerate(sliced)],
         dim=study.dim,
     )
-
-
-def check_picture(path: Path) -> None:
-    """Raises unless a picture can be written to `path`."""
-    if path.suffix.lower() not in WRITTEN:
-        raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
-    if path.is_dir():
-        raise InputError(f"{path} is a directory: name a file in it.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
-
-
-def write_picture(figure: "Figure", path: Path) -> None:
-    """Writes a picture aside and then gives it its name, in place of an older one."""
-    check_picture(path)
-    unfinished = unfinished_of(path)
-    try:
-        with warnings.catch_warnings():  # of names in a script that the font has no letters for
-            warnings.filterwarnings("ignore", "Glyph", UserWarning)
-            figure.savefig(unfinished, format=path.suffix[1:].lower(), dpi=130)
-        os.replace(unfinished, path)
-    except OSError as wrong:
-        raise InputError(f"{path} cannot be written: {wrong.strerror or wrong}.") from None
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _drawing() -> "Callable[[Portrait], Figure]":

@@ -30,6 +30,7 @@ from recoup.study.tables import (
     block_columns,
     pyarrow_modules,
     theta_columns,
+    unquoted,
 )
 
 NUMPY = (".npz",)
@@ -55,9 +56,9 @@ def read_samples(study: Opened, path: Path) -> Samples:
         raise InputError(f"there is no file {path}.")
     if _is_sqlite(path):
         return _of_study(study, path)
-    if path.suffix in NUMPY:
+    if path.suffix.lower() in NUMPY:
         return _of_numpy(study, path)
-    table = _of_parquet(path) if path.suffix in PARQUET else _of_csv(path)
+    table = _of_parquet(path) if path.suffix.lower() in PARQUET else _of_csv(path)
     return _of_table(study, path, table)
 
 
@@ -171,8 +172,10 @@ def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
     for line, row in enumerate(rows, 2):
         if len(row) != len(names):
             raise InputError(f"line {line} of {path} has {len(row)} cells, the first {len(names)}.")
-    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return dict(zip((name.strip() for name in names), columns, strict=True))
+    cells = (map(unquoted, row) for row in rows)
+    columns = zip(*cells, strict=True) if rows else ([] for _ in names)
+    heads = (unquoted(name) if name.startswith("'") else name.strip() for name in names)
+    return dict(zip(heads, columns, strict=True))
 
 
 def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
@@ -243,7 +246,7 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
     stated = [p for p in study.parameters if f"{BOUNDS}_{p.name}" in table]
     for p in stated:
         for line, cell in enumerate(table[f"{BOUNDS}_{p.name}"], 2):
-            text = "" if cell is None else str(cell).lstrip("'")
+            text = "" if cell is None else str(cell)
             if text and range_of(text) != (p.low, p.high, p.scale):
                 raise InputError(
                     f"line {line} of {path}: {p.name} was drawn under {text[:60]}, here it is "

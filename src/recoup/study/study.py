@@ -300,12 +300,13 @@ class Study:
         """
         return mean_policy(self.opened)
 
-    def plot(self, path: str | Path | None = None) -> "Figure":
+    def plot(self, path: str | Path | None = None, *, force: bool = False) -> "Figure":
         """A picture: results and estimates, the parameters over time, slices, health of reuse.
 
-        Saved to `path` (.png, .pdf or .svg) if one is given.
+        Saved to `path` (.png, .pdf or .svg) if one is given, in place of an older picture of ours;
+        with `force` in place of any other file but a study.
         """
-        return plot(self.opened, path)
+        return plot(self.opened, path, force=force)
 
     def history(self) -> list[dict[str, Any]]:
         """What every move was made of, in order."""
@@ -374,9 +375,12 @@ class Study:
         """How another method would have moved on the same results, at no rollout."""
         return replay(self.opened, method, **settings)
 
-    def export(self, path: str | Path) -> int:
-        """All trials as a table, CSV or, by the name's ending, Parquet; how many there are."""
-        return export(self.opened, Path(path))
+    def export(self, path: str | Path, *, force: bool = False) -> int:
+        """All trials as a table, CSV or, by the name's ending, Parquet; how many there are.
+
+        An older table of this study is replaced; with `force` any other file but a study.
+        """
+        return export(self.opened, Path(path), force=force)
 
 
 UNSET = ("window", "flatten", "truncate")  # settings whose None means something

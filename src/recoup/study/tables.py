@@ -1,14 +1,16 @@
 """Tables out: a study's trials as CSV or Parquet. `recoup.study.readings` reads them."""
 
 import csv
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from recoup.checks import InputError
+from recoup.outputs import Kind, Over, written
 from recoup.store.amending import AMENDED
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.place import put, unfinished_of
 from recoup.store.rows import PENDING, Told
 from recoup.study.amend import in_words
 from recoup.study.opened import Opened
@@ -22,7 +24,9 @@ VERSION = "task_version"
 PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
 PARQUET = (".parquet", ".pq")
-WRITTEN = (".csv", *PARQUET)
+ENDINGS = {"csv": (".csv",), "parquet": PARQUET}
+LATER = ("amended", TOLD_LATER, VERSION)  # columns that a table of before may have or lack
+FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")  # how one may begin
 
 
 def columns_of(study: Opened) -> list[str]:
@@ -63,49 +67,65 @@ def theta_columns(study: Opened) -> list[str]:
     return list(study.names) or _numbered(study.dim)
 
 
-def export(study: Opened, path: Path, form: str | None = None) -> int:
-    """All trials as a table in `path`, `form` or else by its ending; how many there are."""
-    check_exportable(study, path)
-    form = form or ("parquet" if path.suffix in PARQUET else "csv")
-    unfinished = unfinished_of(path)  # a killed export leaves no half under the final name
-    try:
-        if form == "parquet":
-            count = write_parquet(study, unfinished)
-        else:
-            with unfinished.open("w", newline="") as file:
-                count = write_csv(study, file)
-        put(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return count
-
-
-def check_exportable(study: Opened, path: Path) -> None:
-    """Raises unless `path` can become a new file, and what drew the trials can be read."""
-    if "family" in study.missing:
+def export(study: Opened, path: Path, form: str | None = None, *, force: bool = False) -> int:
+    """All trials as a table in `path`, whose ending fits `form`; how many there are."""
+    if "family" in study.missing:  # what drew the trials cannot be read
         study.check_whole()
-    if path.suffix not in WRITTEN:
-        raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
-    if path.exists():
-        raise InputError(f"{path} exists already: name another file.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist: make it, or name another place.")
+    endings = (*ENDINGS["csv"], *PARQUET) if form is None else ENDINGS[form]
+    table = Kind(endings, lambda file: _is_table_of(study, file))
+    with written(path, table, Over(force, study=study.path)) as unfinished:
+        if path.suffix.lower() in PARQUET:
+            return write_parquet(study, unfinished)
+        with unfinished.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+            return write_csv(study, file)
+
+
+def _is_table_of(study: Opened, path: Path) -> bool:
+    """Whether a file is an older table of this study, with no column of anybody's beside."""
+    names = _columns_in(path)
+    return names[: len(PLAIN)] == list(PLAIN) and {*names} <= {*columns_of(study), *LATER}
+
+
+def _columns_in(path: Path) -> list[str]:
+    """The columns of a table that is there; none where it cannot be read."""
+    try:
+        if path.suffix.lower() in PARQUET:
+            return list(pyarrow_modules()[1].read_schema(path).names)
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return [unquoted(name) for name in next(csv.reader(file), [])]
+    except (ValueError, csv.Error):  # what pyarrow raises is a ValueError
+        return []
 
 
 def write_csv(study: Opened, file: IO[str]) -> int:
     """All trials as CSV, every number with all its digits; how many there are."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns_of(study))
+    file.write(_line(columns_of(study)))
     count = 0
     for row in rows_of(study):
-        writer.writerow("" if value is None else _no_formula(value) for value in row)
+        file.write(_line(row))
         count += 1
     return count
 
 
-def _no_formula(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula, behind a quotation mark."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+def _line(cells: Iterable[Any]) -> str:
+    """A line of CSV; the writer quotes a carriage return only if its own lines end in one."""
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\r\n")
+    writer.writerow("" if value is None else quoted(value) for value in cells)
+    return line.getvalue()[:-2] + "\n"
+
+
+def quoted(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, behind a quotation mark.
+
+    One that begins with such marks gets another, so that `unquoted` gives back what it was.
+    """
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def unquoted(text: str) -> str:
+    """A text as it was before `quoted`."""
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def text_columns(study: Opened) -> list[str]:

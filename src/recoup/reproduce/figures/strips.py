@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
+from recoup.outputs import Over
 from recoup.pictures.film import Film, film, film_strip, write_video
 from recoup.reproduce.claims import Claim, certain, contrast
 from recoup.reproduce.drawing import picture
@@ -52,10 +53,10 @@ def draw_strip(joints: int, data: Arrays) -> Picture:
     return film_strip(shot, f"{OURS}, {which} of {len(data['theta'])}", steps)
 
 
-def film_policy(joints: int, data: Arrays, path: Path) -> None:
+def film_policy(joints: int, data: Arrays, path: Path, over: Over) -> None:
     """A video of the policy on the strip."""
     theta = _typical(data) if joints == 2 else _best(data)
-    write_video(_shot(joints, tuple(theta)), path)
+    write_video(_shot(joints, tuple(theta)), path, over)
 
 
 def collect_far(size: Size, results: dict[str, Arrays]) -> Arrays:

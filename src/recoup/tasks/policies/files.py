@@ -6,15 +6,16 @@ observations, which is compared once it is loaded: `fingerprint_outputs [K, O]`,
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from gymnasium import Space
 
 from recoup.checks import InputError
+from recoup.outputs import Kind, Over, written
 from recoup.tasks.own.host import spaces_of
 from recoup.tasks.policies.compared import ROLES, check_spaces, order_of_now
 from recoup.tasks.policies.described import described, readable, restored, space_restored
@@ -30,6 +31,18 @@ from recoup.tasks.policies.policy import Act, SpacePolicy, beginner, words_of
 FORMAT = 2
 BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
 INPUTS, OUTPUTS = "fingerprint_inputs", "fingerprint_outputs"
+
+
+def _is_policy(path: Path) -> bool:
+    """Whether a file is a policy that was saved."""
+    try:
+        with ZipFile(path) as packed:
+            return {"theta.npy", "policy.npy"} <= set(packed.namelist())
+    except (BadZipFile, ValueError):
+        return False
+
+
+POLICY_KIND = Kind((".npz",), _is_policy)
 
 
 class SavedPolicy:
@@ -52,30 +65,36 @@ class SavedPolicy:
         """The action for an observation."""
         return self._act(observation)
 
-    def save(self, path: str | Path) -> Path:
-        """Writes it to a plain file, which `recoup.load_policy` reads."""
-        return save_policy(path, self.policy, self.theta, self._between)
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes it to a plain file (.npz), which `recoup.load_policy` reads.
+
+        An older policy is replaced; with `force` any other file but a study.
+        """
+        return save_policy(path, self.policy, self.theta, self._between, force=force)
 
     def __repr__(self) -> str:
         return f"SavedPolicy({words_of(self.policy)})"
 
 
 def save_policy(
-    path: str | Path, policy: Any, theta: np.ndarray, between: Sequence[Space] = ()
+    path: str | Path,
+    policy: Any,
+    theta: np.ndarray,
+    between: Sequence[Space] = (),
+    *,
+    force: bool = False,
 ) -> Path:
-    """Writes a policy and its parameters; a file that is there is replaced as a whole.
+    """Writes a policy and its parameters; an older policy is replaced as a whole.
 
-    `between` are the spaces of observations and actions, of a policy of the user's.
+    `between` are the spaces of observations and actions, of a policy of the user's. With `force`
+    any other file but a study is replaced too.
     """
     path, theta = Path(path), np.asarray(theta, float)
     plain = described(policy, between)
     text = json.dumps({"format": FORMAT, "policy": plain})
-    unfinished = path.with_name(f".{path.name}.new")
-    with unfinished.open("wb") as file:
-        np.savez(file, theta=theta, policy=np.array(text), **_fingerprints(policy, theta, plain))
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    arrays = {"theta": theta, "policy": np.array(text), **_fingerprints(policy, theta, plain)}
+    with written(path, POLICY_KIND, Over(force)) as unfinished, unfinished.open("wb") as file:
+        np.savez(file, **arrays)
     return path
 
 
