@@ -426,7 +426,7 @@ class TestProcesses:
             Forked(tmp_path / f"errors-{i}", study_worker.ask_with_lease, str(path), 30, str(out))
             for i, out in enumerate(outs)
         ]
-        assert [worker.wait(120) for worker in workers] == [0, 0], workers[0].said()
+        assert [worker.wait() for worker in workers] == [0, 0], workers[0].said()
         got = [int(line) for out in outs for line in out.read_text().split()]
         assert sorted(got) == list(range(1, 61))
 
