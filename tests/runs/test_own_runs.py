@@ -302,9 +302,16 @@ class TestFaults:
     )
     @pytest.mark.slow
     def test_hanging_and_killed_workers_cost_one_attempt(self, task, workers, reason, monkeypatch):
-        """The engine's clock goes on only while a trial hangs: the others are never late."""
-        hands = Hands(monkeypatch, processes)
-        hands.monotonic = lambda: 10.0 * Path("hung").exists()
+        """The engine's clock goes on for ten seconds when a trial hangs: no other is ever late."""
+        hands, end = Hands(monkeypatch, processes), 0.0
+
+        def read():
+            nonlocal end
+            end = end if Path("hung").exists() else hands.now + 10.0
+            hands.now = min(hands.now + 0.1, end) if Path("hung").exists() else hands.now
+            return hands.now
+
+        hands.monotonic = read
         how = {"engine": "process", "workers": workers, "timeout": 1.0, "test_episodes": 2}
         run = recoup.train(task, dim=2, episodes=12, batch=4, **how)
         assert (run.episodes, run.failed) == (12, 0)
