@@ -20,6 +20,8 @@ os.environ.setdefault(
 )
 # Matrices are small here, and two workers with two threads each get in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Pictures are as Matplotlib draws them, whatever the user has set, and the home may be read-only.
+os.environ.setdefault("MPLCONFIGDIR", str(CACHE.with_name("matplotlib")))
 # An example may take as long as it takes, and is the same on every machine.
 settings.register_profile(
     "here", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -106,28 +106,28 @@ class TestTheCount:
     def test_opening_while_another_tells_is_no_alarm(self, path):
         """A thread that opens again and again, and one that tells: no result is ever missed."""
         told(path).close()
-        writer, ends, wrong = Store.open(path), threading.Event(), []
+        writer, ended, wrong = Store.open(path), threading.Event(), []
 
         def tell():
-            number = 5
-            while number < 100 or not ends.is_set():
+            for number in range(5, 205):
                 with writer.writing():
                     writer.add_trials([Asked(number, DRAWN, 0, np.zeros(2), number)])
                 with writer.writing():
                     writer.add_result(number, Told(OK, 1.0))
-                number += 1
 
         def look():
-            for _ in range(300):
+            while not ended.is_set():
                 try:
                     Store.open(path).close()
                 except InputError as error:
                     wrong.append(error)
-            ends.set()
 
         looking = threading.Thread(target=look)
         looking.start()
-        tell()
+        try:
+            tell()
+        finally:
+            ended.set()
         looking.join()
         writer.close()
         assert wrong == []
