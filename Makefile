@@ -9,7 +9,7 @@ COMPARED ?= recoup recoup:window=1 iw-pgpe-ob cma-es cma-es:popsize=half lq-cma-
 RUNS ?= 30
 EPISODES ?= 400
 
-.PHONY: help demo test slow lint bench reproduce compare clean
+.PHONY: help installed install demo test slow lint bench reproduce compare clean
 
 help:
 	@echo "make demo      train on the mountain car; ends with a table and a picture"
@@ -21,39 +21,42 @@ help:
 	@echo "make compare   methods on the whole suite; hours, says how many, goes on where it was"
 	@echo "make clean     remove .venv and caches"
 
-$(VENV)/installed: pyproject.toml constraints.txt
+# What pip is asked for is remembered, not when: a file that git has written anew, or another setting of a
+# tool in pyproject.toml, installs nothing, so that the network is needed once.
+ASKED = sed '/^\[tool\./,$$d' pyproject.toml | cat - constraints.txt | cksum
+
+installed:
+	@test "`$(ASKED)`" = "`cat $(VENV)/installed 2>/dev/null`" || $(MAKE) --no-print-directory install
+
+install:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "recoup needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	@$(ASKED) > $(VENV)/installed
 
-$(VENV)/bench-installed: $(VENV)/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@touch $@
-
-demo: $(VENV)/installed
+demo: installed
 	@rm -rf $(DEMO)
 	$(BIN)/recoup train mountain-car --iterations 30 --seed 0 --out $(DEMO)
 
-test: $(VENV)/installed
+test: installed
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-slow: $(VENV)/installed
+slow: installed
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 
-lint: $(VENV)/installed
+lint: installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/bench-installed
+bench: installed
 	$(BIN)/python -m benchmarks
 
-reproduce: $(VENV)/installed
+reproduce: installed
 	$(BIN)/recoup reproduce all --quick
 
-compare: $(VENV)/bench-installed
+compare: installed
 	$(BIN)/recoup compare --task suite $(COMPARED:%=--method %) --runs $(RUNS) --episodes $(EPISODES) \
 		--out runs/suite
 

@@ -6,6 +6,7 @@ With another checkout's `src` in the variable `BEFORE`, runs are made by it too,
 
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -48,6 +49,7 @@ def main():
     imports()
     with tempfile.TemporaryDirectory() as folder:
         moves(Path(folder))
+        by_hand(Path(folder))
         runs(Path(folder) / "cars", CARS, {}, "target, again: under 3 s")
         ways = {"tested after every iteration": ["--test-all"]}
         runs(Path(folder) / "reach", REACH, ways, "target: half of before")
@@ -89,6 +91,28 @@ def moves(folder):
         again = middle(tell(folder, how, XDG_CACHE_HOME=str(cache)) for _ in range(TIMES))
         by = "JAX" if cache.exists() else "NumPy"
         print(f"  {name}: {without}; {first}; {again}, by {by}", flush=True)
+
+
+def by_hand(folder):
+    """The least CPU of commands on a large study, which is the same every time."""
+    path, rng = folder / "large.db", np.random.default_rng(0)
+    with Study.open(path, dim=20, batch=10, std=0.5) as study:
+        for count in (*[10] * 100, 9):
+            trials = study.ask(10)[:count]
+            study.tell([t.id for t in trials], rng.standard_normal(count).tolist())
+    copy, ways = folder / "copy.db", {"now": {}}
+    if os.environ.get("BEFORE"):
+        ways["before"] = {"PYTHONPATH": os.environ["BEFORE"]}
+    print("`recoup study ...`, 1,009 results of 20 parameters, the least of CPU:")
+    for name in ("tell FILE 1010 1.5", "evaluate FILE", "show FILE"):
+        words = ["-m", "recoup", "study", *name.replace("FILE", str(copy)).split()]
+        least = dict.fromkeys(ways, np.inf)
+        for _ in range(2 * TIMES):
+            for way, variables in ways.items():
+                shutil.copy(path, copy)
+                least[way] = min(least[way], took(words, **variables).cpu)
+        ratio = f"; {least['before'] / least['now']:.2f} times as much before" * (len(ways) > 1)
+        print(f"  {name}: {least['now']:.2f} s{ratio}", flush=True)
 
 
 def tell(folder, how, **variables):

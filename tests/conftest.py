@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Compilation takes most of the suite's time; what was compiled once is kept, for all workers and
 # the processes that they start. One that is writing, or was killed while it did, leaves a part of
@@ -19,6 +20,13 @@ os.environ.setdefault(
 )
 # Matrices are small here, and two workers with two threads each get in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Pictures are as Matplotlib draws them, whatever the user has set, and the home may be read-only.
+os.environ.setdefault("MPLCONFIGDIR", str(CACHE.with_name("matplotlib")))
+# An example may take as long as it takes, and is the same on every machine.
+settings.register_profile(
+    "here", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("here")
 # The files that take longest, the longest first: what is left for the end is short, and the workers
 # end together. (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
 LONG = [

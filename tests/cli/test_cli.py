@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 from program import recoup
+from waiting import LIMIT, until
 
 from recoup.engine.methods import METHODS
 from recoup.tasks.registry import TASKS
@@ -16,7 +16,7 @@ from recoup.tasks.registry import TASKS
 def process(*words, cwd=None):
     """The program as a process of its own."""
     program = [sys.executable, "-m", "recoup", *words]
-    return subprocess.run(program, cwd=cwd, capture_output=True, text=True, timeout=300)
+    return subprocess.run(program, cwd=cwd, capture_output=True, text=True, timeout=LIMIT)
 
 
 KEYS = "task method seed episodes iterations batch return_search return_mean_policy wall_s run"
@@ -172,11 +172,9 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     program = [sys.executable, "-m", "recoup"]
     words = ["train", "toy", "--iterations", "100", "--out", "run", "--method", "pgpe-ob"]
     running = subprocess.Popen([*program, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "run/study.db").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until((tmp_path / "run/study.db").exists)
     running.send_signal(2)
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=LIMIT)
     assert running.returncode == 130
     assert "Traceback" not in said
     assert "recoup: stopped; `recoup resume run` goes on where it was." in said

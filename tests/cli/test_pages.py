@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from program import recoup
+from waiting import LIMIT
 
 from recoup.engine.methods import METHODS
 from recoup.study.study import Study
@@ -90,7 +91,7 @@ def completed(shell, line):
     env = {**os.environ, **words, "_RECOUP_COMPLETE": f"complete_{shell}"}
     env["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
     done = subprocess.run(
-        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=LIMIT
     )
     assert done.stderr == ""
     return done.stdout
@@ -121,6 +122,6 @@ class TestCompletion:
         env = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
         program = "import sys; sys.argv[0] = 'recoup'; from recoup.cli.main import main; main()"
         command = [sys.executable, "-c", program, "--show-completion", "bash"]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 0
         assert "complete -o default -F _recoup_completion recoup" in done.stdout

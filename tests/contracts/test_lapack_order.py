@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.helpers.lapack import order_of
+from waiting import LIMIT
 
 import recoup
 from recoup.core.archive import Drawn, from_samples
@@ -147,7 +148,7 @@ def test_moves_end_where_xla_has_two_threads(dim, runs):
     env = {name: value for name, value in os.environ.items() if name not in settings}
     command = [sys.executable, "-c", PROGRAM, str(dim), str(runs)]
     done = subprocess.run(
-        command, env=env | {"JAX_PLATFORMS": "cpu"}, timeout=120, capture_output=True, text=True
+        command, env=env | {"JAX_PLATFORMS": "cpu"}, timeout=LIMIT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "2"  # threads in its pool

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/search.md", "docs/own-parts.md")
@@ -27,7 +28,7 @@ def ran(tmp_path_factory):
         cached = "ignore:Error reading persistent compilation cache entry"  # one being written
         program = [sys.executable, "-W", "error", "-W", cached, "-c", example]
         how = {"cwd": tmp_path_factory.mktemp("example"), "capture_output": True, "text": True}
-        return subprocess.run(program, **how, timeout=300)
+        return subprocess.run(program, **how, timeout=LIMIT)
 
     return run
 

@@ -8,9 +8,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import pytest
+from waiting import LIMIT
 
 LOOK = """(async () => {
   const images = [...document.images], broken = [];
@@ -123,11 +123,10 @@ class Browser:
                 return answer["result"]
             self.heard.append(answer)
 
-    def receive(self, seconds=60):
+    def receive(self):
         """The next message of the browser."""
-        until = time.monotonic() + seconds
         while b"\0" not in self.rest:
-            ready, _, _ = select.select([self.read_end], [], [], until - time.monotonic())
+            ready, _, _ = select.select([self.read_end], [], [], LIMIT)
             chunk = os.read(self.read_end, 1 << 20) if ready else b""
             assert chunk, "the browser does not answer"
             self.rest += chunk

@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
+from waiting import LIMIT
+
 BLOCK = re.compile(r"```console\n(.*?)```", re.S)
 SCRIPT = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.S)
 NUMBER = re.compile(r"-?\d+\.\d+")
@@ -50,7 +52,7 @@ def run(command, cwd):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=LIMIT,
     )
     return tidy(done.stdout)
 

@@ -104,7 +104,7 @@ def forks(theta):
     """Starts a child that outlives the call, and is not waited for."""
     child = os.fork()
     if child == 0:
-        time.sleep(60)
+        time.sleep(6000)
         os._exit(0)
     Path(f"child-{child}").touch()
     return -float(theta @ theta)
@@ -131,7 +131,7 @@ def hangs(theta, seed):
     """The first call hangs."""
     if not Path("hung").exists():
         Path("hung").touch()
-        time.sleep(600)
+        time.sleep(6000)
     return -float(theta @ theta)
 
 
@@ -146,6 +146,14 @@ def dies(theta, seed):
 def slow(theta, seed):
     time.sleep(0.02)
     return -float(theta @ theta)
+
+
+def held(theta, seed):
+    """As `slow`, but the twentieth call and those after it wait for a file `go`."""
+    Path(f"seen-{seed}").touch()
+    while len(list(Path().glob("seen-*"))) >= 20 and not Path("go").exists():
+        time.sleep(0.1)
+    return slow(theta, seed)
 
 
 def slow_first(theta, seed):

@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 
+from waiting import LIMIT
+
 PRELOAD = ["recoup.study.study", "recoup.study.compiled", "recoup.core.pareto", "optax"]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(PRELOAD)
@@ -25,14 +27,14 @@ class Forked:
     def poll(self):
         return self.process.exitcode
 
-    def wait(self, timeout=None):
-        self.process.join(timeout)
+    def wait(self):
+        self.process.join(LIMIT)
         return self.process.exitcode
 
     def kill(self):
         """SIGKILL, and nothing of it is left to run."""
         os.kill(self.pid, signal.SIGKILL)
-        assert self.wait(60) is not None
+        assert self.wait() is not None
 
     def said(self):
         return self.errors.read_text()

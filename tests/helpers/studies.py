@@ -4,11 +4,21 @@ import sqlite3
 
 import study_worker
 from processes import Forked
+from waiting import until
 
 
-def work(path, results, **settings):
-    """A process that works on a study until it has so many results."""
-    return Forked(path.with_suffix(".errors"), study_worker.work, str(path), results, settings)
+def work(path, results, hold=None, **settings):
+    """A process that works on a study until it has so many results, or is killed (`hold`)."""
+    errors = path.with_suffix(".errors")
+    return Forked(errors, study_worker.work, str(path), results, settings, hold)
+
+
+def killed_at(path, process, results):
+    """Kills a worker once a study has so many results, or soon after; how many it has then."""
+    until(lambda: told(path) >= results or process.poll() is not None)
+    assert process.poll() is None, process.said()
+    process.kill()
+    return told(path)
 
 
 def told(path):

@@ -1,7 +1,7 @@
 """What processes do to a study that they share with others, or are killed over."""
 
+import os
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -12,14 +12,17 @@ def value_of(trial):
     return float(-np.sum((trial.theta - 0.5) ** 2)) + (trial.seed % 1000) / 1e4
 
 
-def work(path, results, settings):
+def work(path, results, settings, hold=None):
     """Works on a study until it has so many results.
 
-    Asks for two trials at a time and tells them in a fixed odd order; every fifth trial fails.
+    Asks for two trials at a time and tells them in a fixed odd order; every fifth trial fails. One
+    that is to be killed does no more than `hold` and waits for it: who kills it may be late.
     """
     how = {"dim": 3, "method": "mis-pgpe-ob", "batch": 4, "seed": 5, "std": 0.7, **settings}
     with Study.open(path, **how) as study:
         while True:
+            while hold is not None and study.counts()["ok"] + study.counts()["failed"] >= hold:
+                time.sleep(1)
             waiting = study.pending()
             if not waiting:
                 if study.counts()["ok"] + study.counts()["failed"] >= results:
@@ -36,24 +39,19 @@ def work(path, results, settings):
 def ask_and_tell(path, times):
     with Study.open(path) as study:
         for _ in range(times):
-            (trial,) = study.ask()
-            study.tell(trial.id, float(-(trial.theta**2).sum()))
+            _ask_and_tell_one(study)
 
 
-def ask_and_tell_until(path, stop):
-    """Works on a study without a pause until a file `stop` is there."""
+def ask_and_tell_until(path, enough):
+    """Until the file `enough` is there."""
     with Study.open(path) as study:
-        while not Path(stop).exists():
-            (trial,) = study.ask()
-            study.tell(trial.id, value_of(trial))
+        while not os.path.exists(enough):
+            _ask_and_tell_one(study)
 
 
-def wait_for(holds, limit=300.0):
-    """Waits until something holds; a limit that no machine needs says that it never will."""
-    until = time.monotonic() + limit
-    while not holds():
-        assert time.monotonic() < until, "what was waited for has not happened"
-        time.sleep(0.01)
+def _ask_and_tell_one(study):
+    (trial,) = study.ask()
+    study.tell(trial.id, float(-(trial.theta**2).sum()))
 
 
 def tell_every_other(path, first, last):

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from functools import cache, partial
 
 import figure_data
@@ -15,6 +14,7 @@ import pytest
 from claim_cases import FIGURES
 from program import recoup
 from scipy import integrate, stats
+from waiting import LIMIT, until
 
 from recoup.checks import InputError
 from recoup.reproduce import ORDER
@@ -317,7 +317,7 @@ def test_every_name_is_a_figure_and_sizes_are_as_stated():
 
 def program(*arguments, cwd):
     command = [sys.executable, "-m", "recoup", "reproduce", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=LIMIT)
 
 
 def stamps(directory, pattern="*"):
@@ -345,11 +345,9 @@ class TestTheProgram:
         """How it ended, what it said, and the times of what it left: `(status, text, {path})`."""
         command = [sys.executable, "-m", "recoup", "reproduce", "toy-directions", "--quick"]
         with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as process:
-            deadline = time.monotonic() + 300
-            while not list(jobs.glob("*.npz")) and time.monotonic() < deadline:
-                time.sleep(0.02)
+            until(lambda: list(jobs.glob("*.npz")))
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=120)
+            _, said = process.communicate(timeout=LIMIT)
         return process.returncode, said, stamps(jobs, "*.npz")
 
     @pytest.fixture(scope="class")

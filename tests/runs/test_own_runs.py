@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import gymnasium
@@ -14,9 +13,11 @@ import own_tasks
 import pytest
 from gymnasium import spaces
 from program import recoup as program
+from waiting import Hands, until
 
 import recoup
 from recoup.checks import InputError
+from recoup.tasks.engines import processes
 from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.found import REGISTERED
 
@@ -296,11 +297,22 @@ class TestFaults:
         assert done.failed == 0
 
     @pytest.mark.parametrize(
-        ("task", "reason"), [(own_tasks.hangs, "longer than 1 s"), (own_tasks.dies, "killed")]
+        ("task", "workers", "reason"),
+        [(own_tasks.hangs, 1, "longer than 1 s"), (own_tasks.dies, 2, "killed")],
     )
     @pytest.mark.slow
-    def test_hanging_and_killed_workers_cost_one_attempt(self, task, reason):
-        how = {"engine": "process", "workers": 2, "timeout": 1.0, "test_episodes": 2}
+    def test_hanging_and_killed_workers_cost_one_attempt(self, task, workers, reason, monkeypatch):
+        """The engine's clock goes on for ten seconds when a trial hangs: no other is ever late."""
+        hands, end = Hands(monkeypatch, processes), 0.0
+
+        def read():
+            nonlocal end
+            end = end if Path("hung").exists() else hands.now + 10.0
+            hands.now = min(hands.now + 0.1, end) if Path("hung").exists() else hands.now
+            return hands.now
+
+        hands.monotonic = read
+        how = {"engine": "process", "workers": workers, "timeout": 1.0, "test_episodes": 2}
         run = recoup.train(task, dim=2, episodes=12, batch=4, **how)
         assert (run.episodes, run.failed) == (12, 0)
         for path in Path().iterdir():
@@ -326,21 +338,21 @@ class TestFaults:
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_was(tmp_path):
+def test_a_killed_run_goes_on_where_it_was(tmp_path, monkeypatch):
     """Killed by -9 with workers at work: what was told is there, and no worker is left."""
     calm = recoup.train(own_tasks.slow, dim=2, episodes=60, batch=60, test_episodes=2)
-    words = "own_tasks:slow --dim 2 --episodes 60 --batch 60 --test-episodes 2 --quiet --out r"
+    words = "own_tasks:held --dim 2 --episodes 60 --batch 60 --test-episodes 2 --quiet --out r"
     command = [sys.executable, "-m", "recoup", "train", *words.split()]
     command += ["--engine", "process", "--workers", "2"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([HELPERS, *sys.path])}
     with subprocess.Popen(command, cwd=tmp_path, env=environment) as process:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and _told(tmp_path / "r") < 10:
-            time.sleep(0.02)
+        until(lambda: _told(tmp_path / "r") >= 10 or process.poll() is not None)
         process.send_signal(signal.SIGKILL)
     told = _told(tmp_path / "r")
     assert 10 <= told < 60
-    run = recoup.resume(tmp_path / "r", task=own_tasks.slow)
+    (tmp_path / "go").touch()
+    monkeypatch.chdir(tmp_path)
+    run = recoup.resume(tmp_path / "r", task=own_tasks.held)
     assert (run.episodes, run.failed) == (60, 0)
     values = [{t.id: t.value for t in r.study.trials()} for r in (calm, run)]
     assert values[0] == values[1]

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from waiting import LIMIT
 
 import recoup
 from recoup.pictures.film import Film, film, film_strip
@@ -190,7 +191,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_first(car_run, tmp_path):
 def recoup_program(*arguments, **environment):
     command = [sys.executable, "-m", "recoup", *map(str, arguments)]
     env = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=LIMIT)
 
 
 def test_without_opengl_one_sentence_names_the_packages(reach_run):

@@ -8,12 +8,12 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 import zlib
 
 import numpy as np
 import pytest
 from stores import filled
+from waiting import LIMIT
 
 from recoup.checks import InputError
 from recoup.store.count import CHECKED, count_beside
@@ -106,19 +106,17 @@ class TestTheCount:
     def test_opening_while_another_tells_is_no_alarm(self, path):
         """A thread that opens again and again, and one that tells: no result is ever missed."""
         told(path).close()
-        writer, ends, wrong = Store.open(path), time.monotonic() + 3, []
+        writer, ended, wrong = Store.open(path), threading.Event(), []
 
         def tell():
-            number = 5
-            while time.monotonic() < ends:
+            for number in range(5, 205):
                 with writer.writing():
                     writer.add_trials([Asked(number, DRAWN, 0, np.zeros(2), number)])
                 with writer.writing():
                     writer.add_result(number, Told(OK, 1.0))
-                number += 1
 
         def look():
-            while time.monotonic() < ends:
+            while not ended.is_set():
                 try:
                     Store.open(path).close()
                 except InputError as error:
@@ -126,7 +124,10 @@ class TestTheCount:
 
         looking = threading.Thread(target=look)
         looking.start()
-        tell()
+        try:
+            tell()
+        finally:
+            ended.set()
         looking.join()
         writer.close()
         assert wrong == []
@@ -201,7 +202,7 @@ study.close()
 @pytest.mark.parametrize("ends", ["killed", "by itself"])
 def test_what_a_forked_process_tells_is_kept(path, ends):
     """What multiprocessing does: fork with a study open, tell on both sides. A lock ends too."""
-    subprocess.run([sys.executable, "-c", FORKED, str(path), ends], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", FORKED, str(path), ends], check=True, timeout=LIMIT)
     with Study.open(path) as again:
         assert again.counts()["ok"] == 20
         assert again.store.integrity() is None

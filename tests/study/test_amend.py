@@ -8,6 +8,7 @@ import pytest
 import study_worker
 from processes import Forked
 from program import recoup as program
+from waiting import until
 
 from recoup.checks import InputError
 from recoup.store import count
@@ -280,12 +281,12 @@ class TestOtherProcessesHaveItOpen:
         ]
         try:
             with Study.open(path) as shell:
-                study_worker.wait_for(lambda: shell.store.last_move().id >= 5)
+                until(lambda: shell.store.last_move().id >= 5)
                 for i in range(6):
                     shell.amend(6, -40.0 - i)
                 shell.amend(7, drop="a loose sensor")
                 reached = shell.store.last_move().id
-                study_worker.wait_for(lambda: shell.store.last_move().id >= reached + 2)
+                until(lambda: shell.store.last_move().id >= reached + 2)
         finally:
             stop.touch()
             codes = [process.wait(120) for process in busy]

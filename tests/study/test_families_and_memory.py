@@ -4,14 +4,13 @@ import csv
 import random
 import shutil
 import sqlite3
-import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from studies import content, told, work
+from studies import content, killed_at, work
 
 import recoup
 from recoup.store.file import StudyFile
@@ -166,18 +165,13 @@ class TestBoth:
         """The undisturbed study, and one whose worker is killed in the middle of it."""
         path, left = tmp_path / "rough.db", []
         for most in (3, 6, 18, 33):
-            process = work(path, 50, **settings)
-            deadline = time.monotonic() + 120
-            while told(path) < most and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.002)
-            assert process.poll() is None, process.said()
-            process.kill()
-            left.append(told(path))
+            process = work(path, 50, hold=most + 8, **settings)
+            left.append(killed_at(path, process, most))
         assert sorted(set(left)) == left
         assert left[-1] < 50
         for rest in (path, tmp_path / "calm.db"):
             process = work(rest, 50, **settings)
-            assert process.wait(300) == 0, process.said()
+            assert process.wait() == 0, process.said()
         trials, moves, mixture = content(path)
         assert (trials, moves, mixture) == content(tmp_path / "calm.db")
         assert len(moves) == 11

@@ -1,14 +1,13 @@
 """Studies by the method recoup: whatever happens to one, it goes on as if it had not."""
 
 import shutil
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import study_worker
 from processes import Forked
-from studies import content, told, work
+from studies import content, killed_at, work
 
 import recoup
 from recoup.checks import InputError
@@ -150,18 +149,13 @@ class TestGoingOn:
         """The undisturbed study, and one whose worker is killed in the middle of it."""
         path, left = tmp_path / "rough.db", []
         for most in (3, 14, 33):
-            process = work(path, 50, method="recoup")
-            deadline = time.monotonic() + 120
-            while told(path) < most and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.002)
-            assert process.poll() is None, process.said()
-            process.kill()
-            left.append(told(path))
+            process = work(path, 50, hold=most + 8, method="recoup")
+            left.append(killed_at(path, process, most))
         assert sorted(set(left)) == left
         assert left[-1] < 50
         for rest in (path, tmp_path / "calm.db"):
             process = work(rest, 50, method="recoup")
-            assert process.wait(300) == 0, process.said()
+            assert process.wait() == 0, process.said()
         trials, moves, mixture = content(path)
         assert (trials, moves, mixture) == content(tmp_path / "calm.db")
         assert len(moves) == 11
@@ -174,7 +168,7 @@ class TestGoingOn:
             Forked(tmp_path / f"errors-{i}", study_worker.ask_and_tell, str(path), 20)
             for i in range(2)
         ]
-        assert [worker.wait(120) for worker in workers] == [0, 0], [w.said() for w in workers]
+        assert [worker.wait() for worker in workers] == [0, 0], [w.said() for w in workers]
         with Study.open(path) as study:
             assert study.counts() == {"pending": 0, "ok": 40, "failed": 0}
             assert len(study.history()) == 10

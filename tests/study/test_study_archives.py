@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from waiting import LIMIT
 
 import recoup
 from recoup.study import fork as forking
@@ -213,7 +214,7 @@ class TestImport:
             subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
             for _ in range(2)
         ]
-        said = [worker.communicate(timeout=120) for worker in workers]
+        said = [worker.communicate(timeout=LIMIT) for worker in workers]
         assert sorted(worker.returncode for worker in workers) == [0, 2]
         assert any(b"in the study already" in errors for _, errors in said)
         with Study.open(tmp_path / "s.db") as study:

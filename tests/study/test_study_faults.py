@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import LIMIT
 
 from recoup.cli import main as cli
 from recoup.store.file import StudyFile
@@ -442,7 +443,7 @@ class TestPlaces:
             )
             for _ in range(4)
         ]
-        said = sorted(worker.communicate(timeout=120)[0].strip() for worker in workers)
+        said = sorted(worker.communicate(timeout=LIMIT)[0].strip() for worker in workers)
         assert said == ["1", "2", "3", "4"]
         with Study.open(path) as study:
             assert study.counts()["pending"] == 4

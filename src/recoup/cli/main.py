@@ -1,7 +1,9 @@
 """The program: what it says when it is started, and how every command ends."""
 
 import os
+import sys
 import warnings
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -10,20 +12,10 @@ from recoup import __version__
 from recoup.checks import InputError
 from recoup.cli.app import app, fail, stop
 from recoup.cli.study_app import app as study_app
-from recoup.engine.methods import DEFAULT_METHOD, METHODS
-from recoup.tasks.own.found import registered
-from recoup.tasks.registry import TASKS
 
 # Commands are listed in the order in which these modules add them.
-from recoup.cli import train  # noqa: F401  # isort: skip
-from recoup.cli import runs  # noqa: F401  # isort: skip
-from recoup.cli import reproduce  # noqa: F401  # isort: skip
-from recoup.cli import compare  # noqa: F401  # isort: skip
-from recoup.cli import study  # noqa: F401  # isort: skip
-from recoup.cli import study_recommend  # noqa: F401  # isort: skip
-from recoup.cli import study_archives  # noqa: F401  # isort: skip
-from recoup.cli import study_pictures  # noqa: F401  # isort: skip
-
+BY_HAND = ("study", "study_recommend", "study_archives", "study_pictures")
+OTHERS = ("train", "runs", "reproduce", "compare", "lists")
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = """
 [bold]Examples[/]
@@ -43,6 +35,9 @@ app.add_typer(study_app, name="study", help="A search by hand: ask, roll out, te
 def main() -> None:
     """Runs the program; whatever goes wrong becomes one sentence and an exit status."""
     warnings.formatwarning = _one_sentence
+    by_hand = sys.argv[1:2] == ["study"]  # imports take most of its time
+    for name in BY_HAND if by_hand else (*OTHERS, *BY_HAND):
+        import_module(f"recoup.cli.{name}")
     try:
         status = app(standalone_mode=False)
     except typer.Exit as ended:
@@ -82,22 +77,3 @@ def recoup(  # noqa: D103
     ] = False,
 ) -> None:
     pass
-
-
-@app.command()
-def methods() -> None:
-    """List the methods, one line each."""
-    for row in METHODS.values():
-        mark = " (default)" if row.name == DEFAULT_METHOD else ""
-        print(f"{row.name:<15} {row.summary}{mark}")
-
-
-@app.command()
-def tasks() -> None:
-    """List the tasks, one line each."""
-    for row in TASKS.values():
-        print(f"{row.name:<18} {row.summary}")
-    for found in registered().values():
-        print(f"{found.name:<18} {found.summary or 'registered'}")
-    print(f"{'a Gymnasium id':<18} any registered environment, for instance Pendulum-v1")
-    print(f"{'module:callable':<18} a function that makes an environment; with --dim, of theta")
