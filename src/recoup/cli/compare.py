@@ -176,8 +176,10 @@ def _compared(
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)
+            results = Results(out)
+            results.prepare()
             check_comparison(out, force=force)
-            left = left_of(plan, Results(out))
+            left = left_of(plan, results)
             processes = default_workers() if workers is None else workers
             if not silent:
                 _say(plan, left, processes)
