@@ -106,11 +106,11 @@ def check_directory(path: Path, directory: Path, parents: bool) -> None:
     """
     there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
     if not there.is_dir():
-        raise InputError(f"{path} cannot be written: {there} is not a directory.")
+        raise InputError(f"{path} cannot be written to: {there} is not a directory.")
     if there != directory and not parents:
         raise InputError(f"{directory} does not exist: make it, or name another place.")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{path} cannot be written: {there} is read-only.")
+        raise InputError(f"{path} cannot be written to: {there} is read-only.")
 
 
 def check_no_link_to_nowhere(path: Path) -> None:

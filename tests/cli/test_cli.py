@@ -128,11 +128,12 @@ def test_a_return_that_is_not_finite_is_a_failure(tmp_path):
     assert done.stdout == ""
 
 
-def test_a_failure_is_one_sentence_and_status_1(tmp_path):
+def test_a_place_below_a_file_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     done = process("train", "toy", "--iterations", "1", "--out", "file/run", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "Not a directory" in done.stderr
+    assert done.returncode == 2
+    assert "file/run cannot be written to: " in done.stderr
+    assert "file is not a directory" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -26,7 +26,7 @@ from recoup.tasks.policies.policy import make_policy
 
 OLD = Path(__file__).parent.parent / "store" / "data" / "hand-format1.db"
 COMPARED = "compare --task toy --method pgpe --runs 1 --episodes 20 --workers 1 --quiet --out far"
-AGAIN = "reproduce toy-variance --quick --workers 1 --quiet --out far"
+AGAIN = "reproduce toy-directions --quick --workers 1 --quiet --out far"
 slow = pytest.mark.slow
 
 
@@ -59,7 +59,7 @@ def outputs():
     for file in ("compare.json", "compare.md", "compare.html"):
         yield Writer(COMPARED, f"far/{file}")
     for file in ("data.npz", "claims.json", "figure.svg"):
-        yield Writer(AGAIN, f"far/toy-variance/{file}")
+        yield Writer(AGAIN, f"far/toy-directions/{file}")
 
 
 OUTPUTS = list(outputs())
@@ -126,7 +126,7 @@ def made(tmp_path_factory):
     shutil.copy(OLD, home / "old.db")
     with sketched():
         train("mountain-car", "pgpe-ob", iterations=1, seed=0, out=home / "run")
-    for folder in ("results", "jobs", "toy-variance"):
+    for folder in ("results", "jobs", "toy-directions"):
         (home / "far" / folder).mkdir(parents=True)
     return home
 
@@ -225,13 +225,18 @@ def test_no_file_gets_a_name_that_does_not_fit(writer, name, scene):
         assert contents(scene) == before
 
 
-def slow_ones(writer):
-    """Those whose work is long stand apart."""
-    heavy = writer.call in (COMPARED, AGAIN) or writer.call.startswith("render")
-    return pytest.param(writer, marks=slow, id=said(writer)) if heavy else writer
+def with_marks(writers):
+    """The writers; those whose work is long with one file each, and marked."""
+    long = {}
+    for writer in writers:
+        if writer.call in (COMPARED, AGAIN) or writer.call.startswith("render"):
+            long.setdefault(writer.call, pytest.param(writer, marks=slow, id=said(writer)))
+        else:
+            yield writer
+    yield from long.values()
 
 
-@pytest.mark.parametrize("writer", [slow_ones(writer) for writer in OUTPUTS], ids=said)
+@pytest.mark.parametrize("writer", list(with_marks(OUTPUTS)), ids=said)
 def test_an_older_one_of_ours_is_replaced_and_others_by_force(writer, scene):
     file, before = scene / writer.file, contents(scene)
     assert run(writer, scene).returncode == 0

@@ -177,8 +177,10 @@ def _compared(
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)
+            results = Results(place)
+            results.prepare()
             check_comparison(place, force=force)
-            left = left_of(plan, Results(place))
+            left = left_of(plan, results)
             processes = default_workers() if workers is None else workers
             if not silent:
                 _say(plan, left, processes)

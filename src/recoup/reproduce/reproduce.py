@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_choice
-from recoup.outputs import OURS, Kind, Over, check_output, written
+from recoup.outputs import OURS, Kind, Over, check_directory, check_output, written
 from recoup.pictures import files
 from recoup.reproduce import ORDER
 from recoup.reproduce.claims import HOLM, RULE, Claim, corrected
@@ -91,6 +91,7 @@ def reproduce(
 
 def _check_files(figures: Sequence[Figure], directory: Path, force: bool) -> None:
     """Raises where what lies there is not ours to write over, before anything is measured."""
+    check_directory(directory, directory, parents=True)
     if directory.is_dir() and not (directory / JOBS).is_dir() and any(directory.iterdir()):
         raise InputError(
             f"{directory} holds something else than a reproduction: name another --out."
