@@ -54,11 +54,22 @@ def check_place(path: Path) -> None:
             "the file back, or remove the log to start anew."
         )
     beside(path, COUNT).unlink(missing_ok=True)
-    unfinished = re.compile(rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?")
     for leftover in path.parent.iterdir():
-        match = unfinished.fullmatch(leftover.name)
-        if match and not _alive(match[1]):
+        process = _maker(path, leftover)
+        if process is not None and not _alive(process):
             leftover.unlink(missing_ok=True)
+
+
+def is_unfinished(path: Path, other: Path) -> bool:
+    """Whether a name is one that a file has while it is made."""
+    return _maker(path, other) is not None
+
+
+def _maker(path: Path, other: Path) -> str | None:
+    """The process that writes a file under another name; None where it is no such name."""
+    unfinished = rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?"
+    match = re.fullmatch(unfinished, other.name)
+    return match and match[1]
 
 
 def put(unfinished: Path, path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from recoup.checks import InputError
 from recoup.store.count import count_beside
+from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
 from recoup.store.salvage import salvage
@@ -30,6 +31,7 @@ def recover(path: Path, new: Path) -> Recovered:
         raise InputError(f"{new} exists already: name another file to recover to.")
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
+    check_names(path)
     rows = salvage(path)
     settings = _settings(rows)
     if settings is None:
