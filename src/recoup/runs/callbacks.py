@@ -1,5 +1,6 @@
 """What others hear of a run: every result, every move, every checkpoint; and they may stop it."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from recoup.runs.history import Step
 from recoup.runs.schedule import Heard
+from recoup.tasks.engines.attempt import end_if_forked
 
 HEARS = ("on_result", "on_move", "on_checkpoint")
 
@@ -57,7 +59,11 @@ def check_callbacks(given: Any) -> list[Any]:
 def say(callbacks: Sequence[Any], what: str, *news: Any) -> bool:
     """Tells all of them; whether one wants to stop."""
     hears = [getattr(one, what, None) for one in callbacks]
-    wishes = [bool(hear(*news)) for hear in hears if hear is not None]
+    process = os.getpid()
+    try:
+        wishes = [bool(hear(*news)) for hear in hears if hear is not None]
+    finally:
+        end_if_forked(process)
     return any(wishes)
 
 
