@@ -5,6 +5,7 @@
 """
 
 import json
+import logging
 import os
 import platform
 import sys
@@ -23,6 +24,7 @@ try:
 except ImportError:  # not everywhere
     fcntl = None  # type: ignore[assignment]
 
+log = logging.getLogger(__name__)
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
@@ -80,8 +82,29 @@ def note_iterations(directory: Path, iterations: int) -> None:
     except (OSError, ValueError, TypeError):  # for people only: the study has it
         return
     unfinished = path.with_name(f"{CONFIG}.new")
-    unfinished.write_text(json.dumps(config, indent=2) + "\n")
-    unfinished.replace(path)
+    with spared(path):
+        unfinished.write_text(json.dumps(config, indent=2) + "\n")
+        unfinished.replace(path)
+
+
+@contextmanager
+def spared(path: Path, said: set[Path] | None = None) -> Iterator[None]:
+    """What is written inside can be made again from the study: where it cannot be, that is said.
+
+    Once, where `said` keeps what was.
+    """
+    try:
+        yield
+    except OSError as wrong:
+        if said is None or path not in said:
+            log.warning(
+                "%s cannot be written (%s): the run goes on, for %s has all that is in it.",
+                path,
+                wrong.strerror or wrong,
+                STUDY,
+            )
+        if said is not None:
+            said.add(path)
 
 
 def study_in(directory: str | Path) -> Path:

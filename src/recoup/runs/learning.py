@@ -1,5 +1,6 @@
 """The loop of a run: trials out, results in, moves tested, listeners told, an end written."""
 
+import logging
 import signal
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.runs.callbacks import TensorBoard, done_of, say
-from recoup.runs.directory import CURVE, POLICY, TENSORBOARD
+from recoup.runs.directory import CURVE, POLICY, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
@@ -21,12 +22,14 @@ from recoup.runs.run import FINISHED, SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.rows import Test
 from recoup.study.study import Study
+from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.files import save_policy
 from recoup.tasks.rollouts import measured
 from recoup.tasks.task import Task
 
+log = logging.getLogger(__name__)
 EVERY = 10  # moves between two checkpoints
 RETURNS = ("return_search", "return_mean_policy")
 
@@ -98,6 +101,9 @@ def _board(directory: Path | None) -> list[TensorBoard]:
             return [TensorBoard(directory / TENSORBOARD)]
     except ImportError:
         return []
+    except Exception as wrong:  # one that does not fit what else is installed
+        log.warning("tensorboardX cannot be used (%s): the run goes on without it.", reason(wrong))
+        return []
 
 
 @contextmanager
@@ -129,7 +135,8 @@ def learn(study: Study, work: Work) -> Run:
             loop.finish()
     run = Run(study.opened, work.directory, problem=work.problem)
     if work.directory is not None and run.finished:
-        run.plot(work.directory / CURVE)
+        with spared(work.directory / CURVE):
+            run.plot(work.directory / CURVE)
     return run
 
 
@@ -151,6 +158,7 @@ class _Loop:
         self.began = time.perf_counter() - passed
         self._seen = -1  # the last move that was shown
         self._values: list[float] = []  # of trials that came in since
+        self._unwritten: set[Path] = set()  # files that could not be, as was said
         if before:  # the time it was stopped does not count, nor what was done since the last test
             self.work.display.step(history_of(study.opened).steps[-1])
             last = study.store.last_move().id
@@ -209,8 +217,9 @@ class _Loop:
         """Writes the mean policy, and says so; whether to stop."""
         policy, problem = None, self.work.problem
         if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
-            policy = self.work.directory / POLICY
-            save_policy(policy, problem.policy, np.asarray(rho.mean))
+            with spared(self.work.directory / POLICY, self._unwritten):
+                mean = np.asarray(rho.mean)
+                policy = save_policy(self.work.directory / POLICY, problem.policy, mean)
         return say(self.work.callbacks, "on_checkpoint", step, policy)
 
     def finish(self) -> None:
