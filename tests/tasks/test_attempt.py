@@ -12,6 +12,7 @@ import own_tasks
 import pytest
 
 import recoup
+from recoup.runs.render import render_run
 from recoup.tasks.engines.attempt import Raised, attempt, reason, theirs
 from recoup.tasks.engines.engine import Broken, Job
 from recoup.tasks.engines.processes import Processes
@@ -123,6 +124,16 @@ def test_what_cannot_be_closed_is_a_warning(tmp_path, caplog):
     run = recoup.train(own_tasks.Unclosable, **QUICK, out=tmp_path / "r")
     assert run.finished
     assert set(caplog.messages) == {"the task could not be closed: Unusual: the lid is stuck"}
+
+
+def test_one_that_cannot_be_filmed_is_one_sentence(tmp_path):
+    class Blind(own_tasks.Walk):
+        def render(self):
+            raise own_tasks.Unusual("the lens is dirty")
+
+    recoup.train(own_tasks.Walk, **QUICK, out=tmp_path / "r")
+    with pytest.raises(Broken, match="the episode failed: Unusual: the lens is dirty"):
+        render_run(tmp_path / "r", task=Blind)
 
 
 def task_of(rollouts):
