@@ -91,12 +91,18 @@ def unfinished_of(path: Path) -> Path:
 
 def clear_unfinished(path: Path) -> None:
     """Removes what processes that were killed have left of a file while they wrote it."""
-    left = re.compile(rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?")
     for leftover in path.parent.iterdir():
-        match = left.fullmatch(leftover.name)
-        if match and not _alive(match[1]):
+        process = maker_of(path, leftover)
+        if process is not None and not _alive(process):
             with suppress(OSError):
                 leftover.unlink(missing_ok=True)
+
+
+def maker_of(path: Path, other: Path) -> str | None:
+    """The process that writes a file under another name; None where it is no such name."""
+    unfinished = rf"{re.escape(path.name)}\.(\d+)\{UNFINISHED}(-wal|-shm|-journal)?"
+    match = re.fullmatch(unfinished, other.name)
+    return match and match[1]
 
 
 def check_directory(path: Path, directory: Path, parents: bool) -> None:
@@ -167,6 +173,8 @@ def _check_replaceable(path: Path, file: Path, kind: Kind, over: Over) -> None:
     if not os.access(file, os.W_OK):
         raise InputError(f"{path} cannot be written: it is read-only.")
     if not (over.force or kind.is_ours(file) or (over.home and _looks_like(file))):
+        if over.home:
+            raise InputError(f"{path} is not one that recoup has made: move it away.")
         raise InputError(
             f"{path} exists already, and is not one that recoup has made: name another file, or "
             "give --force (in Python force=True) to write over it."

@@ -12,7 +12,7 @@ from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, p
 from recoup.compare.entrants import entrant_of
 from recoup.compare.estimate import in_words, seconds
 from recoup.compare.lockstep import Curve, learn
-from recoup.compare.results import FOLDER, Results, key_of
+from recoup.compare.results import CHECKSUM, FOLDER, Results, key_of, sealed
 from recoup.compare.summary import summary
 from recoup.engine.methods import METHODS
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
@@ -103,9 +103,40 @@ def test_a_result_of_another_shape_is_missing(tmp_path, wrong):
     results.save(key, Curve(0, 4, [0, 8, 20], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], 0.1, 0, 0))
     assert left_of(plan_of(order), results) == []
     path = results.path(key)
-    path.write_text(json.dumps(json.loads(path.read_text()) | wrong))
+    content = json.loads(path.read_text()) | wrong
+    path.write_text(json.dumps(sealed({k: v for k, v in content.items() if k != CHECKSUM})))
     assert results.load(key) is None
     assert [chunk.runs for chunk in left_of(plan_of(order), results)] == [(0,)]
+
+
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_flipped_bit_of_a_result_is_taken(tmp_path, every):
+    """The curve that is read is the one that was kept, or none is."""
+    key, results = key_of(arena_of("toy"), entrant_of("snes"), 0, 0, (10, 20)), Results(tmp_path)
+    results.save(key, Curve(0, 4, [0, 8, 20], [1.25, 0.5, 3.75], [1.0, 2.0, 3.0], 0.125, 0, 0))
+    curve, path = results.load(key), results.path(key)
+    content = path.read_bytes()
+    assert curve.search == [1.25, 0.5, 3.75]
+    taken = 0
+    for bit in range(0, 8 * len(content), every):
+        wrong = bytearray(content)
+        wrong[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(wrong)
+        found = results.load(key)
+        assert found in (None, curve), f"bit {bit}: {bytes(wrong)}"
+        taken += found is not None
+    assert taken < len(content)  # a space may be another
+
+
+def test_a_result_without_its_checksum_is_computed_again(tmp_path, counted):
+    compare(ORDER, tmp_path, workers=1)
+    counted.clear()
+    path = next((tmp_path / FOLDER).rglob("snes-1-*.json"))
+    content = json.loads(path.read_text())
+    del content[CHECKSUM]
+    path.write_text(json.dumps(content))
+    compare(ORDER, tmp_path, workers=1)
+    assert counted == [("toy", "snes", (1,))]
 
 
 def test_a_task_takes_part_once_however_it_is_written():

@@ -1,6 +1,7 @@
 """Environments, functions and policies such as users bring; importable by worker processes."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -108,6 +109,67 @@ def forks(theta):
         os._exit(0)
     Path(f"child-{child}").touch()
     return -float(theta @ theta)
+
+
+class Forking(Walk):
+    """Forks with every step, and parent and child come back from it."""
+
+    def step(self, action):
+        os.fork()
+        return super().step(action)
+
+
+class Leaving(Walk):
+    """Has a child with every step that ends by `sys.exit`, and looks how it has ended."""
+
+    def step(self, action):
+        child = os.fork()
+        if child == 0:
+            sys.exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        return super().step(action)
+
+
+def forks_while_built(**options):
+    os.fork()
+    return Walk(**options)
+
+
+class Wordless(Exception):
+    """One that cannot be put into words."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+class Unusual(BaseException):
+    """No `Exception`, as those that others leave their loops with."""
+
+
+class Raises(Walk):
+    """Raises what it was given, in the first step of every third episode."""
+
+    def __init__(self, wrong):
+        super().__init__()
+        self.wrong = wrong
+
+    def reset(self, *, seed=None, options=None):
+        self.bad = seed % 3 == 0
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        if self.bad:
+            raise self.wrong
+        return super().step(action)
+
+
+class Unclosable(Walk):
+    """Raises when it is closed."""
+
+    def close(self):
+        raise Unusual("the lid is stuck")
 
 
 def not_a_number(theta, seed):

@@ -201,6 +201,28 @@ class TestGoingOn:
         assert log.count("a/1") == 4
         assert log.count("b") == 1
 
+    @pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
+    def test_no_flipped_bit_of_a_result_is_taken(self, tmp_path, every):
+        """No array is another, none is lost, and nothing is raised."""
+        store, job = Store(tmp_path), self.jobs([])[0]
+        arrays = {"x": np.arange(3.0), "y": np.array([[1, 2]])}
+        store.save(job, arrays)
+        content = store.path(job).read_bytes()
+        for bit in range(0, 8 * len(content), every):
+            wrong = bytearray(content)
+            wrong[bit // 8] ^= 1 << bit % 8
+            store.path(job).write_bytes(wrong)
+            found = store.load(job)
+            if found is not None:
+                assert found.keys() == arrays.keys(), bit
+                for name, array in arrays.items():
+                    np.testing.assert_array_equal(found[name], array, strict=True)
+
+    def test_one_of_before_has_no_checksum_of_its_own(self, tmp_path):
+        store, job = Store(tmp_path), self.jobs([])[0]
+        np.savez(store.path(job), x=np.arange(3.0))
+        assert store.load(job)["x"].tolist() == [0, 1, 2]
+
     def test_other_settings_are_another_result(self, tmp_path):
         store, job = Store(tmp_path), self.jobs([])[0]
         assert store.path(job) != store.path(job._replace(settings={"n": 2}))

@@ -17,7 +17,7 @@ from waiting import LIMIT
 
 from recoup.checks import InputError
 from recoup.store.count import CHECKED, count_beside
-from recoup.store.place import COUNT, LOG, beside
+from recoup.store.place import COUNT, LOG, beside, unfinished_of
 from recoup.store.rows import DRAWN, OK, Asked, Told
 from recoup.store.salvage import salvage
 from recoup.store.store import Store
@@ -174,6 +174,81 @@ class TestTheLog:
         with Study.open(tmp_path / "again.db") as other:
             assert other.counts()["ok"] == 4
         study.close()
+
+
+def results(path):
+    with Study.open(path) as study:
+        return study.counts()["ok"]
+
+
+class TestOtherNames:
+    """Hard links: SQLite's log lies beside one of them, and is not seen under the others."""
+
+    def test_a_log_beside_another_name_is_said(self, path, tmp_path):
+        study, link = told(path, 6), tmp_path / "link.db"
+        os.link(path, link)
+        with pytest.raises(InputError, match=r"in robot\.db-wal, .* not seen .*: open "):
+            Study.open(link)
+        with pytest.raises(InputError, match=r"is robot\.db under another name"):
+            recover(link, tmp_path / "saved.db")
+        assert sorted(file.name for file in tmp_path.glob("link*")) == ["link.db"]
+        with Study.open(path) as beside_it:  # its own name, in use
+            (trial,) = beside_it.ask(1)
+            beside_it.tell(trial.id, 1.0)
+        study.close()
+        assert results(link) == results(path) == 7
+
+    def test_so_is_one_that_a_crash_has_left(self, path, tmp_path):
+        left = left_behind(path, tmp_path / "left", n=6)
+        os.link(left, left.with_name("a.db"))
+        with pytest.raises(InputError, match=r"is robot\.db under another name"):
+            Study.open(left.with_name("a.db"))
+        assert results(left) == 6
+        assert results(left.with_name("a.db")) == 6
+
+    def test_a_name_in_another_directory_is_said(self, path, tmp_path, caplog):
+        (tmp_path / "elsewhere").mkdir()
+        study, link = told(path, 6), tmp_path / "elsewhere" / "robot.db"
+        os.link(path, link)
+        results(link)
+        (said,) = caplog.messages
+        assert str(link) in said
+        assert "not seen here until it is closed there" in said
+        study.close()
+        assert results(link) == 6
+
+    def test_under_two_names_it_is_only_read(self, path, tmp_path):
+        """Each would write a log of its own; a backup of hard links would change with the file."""
+        told(path, 6).close()
+        link = tmp_path / "link.db"
+        os.link(path, link)
+        content = path.read_bytes()
+        for name in (path, link):
+            with Study.open(name) as study:
+                assert study.counts()["ok"] == 6
+                with pytest.raises(InputError, match="so that it is only read"):
+                    study.ask(1)
+        assert path.read_bytes() == content
+        link.unlink()
+        with Study.open(path) as study:
+            assert study.ask(1)
+
+    def test_through_a_symbolic_link_too(self, path, tmp_path):
+        study = told(path, 6)
+        (tmp_path / "to").mkdir()
+        os.link(path, tmp_path / "other.db")
+        (tmp_path / "to" / "it.db").symlink_to(tmp_path / "other.db")
+        with pytest.raises(InputError, match=r"is robot\.db under another name"):
+            Study.open(tmp_path / "to" / "it.db")
+        study.close()
+
+    def test_the_name_of_its_making_is_none(self, path, tmp_path, caplog):
+        """A new file has two names for a moment; whoever opens it then writes to it."""
+        told(path, 6).close()
+        os.link(path, unfinished_of(path))
+        with Study.open(path) as study:
+            assert study.ask(1)
+        assert caplog.messages == []
 
 
 FORKED = """

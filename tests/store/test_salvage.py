@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from stores import SETTINGS, filled, ok, start, trial
 
+from recoup.checks import InputError
 from recoup.store import rows
 from recoup.store.places import densities_fit, fitting_counters
 from recoup.store.rows import MIRROR, OWN, REPEAT, Counters, Leaf, Told
-from recoup.store.salvage import salvage, salvaged_records
+from recoup.store.salvage import Pages, _places, salvage, salvaged_records
 from recoup.store.schema import TABLES
 from recoup.store.store import Store
+from recoup.study.recover import recover
 
 PAGE = 4096
 
@@ -167,3 +169,64 @@ def test_noise_gives_nothing(tmp_path):
     assert found.settings is None
     assert found.counters is None
     assert not found.told
+
+
+def test_in_noise_few_places_are_tried(tmp_path, monkeypatch):
+    """One in a thousand and fewer; the work grows with the size, and with nothing else."""
+    tried, row = [], Pages.row
+    monkeypatch.setattr(Pages, "row", lambda *at: tried.append(at) or row(*at))
+    for size in (100_000, 1_000_000):
+        (tmp_path / "noise.db").write_bytes(np.random.default_rng(0).bytes(size))
+        tried.clear()
+        salvage(tmp_path / "noise.db")
+        assert len(tried) < size / 500
+
+
+def test_every_row_begins_where_it_is_looked_for(path, tmp_path):
+    """Where the head of every page is destroyed, each byte is tried here."""
+    store = Store.open(path)
+    long = "a note " * 700  # beyond the page
+    with store.writing():
+        store.add_trials([trial(i) for i in (20, 300, 70_000, 2**40)])
+        for number, note in ((20, long), (300, "x" * 200), (70_000, ""), (2**40, "y" * 3000)):
+            store.add_result(number, Told("failed", note=note))
+    store.close()
+    whole, content = contents(path), bytearray(path.read_bytes())
+    for at in range(0, len(content), PAGE):
+        head = at + (100 if at == 0 else 0)
+        content[head] = 0  # no page of rows
+    path.write_bytes(content)
+    pages = Pages(bytes(content), b"")
+    found = {}
+    for page in pages.images:
+        rows = {offset: pages.row(page, offset) for offset in range(PAGE - 8)}
+        begins = {offset for offset, row in rows.items() if row is not None}
+        assert begins <= set(_places(page))
+        found |= {(row.table, row.values[0]): row for row in rows.values() if row is not None}
+    assert len(found) > 30
+    assert salvaged_records(path)["told"] == whole["told"]
+
+
+def test_overflow_that_goes_in_a_circle_ends(path):
+    """A page that says that it goes on in itself, for two gigabytes."""
+    content = bytearray(path.read_bytes())
+    content[PAGE * 3 : PAGE * 3 + 4] = (4).to_bytes(4, "big")
+    page = bytearray(PAGE)
+    page[100:107] = bytes([0x87, 0xFF, 0xFF, 0xFF, 0x7F, 1, 9])  # a row of 2^31 bytes
+    for at in range(200, PAGE - 4, 4):
+        page[at : at + 4] = (4).to_bytes(4, "big")
+    pages = Pages(bytes(content + page), b"")
+    assert pages.row(pages.images[-1], 100) is None
+
+
+def test_how_far_it_is_is_told(path, tmp_path):
+    """Pages that are destroyed are looked at twice."""
+    content, heard = random.Random(3).randbytes(20 * PAGE), []
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="holds no settings"):
+        recover(path, tmp_path / "saved.db", lambda done, of: heard.append((done, of)))
+    done, of = zip(*heard, strict=True)
+    assert len(set(of)) == 1
+    assert sorted(done) == list(done)
+    assert done[-1] == of[0]
+    assert len(done) == 40

@@ -118,6 +118,23 @@ def test_one_that_raises_fails_and_the_next_one_works(on):
     assert engine.wait() == []
 
 
+def test_whatever_is_raised_or_forked_costs_its_trial_alone(on):
+    class Wordless(BaseException):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    def function(theta):
+        if theta[0] < 0:
+            raise Wordless
+        if theta[0] > 2:
+            os.fork()
+        return theta[0]
+
+    got = rolled(on(Calls(function), 1), [job(i, x) for i, x in enumerate([1.0, -1.0, 3.0, 0.5])])
+    assert got[1].failed == "Wordless, which cannot be put into words"
+    assert [got[i].values for i in (0, 2, 3)] == [(1.0,), (3.0,), (0.5,)]
+
+
 def test_a_worker_that_is_killed_takes_its_trial_with_it_and_no_other(on, tmp_path, capfd):
     def function(theta):
         if theta[0] < 0:

@@ -87,7 +87,9 @@ def check(
     if recover is not None:
         from recoup.study.recover import recover as recover_file
 
-        print(recover_file(file, recover).words)
+        with _progress("reading its pages", quiet) as tick:
+            words = recover_file(file, recover, tick).words
+        print(words)
         return
     from recoup.study.verify import check as check_file
 

@@ -16,7 +16,7 @@ import numpy as np
 from recoup.checks import InputError, check_count
 from recoup.compare.code import own_code
 from recoup.runs.problem import Asked, Problem, Settled, is_ours, settled
-from recoup.tasks.engines.attempt import attempt
+from recoup.tasks.engines.attempt import attempt, closed
 from recoup.tasks.engines.engine import Job
 from recoup.tasks.engines.serial import built
 from recoup.tasks.lqr import System, controlled, system_of
@@ -334,4 +334,4 @@ class HostField:
 
     def close(self) -> None:
         """Closes the environment."""
-        self._roller.close()
+        closed(self._roller.close)

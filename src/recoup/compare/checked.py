@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_shape
-from recoup.tasks.engines.attempt import reason
+from recoup.tasks.engines.attempt import Raised, theirs
 
 PARTS = ("batch", "ask", "tell", "mean", "draw")
 
@@ -74,6 +74,7 @@ class Checked:
 
     def _called(self, what: str, function: Callable[..., Any], *given: Any) -> Any:
         try:
-            return function(*given)
-        except (Exception, SystemExit) as wrong:
-            raise Failed(f"{what} failed: {reason(wrong)}.") from wrong
+            with theirs():
+                return function(*given)
+        except Raised as wrong:
+            raise Failed(f"{what} failed: {wrong.words}.") from wrong.__cause__

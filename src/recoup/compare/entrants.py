@@ -22,7 +22,7 @@ from recoup.engine.methods import (
     settings_of,
 )
 from recoup.runs.problem import batch_for
-from recoup.tasks.engines.attempt import reason
+from recoup.tasks.engines.attempt import Raised, theirs
 
 
 class Traced(NamedTuple):
@@ -285,9 +285,10 @@ def made_by(home: str) -> Callable[..., Any]:
     if not where.startswith(_HOME) and here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return getattr(import_module(where), name)
-    except (Exception, SystemExit) as wrong:
-        raise InputError(f"the method {home} cannot be imported: {reason(wrong)}.") from None
+        with theirs():
+            return getattr(import_module(where), name)
+    except Raised as wrong:
+        raise InputError(f"the method {home} cannot be imported: {wrong.words}.") from None
 
 
 @lru_cache

@@ -18,6 +18,7 @@ from recoup.runs.plan import task_settings
 from recoup.tasks.own.host import HostTask
 
 FOLDER = "results"
+CHECKSUM = "checksum"
 PLAYED = (
     "compare/arenas.py",
     "compare/entrants.py",
@@ -106,7 +107,8 @@ class Results:
         """The curve of a run, None where it is not kept or cannot be read."""
         try:
             found = json.loads(self.path(key).read_text())
-            return _curve(found, key) if found["depends"] == key.depends else None
+            whole = sealed({name: found[name] for name in found if name != CHECKSUM}) == found
+            return _curve(found, key) if whole and found["depends"] == key.depends else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -118,8 +120,13 @@ class Results:
         content = {**curve._asdict(), "depends": key.depends}
         for name in ("search", "policy"):
             content[name] = [x if isfinite(x) else None for x in content[name]]
-        unfinished.write_text(json.dumps(content))
+        unfinished.write_text(json.dumps(sealed(content)))
         unfinished.replace(path)
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """A file's content with its checksum: without, or with another, it is not what was kept."""
+    return {**content, CHECKSUM: digest(json.dumps(content, sort_keys=True))}
 
 
 def _curve(found: Any, key: Key) -> Curve:

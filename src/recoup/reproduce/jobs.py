@@ -3,11 +3,9 @@
 import hashlib
 import json
 import os
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from recoup import __version__
 from recoup.checks import InputError
 from recoup.engine.kept import kept_compilations
 
+CHECKSUM = "checksum"
 Arrays = dict[str, np.ndarray]
 Tick = Callable[[float], None]  # the share of the job that has been done since the last call
 
@@ -44,9 +43,11 @@ class Store:
         """The arrays of `job`, None where they have not been computed or cannot be read."""
         try:
             with self.path(job).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
+                found = dict(arrays)
+        except Exception:  # whatever a file may hold
             return None
+        kept = found.pop(CHECKSUM, None)  # files of before have none but those of their arrays
+        return found if kept is None or str(kept) == _checksum(found) else None
 
     def prepare(self) -> None:
         """Makes the directory, so that a place that cannot be written to is known at once."""
@@ -65,8 +66,17 @@ class Store:
         path = self.path(job)
         unfinished = path.with_suffix(f".{os.getpid()}.part")
         with unfinished.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            sealed = {CHECKSUM: np.array(_checksum(arrays)), **arrays}  # first: the last gets lost
+            np.savez(file, allow_pickle=False, **sealed)
         unfinished.replace(path)
+
+
+def _checksum(arrays: Arrays) -> str:
+    """Of all arrays and their names: the file itself has one of each array alone."""
+    found = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype} {array.shape}\n".encode() + array.tobytes())
+    return found.hexdigest()
 
 
 def run_jobs(

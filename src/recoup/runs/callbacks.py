@@ -1,15 +1,23 @@
 """What others hear of a run: every result, every move, every checkpoint; and they may stop it."""
 
-from collections.abc import Sequence
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import numpy as np
 
 from recoup.runs.history import Step
 from recoup.runs.schedule import Heard
+from recoup.tasks.engines.attempt import end_if_forked
 
+log = logging.getLogger(__name__)
+OFTEN = 60.0  # seconds, at most, that TensorBoard waits for what is there
 HEARS = ("on_result", "on_move", "on_checkpoint")
 
 
@@ -57,7 +65,11 @@ def check_callbacks(given: Any) -> list[Any]:
 def say(callbacks: Sequence[Any], what: str, *news: Any) -> bool:
     """Tells all of them; whether one wants to stop."""
     hears = [getattr(one, what, None) for one in callbacks]
-    wishes = [bool(hear(*news)) for hear in hears if hear is not None]
+    process = os.getpid()
+    try:
+        wishes = [bool(hear(*news)) for hear in hears if hear is not None]
+    finally:
+        end_if_forked(process)
     return any(wishes)
 
 
@@ -77,30 +89,86 @@ def done_of(heard: Heard) -> TrialDone:
 
 
 class TensorBoard:
-    """Writes what TensorBoard shows; in a run directory it is there where tensorboardX is."""
+    """Writes what TensorBoard shows; in a run directory it is there where tensorboardX is.
+
+    Where it cannot be written, that is said once, and a run goes on without it.
+    """
 
     def __init__(self, directory: str | Path) -> None:
-        from tensorboardX import SummaryWriter
+        # not its SummaryWriter: that one writes in a thread, which ends where a disk is full, and
+        # whoever gives it more then waits for ever
+        from tensorboardX.record_writer import RecordWriter
 
-        self._writer = SummaryWriter(str(directory))
+        self._directory = Path(directory)
+        self._file: Any = None
+        with self._spared():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            name = f"events.out.tfevents.{time.time_ns()}.{gethostname()}"
+            self._file = RecordWriter(str(self._directory / name))
+        self._synced = time.monotonic()
+        self._write([{"file_version": "brain.Event:2"}])
 
     def on_result(self, result: TrialDone) -> None:
         """The return of a trial, by its number."""
         if result.value is not None:
-            self._writer.add_scalar("trial/return", result.value, result.id)
-            self._writer.add_scalar("trial/seconds", result.seconds, result.id)
+            rows = {"trial/return": result.value, "trial/seconds": result.seconds}
+            self._write(_scalars(rows, result.id))
 
     def on_move(self, step: Step) -> None:
         """Numbers of a move, by rollouts spent."""
-        for key in ("return_curve", "ess", "max_weight", "kl", "std_min", "std_max"):
-            value = getattr(step, key)
-            if value is not None and np.isfinite(value):
-                self._writer.add_scalar(f"move/{key}", value, step.episodes)
+        keys = ("return_curve", "ess", "max_weight", "kl", "std_min", "std_max")
+        found = {f"move/{key}": getattr(step, key) for key in keys}
+        known = {key: value for key, value in found.items() if value is not None}
+        finite = {key: value for key, value in known.items() if np.isfinite(value)}
+        self._write(_scalars(finite, step.episodes))
 
     def on_checkpoint(self, step: Step, policy: Path | None) -> None:
         """Everything so far is on disk."""
-        self._writer.flush()
+        self._sync()
 
     def close(self) -> None:
         """Closes the file."""
-        self._writer.close()
+        if self._file is not None:
+            with self._spared():
+                self._file.close()
+            self._file = None
+
+    def _write(self, contents: list[dict[str, Any]]) -> None:
+        """Writes events; they are on disk within a minute, if there is more to come."""
+        from tensorboardX.proto.event_pb2 import Event
+
+        events = [Event(wall_time=time.time(), **content) for content in contents]
+        with self._spared():
+            for event in events if self._file is not None else ():
+                self._file.write(event.SerializeToString())
+        if time.monotonic() - self._synced > OFTEN:
+            self._sync()
+
+    def _sync(self) -> None:
+        with self._spared():
+            if self._file is not None:
+                self._file.flush()
+            self._synced = time.monotonic()
+
+    @contextmanager
+    def _spared(self) -> Iterator[None]:
+        """Says what cannot be written, and writes no more."""
+        try:
+            yield
+        except OSError as wrong:
+            file, self._file = self._file, None
+            with suppress(OSError):
+                if file is not None:
+                    file.close()
+            log.warning(
+                "%s cannot be written (%s): the run goes on without what TensorBoard would show.",
+                self._directory,
+                wrong.strerror or wrong,
+            )
+
+
+def _scalars(rows: dict[str, float], at: int) -> list[dict[str, Any]]:
+    """Numbers by name, as the contents of events."""
+    from tensorboardX.summary import scalar
+
+    return [{"summary": scalar(name, value), "step": int(at)} for name, value in rows.items()]

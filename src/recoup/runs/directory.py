@@ -5,6 +5,7 @@
 """
 
 import json
+import logging
 import os
 import platform
 import sys
@@ -25,6 +26,7 @@ try:
 except ImportError:  # not everywhere
     fcntl = None  # type: ignore[assignment]
 
+log = logging.getLogger(__name__)
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
 UNFINISHED = f"{CONFIG}.new"
@@ -165,7 +167,8 @@ def note_iterations(directory: Path, iterations: int) -> None:
         config["iterations"] = iterations
     except (OSError, ValueError, LookupError, TypeError):  # for people only: the study has it
         return
-    _write_config(directory, config)
+    with spared(directory / CONFIG):
+        _write_config(directory, config)
 
 
 def _write_config(directory: Path, config: dict[str, Any]) -> None:
@@ -173,6 +176,27 @@ def _write_config(directory: Path, config: dict[str, Any]) -> None:
     unfinished = directory / UNFINISHED
     unfinished.write_text(json.dumps(config, indent=2) + "\n")
     unfinished.replace(directory / CONFIG)
+
+
+@contextmanager
+def spared(path: Path, said: set[Path] | None = None) -> Iterator[None]:
+    """What is written inside can be made again from the study: where it cannot be, that is said.
+
+    Once, where `said` keeps what was.
+    """
+    try:
+        yield
+    except (OSError, InputError) as wrong:
+        why = wrong.strerror if isinstance(wrong, OSError) else None
+        if said is None or path not in said:
+            log.warning(
+                "%s cannot be written (%s): the run goes on, for %s has all that is in it.",
+                path,
+                (why or str(wrong)).rstrip("."),
+                STUDY,
+            )
+        if said is not None:
+            said.add(path)
 
 
 def study_in(directory: str | Path) -> Path:

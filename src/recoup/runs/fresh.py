@@ -1,6 +1,6 @@
 """What a distribution is worth on fresh episodes, which teach the search nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -14,7 +14,8 @@ from recoup.study.draws import episode_seed
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
-from recoup.tasks.engines.engine import Engine, Job, Outcome
+from recoup.tasks.engines.attempt import Raised, theirs
+from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
 from recoup.tasks.rollouts import Measured, fresh_returns, mean_policy_returns, measured
 from recoup.tasks.task import Task
 
@@ -87,11 +88,20 @@ class TaskTests:
         """What a distribution earns, and its mean policy; by the run's key, or that of a seed."""
         key = self._key if seed is None else jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(key, number))
-        policy = measured(self._policy(keys[1], rho.mean))
+        policy = _tested(self._policy, keys[1], rho.mean)
         return Evaluated(self._earns(keys[0], rho), policy)
 
     def _earns(self, key: Any, rho: Any) -> Measured:
-        return measured(self._search(key, jax.tree.map(jnp.asarray, rho)))
+        return _tested(self._search, key, jax.tree.map(jnp.asarray, rho))
+
+
+def _tested(test: Callable[[Any, Any], Any], key: Any, at: Any) -> Measured:
+    """What test episodes earn; where they raise, one sentence."""
+    try:
+        with theirs():
+            return measured(test(key, at))
+    except Raised as wrong:
+        raise Broken(f"a test episode failed: {wrong.words}", wrong.trace) from wrong.__cause__
 
 
 class EngineTests:

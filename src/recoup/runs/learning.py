@@ -1,5 +1,6 @@
 """The loop of a run: trials out, results in, moves tested, listeners told, an end written."""
 
+import logging
 import os
 import signal
 import threading
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.runs.callbacks import TensorBoard, done_of, say
-from recoup.runs.directory import CURVE, POLICY, TENSORBOARD
+from recoup.runs.directory import CURVE, POLICY, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, Evaluated, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
@@ -23,12 +24,14 @@ from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.rows import Move, Test
 from recoup.study.ends import FINISHED, PROPOSAL
 from recoup.study.study import Study
+from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.files import save_policy
 from recoup.tasks.rollouts import measured
 from recoup.tasks.task import Task
 
+log = logging.getLogger(__name__)
 EVERY = 10  # moves between two checkpoints
 RETURNS = ("return_search", "return_mean_policy")
 
@@ -100,6 +103,9 @@ def _board(directory: Path | None) -> list[TensorBoard]:
             return [TensorBoard(directory / TENSORBOARD)]
     except ImportError:
         return []
+    except Exception as wrong:  # one that does not fit what else is installed
+        log.warning("tensorboardX cannot be used (%s): the run goes on without it.", reason(wrong))
+        return []
 
 
 @contextmanager
@@ -138,9 +144,8 @@ def learned(study: Study, directory: Path | None, problem: Problem | None = None
     since = max(event.at for event in study.store.events())
     run = Run(study.opened, directory, problem=problem)
     if directory is not None and run.finished and _is_older(directory / CURVE, since):
-        unfinished = directory / f".{CURVE}.new"
-        run.plot().savefig(unfinished, dpi=150, format="png")
-        unfinished.replace(directory / CURVE)
+        with spared(directory / CURVE):
+            run.plot(directory / CURVE)
     return run
 
 
@@ -177,6 +182,7 @@ class _Loop:
         self.began = time.perf_counter() - _passed(study, work.plan)
         self._seen = -1  # the last move that was shown
         self._values: list[float] = []  # of trials that came in since
+        self._unwritten: set[Path] = set()  # files that could not be, as was said
         if study.store.tests():
             self.work.display.step(history_of(study.opened).steps[-1])
             last = study.store.last_move().id
@@ -252,8 +258,10 @@ class _Loop:
         """The file of the mean policy, once it is written; None where there is none."""
         problem, policy = self.work.problem, None
         if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
-            policy = self.work.directory / POLICY
-            save_policy(policy, problem.policy, np.asarray(rho.mean), problem.spaces)
+            with spared(self.work.directory / POLICY, self._unwritten):
+                mean = np.asarray(rho.mean)
+                path = self.work.directory / POLICY
+                policy = save_policy(path, problem.policy, mean, problem.spaces)
         return policy
 
     def finish(self) -> None:

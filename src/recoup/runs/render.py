@@ -15,6 +15,8 @@ from recoup.pictures.files import FILM, PICTURE, write_picture
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
 from recoup.runs.run import Run, load
 from recoup.store.place import settled
+from recoup.tasks.engines.attempt import Raised, closed, theirs
+from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.registry import make_env, make_problem, named, task_row
 
@@ -77,9 +79,14 @@ def _filmed(run: Run, seed: int) -> Film:
     else:
         env, act = _env(problem), run.learned_policy()
     try:
-        return film(env, act, seed, plan.horizon)
+        with theirs():
+            return film(env, act, seed, plan.horizon)
+    except Raised as wrong:
+        if isinstance(wrong.__cause__, InputError):
+            raise wrong.__cause__ from None
+        raise Broken(f"the episode failed: {wrong.words}", wrong.trace) from wrong.__cause__
     finally:
-        env.close()
+        closed(env.close)
 
 
 def _env(problem: HostTask) -> Any:

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 from recoup.checks import InputError
 from recoup.outputs import unfinished_of
 from recoup.store.count import Count, Counting, count_beside
-from recoup.store.errors import BUSY, damage, read_only, sensible, sqlite_errors
+from recoup.store.errors import BUSY, damage, sensible, sqlite_errors
+from recoup.store.names import check_names, why_only_read
 from recoup.store.place import (
     COUNT,
     LOG,
@@ -96,7 +97,7 @@ class StudyFile:
         check_present(path)
         count = count_beside(path)  # before the file is read: it never runs ahead of that
         _check_log(path, count)
-        writable = is_writable(path)
+        writable = check_names(path) and is_writable(path)
         with sqlite_errors(path):
             connection = _connect(address(path, "rw" if writable else "ro"))
             try:
@@ -151,7 +152,7 @@ class StudyFile:
     def writing(self) -> Iterator[None]:
         """A transaction that is on disk when it ends, or has not happened."""
         if self.read_only:
-            raise InputError(read_only(self.path))
+            raise InputError(why_only_read(self.path))
         with sqlite_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:

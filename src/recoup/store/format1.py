@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from recoup.checks import InputError
 from recoup.store.file import check_present, format_of, missing_results
+from recoup.store.names import check_names
 from recoup.store.place import COUNT, LOG, address, beside
 from recoup.store.records import (
     WRONG,
@@ -91,6 +92,7 @@ class Old:
 def _read(path: Path) -> Contents:
     """All of a format-1 file as rows of format 2, once they are known to be all there."""
     check_present(path)
+    check_names(path)
     with _still(path) as still, _said(path), _connected(path, still) as connection:
         rows = _contents(Old(connection))
         _check_whole(path, rows)

@@ -6,10 +6,12 @@ format is SQLite's own (table leaf cells, records, overflow chains).
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from recoup.store.place import LOG, beside
 from recoup.store.records import Record, contents_of
@@ -24,39 +26,45 @@ COLUMNS = {
     table: tuple(column.split()[1] == "REAL" for column in columns)
     for table, columns in TABLES.items()
 }
+COUNTS = [len(columns) + 2 for columns in COLUMNS.values()]  # of values, with id and checksum
+HEADER = (min(COUNTS) + 1, 5 * max(COUNTS) + 1)  # bytes: its own length, one to five of each value
+BEFORE = 5 + 9  # bytes of a row's length and id, at most
 
+Tick = Callable[[int, int], None]
 Rows = dict[str, dict[int, Record]]
 
 
-def salvage(path: Path) -> Contents:
-    """Every row that can still be read, by table and id.
+def salvage(path: Path, tick: Tick = lambda done, of: None) -> Contents:
+    """Every row that can still be read, by table and id; `tick` hears of pages read, and of all.
 
     What was taken out may still lie in a page: what waited in line and was asked since does not
     come back, nor the lease of what was told.
     """
-    found = contents_of(salvaged_records(path))
+    found = contents_of(salvaged_records(path, tick))
     asked = {trial.theta.tobytes() for trial in found.asked.values() if trial.kind == OWN}
     queue = {n: row for n, row in found.queue.items() if row.theta.tobytes() not in asked}
     leases = {n: row for n, row in found.leases.items() if row.times > 1 or n not in found.told}
     return found._replace(queue=queue, leases=leases)
 
 
-def salvaged_records(path: Path) -> Rows:
+def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Rows:
     """The same as the tables hold them, without their checksums."""
     file = path.read_bytes()
     log = beside(path, LOG)
     pages = Pages(file, log.read_bytes() if log.is_file() else b"")
     found: Rows = {table: {} for table in TABLES}
-    strange = []
-    for page in pages.images:
+    strange, of = [], 2 * len(pages.images)
+    for number, page in enumerate(pages.images, 1):
+        tick(number, of)
         rows = [pages.row(page, offset) for offset in _cells(page, pages.size)]
         for row in rows:
             _take(found, row)
         if not rows or None in rows or not _covered(page, pages.size, rows):
             strange.append(page)
-    for page in strange:  # nothing says where its rows begin: try every place
+    for number, page in enumerate(strange, 1):  # nothing says where its rows begin: look for them
+        tick(of - len(strange) + number, of)
         if id(page) not in pages.overflowing:
-            for offset in range(min(pages.size, len(page)) - 8):
+            for offset in _places(page):
                 _take(found, pages.row(page, offset))
     return found
 
@@ -110,7 +118,7 @@ class Pages:
             through: list[int] = []
             while next_page and len(content) < length:
                 images = self._numbered.get(next_page)
-                if images is None or len(through) * (self.size - 4) > length:
+                if images is None or len(through) > len(self._numbered):  # a circle
                     break
                 image = images[copy]
                 through.append(id(image))
@@ -148,6 +156,22 @@ def _cells(page: bytes, size: int) -> list[int]:
     if start + 8 + 2 * count > size:
         return []
     return list(struct.unpack_from(f">{count}H", page, start + 8))
+
+
+def _places(page: bytes) -> Iterator[int]:
+    """Where rows may begin in a page that does not say it.
+
+    Few of all: behind its length and its id, a row has the length of its header, which is small,
+    and a zero, since SQLite keeps the id elsewhere.
+    """
+    content = np.frombuffer(page, np.uint8)
+    lengths, zeros = content[:-1], content[1:] == 0
+    headers = np.flatnonzero((lengths >= HEADER[0]) & (lengths <= HEADER[1]) & zeros)
+    for header in headers.tolist():
+        for start in range(max(header - BEFORE, 0), header - 1):
+            with suppress(IndexError):
+                if _varint(page, _varint(page, start)[1])[1] == header:
+                    yield start
 
 
 def _covered(page: bytes, size: int, rows: list[Cell | None]) -> bool:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from recoup.checks import InputError
 from recoup.store.count import count_beside
+from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
-from recoup.store.salvage import salvage
+from recoup.store.salvage import Tick, salvage
 from recoup.store.store import Store
 from recoup.study.opened import first_proposal
 from recoup.study.settings import check_settings, method_of, missing_parts
@@ -24,13 +25,17 @@ class Recovered(NamedTuple):
     words: str
 
 
-def recover(path: Path, new: Path) -> Recovered:
-    """Writes everything readable of `path` to a new study; `path` is left as it is."""
+def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recovered:
+    """Writes everything readable of `path` to a new study; `path` is left as it is.
+
+    `tick` hears how far the reading is.
+    """
     if new.exists():
         raise InputError(f"{new} exists already: name another file to recover to.")
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
-    rows = salvage(path)
+    check_names(path)
+    rows = salvage(path, tick)
     settings = _settings(rows)
     if settings is None:
         raise InputError(

@@ -248,12 +248,13 @@ def _host_of(ray: ModuleType, wants: Mapping[str, Any]) -> Any:
         def built(self, build: bytes) -> tuple[str, str] | None:
             import cloudpickle
 
-            from recoup.tasks.engines.attempt import reason, trace_of
+            from recoup.tasks.engines.attempt import Raised, theirs
 
             try:
-                self.roller = cloudpickle.loads(build)()
-            except (Exception, SystemExit) as wrong:
-                return reason(wrong), trace_of()
+                with theirs():
+                    self.roller = cloudpickle.loads(build)()
+            except Raised as wrong:
+                return wrong.words, wrong.trace
             return None
 
         def rolled(self, job: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Trials one after the other, in this process."""
 
-from recoup.tasks.engines.attempt import attempt, reason, trace_of
+from recoup.tasks.engines.attempt import Raised, attempt, closed, theirs
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome, Roller
 
 
@@ -28,13 +28,14 @@ class Serial:
     def close(self) -> None:
         """Closes the environment."""
         if self._roller is not None:
-            self._roller.close()
+            closed(self._roller.close)
             self._roller = None
 
 
 def built(build: Build) -> Roller:
     """What rolls out, or one sentence about why it cannot be built."""
     try:
-        return build()
-    except (Exception, SystemExit) as wrong:
-        raise Broken(f"the task cannot be built: {reason(wrong)}", trace_of()) from wrong
+        with theirs():
+            return build()
+    except Raised as wrong:
+        raise Broken(f"the task cannot be built: {wrong.words}", wrong.trace) from wrong.__cause__

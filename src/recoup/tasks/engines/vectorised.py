@@ -11,7 +11,8 @@ from jax import Array
 
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory
-from recoup.tasks.engines.engine import Job, Outcome
+from recoup.tasks.engines.attempt import Raised, theirs
+from recoup.tasks.engines.engine import Broken, Job, Outcome
 from recoup.tasks.task import Task
 
 
@@ -32,16 +33,41 @@ class Vectorised:
         self._jobs.append(job)
 
     def wait(self, seconds: float | None = None) -> list[Outcome]:
-        """Rolls out all that was submitted, together."""
+        """Rolls out all that was submitted, together; where that raises, one by one."""
         jobs, self._jobs = self._jobs, []
         if not jobs:
             return []
+        try:
+            return self._outcomes(jobs)
+        except Raised as wrong:
+            if len(jobs) == 1:
+                return [Outcome(jobs[0].id, failed=wrong.words, trace=wrong.trace)]
+            return self._alone(jobs)
+
+    def _alone(self, jobs: list[Job]) -> list[Outcome]:
+        """Outcomes of trials that raised together: of those that raise alone, why."""
+        found: list[Outcome] = []
+        for job in jobs:
+            try:
+                found += self._outcomes([job])
+            except Raised as wrong:
+                found.append(Outcome(job.id, failed=wrong.words, trace=wrong.trace))
+        if all(outcome.failed is not None for outcome in found):
+            last = found[-1]
+            sentence = f"all {len(found)} trials of a batch failed, the last because: {last.failed}"
+            raise Broken(f"{sentence}. They wait for another attempt.", last.trace)
+        return found
+
+    def _outcomes(self, jobs: list[Job]) -> list[Outcome]:
+        """Outcomes of trials that are rolled out together."""
         spare = self.slots - len(jobs) if self.task.traced else 0
         padded = [*jobs, *[jobs[-1]] * spare]
         seeds = jnp.asarray([job.seed for job in padded], jnp.uint32)
         theta = jnp.asarray(np.stack([job.theta for job in padded]))
         stds = [job.std for job in padded if job.std is not None]
-        found = self._roll(seeds, theta, jnp.asarray(np.stack(stds)) if stds else None)
+        std = jnp.asarray(np.stack(stds)) if stds else None
+        with theirs():
+            found = jax.block_until_ready(self._roll(seeds, theta, std))
         return [_outcome(job.id, found, i) for i, job in enumerate(jobs)]
 
     def close(self) -> None:

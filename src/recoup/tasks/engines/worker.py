@@ -17,7 +17,7 @@ from pathlib import Path
 
 import cloudpickle
 
-from recoup.tasks.engines.attempt import attempt, reason, trace_of
+from recoup.tasks.engines.attempt import Raised, attempt, closed, theirs
 
 READY, BROKEN, DONE = "ready", "broken", "done"  # what it says
 PR_SET_PDEATHSIG = 1
@@ -31,9 +31,10 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
     link = Connection(int(pipe))
     try:
-        roller = cloudpickle.loads(Path(build).read_bytes())()
-    except (Exception, SystemExit) as wrong:
-        link.send((BROKEN, reason(wrong), trace_of()))
+        with theirs():
+            roller = cloudpickle.loads(Path(build).read_bytes())()
+    except Raised as wrong:
+        link.send((BROKEN, wrong.words, wrong.trace))
         return
     link.send((READY,))
     while True:
@@ -42,7 +43,7 @@ def main() -> None:
         except (EOFError, OSError):
             break
         link.send((DONE, attempt(roller, job)))
-    roller.close()
+    closed(roller.close)
 
 
 def _die_with_parent() -> None:

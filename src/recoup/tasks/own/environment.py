@@ -1,11 +1,13 @@
 """Rolling a policy out in a Gymnasium environment, an episode at a time."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from recoup.tasks.engines.attempt import closed, end_if_forked
 from recoup.tasks.engines.engine import Job, Rolled
 from recoup.tasks.policies.policy import Act, beginner
 
@@ -54,10 +56,13 @@ def episode(env: Any, act: Act, seed: int, horizon: int, discount: float) -> tup
 
     The return is the sum of gamma^(t-1) r_t, as `models.rollout` has it.
     """
+    process = os.getpid()
     seen, _ = env.reset(seed=seed)
+    end_if_forked(process)
     total, weight = 0.0, 1.0
     for step in range(1, horizon + 1):
         seen, reward, terminated, truncated, _ = env.step(act(seen))
+        end_if_forked(process)  # at once: with every step there would be twice as many
         total += weight * _number(reward)
         weight *= discount
         if terminated or truncated:
@@ -93,5 +98,5 @@ def observe(how: Episodes, flatten: Callable[[Any], np.ndarray], jobs: list[Job]
             episode(env, noting, job.seed, how.horizon, 1.0)
     finally:
         if not how.shared:
-            env.close()
+            closed(env.close)
     return np.array(rows)

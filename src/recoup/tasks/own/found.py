@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError, nearest
-from recoup.tasks.engines.attempt import reason
+from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.registry import TASKS
 
 ENVIRONMENT, FUNCTION, TRACED = "environment", "function", "traced"  # kinds of tasks
@@ -161,9 +161,10 @@ def _of_package(found: Found, is_function: bool) -> Found:
     if not hasattr(found.make, "load"):
         return found
     try:
-        made = found.make.load()
-    except Exception as wrong:
-        raise InputError(f"the task {found.name} cannot be imported: {wrong}.") from None
+        with theirs():
+            made = found.make.load()
+    except Raised as wrong:
+        raise InputError(f"the task {found.name} cannot be imported: {wrong.words}.") from None
     inner = _given(made, is_function)
     return Found(found.name, inner.kind, inner.make, True, found.defaults, found.summary)
 
@@ -177,9 +178,10 @@ def _imported(task: str, is_function: bool) -> Found:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        module = import_module(where)
-    except (Exception, SystemExit) as wrong:
-        raise InputError(f"the task {task} cannot be imported: {reason(wrong)}.") from None
+        with theirs():
+            module = import_module(where)
+    except Raised as wrong:
+        raise InputError(f"the task {task} cannot be imported: {wrong.words}.") from None
     import gymnasium
 
     if not hasattr(module, name):

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import Space
 
 from recoup.checks import InputError, check_between, check_count
-from recoup.tasks.engines.attempt import reason, trace_of
+from recoup.tasks.engines.attempt import Raised, closed, theirs
 from recoup.tasks.engines.engine import Broken, Build, Job
 from recoup.tasks.own.environment import Episodes, observe
 from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, find, is_traced_env
@@ -150,21 +150,22 @@ def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | 
     finally:
         close = getattr(env, "close", None)
         if close is not None and not _is_shared(make):
-            close()
+            closed(close)
 
 
 def _made(found: Found, make: Callable[..., Any]) -> Any:
     """What makes environments, called; where it cannot be, that is said with the traceback."""
     try:
-        return make()
-    except InputError:
-        raise
-    except (Exception, SystemExit) as wrong:
+        with theirs():
+            return make()
+    except Raised as wrong:
+        if isinstance(wrong.__cause__, InputError):
+            raise wrong.__cause__ from None
         raise Broken(
-            f"{found.name} makes no environment: {reason(wrong)}. If it is a function of theta, "
+            f"{found.name} makes no environment: {wrong.words}. If it is a function of theta, "
             "give dim=... (--dim), or params=... (--param).",
-            trace_of(),
-        ) from wrong
+            wrong.trace,
+        ) from wrong.__cause__
 
 
 def _is_shared(make: Callable[..., Any]) -> bool:
@@ -191,9 +192,11 @@ def _policy(how: How, frame: Episodes, observations: Any, actions: Any) -> Any:
     jobs = _warm_up_jobs(how, behaviour)
     walk = replace(frame, policy=behaviour, count=1)
     try:
-        observed = observe(walk, seen.flatten, jobs)
-    except Exception as wrong:
-        raise Broken(f"an episode of the warm-up failed: {reason(wrong)}", trace_of()) from wrong
+        with theirs():
+            observed = observe(walk, seen.flatten, jobs)
+    except Raised as wrong:
+        sentence = f"an episode of the warm-up failed: {wrong.words}"
+        raise Broken(sentence, wrong.trace) from wrong.__cause__
     observed = observed[np.isfinite(observed).all(1)]
     if len(observed) < 2:
         raise InputError("the warm-up has seen fewer than two finite observations.")

@@ -18,6 +18,7 @@ from gymnasium import spaces
 from jax import Array
 
 from recoup.checks import InputError, check_between, check_count
+from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.policies.networks import MOST
 from recoup.tasks.policies.policy import FARTHEST, Act, SpacePolicy, beginner, make_policy, start_of
 from recoup.tasks.policies.spaces import SQUASH, Inputs, inputs_of
@@ -322,10 +323,11 @@ def episode(
 def _check_run(name: str, run: Callable[[Array, Array], Array], dim: int) -> None:
     """Raises unless an episode can be traced; a run that is compiled later need not be again."""
     try:
-        jax.eval_shape(run, jax.random.key(0), jnp.zeros(dim))
-    except Exception as wrong:
-        why = f"{wrong}".strip().split("\n")[0] or type(wrong).__name__
-        raise InputError(f"{name} cannot be rolled out in JAX: {why}") from wrong
+        with theirs():
+            jax.eval_shape(run, jax.random.key(0), jnp.zeros(dim))
+    except Raised as wrong:
+        sentence = f"{name} cannot be rolled out in JAX: {wrong.words}"
+        raise InputError(sentence) from wrong.__cause__
 
 
 def _no_episodes(keys: Any, policies: Any) -> Any:
