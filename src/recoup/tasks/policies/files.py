@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.tasks.policies.adapters import is_module
 from recoup.tasks.policies.described import described, restored
 from recoup.tasks.policies.policy import Act, beginner, words_of
 
 FORMAT = 1
+WEIGHTS = "weights/"  # how the names of a module's arrays begin in a file
 
 
 class SavedPolicy:
@@ -34,6 +36,20 @@ class SavedPolicy:
         """The action for an observation."""
         return self._act(observation)
 
+    def network(self) -> Any:
+        """The user's own kind of module with the learned weights in it, a copy.
+
+        Of PyTorch, `flax.nnx` and Equinox a module of the same class, set to be used, not trained;
+        of `flax.linen` the variables: `module.apply(policy.network(), x)`.
+        """
+        network = getattr(self.policy, "network", None)
+        if not is_module(network):
+            raise InputError(
+                f"{words_of(self.policy)}: no module of PyTorch, Flax or Equinox; its weights are "
+                "`theta`."
+            )
+        return network.holding(self.theta)
+
     def __repr__(self) -> str:
         return f"SavedPolicy({words_of(self.policy)})"
 
@@ -44,11 +60,22 @@ def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
     text = json.dumps({"format": FORMAT, "policy": described(policy)})
     unfinished = path.with_name(f".{path.name}.new")
     with unfinished.open("wb") as file:
-        np.savez(file, theta=np.asarray(theta, float), policy=np.array(text))
+        np.savez(
+            file, theta=np.asarray(theta, float), policy=np.array(text), **_weights(policy, theta)
+        )
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(path)
     return path
+
+
+def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:
+    """The arrays of a module of the user's by name: it can be filled again without Recoup."""
+    network = getattr(policy, "network", None)
+    if not is_module(network):
+        return {}
+    state = network.state(np.asarray(theta, float))
+    return {f"{WEIGHTS}{name}": array for name, array in state.items()}
 
 
 def load_policy(path: str | Path, policy: Any = None) -> SavedPolicy:
