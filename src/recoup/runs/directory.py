@@ -1,7 +1,7 @@
 """The run directory: `study.db`, the truth; what lies beside it, for people.
 
-`config.json` (settings), `curve.png`, of an environment `policy.npz` (the policy to deploy), and
-`tensorboard/` where tensorboardX is installed.
+`config.json` (settings), `curve.png`, of an environment `policy.npz` (the policy to deploy) and
+`policies/` (earlier ones, and the best), and `tensorboard/` where tensorboardX is installed.
 """
 
 import json
@@ -25,6 +25,7 @@ except ImportError:  # not everywhere
 
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
+POLICIES, BEST = "policies", "best.npz"  # those kept beside the newest, and one of these
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 

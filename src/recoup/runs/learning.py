@@ -15,14 +15,14 @@ from recoup.runs.directory import CURVE, POLICY, TENSORBOARD
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
+from recoup.runs.kept import is_kept, keep_policies
 from recoup.runs.plan import Plan
-from recoup.runs.problem import Problem
+from recoup.runs.problem import Problem, policy_of
 from recoup.runs.run import FINISHED, SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.rows import Test
 from recoup.study.study import Study
 from recoup.tasks.engines.engine import Engine
-from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.files import save_policy
 from recoup.tasks.rollouts import measured
 from recoup.tasks.task import Task
@@ -120,6 +120,7 @@ def learn(study: Study, work: Work) -> Run:
     """Asks, rolls out and tells until the budget is spent; gives what was learned."""
     loop = _Loop(study, work)
     study.tell_all([])  # makes the move that a stop may have left due
+    loop.keep()  # so may policies be
     if not loop.look():
         waiting = [trial for trial in study.pending() if trial.kind in SPENT]
         told = study.store.told_count(SPENT)
@@ -170,7 +171,7 @@ class _Loop:
         move = store.last_move()
         if move.id == self._seen:
             return False
-        self._seen = move.id
+        passed, self._seen = range(max(self._seen, 0) + 1, move.id + 1), move.id
         rho = self.study.opened.rho(store.newest().numbers)
         test = self._tested(move.id, rho)
         spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
@@ -179,6 +180,8 @@ class _Loop:
         stop = say(self.work.callbacks, "on_move", step) if move.id else False
         if move.id and move.id % EVERY == 0 and move.id < self.work.plan.iterations:
             stop = self._checkpoint(step, rho) or stop
+        if any(is_kept(self.work.plan.keep_every, number) for number in passed):
+            self.keep()
         return stop
 
     def _tested(self, number: int, rho: Any) -> Test | None:
@@ -207,11 +210,17 @@ class _Loop:
 
     def _checkpoint(self, step: Step, rho: Any) -> bool:
         """Writes the mean policy, and says so; whether to stop."""
-        policy, problem = None, self.work.problem
-        if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
-            policy = self.work.directory / POLICY
-            save_policy(policy, problem.policy, np.asarray(rho.mean))
-        return say(self.work.callbacks, "on_checkpoint", step, policy)
+        path, policy = None, policy_of(self.work.problem)
+        if self.work.directory is not None and policy is not None:
+            path = save_policy(self.work.directory / POLICY, policy, np.asarray(rho.mean))
+        return say(self.work.callbacks, "on_checkpoint", step, path)
+
+    def keep(self) -> None:
+        """Writes the policies that are kept beside the newest, where there are any."""
+        directory, policy = self.work.directory, policy_of(self.work.problem)
+        every, moved = self.work.plan.keep_every, self.study.store.last_move().id > 0
+        if directory is not None and policy is not None and every and moved:
+            keep_policies(directory, policy, self.study.opened, every)
 
     def finish(self) -> None:
         """Writes what was learned and what it is worth."""
@@ -225,6 +234,8 @@ class _Loop:
         with store.writing():
             if store.test(move.id) is None:
                 store.add_test(Test(move.id, *found.return_search, wall))
+        self.keep()  # before the end is written: what was killed here is made again
+        with store.writing():
             returns = {key: getattr(found, key)._asdict() for key in RETURNS}
             failed = {"tests_failed": found.failed} if found.failed else {}
             store.note(FINISHED, {**returns, "wall_s": wall, **failed})

@@ -170,6 +170,13 @@ def _described_again(policy: Any) -> dict[str, Any]:
     return {"policy": policy.network, "policy_options": {"actions": policy.bounds}}
 
 
+def policy_of(problem: Problem) -> Any:
+    """The policy between the spaces of an environment; None where a task has one of its own."""
+    if isinstance(problem, HostTask):
+        return problem.policy
+    return getattr(problem.act, "policy", None)
+
+
 def batch_for(dim: int, trials: int | None) -> int:
     """The size of a batch for so many parameters: 4 + 3 ln D, as in evolution strategies.
 

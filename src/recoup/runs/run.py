@@ -9,8 +9,9 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.runs.directory import STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
+from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import EXTENDED, Plan, stored_plan
-from recoup.runs.problem import Problem, again
+from recoup.runs.problem import Problem, again, policy_of
 from recoup.store.errors import sensible
 from recoup.store.rows import SAMPLED
 from recoup.study.notebook import facts
@@ -18,6 +19,7 @@ from recoup.study.opened import Opened
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
 from recoup.tasks.own.host import HostTask
+from recoup.tasks.policies.described import restored
 from recoup.tasks.policies.files import SavedPolicy, save_policy
 from recoup.tasks.rollouts import Measured
 
@@ -160,20 +162,43 @@ class Run:
     def _acting(self) -> SavedPolicy:
         return self.learned_policy()
 
-    def learned_policy(self) -> SavedPolicy:
-        """The mean policy as an object to call with observations, which can be saved."""
-        problem = self.task
-        if not isinstance(problem, HostTask) or problem.policy is None:
+    def learned_policy(self, which: str | int = LAST) -> SavedPolicy:
+        """The mean policy as an object to call with observations, which can be saved.
+
+        `which` is "last", "best" (the highest point of the curve: of many noisy measurements the
+        highest flatters) or the number of a move. No environment is made for it.
+        """
+        move = chosen_move(self.history, which)
+        if self.problem is None and self.plan.policy is not None:
+            return SavedPolicy(restored(self.plan.policy, self._given[1]), self.means[move])
+        policy = None if self.problem is None else policy_of(self.problem)
+        if policy is None:
             raise InputError(
                 f"{self.plan.task} has no policy of an environment: its parameters are `run.mean`, "
                 "or `run.mean_policy` in your units."
             )
-        return SavedPolicy(problem.policy, self.mean)
+        return SavedPolicy(policy, self.means[move])
 
-    def save_policy(self, path: str | Path) -> Path:
+    def save_policy(self, path: str | Path, which: str | int = LAST) -> Path:
         """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
-        found = self.learned_policy()
+        found = self.learned_policy(which)
         return save_policy(path, found.policy, found.theta)
+
+    def network(self, which: str | int = LAST) -> Any:
+        """A module of the user's (PyTorch, Flax, Equinox) with the learned weights, a copy."""
+        return self.learned_policy(which).network()
+
+    def policies(self) -> list[KeptPolicy]:
+        """Moves and files of the policies that the run directory keeps, `best.npz` not among them.
+
+        The policy of any other move: `learned_policy(move)`.
+        """
+        return kept_in(self.out)
+
+    @property
+    def best(self) -> Step | None:
+        """The highest point of the curve, whose mean policy is `policies/best.npz`."""
+        return best_of(self.history)
 
     @property
     def mean_policy(self) -> Any:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import check_count
+from recoup.checks import InputError, check_count
 from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
@@ -69,6 +69,7 @@ def train(
     address: str | None = None,
     test_episodes: int | None = None,
     test_all: bool = False,
+    keep_every: int | None = None,
     out: str | Path | None = None,
     progress: bool | Show = False,
     callbacks: Any = (),
@@ -96,7 +97,9 @@ def train(
     soon as one is free, unless `sync=True` waits for the batch. A trial that fails, or takes longer
     than `timeout` seconds, is tried again `retries` times (once unless said).
 
-    `out` is a directory to write the run to; it must not exist. `progress=True` shows a live
+    `out` is a directory to write the run to; it must not exist. Of an environment it gets the
+    newest policy, `policy.npz`, and in `policies/` the best and every tenth (`keep_every`; 0 keeps
+    none). `progress=True` shows a live
     display; a function gets every `Step`. `callbacks` hear of results, moves and checkpoints.
     `settings` replace those of the method's row, for instance `window=3`; of a method that follows
     a gradient (`"mis-pgpe-ob"`) also `epsilon=0.5` or `mirrored=True`, and `family`, `weighting`,
@@ -113,10 +116,13 @@ def train(
     named = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
     engines = engine_settings(**named, retries=retries, address=address)
     budget = (episodes, iterations, batch, seed, mean, std)
-    wanted = Wanted(task, method, *budget, settings, how, test_episodes, test_all, engines)
+    tests = (test_episodes, test_all)
+    wanted = Wanted(task, method, *budget, settings, how, *tests, engines, keep_every)
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
     check_engine(problem, engines)
+    if out is None and keep_every is not None:
+        raise InputError("keep_every is for policies in a run directory: give one with out=...")
     directory = None if out is None else Path(out)
     if directory is not None:
         refuse_existing(directory)

@@ -40,6 +40,17 @@ class JaxEnv(NamedTuple):
     step: Callable[[Array, Any, Any], tuple[Any, Any, Any, Any]]
 
 
+class Acting:
+    """`act(theta, observation) -> action` on the host, and the policy that it acts by."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+
+    def __call__(self, theta: Any, observation: Any) -> Any:
+        """The action for an observation."""
+        return beginner(self.policy, theta)()(observation)
+
+
 def jax_task(
     name: str,
     env: Any,
@@ -61,10 +72,6 @@ def jax_task(
     chosen = jax_policy(world, policy, policy_options or {})
     run = jax.jit(episode(world, traced(chosen), steps, rate))
     _check_run(name, run, chosen.parameters)
-
-    def act(theta: Any, observation: Any) -> Any:
-        return beginner(chosen, theta)()(observation)
-
     task = Task(
         name=name,
         dim=chosen.parameters,
@@ -73,7 +80,7 @@ def jax_task(
         discount=rate,
         rollouts=jax.vmap(run),
         episodes=_no_episodes,
-        act=act,
+        act=Acting(chosen),
         traced=True,
     )
     return task, np.full(chosen.parameters, start_of(chosen))

@@ -42,7 +42,7 @@ class SavedPolicy:
         Of PyTorch, `flax.nnx` and Equinox a module of the same class, set to be used, not trained;
         of `flax.linen` the variables: `module.apply(policy.network(), x)`.
         """
-        network = getattr(self.policy, "network", None)
+        network: Any = getattr(self.policy, "network", None)
         if not is_module(network):
             raise InputError(
                 f"{words_of(self.policy)}: no module of PyTorch, Flax or Equinox; its weights are "
@@ -71,7 +71,7 @@ def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
 
 def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:
     """The arrays of a module of the user's by name: it can be filled again without Recoup."""
-    network = getattr(policy, "network", None)
+    network: Any = getattr(policy, "network", None)
     if not is_module(network):
         return {}
     state = network.state(np.asarray(theta, float))
