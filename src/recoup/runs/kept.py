@@ -7,13 +7,14 @@ that a run that was killed and resumed has the files of one that never stopped.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
 from recoup.runs.directory import BEST, POLICIES
 from recoup.runs.history import Step, history_of
+from recoup.runs.problem import Acting
 from recoup.study.opened import Opened
 from recoup.tasks.policies.files import save_policy
 
@@ -49,9 +50,9 @@ def best_of(steps: Sequence[Step]) -> Step | None:
     return max(measured, key=lambda one: (one.return_curve, one.iteration), default=None)
 
 
-def keep_policies(directory: Path, policy: Any, opened: Opened, every: int) -> None:
+def keep_policies(directory: Path, acting: Acting, opened: Opened, every: int) -> None:
     """Writes the policies that a run keeps, as far as it has come."""
-    history, place = history_of(opened), directory / POLICIES
+    history, place, (policy, between) = history_of(opened), directory / POLICIES, acting
     wanted = {name_of(move): move for move in range(len(history.mean)) if is_kept(every, move)}
     best = best_of(history.steps)
     if best is not None:
@@ -59,7 +60,7 @@ def keep_policies(directory: Path, policy: Any, opened: Opened, every: int) -> N
     for name, move in wanted.items():
         place.mkdir(exist_ok=True)
         if not _holds(place / name, history.mean[move]):
-            save_policy(place / name, policy, history.mean[move])
+            save_policy(place / name, policy, history.mean[move], between)
 
 
 def _holds(path: Path, theta: np.ndarray) -> bool:

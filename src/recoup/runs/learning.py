@@ -17,7 +17,7 @@ from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
 from recoup.runs.kept import is_kept, keep_policies
 from recoup.runs.plan import Plan
-from recoup.runs.problem import Problem, policy_of
+from recoup.runs.problem import Problem, policy_in
 from recoup.runs.run import FINISHED, SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.rows import Test
@@ -210,17 +210,19 @@ class _Loop:
 
     def _checkpoint(self, step: Step, rho: Any) -> bool:
         """Writes the mean policy, and says so; whether to stop."""
-        path, policy = None, policy_of(self.work.problem)
-        if self.work.directory is not None and policy is not None:
-            path = save_policy(self.work.directory / POLICY, policy, np.asarray(rho.mean))
+        path, acting = None, policy_in(self.work.problem)
+        if self.work.directory is not None and acting is not None:
+            policy, between = acting
+            mean = np.asarray(rho.mean)
+            path = save_policy(self.work.directory / POLICY, policy, mean, between)
         return say(self.work.callbacks, "on_checkpoint", step, path)
 
     def keep(self) -> None:
         """Writes the policies that are kept beside the newest, where there are any."""
-        directory, policy = self.work.directory, policy_of(self.work.problem)
+        directory, acting = self.work.directory, policy_in(self.work.problem)
         every, moved = self.work.plan.keep_every, self.study.store.last_move().id > 0
-        if directory is not None and policy is not None and every and moved:
-            keep_policies(directory, policy, self.study.opened, every)
+        if directory is not None and acting is not None and every and moved:
+            keep_policies(directory, acting, self.study.opened, every)
 
     def finish(self) -> None:
         """Writes what was learned and what it is worth."""

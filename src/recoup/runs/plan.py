@@ -1,6 +1,5 @@
 """What a run is determined by: the task, the method, the seed, the budget; checked and resolved."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,9 +16,18 @@ from recoup.checks import (
     check_vector,
 )
 from recoup.engine.methods import Method, default_batch, method_row, settings_of, sized
-from recoup.runs.problem import Asked, Problem, Settled, batch_for, is_ours, settled
+from recoup.runs.problem import (
+    Asked,
+    Problem,
+    Settled,
+    batch_for,
+    fingerprint_of,
+    is_ours,
+    settled,
+)
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN, parameters_given, resolved
+from recoup.study.version import stored_version, version_of
 from recoup.tasks.own.found import REGISTERED
 from recoup.tasks.registry import TaskRow
 from recoup.tasks.task import Task
@@ -67,6 +75,7 @@ class Plan:
     engine: dict[str, Any] = field(default_factory=dict)  # how trials are rolled out
     keep_every: int = KEEP_EVERY  # moves between two policies that are kept; 0: none is
     version: str = ""  # of what makes a policy of a theta, and a return of a policy
+    fingerprint: Any = None  # [K, O] that the policy gives on fixed observations, for a fixed theta
 
     @property
     def trials(self) -> int:
@@ -121,7 +130,8 @@ def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
     std = found.std if wanted.std is None and not names else wanted.std
     _check_start(wanted.mean, std, found.problem, method, bool(names))
     plan = replace(_planned(wanted, found, method), seed=seed, std=_start_stored(std))
-    return replace(plan, version=_version(plan)), found.problem
+    gives = fingerprint_of(found, plan.mean, plan.std)
+    return replace(plan, version=version_of(plan.plain()), fingerprint=gives), found.problem
 
 
 def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
@@ -241,13 +251,6 @@ def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _version(plan: Plan) -> str:
-    """A short text that differs where a theta would be another policy, or earn another return."""
-    parts = ("task", "options", "horizon", "discount", "policy", "episodes_per_trial")
-    text = json.dumps([getattr(plan, part) for part in parts], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
 def study_settings(plan: Plan, problem: Problem, mean: Any, params: Any = None) -> dict[str, Any]:
     """The settings of the study that a run is, starting from the means `[D]`."""
     given = {"method": plan.settings, "batch": plan.batch, "seed": plan.seed}
@@ -268,7 +271,8 @@ def stored_plan(study: Opened) -> Plan:
     if RUN not in study.settings:
         raise InputError(f"{study.path} is a study of its own, not that of a run.")
     try:
-        plan = _checked(Plan(**{**study.settings[RUN], "settings": study.method}))
+        made = {**study.settings[RUN], "settings": study.method}
+        plan = _checked(Plan(**{**made, "version": stored_version(made)}))
     except (TypeError, ValueError) as wrong:
         raise InputError(f"the plan of the run in {study.path} cannot be read: {wrong}.") from None
     extended = study.store.events(EXTENDED)

@@ -7,12 +7,15 @@ from typing import Any
 from recoup.checks import InputError, check_count
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
-from recoup.tasks.policies.described import described, restored
+from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
+from recoup.tasks.policies.described import described, readable, restored, space_restored
+from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_theta
 from recoup.tasks.policies.policy import SpacePolicy
 from recoup.tasks.registry import TASKS, make_task, task_row
 from recoup.tasks.task import Task
 
 Problem = Task | HostTask
+Acting = tuple[Any, tuple[Any, ...]]  # a policy, and the spaces of observations and actions
 TEST_EPISODES = 20  # of a task of the user's
 
 
@@ -48,6 +51,7 @@ class Settled:
     centre: float = 0.0  # of the start
     again: bool = True  # whether the name alone finds it again
     policy: dict[str, Any] | None = None  # as a file holds it
+    acting: tuple[Any, Any] | None = None  # the policy itself, and what it observes
 
 
 def is_ours(task: Any) -> bool:
@@ -86,6 +90,7 @@ def settled(asked: Asked) -> Settled:
         drawn=False,
         again=found.safe,
         policy=policy_described(task),
+        acting=None if task.policy is None else (task.policy, task.spaces[0]),
     )
 
 
@@ -117,16 +122,29 @@ def _check_vectorised(name: str, asked: Asked, *others: Any) -> None:
         )
 
 
-def _traced(found: Found, asked: Asked) -> Settled:
+def _traced(found: Found, asked: Asked, before: dict[str, Any] | None = None) -> Settled:
+    """The task of an environment in JAX; `before` is the policy of a run that goes on with it."""
     from recoup.tasks.own.jax_envs import jax_env, jax_policy, jax_task
 
     _check_vectorised(found.name, asked)
     env, params = found.make if isinstance(found.make, tuple) else (found.make, None)
     how = (asked.policy or "linear", asked.policy_options)
-    policy = described(jax_policy(jax_env(found.name, env, params), *how))
+    world = jax_env(found.name, env, params)
+    if before is not None:
+        check_spaces(found.name, before, (world.observations, world.actions))
+    policy = jax_policy(world, *how)
     task, std = jax_task(found.name, env, asked.horizon, asked.discount, *how, params)
     return Settled(
-        found.name, task, None, None, TEST_EPISODES, std, drawn=False, again=False, policy=policy
+        found.name,
+        task,
+        None,
+        None,
+        TEST_EPISODES,
+        std,
+        drawn=False,
+        again=False,
+        policy=described(policy, (world.observations, world.actions)),
+        acting=(policy, world.observations),
     )
 
 
@@ -141,26 +159,56 @@ def again(
         return make_task(plan.task, plan.horizon, plan.discount, **plan.options)
     function = plan.policy is None
     found = find(plan.task, function, trusted=False) if task is None else find(task, function)
+    learned = policy if function else policy_again(plan, dim, policy)
     if found.kind == TRACED:
-        wanted = _described_again(restored(plan.policy, policy))
-        return _traced(found, Asked(found.make, plan.horizon, plan.discount, **wanted)).problem
+        asked = Asked(found.make, plan.horizon, plan.discount, **_described_again(learned))
+        return _traced(found, asked, plan.policy).problem
     how = How(
         discount=None if function else plan.discount,
         horizon=None if function else plan.horizon,
         options=plan.options,
-        policy=policy,
+        policy=learned,
         episodes=plan.episodes_per_trial,
         dim=None if names or not function else dim,
         names=names,
         described=plan.policy,
     )
-    made = host_task(found, how)
-    if made.dim != dim:
+    return host_task(found, how)
+
+
+def policy_again(plan: Any, dim: int, given: Any = None) -> Any:
+    """The policy of a run that was planned, once a theta is the same policy in it as it was then.
+
+    No environment is made for it. `given` is the network or policy that only Python can give.
+    """
+    if not plan.tested:  # others were never rolled out by what a file says
+        with readable():
+            warn_of_before(f"the run of {plan.task}", plan.policy)
+    policy = restored(plan.policy, given)
+    if policy.parameters != dim:
         raise InputError(
-            f"the policy of {found.name} takes {made.dim} parameters, but this run searched {dim}: "
-            "the task or the policy is another one."
+            f"the policy of {plan.task} takes {policy.parameters} parameters, but this run "
+            f"searched {dim}: the task or the policy is another one."
         )
-    return made
+    if plan.fingerprint is not None:
+        with readable():
+            space = space_restored(plan.policy["observations"])
+            theta = fixed_theta(dim, 0.0 if plan.mean is None else plan.mean, plan.std)
+            check_fingerprint(plan.task, plan.fingerprint, policy, theta, space)
+    return policy
+
+
+def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
+    """What the policy of a task gives on fixed observations `[K, O]`; None where it says nothing.
+
+    `mean` and `std` are the start of the search: the theta follows from them.
+    """
+    if found.acting is None or "observations" not in (found.policy or {}):
+        return None
+    policy, observations = found.acting
+    theta = fixed_theta(policy.parameters, 0.0 if mean is None else mean, std)
+    gave = fingerprint(policy, theta, observations)
+    return None if gave is None else gave.tolist()
 
 
 def _described_again(policy: Any) -> dict[str, Any]:
@@ -170,11 +218,21 @@ def _described_again(policy: Any) -> dict[str, Any]:
     return {"policy": policy.network, "policy_options": {"actions": policy.bounds}}
 
 
-def policy_of(problem: Problem) -> Any:
-    """The policy between the spaces of an environment; None where a task has one of its own."""
-    if isinstance(problem, HostTask):
-        return problem.policy
-    return getattr(problem.act, "policy", None)
+def policy_in(problem: Problem) -> Acting | None:
+    """The policy of an environment and the spaces around it; None where a task has its own."""
+    if not isinstance(problem, HostTask):
+        return getattr(problem.act, "acting", None)
+    return None if problem.policy is None else (problem.policy, problem.spaces)
+
+
+def policy_stored(plan: Any, dim: int, given: Any = None) -> Acting | None:
+    """The same of a run that was planned, without its environment."""
+    if plan.policy is None:
+        return None
+    policy = policy_again(plan, dim, given)
+    with readable():
+        found = [space_restored(plan.policy[role]) for role in ROLES if role in plan.policy]
+    return policy, tuple(found)
 
 
 def batch_for(dim: int, trials: int | None) -> int:

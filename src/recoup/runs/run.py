@@ -11,7 +11,7 @@ from recoup.runs.directory import STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import EXTENDED, Plan, stored_plan
-from recoup.runs.problem import Problem, again, policy_of
+from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
 from recoup.store.rows import SAMPLED
 from recoup.study.notebook import facts
@@ -19,8 +19,7 @@ from recoup.study.opened import Opened
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
 from recoup.tasks.own.host import HostTask
-from recoup.tasks.policies.described import restored
-from recoup.tasks.policies.files import SavedPolicy, save_policy
+from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.rollouts import Measured
 
 if TYPE_CHECKING:
@@ -168,21 +167,25 @@ class Run:
         `which` is "last", "best" (the highest point of the curve: of many noisy measurements the
         highest flatters) or the number of a move. No environment is made for it.
         """
-        move = chosen_move(self.history, which)
-        if self.problem is None and self.plan.policy is not None:
-            return SavedPolicy(restored(self.plan.policy, self._given[1]), self.means[move])
-        policy = None if self.problem is None else policy_of(self.problem)
-        if policy is None:
+        policy, between = self._policy
+        return SavedPolicy(policy, self.means[chosen_move(self.history, which)], between)
+
+    @cached_property
+    def _policy(self) -> Acting:
+        task, policy = self._given
+        problem = self.problem if task is None else self.task  # compared with what is stored
+        dim = self.mean.size
+        found = policy_stored(self.plan, dim, policy) if problem is None else policy_in(problem)
+        if found is None:
             raise InputError(
                 f"{self.plan.task} has no policy of an environment: its parameters are `run.mean`, "
                 "or `run.mean_policy` in your units."
             )
-        return SavedPolicy(policy, self.means[move])
+        return found
 
     def save_policy(self, path: str | Path, which: str | int = LAST) -> Path:
         """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
-        found = self.learned_policy(which)
-        return save_policy(path, found.policy, found.theta)
+        return self.learned_policy(which).save(path)
 
     def network(self, which: str | int = LAST) -> Any:
         """A module of the user's (PyTorch, Flax, Equinox) with the learned weights, a copy."""

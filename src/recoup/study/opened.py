@@ -40,6 +40,7 @@ from recoup.study.settings import (
     missing_parts,
 )
 from recoup.study.trials import Trial
+from recoup.study.version import stored_version
 
 NAMED = 12  # parameters, at most, in a sentence
 
@@ -182,7 +183,7 @@ class Opened:
         Where it differs, the same theta is another policy, and its returns say nothing here.
         """
         run = self.settings.get(RUN, {})
-        return run.get("version", "") if run.get("own") else ""
+        return stored_version(run) if run.get("own") else ""
 
     # -- units --
 

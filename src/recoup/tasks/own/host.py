@@ -11,10 +11,11 @@ from recoup.checks import InputError, check_between, check_count
 from recoup.tasks.engines.attempt import reason, trace_of
 from recoup.tasks.engines.engine import Broken, Build, Job
 from recoup.tasks.own.environment import Episodes, observe
-from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, is_traced_env
+from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, find, is_traced_env
 from recoup.tasks.own.function import Calls, how_called
-from recoup.tasks.policies.described import described, restored
-from recoup.tasks.policies.policy import SpacePolicy, make_policy, start_of, words_of
+from recoup.tasks.policies.compared import check_spaces
+from recoup.tasks.policies.described import described
+from recoup.tasks.policies.policy import make_policy, start_of, words_of
 from recoup.tasks.policies.spaces import inputs_of
 
 WARM_UP = "recoup warm-up"  # what the randomness of a warm-up is for
@@ -34,6 +35,7 @@ class HostTask:
     policy: Any = None  # None: a function of theta
     env: Callable[..., Any] | None = None  # makes an environment, with a `render_mode` if given one
     warm_up: int = 0  # episodes that were spent before the search
+    spaces: tuple[Space, ...] = ()  # of observations and actions; none of a function
 
     actions: int = 1  # methods that explore in action space are not for these tasks
     traced: bool = False
@@ -46,7 +48,7 @@ class How:
     horizon: int | None = None
     discount: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # of the environment's constructor
-    policy: Any = None  # a word or an object; None: linear
+    policy: Any = None  # a word or an object; None: linear; of a run that goes on, what it learned
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     episodes: int = 1  # a trial
     warm_up: int = 0  # episodes that statistics or centres are taken from
@@ -99,8 +101,8 @@ def _env_task(found: Found, how: How, discount: float) -> HostTask:
     shared = _is_shared(make)
     frame = Episodes(make, None, check_count("horizon", horizon), discount, episodes, shared)
     if how.described is not None:
-        policy = restored(how.described, how.policy)
-        _check_spaces(found, policy, observations, actions)
+        check_spaces(found.name, how.described, (observations, actions))
+        policy = how.policy
     else:
         policy = _policy(how, frame, observations, actions)
     rolls = replace(frame, policy=policy)
@@ -115,7 +117,18 @@ def _env_task(found: Found, how: How, discount: float) -> HostTask:
         policy,
         make,
         how.warm_up,
+        (observations, actions),
     )
+
+
+def spaces_of(task: Any) -> tuple[str, tuple[Space, Space]]:
+    """The name of an environment of the user's, and its spaces of observations and actions."""
+    found = find(task, is_function=False)
+    if found.kind != ENVIRONMENT:
+        raise InputError(f"{found.name} is no Gymnasium environment, nor does it make one.")
+    make = envs_of(found, None, found.defaults.get("options") or {})
+    observations, actions, _ = _looked_at(found, make)
+    return found.name, (observations, actions)
 
 
 def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | None]:
@@ -152,17 +165,6 @@ def _made(found: Found, make: Callable[..., Any]) -> Any:
             "give dim=... (--dim), or params=... (--param).",
             trace_of(),
         ) from wrong
-
-
-def _check_spaces(found: Found, policy: Any, observations: Any, actions: Any) -> None:
-    """Raises where a policy was learned with other observations or actions."""
-    if not isinstance(policy, SpacePolicy):
-        return
-    if (policy.observations, policy.actions) != (observations, actions):
-        raise InputError(
-            f"{found.name} observes {observations} and acts with {actions}; the policy was learned "
-            f"with {policy.observations} and {policy.actions}."
-        )
 
 
 def _is_shared(make: Callable[..., Any]) -> bool:
@@ -209,4 +211,4 @@ def _warm_up_jobs(how: How, policy: Any) -> list[Job]:
 
 def policy_described(task: HostTask) -> dict[str, Any] | None:
     """The policy of a task as a file holds it."""
-    return None if task.policy is None else described(task.policy)
+    return None if task.policy is None else described(task.policy, task.spaces)

@@ -40,15 +40,15 @@ class JaxEnv(NamedTuple):
     step: Callable[[Array, Any, Any], tuple[Any, Any, Any, Any]]
 
 
-class Acting:
-    """`act(theta, observation) -> action` on the host, and the policy that it acts by."""
+class OnHost:
+    """`act(theta, observation) -> action` on the host; the policy, and the spaces around it."""
 
-    def __init__(self, policy: Any) -> None:
-        self.policy = policy
+    def __init__(self, policy: Any, *between: spaces.Space) -> None:
+        self.acting = (policy, between)
 
     def __call__(self, theta: Any, observation: Any) -> Any:
         """The action for an observation."""
-        return beginner(self.policy, theta)()(observation)
+        return beginner(self.acting[0], theta)()(observation)
 
 
 def jax_task(
@@ -80,7 +80,7 @@ def jax_task(
         discount=rate,
         rollouts=jax.vmap(run),
         episodes=_no_episodes,
-        act=Acting(chosen),
+        act=OnHost(chosen, world.observations, world.actions),
         traced=True,
     )
     return task, np.full(chosen.parameters, start_of(chosen))

@@ -1,6 +1,11 @@
-"""A policy of ours as plain JSON, and back: nothing of it is ever pickled."""
+"""A policy of ours as plain JSON, and back: nothing of it is ever pickled.
 
-from collections.abc import Mapping
+A `Dict` is a list of pairs, for its order says which number of an observation is which. Files of
+before have an object of JSON in its place, in the same order.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,12 +21,16 @@ NETWORKS = {"linear": Linear, "kernels": Kernels, "mlp": MLP}
 ELSEWHERE = "elsewhere"  # the kind of one that only Python can give
 
 
-def described(policy: Any) -> dict[str, Any]:
-    """A policy as JSON can hold it; one of the user's by its name alone."""
+def described(policy: Any, between: Sequence[spaces.Space] = ()) -> dict[str, Any]:
+    """A policy as JSON can hold it; one of the user's by its name, and the spaces it acts between.
+
+    `between` are the spaces of observations and actions, where the policy does not hold them.
+    """
     kinds = {network: kind for kind, network in NETWORKS.items()}
     if not isinstance(policy, SpacePolicy) or type(policy.network) not in kinds:
         network = policy.network if isinstance(policy, SpacePolicy) else policy
-        return {"kind": ELSEWHERE, "name": type(network).__name__, **_frame(policy)}
+        frame = _frame(policy) or _seen(between)
+        return {"kind": ELSEWHERE, "name": type(network).__name__, **frame}
     return {
         "kind": kinds[type(policy.network)],
         "network": dict(vars(policy.network)),
@@ -41,10 +50,28 @@ def _frame(policy: Any) -> dict[str, Any]:
     }
 
 
+def _seen(between: Sequence[spaces.Space]) -> dict[str, Any]:
+    """The spaces around a policy of the user's, where files can hold them."""
+    try:
+        return {
+            role: space_described(space)
+            for role, space in zip(("observations", "actions"), between, strict=False)
+        }
+    except InputError:
+        return {}
+
+
 def restored(plain: Mapping[str, Any], given: Any = None) -> Any:
     """The policy that was described; `given` is the network or policy that only Python can give."""
-    try:
+    with readable():
         return _restored(plain, given)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """What goes wrong when the description of a policy is read, in a sentence."""
+    try:
+        yield
     except InputError:
         raise
     except Exception as wrong:  # whatever a file may hold
@@ -61,6 +88,8 @@ def _restored(plain: Mapping[str, Any], given: Any) -> Any:
     observations = space_restored(plain["observations"]) if "bounds" in plain else None
     if plain["kind"] == ELSEWHERE and observations is not None:
         given = adapted(given, inputs_of(observations).size)
+    if plain["kind"] != ELSEWHERE and given is not None:
+        raise InputError(f"its policy is {plain['kind']}, which the file holds: leave policy= out.")
     if not isinstance(getattr(given, "parameters", 1), (int, np.integer)) or isinstance(given, str):
         raise InputError(f"its policy is {plain['name']}, an object of Python; got {given!r}.")
     if observations is None:
@@ -92,14 +121,15 @@ def space_described(space: spaces.Space) -> dict[str, Any]:
         bounds = {k: _words(getattr(space, k)) for k in ("low", "high")}
         return {"box": bounds, "shape": list(space.shape), "dtype": str(space.dtype)}
     if isinstance(space, spaces.Discrete):
-        return {"discrete": int(space.n), "start": int(space.start)}
+        kind = {} if space.dtype == np.int64 else {"dtype": str(space.dtype)}
+        return {"discrete": int(space.n), "start": int(space.start), **kind}
     if isinstance(space, spaces.MultiDiscrete):
         counts = {"nvec": space.nvec.tolist(), "start": np.asarray(space.start).tolist()}
         return {"multi_discrete": counts, "dtype": str(space.dtype)}
     if isinstance(space, spaces.MultiBinary):
         return {"multi_binary": list(space.shape)}
     if isinstance(space, spaces.Dict):
-        return {"dict": {key: space_described(part) for key, part in space.items()}}
+        return {"dict": [[_key(key), space_described(part)] for key, part in space.items()]}
     if isinstance(space, spaces.Tuple):
         return {"tuple": [space_described(part) for part in space]}
     raise InputError(f"a space of the kind {type(space).__name__} cannot be written to a file.")
@@ -109,23 +139,60 @@ def space_restored(plain: Mapping[str, Any]) -> spaces.Space:
     """The space that was described."""
     if "box" in plain:
         shape, dtype = tuple(plain["shape"]), np.dtype(plain["dtype"])
-        low, high = (
-            np.array([float(x) for x in plain["box"][k]]).reshape(shape) for k in ("low", "high")
-        )
-        return spaces.Box(low.astype(dtype), high.astype(dtype), shape, dtype.type)
+        low, high = (_bounds(plain["box"][k], dtype).reshape(shape) for k in ("low", "high"))
+        return spaces.Box(low, high, shape, dtype.type)
     if "discrete" in plain:
-        return spaces.Discrete(plain["discrete"], start=plain["start"])
+        dtype = np.dtype(plain.get("dtype", "int64"))
+        return spaces.Discrete(plain["discrete"], start=plain["start"], dtype=dtype.type)
     if "multi_discrete" in plain:
         counts, dtype = plain["multi_discrete"], np.dtype(plain["dtype"])
         return spaces.MultiDiscrete(
             np.array(counts["nvec"]), dtype=dtype.type, start=np.array(counts["start"])
         )
     if "multi_binary" in plain:
-        return spaces.MultiBinary(plain["multi_binary"])
-    if "dict" in plain:
-        return spaces.Dict({key: space_restored(part) for key, part in plain["dict"].items()})
+        shape = tuple(plain["multi_binary"])
+        return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
+    if "dict" in plain:  # from pairs: the keys of a plain mapping would be sorted
+        return spaces.Dict([(key, space_restored(part)) for key, part in pairs_of(plain)])
     return spaces.Tuple([space_restored(part) for part in plain["tuple"]])
 
 
+def pairs_of(plain: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Keys and parts of a `Dict` that was described, in its order; in files of before an object."""
+    parts = plain["dict"]
+    pairs = [(key, part) for key, part in (parts.items() if is_before(plain) else parts)]
+    if len(dict(pairs)) != len(pairs):
+        raise InputError(f"the space of its policy has a key twice: {[key for key, _ in pairs]}.")
+    return pairs
+
+
+def is_before(plain: Mapping[str, Any]) -> bool:
+    """Whether a `Dict` was described by a version that wrote it as an object of JSON."""
+    return isinstance(plain["dict"], Mapping)
+
+
+def _key(key: Any) -> Any:
+    """A key of a `Dict`, once JSON gives it back as it was."""
+    if not isinstance(key, (str, int, float, bool, type(None))):
+        raise InputError(
+            f"the key {key!r} of a Dict space cannot be written to a file: use a text or a number."
+        )
+    return key
+
+
 def _words(bounds: np.ndarray) -> list[Any]:
-    return [x if np.isfinite(x) else str(x) for x in bounds.astype(float).ravel().tolist()]
+    return [_word(x) for x in bounds.ravel().tolist()]
+
+
+def _word(x: Any) -> Any:
+    """A bound: a float, a word where it is infinite, a whole number where a float is not exact."""
+    if isinstance(x, int) and int(float(x)) != x:
+        return x
+    return float(x) if np.isfinite(x) else str(float(x))
+
+
+def _bounds(words: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    if not np.issubdtype(dtype, np.integer):
+        return np.array([float(x) for x in words], dtype)
+    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return np.array([min(max(int(x), least), most) for x in words], dtype)  # older files: rounded

@@ -1,19 +1,38 @@
-"""The learned policy as one plain file: a NumPy archive of arrays and a text, never a pickle."""
+"""The learned policy as one plain file: a NumPy archive of arrays and a text, never a pickle.
+
+`theta [D]`, the parameters; `policy`, a text in JSON; and what the policy gives on fixed
+observations, which is compared once it is loaded: `fingerprint_outputs [K, O]`, and of one of ours
+`fingerprint_inputs [K, I]`, these observations as numbers. Of a module of another library also its
+arrays, `weights/NAME`. docs/policy-file.md says it all, for those who read it without Recoup.
+"""
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import Space
 
 from recoup.checks import InputError
+from recoup.tasks.own.host import spaces_of
 from recoup.tasks.policies.adapters import is_module
-from recoup.tasks.policies.described import described, restored
-from recoup.tasks.policies.policy import Act, beginner, words_of
+from recoup.tasks.policies.compared import ROLES, check_spaces, order_of_now
+from recoup.tasks.policies.described import described, readable, restored, space_restored
+from recoup.tasks.policies.fingerprint import (
+    OWN_ERROR,
+    check_fingerprint,
+    fingerprint,
+    flattened,
+    is_same,
+)
+from recoup.tasks.policies.policy import Act, SpacePolicy, beginner, words_of
 
-FORMAT = 1
-WEIGHTS = "weights/"  # how the names of a module's arrays begin in a file
+FORMAT = 2
+BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
+INPUTS, OUTPUTS = "fingerprint_inputs", "fingerprint_outputs"
+WEIGHTS = "weights/"  # how the names of a module's arrays begin
 
 
 class SavedPolicy:
@@ -22,8 +41,8 @@ class SavedPolicy:
     One with a memory carries it from call to call: `begin()` starts an episode anew.
     """
 
-    def __init__(self, policy: Any, theta: np.ndarray) -> None:
-        self.policy, self.theta = policy, theta
+    def __init__(self, policy: Any, theta: np.ndarray, between: Sequence[Space] = ()) -> None:
+        self.policy, self.theta, self._between = policy, theta, between
         self._begin = beginner(policy, theta)
         self._act: Act = self._begin()
 
@@ -35,6 +54,10 @@ class SavedPolicy:
     def __call__(self, observation: Any) -> Any:
         """The action for an observation."""
         return self._act(observation)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes it to a plain file, which `recoup.load_policy` reads."""
+        return save_policy(path, self.policy, self.theta, self._between)
 
     def network(self) -> Any:
         """The user's own kind of module with the learned weights in it, a copy.
@@ -54,15 +77,20 @@ class SavedPolicy:
         return f"SavedPolicy({words_of(self.policy)})"
 
 
-def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
-    """Writes a policy and its parameters; a file that is there is replaced as a whole."""
-    path = Path(path)
-    text = json.dumps({"format": FORMAT, "policy": described(policy)})
+def save_policy(
+    path: str | Path, policy: Any, theta: np.ndarray, between: Sequence[Space] = ()
+) -> Path:
+    """Writes a policy and its parameters; a file that is there is replaced as a whole.
+
+    `between` are the spaces of observations and actions, of a policy of the user's.
+    """
+    path, theta = Path(path), np.asarray(theta, float)
+    plain = described(policy, between)
+    text = json.dumps({"format": FORMAT, "policy": plain})
     unfinished = path.with_name(f".{path.name}.new")
     with unfinished.open("wb") as file:
-        np.savez(
-            file, theta=np.asarray(theta, float), policy=np.array(text), **_weights(policy, theta)
-        )
+        arrays = {**_weights(policy, theta), **_fingerprints(policy, theta, plain)}
+        np.savez(file, theta=theta, policy=np.array(text), **arrays)
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(path)
@@ -74,25 +102,66 @@ def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:
     network: Any = getattr(policy, "network", None)
     if not is_module(network):
         return {}
-    state = network.state(np.asarray(theta, float))
+    state = network.state(theta)
     return {f"{WEIGHTS}{name}": array for name, array in state.items()}
 
 
-def load_policy(path: str | Path, policy: Any = None) -> SavedPolicy:
-    """The policy in a file; `policy` is the object of Python that it was, if it was one."""
+def _fingerprints(policy: Any, theta: np.ndarray, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compared after loading, as arrays."""
+    if "observations" not in plain:
+        return {}
+    space = space_restored(plain["observations"])  # as it will be
+    gave = fingerprint(policy, theta, space)
+    if gave is None:
+        return {}
+    inputs = {INPUTS: flattened(space)} if isinstance(policy, SpacePolicy) else {}
+    return {**inputs, OUTPUTS: gave}
+
+
+def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> SavedPolicy:
+    """The policy in a file; `policy` is the object of Python that it was, if it was one.
+
+    With `task`, the environment, what it observes and how it acts are compared with those that the
+    policy was learned with.
+    """
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
+            stored = {key: arrays[key] for key in (INPUTS, OUTPUTS) if key in arrays}
         version, description = plain.get("format"), plain.get("policy")
     except Exception as wrong:  # whatever a file may hold
         words = f"{type(wrong).__name__}: {wrong}"
         raise InputError(f"{path} cannot be read as a policy: {words}.") from None
-    if version != FORMAT:
+    if version not in (BEFORE, FORMAT):
         raise InputError(f"{path} was written by another version of recoup.")
+    name, now = (None, None) if task is None else spaces_of(task)
+    with readable():
+        if version == BEFORE:
+            description = order_of_now(path, description, now)
+        if name is not None and now is not None:
+            check_spaces(name, description, now)
     found = restored(description, policy)
     if theta.shape != (found.parameters,) or not np.isfinite(theta).all():
         raise InputError(
             f"{path} must hold {found.parameters} finite numbers for its policy, got the shape "
             f"{list(theta.shape)}."
         )
-    return SavedPolicy(found, theta)
+    between = [space_restored(description[role]) for role in ROLES if role in description]
+    if between:
+        _check_loaded(path, stored, found, theta, between[0])
+    return SavedPolicy(found, theta, between)
+
+
+def _check_loaded(
+    path: str | Path, stored: Mapping[str, Any], policy: Any, theta: np.ndarray, space: Space
+) -> None:
+    """Raises unless a policy is the one that was saved, as far as its fingerprint tells."""
+    if INPUTS in stored:
+        inputs = flattened(space)
+        if not is_same(stored[INPUTS], inputs, OWN_ERROR):
+            raise InputError(
+                f"{path} cannot be trusted: a fixed observation becomes other numbers than when it "
+                "was saved. It was changed, or this version of Gymnasium flattens in another way."
+            )
+    if OUTPUTS in stored:
+        check_fingerprint(str(path), stored[OUTPUTS], policy, theta, space)

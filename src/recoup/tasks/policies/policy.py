@@ -72,15 +72,19 @@ class SpacePolicy:
 
     def bound(self, theta: Any) -> Act:
         """`act(observation) -> action` of one theta."""
+        numbers, act = self.numbers(theta), outputs_of(self.actions, self.bounds).act
+        return lambda seen: act(numbers(seen))
+
+    def numbers(self, theta: Any) -> Callable[[Any], np.ndarray]:
+        """What the network makes of an observation, numbers `[O]` that then become an action."""
         function = self.network.bound(np.asarray(theta, float))
         flatten = inputs_of(self.observations).flatten
-        act = outputs_of(self.actions, self.bounds).act
         if self.scale is None:
-            return lambda seen: act(function(flatten(seen)))
+            return lambda seen: function(flatten(seen))
         mean, std = np.array(self.scale.mean), np.array(self.scale.std)
 
-        def scaled(seen: Any) -> Any:
-            return act(function(((flatten(seen) - mean) / std).clip(-FARTHEST, FARTHEST)))
+        def scaled(seen: Any) -> np.ndarray:
+            return function(((flatten(seen) - mean) / std).clip(-FARTHEST, FARTHEST))
 
         return scaled
 

@@ -1,0 +1,150 @@
+"""What a policy gives on a few fixed observations: stored with it, and compared once it is loaded.
+
+The observations follow from the space by plain arithmetic, each number from the names of the keys
+that lead to it: another order of keys gives the same observation and other numbers. Whoever changes
+how they are made makes every file of before look like another policy.
+"""
+
+import copy
+from hashlib import sha256
+from math import prod
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from recoup.checks import InputError
+from recoup.tasks.policies.networks import MLP, Kernels, Linear
+from recoup.tasks.policies.policy import SpacePolicy, beginner
+from recoup.tasks.policies.spaces import inputs_of
+
+COUNT = 5  # observations, K
+STEP = 0.6180339887498949  # the golden section: its multiples fill an interval evenly
+FAR = 1e6  # a bound as far as this is none
+WIDE = 4.0  # of observations without bounds
+OWN_ERROR, OTHERS_ERROR = 1e-6, 1e-3  # of float64, and of modules and objects in any precision
+
+
+def fixed_observations(space: spaces.Space) -> list[Any]:
+    """K observations of a space, the same on every machine."""
+    return [_fixed(space, f"{k}") for k in range(COUNT)]
+
+
+def _fixed(space: spaces.Space, name: str) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {key: _fixed(part, f"{name}/{key}") for key, part in space.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_fixed(part, f"{name}/{i}") for i, part in enumerate(space))
+    shape = space.shape or ()
+    units = _units(name, prod(shape)).reshape(shape)
+    if isinstance(space, spaces.Discrete):
+        return int(space.start) + int(units * int(space.n))
+    if isinstance(space, spaces.MultiDiscrete):
+        return (np.asarray(space.start) + np.floor(units * space.nvec)).astype(space.dtype)
+    if isinstance(space, spaces.MultiBinary):
+        return (units > 0.5).astype(np.int8)
+    if not isinstance(space, spaces.Box):
+        raise TypeError(f"no observation of a {type(space).__name__} can be made up")
+    low, high = _range(space)
+    found = low + units * (high - low)
+    whole = np.issubdtype(space.dtype, np.integer)
+    return np.asarray(np.floor(found) if whole else found).astype(space.dtype)
+
+
+def _units(name: str, count: int) -> np.ndarray:
+    """Numbers in [0, 1) that a name leads to."""
+    first = int.from_bytes(sha256(name.encode()).digest()[:6], "big") / 2**48
+    return (first + STEP * np.arange(1, count + 1)) % 1.0
+
+
+def _range(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds `[...]` that are no farther than observations may well be."""
+    low, high = space.low.astype(float), space.high.astype(float)
+    below, above = np.abs(low) < FAR, np.abs(high) < FAR
+    lower = np.where(below, low, np.where(above, high - WIDE, -WIDE / 2))
+    return lower, np.where(above, high, lower + WIDE)
+
+
+def fixed_theta(dim: int, mean: Any = 0.0, std: Any = 1.0) -> np.ndarray:
+    """Parameters `[D]` as a search draws them, the same on every machine."""
+    units = _units("theta", dim)
+    return np.broadcast_to(mean, dim) + np.broadcast_to(std, dim) * 12**0.5 * (units - 0.5)
+
+
+def flattened(space: spaces.Space) -> np.ndarray:
+    """The fixed observations as numbers `[K, I]`."""
+    flatten = inputs_of(space).flatten
+    return np.array([flatten(seen) for seen in fixed_observations(space)])
+
+
+def fingerprint(policy: Any, theta: Any, observations: Any) -> np.ndarray | None:
+    """What a policy gives on the fixed observations `[K, O]`; None where that says nothing.
+
+    Of ours the numbers before they become actions, which no tie can change. Of an object of the
+    user's its actions; None where they differ from call to call, or are no numbers.
+    """
+    try:
+        first, second = (_given(policy, theta, observations) for _ in range(2))
+    except Exception:  # of the user's: it may take none but what its environment gives
+        return None
+    alike = first.shape == second.shape and np.array_equal(first, second)
+    return first if alike and np.isfinite(first).all() else None
+
+
+def _given(policy: Any, theta: Any, observations: Any) -> np.ndarray:
+    if isinstance(policy, SpacePolicy):
+        act = policy.numbers(theta)
+    else:  # a copy: the user's own is as it was, whatever it counts
+        act = beginner(copy.deepcopy(policy), theta)()
+    return np.array([_numbers(act(seen)) for seen in fixed_observations(observations)], float)
+
+
+def _numbers(action: Any) -> np.ndarray:
+    """An action as numbers, whatever it is made of."""
+    if isinstance(action, dict):
+        action = [action[key] for key in sorted(action, key=str)]
+    if isinstance(action, (list, tuple)):
+        return np.concatenate([_numbers(part) for part in action])
+    return np.asarray(action, float).ravel()
+
+
+def check_fingerprint(
+    name: str, stored: Any, policy: Any, theta: Any, observations: spaces.Space
+) -> None:
+    """Raises where a policy gives other numbers than those stored `[K, O]` with it."""
+    was, now = np.asarray(stored, float), fingerprint(policy, theta, observations)
+    ours = isinstance(policy, SpacePolicy) and isinstance(policy.network, (Linear, MLP, Kernels))
+    if now is not None and is_same(was, now, OWN_ERROR if ours else OTHERS_ERROR):
+        return
+    if ours:
+        raise InputError(
+            f"{name} does not give what it gave when it was saved: on a fixed observation "
+            f"{_first(was)}, and {_first(now)} now. The file was changed, or written by a version "
+            "of recoup that makes other numbers of it."
+        )
+    raise InputError(
+        f"the policy given for {name} is not the one that was trained: on a fixed observation that "
+        f"gave {_first(was)}, and this {_first(now)}. Give the same object with policy=..., or "
+        "train anew."
+    )
+
+
+def is_same(was: np.ndarray, now: np.ndarray, error: float) -> bool:
+    """Whether numbers `[K, O]` differ by no more than processors do, an `error` of the largest.
+
+    Of choices, whole numbers all, one row may differ: a tie.
+    """
+    if was.shape != now.shape:
+        return False
+    if error == OTHERS_ERROR and np.array_equal(was, np.rint(was)):
+        return int(np.any(was != now, axis=1).sum()) <= 1
+    largest = np.abs(was).max(0, initial=0.0)
+    return bool(
+        np.all(np.abs(now - was) <= error * np.maximum(largest, 1e-3 * largest.max(initial=0.0)))
+    )
+
+
+def _first(found: np.ndarray | None) -> str:
+    if found is None:
+        return "nothing that can be compared"
+    return np.array2string(np.ravel(found[:1])[:4], precision=4, separator=", ")
