@@ -16,6 +16,7 @@ from recoup.tasks.registry import TASKS
 # Commands are listed in the order in which these modules add them.
 from recoup.cli import train  # noqa: F401  # isort: skip
 from recoup.cli import runs  # noqa: F401  # isort: skip
+from recoup.cli import policies  # noqa: F401  # isort: skip
 from recoup.cli import reproduce  # noqa: F401  # isort: skip
 from recoup.cli import compare  # noqa: F401  # isort: skip
 from recoup.cli import study  # noqa: F401  # isort: skip

@@ -19,6 +19,7 @@ from recoup.study.opened import Opened
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
 from recoup.tasks.own.host import HostTask
+from recoup.tasks.policies.export import export_policy
 from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.rollouts import Measured
 
@@ -164,8 +165,7 @@ class Run:
     def learned_policy(self, which: str | int = LAST) -> SavedPolicy:
         """The mean policy as an object to call with observations, which can be saved.
 
-        `which` is "last", "best" (the highest point of the curve: of many noisy measurements the
-        highest flatters) or the number of a move. No environment is made for it.
+        `which` is "last", "best" (the highest point of the curve) or the number of a move.
         """
         policy, between = self._policy
         return SavedPolicy(policy, self.means[chosen_move(self.history, which)], between)
@@ -187,20 +187,23 @@ class Run:
         """Writes the mean policy to a plain file, which `recoup.load_policy` reads."""
         return self.learned_policy(which).save(path)
 
+    def export_policy(
+        self, path: str | Path, which: str | int = LAST, *, force: bool = False
+    ) -> Path:
+        """Writes it for other programs: .npz, .onnx or .pt (TorchScript), as the file ends."""
+        return export_policy(self.learned_policy(which), path, force=force)
+
     def network(self, which: str | int = LAST) -> Any:
         """A module of the user's (PyTorch, Flax, Equinox) with the learned weights, a copy."""
         return self.learned_policy(which).network()
 
     def policies(self) -> list[KeptPolicy]:
-        """Moves and files of the policies that the run directory keeps, `best.npz` not among them.
-
-        The policy of any other move: `learned_policy(move)`.
-        """
+        """Moves and files of the policies that are kept, but for `policies/best.npz`."""
         return kept_in(self.out)
 
     @property
     def best(self) -> Step | None:
-        """The highest point of the curve, whose mean policy is `policies/best.npz`."""
+        """The highest point of the curve: its mean policy is `policies/best.npz`."""
         return best_of(self.history)
 
     @property
