@@ -152,3 +152,32 @@ def slow_first(theta, seed):
     """Some take much longer than others."""
     time.sleep(0.4 if seed % 5 == 0 else 0.01)
     return -float(theta @ theta)
+
+
+class Wanders(Walk):
+    """Changes the directory of its process, to `away`, whenever an episode begins."""
+
+    def __init__(self, **options):
+        assert Path("model.xml").exists(), "made in another directory than the program was started"
+        super().__init__(**options)
+        self._away = Path("away").resolve()
+
+    def reset(self, **how):
+        os.chdir(self._away)
+        return super().reset(**how)
+
+
+class Strays(Walk):
+    """Changes the directory of its process as soon as it is made."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        if Path("away").exists():
+            os.chdir("away")
+
+
+class LostOnTheWay(Strays):
+    """Goes away and then breaks."""
+
+    def step(self, action):
+        raise RuntimeError("the motor does not answer")

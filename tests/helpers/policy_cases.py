@@ -8,6 +8,7 @@ from gymnasium import spaces
 from recoup.tasks.policies.policy import make_policy
 
 BOX = spaces.Box(np.float32([-1, -5]), np.float32([3, np.inf]))
+HALF = spaces.Box(-9, 9, (2,), np.float16)
 OBSERVATIONS = {
     "box": BOX,
     "picture": spaces.Box(0, 255, (2, 3, 2), np.uint8),
@@ -15,7 +16,7 @@ OBSERVATIONS = {
     "several": spaces.MultiDiscrete([[2, 3], [4, 1]], start=[[0, 5], [-1, 2]]),
     "binary": spaces.MultiBinary([2, 2]),
     "dict": spaces.Dict(pos=BOX, vel=spaces.Box(-9, 9, (3,)), att=spaces.Discrete(2)),
-    "tuple": spaces.Tuple([spaces.Discrete(3), BOX, spaces.MultiBinary(2)]),
+    "tuple": spaces.Tuple([spaces.Discrete(3), HALF, spaces.MultiBinary(2)]),
     "nested": spaces.Dict(
         {
             "z": spaces.Tuple([spaces.Dict(b=BOX, a=spaces.Discrete(3, start=1)), BOX]),
@@ -49,6 +50,8 @@ def seen_in(space, rng, count):
     drawn = [space.sample() for _ in range(count)]
     if isinstance(space, spaces.Box) and space.dtype == np.float32:
         drawn += [np.asarray(one, float) * 1.234567890123 for one in drawn]
+    if isinstance(space, spaces.Tuple):
+        drawn += [(one, np.asarray(box, float) * 0.9876, many) for one, box, many in drawn]
     return drawn
 
 

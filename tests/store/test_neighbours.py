@@ -207,6 +207,109 @@ def test_what_a_forked_process_tells_is_kept(path, ends):
         assert again.store.integrity() is None
 
 
+ELSEWHERE = """
+import os
+from recoup.study.study import Study
+
+study = Study.open("s.db", dim=2, batch=1000)
+Study.open("other/s.db", dim=2, batch=1000).close()
+mine, theirs = study.ask(5), study.ask(5)
+os.chdir("other")
+child = os.fork()
+for trial in mine if child else theirs:
+    study.tell(trial.id, 1.0)
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert study.counts()["ok"] == 10, study.counts()
+study.close()
+"""
+
+
+class TestAnotherDirectory:
+    """A study is where it was when it was opened, whatever is changed to or turned afterwards."""
+
+    def test_a_forked_process_tells_the_study_that_was_opened(self, tmp_path):
+        """Another of the same name lies where the process has gone."""
+        (tmp_path / "other").mkdir()
+        subprocess.run([sys.executable, "-c", ELSEWHERE], check=True, timeout=120, cwd=tmp_path)
+        with Study.open(tmp_path / "s.db") as study:
+            assert study.counts()["ok"] == 10
+        with Study.open(tmp_path / "other" / "s.db") as other:
+            assert len(other) == 0
+        assert {path.name for path in tmp_path.rglob("*")} == {"s.db", "other"}
+
+    def test_everything_goes_on_with_the_file_that_was_opened(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "away").mkdir()
+        with Study.open("s.db", dim=2, batch=4, seed=1) as study:
+            monkeypatch.chdir(tmp_path / "away")
+            trials = study.ask(8)
+            for trial in trials:
+                study.tell(trial.id, float(trial.theta.sum()))
+            assert study.amend(trials[1].id, 3.0).moves == [1, 2]
+            with study.store.alone() as alone, Study.open(tmp_path / "s.db") as other:
+                assert alone
+                with other.store.alone() as both:
+                    assert not both
+            assert count_beside(tmp_path / "s.db").told == 8
+            study.export("table.csv")  # where the process is now, as it is said now
+            study.fork("fork.db").close()
+            assert repr(study).startswith("Study('s.db', ")
+        assert {p.name for p in (tmp_path / "away").iterdir()} == {"table.csv", "fork.db"}
+        assert {p.name for p in tmp_path.iterdir()} == {"s.db", "away"}
+        with Study.open(tmp_path / "s.db") as again:
+            assert again.store.results([2])[2].told.value == 3.0
+            assert len(again.history()) == 2
+
+    def test_a_link_that_is_turned_to_another_directory(self, tmp_path):
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+        link = tmp_path / "now"
+        link.symlink_to(tmp_path / "one")
+        with Study.open(link / "s.db", dim=2, batch=4) as study:
+            Study.open(tmp_path / "two" / "s.db", dim=2, batch=4).close()
+            link.unlink()
+            link.symlink_to(tmp_path / "two")
+            trials = study.ask(4)
+            study.tell([trial.id for trial in trials], [1.0, 2.0, 3.0, 4.0])
+            with study.store.alone() as alone:
+                assert alone
+                assert not beside(tmp_path / "two" / "s.db", COUNT).exists()
+        assert {path.name for path in (tmp_path / "one").iterdir()} == {"s.db"}
+        with Study.open(tmp_path / "one" / "s.db") as one:
+            assert len(one.history()) == 1
+
+    def test_a_forked_process_refuses_another_file_in_the_place_of_its_own(self, path, tmp_path):
+        """Which would take what is told to the one that was opened."""
+        Study.open(tmp_path / "another.db", dim=2, batch=1000).close()
+        words = [sys.executable, "-c", REPLACED, str(path), str(tmp_path / "another.db")]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+        assert "another file lies in the place of" in done.stdout
+        with Study.open(path) as another:
+            assert len(another) == 0
+
+
+REPLACED = """
+import os, sys
+from recoup.checks import InputError
+from recoup.study.study import Study
+
+study = Study.open(sys.argv[1], dim=2, batch=1000)
+(trial,) = study.ask(1)
+study.store._file._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+child = os.fork()
+if child:
+    sys.exit(os.waitpid(child, 0)[1])
+os.replace(sys.argv[2], sys.argv[1])
+try:
+    study.tell(trial.id, 1.0)
+except InputError as refused:
+    print(refused, flush=True)
+os._exit(0)
+"""
+
+
 class TestStrangers:
     @pytest.mark.parametrize(
         "sql",

@@ -172,17 +172,19 @@ def _compared(
     from recoup.report.comparison import write_comparison
     from recoup.tasks.engines.engine import Broken
 
+    place = out.absolute()  # a task may change the directory
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)
-            left = left_of(plan, Results(out))
+            left = left_of(plan, Results(place))
             processes = default_workers() if workers is None else workers
             if not silent:
                 _say(plan, left, processes)
             with _progress(sum(chunk.episodes for chunk in left), silent) as show:
-                curves = run(order, out, processes, show)
+                curves = run(order, place, processes, show)
             said = summary(plan, curves)
-            return said, write_comparison(said, out)
+            written = write_comparison(said, place)
+            return said, {what: out / path.relative_to(place) for what, path in written.items()}
     except KeyboardInterrupt as stopped:
         stopped.__traceback__ = None  # what it holds of workers is freed in order
         stop(f"stopped; the same command goes on from what lies in {out}.")

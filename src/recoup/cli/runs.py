@@ -1,6 +1,7 @@
 """`recoup evaluate`, `render`, `report`."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,7 +61,7 @@ def evaluate(
         returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
         returns |= {"tests_failed": found.failed} if found.failed else {}
         wall = {"wall_s": time.perf_counter() - started}
-        print(json.dumps({**loaded.summary(), **returns, **wall}))
+        print(json.dumps({**loaded.summary(), "run": str(run), **returns, **wall}))
         return
     table = returns_table(f"{loaded.plan.task} by {loaded.plan.method}")
     table.add_row("search distribution", *cells(*found.return_search))
@@ -68,6 +69,8 @@ def evaluate(
     Console().print(table)
     if found.failed:
         print(f"{found.failed} episodes failed: the returns are of the others.")
+    if loaded.outdated:
+        print(f"recoup: {loaded.outdated}", file=sys.stderr)
 
 
 @app.command(epilog=RENDER_EXAMPLES)
@@ -90,7 +93,7 @@ def render(
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out, task=task)
     for path in () if quiet else written.values():
-        print(path)
+        print((out or run) / path.name)
 
 
 @app.command(epilog=REPORT_EXAMPLES)

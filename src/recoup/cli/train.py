@@ -224,7 +224,7 @@ def train(
             **settings,
         )
 
-    _say(_run(learn, out, task), as_json, quiet)
+    _say(_run(learn, out, task), out, as_json, quiet)
 
 
 @app.command(epilog=RESUME_EXAMPLES)
@@ -250,7 +250,8 @@ def resume(
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
     given = {key: value for key, value in rolling.items() if value is not None}
     how: dict[str, Any] = {"task": task, "engine": given or None, "progress": not quiet}
-    _say(_run(lambda: resume_run(run, iterations=iterations, **how), run, task), as_json, quiet)
+    done = _run(lambda: resume_run(run, iterations=iterations, **how), run, task)
+    _say(done, run, as_json, quiet)
 
 
 def _rolling(
@@ -269,17 +270,21 @@ def _rolling(
 
 def _run(learn: Any, out: Path, task: str | None) -> "Run":
     """A run; Ctrl-C and a task that is broken leave it such that it can be gone on with."""
+    from recoup.runs.directory import STUDY
     from recoup.tasks.engines.engine import Broken
 
+    study = out.absolute() / STUDY  # the task may change the directory
     try:
         with interruptible(), prints_elsewhere():
             return learn()
     except KeyboardInterrupt:
-        stop(_stopped(out, task))
+        how = _go_on(out, task)
+        before = "stopped before the first iteration; nothing was written."
+        stop(f"stopped; {how}" if study.is_file() else before)
     except Broken as broken:
         if broken.trace:
             print(broken.trace, file=sys.stderr)
-        fail(f"{broken} {_go_on(out, task)}".rstrip(), 1)
+        fail(f"{broken} {_go_on(out, task)}" if study.is_file() else str(broken), 1)
 
 
 @contextmanager
@@ -307,31 +312,23 @@ def _file_name(task: str) -> str:
 
 def _go_on(run: Path, task: str | None) -> str:
     """How to go on with a run that was stopped; code of its own is named again."""
-    from recoup.runs.directory import STUDY
-
     again = f" --task {task}" if task and ":" in task else ""
-    return f"`recoup resume {run}{again}` goes on where it was." if (run / STUDY).is_file() else ""
+    return f"`recoup resume {run}{again}` goes on where it was."
 
 
-def _say(run: "Run", as_json: bool, quiet: bool) -> None:
-    """The end of a run, in the form that was asked for."""
+def _say(run: "Run", out: Path, as_json: bool, quiet: bool) -> None:
+    """The end of a run, in the form that was asked for; its directory as it was named."""
     policy = run.return_mean_policy
     assert policy is not None
     if not (isfinite(run.return_search.mean) and isfinite(policy.mean)):
-        fail(f"the run in {run.out} ended with a return that is not finite.", 1)
+        fail(f"the run in {out} ended with a return that is not finite.", 1)
     if as_json:
-        print(json.dumps(run.summary()))
+        print(json.dumps({**run.summary(), "run": str(out)}))
     elif not quiet:
-        _show(run)
+        _show(run, out)
 
 
-def _stopped(run: Path, task: str | None) -> str:
-    """What to do after a run was interrupted."""
-    how = _go_on(run, task)
-    return f"stopped; {how}" if how else "stopped before the first iteration; nothing was written."
-
-
-def _show(run: "Run") -> None:
+def _show(run: "Run", out: Path) -> None:
     first, plan, policy = run.history[0], run.plan, run.return_mean_policy
     assert policy is not None
     table = returns_table(f"{plan.task} by {plan.method}: final test")
@@ -351,10 +348,10 @@ def _show(run: "Run") -> None:
         console.print(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
         console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
-    if run.out is not None:
-        for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
-            if (run.out / name).exists():
-                console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)
+    assert run.out is not None
+    for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
+        if (run.out / name).exists():
+            console.print(f"  {out / name}", soft_wrap=True, highlight=False)
 
 
 def _about(run: "Run") -> str:

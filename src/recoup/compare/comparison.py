@@ -127,7 +127,8 @@ def compare(
     show: Show = lambda name, episodes: None,
 ) -> list[Measured]:
     """The curves of a comparison; what lies in `out` already is not computed again."""
-    plan, results = plan_of(order), Results(Path(out))
+    results = Results(Path(out).absolute())  # a task that is made may change the directory
+    plan = plan_of(order)
     results.prepare()
     processes = default_workers() if workers is None else check_count("workers", workers)
     compute_all(left_of(plan, results), results, processes, show)

@@ -49,6 +49,7 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "search": run.return_search,
         "mean_policy": run.return_mean_policy,
         "finished": run.finished,
+        "outdated": run.outdated,
         "episodes": int(np.nanmax(np.append(history["episodes"], 0))),
         "last": {key: _last(values) for key, values in history.items()},
         "failed": run.failed,
@@ -58,6 +59,7 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "age": drawn(_age(run.ages)) if len(run.ages) else None,
         "pictures": {name: embedded(picture) for name, picture in pictures.items()},
         "film": embedded(film) if film.is_file() else None,
+        "filmed_before": film.is_file() and film.stat().st_mtime < run.moved_at,
     }
 
 

@@ -9,13 +9,14 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError
 from recoup.runs.plan import Plan
+from recoup.store.place import is_at
 from recoup.tasks.registry import task_row
 
 try:
@@ -26,7 +27,17 @@ except ImportError:  # not everywhere
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
 POLICIES, BEST = "policies", "best.npz"  # those kept beside the newest, and one of these
+UNFINISHED = f"{CONFIG}.new"
+TRIES = 100  # to make a directory that others make and remove
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
+
+
+def current_directory() -> str | None:
+    """The directory that this process is in; None where it was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def refuse_existing(directory: Path) -> None:
@@ -40,56 +51,125 @@ def refuse_existing(directory: Path) -> None:
             f"the run directory {directory} exists already: `recoup resume {directory}` goes "
             "on with it; or name another, or remove it."
         )
-    begun = {path.name for path in directory.iterdir()} - {CONFIG}
-    if any(not name.startswith(STUDY) for name in begun):
+    begun = {path.name for path in directory.iterdir()}
+    if any(not name.startswith((STUDY, CONFIG)) for name in begun):
         raise InputError(f"{directory} exists already and holds other things: name another.")
 
 
-def make_directory(directory: Path, plan: Plan) -> Path:
-    """A directory with the run's settings in it; where its study belongs."""
-    config = json.dumps(_config(plan), indent=2)  # first: nothing is made if it fails
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / CONFIG).write_text(config + "\n")
-    return directory / STUDY
+@contextmanager
+def new_run_in(directory: Path | None, plan: Plan) -> Iterator[Path | None]:
+    """Where the study of a new run belongs: in a directory with its settings, and of this process.
+
+    While it lasts, no other can write there. Where no study was made in it nothing is left behind,
+    neither the settings nor directories that were not there before.
+    """
+    if directory is None:
+        yield None
+        return
+    config = _config(plan)  # first: nothing is made if it fails
+    made: list[Path] = []
+    with alone_in(directory, made):
+        refuse_existing(directory)  # another process may have begun one meanwhile
+        try:
+            _write_config(directory, config)
+            yield directory / STUDY
+        finally:
+            if not (directory / STUDY).exists():
+                _remove_begun(directory, made)
+
+
+def _remove_begun(directory: Path, made: list[Path]) -> None:
+    """Removes what was written for a run that did not begin, with the directories `made` for it."""
+    for name in (CONFIG, UNFINISHED):
+        with suppress(OSError):
+            (directory / name).unlink()
+    for path in reversed(made):
+        with suppress(OSError):  # another process has put something there
+            path.rmdir()
 
 
 @contextmanager
-def alone_in(directory: Path | None) -> Iterator[None]:
-    """Raises if another process makes the run in a directory; while it lasts, no other can."""
-    if directory is None or fcntl is None:
+def alone_in(directory: Path | None, made: list[Path] | None = None) -> Iterator[None]:
+    """Raises if another process makes the run in a directory; while it lasts, no other can.
+
+    With `made`, a directory that is not there is made, and noted there with those above it.
+    """
+    if directory is None:
         yield
         return
-    handle = os.open(directory, os.O_RDONLY)
+    handle = _locked(directory, made)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"another process is at work on the run in {directory}.") from None
-        except OSError:  # a file system that cannot lock
-            pass
         yield
     finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(directory: Path, made: list[Path] | None) -> int | None:
+    """The directory, open and locked; None where there are no locks.
+
+    One that was made and removed by another process since it was looked for is made again.
+    """
+    for _ in range(TRIES):
+        if made is not None:
+            _make(directory, made)
+        if fcntl is None:
+            return None
+        with suppress(FileNotFoundError):
+            handle = os.open(directory, os.O_RDONLY)
+            _lock(handle, directory)
+            if is_at(directory, os.fstat(handle)):
+                return handle
+            os.close(handle)
+    raise InputError(f"{directory} is not there, and cannot be made: name another.")
+
+
+def _lock(handle: int, directory: Path) -> None:
+    """Locks an open directory, which is closed where another process has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         os.close(handle)
+        raise InputError(f"another process is at work on the run in {directory}.") from None
+    except OSError:  # a file system that cannot lock
+        pass
+
+
+def _make(directory: Path, made: list[Path]) -> None:
+    """Makes a directory and those above it, and notes which were not there."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    for path in reversed(missing):
+        with suppress(FileExistsError, FileNotFoundError):  # others make and remove them too
+            path.mkdir()
+            made.append(path)
 
 
 def note_iterations(directory: Path, iterations: int) -> None:
     """Puts another budget into the settings of a run, where they can be read."""
-    path = directory / CONFIG
     try:
-        config = json.loads(path.read_text())
+        config = json.loads((directory / CONFIG).read_text())
+        if config["iterations"] == iterations:
+            return
         config["iterations"] = iterations
-    except (OSError, ValueError, TypeError):  # for people only: the study has it
+    except (OSError, ValueError, LookupError, TypeError):  # for people only: the study has it
         return
-    unfinished = path.with_name(f"{CONFIG}.new")
+    _write_config(directory, config)
+
+
+def _write_config(directory: Path, config: dict[str, Any]) -> None:
+    """Writes the settings of a run; a file that is there is replaced as a whole."""
+    unfinished = directory / UNFINISHED
     unfinished.write_text(json.dumps(config, indent=2) + "\n")
-    unfinished.replace(path)
+    unfinished.replace(directory / CONFIG)
 
 
 def study_in(directory: str | Path) -> Path:
     """Where the study of an existing run lies."""
     path = Path(directory) / STUDY
     if not path.is_file():
-        raise InputError(f"{directory} is not a run directory: it has no {STUDY}.")
+        begun = (path.parent / CONFIG).is_file()
+        hint = " (one that was stopped before it began is trained anew)" if begun else ""
+        raise InputError(f"{directory} is not a run directory: it has no {STUDY}{hint}.")
     return path
 
 

@@ -66,9 +66,16 @@ def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
 
 
 def engine_of(
-    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int
+    problem: Problem,
+    settings: Mapping[str, Any],
+    batch: int,
+    trials: int,
+    here: str | None = None,
 ) -> tuple[Engine, Rules]:
-    """What rolls a run's trials out, and by what rules; no more workers than trials."""
+    """What rolls a run's trials out, and by what rules; no more workers than trials.
+
+    Workers of this machine start in the directory `here`, wherever this process has gone since.
+    """
     check_engine(problem, settings)
     if isinstance(problem, Task):
         from recoup.tasks.engines.vectorised import Vectorised
@@ -83,10 +90,11 @@ def engine_of(
     if kind == PROCESS:
         from recoup.tasks.engines.processes import Processes
 
-        return Processes(problem.build, workers, timeout), rules
+        return Processes(problem.build, workers, timeout, here), rules
     from recoup.tasks.engines.cluster import Cluster
 
-    return Cluster(problem.build, workers, timeout, settings.get("address")), rules
+    address = settings.get("address")
+    return Cluster(problem.build, workers, timeout, address, here=here or "."), rules
 
 
 def cores() -> int:

@@ -6,6 +6,7 @@ that a run that was killed and resumed has the files of one that never stopped.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from recoup.runs.history import Step, history_of
 from recoup.runs.problem import Acting
 from recoup.study.opened import Opened
 from recoup.tasks.policies.files import save_policy
+from recoup.tasks.rollouts import Measured
 
 LAST = "last"  # which policy: the newest, the best or the number of a move
 DENSE = 100  # policies that lie as near to each other as was asked for
@@ -50,11 +52,20 @@ def best_of(steps: Sequence[Step]) -> Step | None:
     return max(measured, key=lambda one: (one.return_curve, one.iteration), default=None)
 
 
-def keep_policies(directory: Path, acting: Acting, opened: Opened, every: int) -> None:
-    """Writes the policies that a run keeps, as far as it has come."""
+def keep_policies(
+    directory: Path, acting: Acting, opened: Opened, every: int, end: Measured | None = None
+) -> None:
+    """Writes the policies that a run keeps, as far as it has come.
+
+    `end` is what the newest distribution earns, where its study does not have that yet.
+    """
     history, place, (policy, between) = history_of(opened), directory / POLICIES, acting
     wanted = {name_of(move): move for move in range(len(history.mean)) if is_kept(every, move)}
-    best = best_of(history.steps)
+    steps, last = history.steps, history.steps[-1]
+    if end is not None and opened.store.test(last.iteration) is None:
+        last = replace(last, return_curve=end.mean, curve_episodes=end.episodes)
+        steps = [*steps[:-1], last]
+    best = best_of(steps)
     if best is not None:
         wanted[BEST] = best.iteration
     for name, move in wanted.items():

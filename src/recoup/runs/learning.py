@@ -1,5 +1,6 @@
 """The loop of a run: trials out, results in, moves tested, listeners told, an end written."""
 
+import os
 import signal
 import threading
 import time
@@ -13,18 +14,19 @@ import numpy as np
 from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, POLICY, TENSORBOARD
 from recoup.runs.engines import engine_of
-from recoup.runs.fresh import LAST, EngineTests, TaskTests, Tests, is_tested
+from recoup.runs.fresh import LAST, EngineTests, Evaluated, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
 from recoup.runs.kept import is_kept, keep_policies
 from recoup.runs.plan import Plan
 from recoup.runs.problem import Problem, policy_in
-from recoup.runs.run import FINISHED, SPENT, Run
+from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
-from recoup.store.rows import Test
+from recoup.store.rows import Move, Test
+from recoup.study.ends import FINISHED, PROPOSAL
 from recoup.study.study import Study
 from recoup.tasks.engines.engine import Engine
 from recoup.tasks.policies.files import save_policy
-from recoup.tasks.rollouts import measured
+from recoup.tasks.rollouts import Measured, measured
 from recoup.tasks.task import Task
 
 EVERY = 10  # moves between two checkpoints
@@ -54,9 +56,9 @@ class Work(NamedTuple):
 
 
 @contextmanager
-def rolling(plan: Plan, problem: Problem) -> Iterator[tuple[Engine, Rules]]:
-    """What rolls trials out; workers that it has started end with it."""
-    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials)
+def rolling(plan: Plan, problem: Problem, here: str | None) -> Iterator[tuple[Engine, Rules]]:
+    """What rolls trials out; workers that it has started in `here` end with it."""
+    engine, rules = engine_of(problem, plan.engine, plan.batch, plan.trials, here)
     try:
         yield engine, rules
     finally:
@@ -120,7 +122,7 @@ def learn(study: Study, work: Work) -> Run:
     """Asks, rolls out and tells until the budget is spent; gives what was learned."""
     loop = _Loop(study, work)
     study.tell_all([])  # makes the move that a stop may have left due
-    loop.keep()  # so may policies be
+    loop.fill_in()
     if not loop.look():
         waiting = [trial for trial in study.pending() if trial.kind in SPENT]
         told = study.store.told_count(SPENT)
@@ -128,10 +130,35 @@ def learn(study: Study, work: Work) -> Run:
         left = work.plan.trials - told
         if schedule.spend(work.plan.trials, told, waiting[: max(left, 0)], loop.listen):
             loop.finish()
-    run = Run(study.opened, work.directory, problem=work.problem)
-    if work.directory is not None and run.finished:
-        run.plot(work.directory / CURVE)
+    return learned(study, work.directory, work.problem)
+
+
+def learned(study: Study, directory: Path | None, problem: Problem | None = None) -> Run:
+    """The run that a study holds; the picture beside it, where it is finished, is of what it is."""
+    since = max(event.at for event in study.store.events())
+    run = Run(study.opened, directory, problem=problem)
+    if directory is not None and run.finished and _is_older(directory / CURVE, since):
+        unfinished = directory / f".{CURVE}.new"
+        run.plot().savefig(unfinished, dpi=150, format="png")
+        unfinished.replace(directory / CURVE)
     return run
+
+
+def _is_older(path: Path, since: float) -> bool:
+    """Whether a file was written before a time, or is not there; one that cannot be is not."""
+    if not os.access(path.parent, os.W_OK):
+        return False
+    return not path.exists() or path.stat().st_mtime < since
+
+
+def _passed(study: Study, plan: Plan) -> float:
+    """Seconds that a run has taken so far: up to its last test, or to its end.
+
+    The time it was stopped does not count, nor what was done since.
+    """
+    tests, ends = study.store.tests(), study.store.events(FINISHED)
+    known = [test.wall_s for test in tests[-1:]] + [end.content["wall_s"] for end in ends[-1:]]
+    return max(known) if known else _since_first(study, plan)
 
 
 def _since_first(study: Study, plan: Plan) -> float:
@@ -147,12 +174,12 @@ class _Loop:
 
     def __init__(self, study: Study, work: Work) -> None:
         self.study, self.work = study, work
-        before = study.store.tests()
-        passed = before[-1].wall_s if before else _since_first(study, work.plan)
-        self.began = time.perf_counter() - passed
+        self.began = time.perf_counter() - _passed(study, work.plan)
         self._seen = -1  # the last move that was shown
         self._values: list[float] = []  # of trials that came in since
-        if before:  # the time it was stopped does not count, nor what was done since the last test
+        if (
+            study.store.tests()
+        ):  # the time it was stopped does not count, nor what was done since the last test
             self.work.display.step(history_of(study.opened).steps[-1])
             last = study.store.last_move().id
             self._seen = -1 if self._is_due(last) else last
@@ -172,8 +199,7 @@ class _Loop:
         if move.id == self._seen:
             return False
         passed, self._seen = range(max(self._seen, 0) + 1, move.id + 1), move.id
-        rho = self.study.opened.rho(store.newest().numbers)
-        test = self._tested(move.id, rho)
+        rho, test = self._rho(move), self._tested(move)
         spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, test)
         self.work.display.step(step)
@@ -181,10 +207,20 @@ class _Loop:
         if move.id and move.id % EVERY == 0 and move.id < self.work.plan.iterations:
             stop = self._checkpoint(step, rho) or stop
         if any(is_kept(self.work.plan.keep_every, number) for number in passed):
-            self.keep()
+            self._keep()
         return stop
 
-    def _tested(self, number: int, rho: Any) -> Test | None:
+    def fill_in(self) -> None:
+        """Tests earlier moves that have no test and want one: made by hand, or made again."""
+        for move in self.study.store.moves()[:-1] if self.work.plan.tested else ():
+            if self._is_due(move.id):
+                self._test(move)
+
+    def _rho(self, move: Move) -> Any:
+        """The distribution that a move has made."""
+        return self.study.opened.rho(self.study.store.proposal(move.proposal).numbers)
+
+    def _tested(self, move: Move) -> Test | None:
         """What the newest distribution earns, on episodes of its own; None where it is not tested.
 
         Where they are dear, what the trials have earned that came in since the last move.
@@ -193,15 +229,19 @@ class _Loop:
             values, self._values = self._values, []
             if len(values) < 2:
                 return None
-            return Test(number, *measured(values), time.perf_counter() - self.began)
-        return self._test(number, rho) if self._is_due(number) else self.study.store.test(number)
+            return Test(move.id, *measured(values), time.perf_counter() - self.began)
+        return self._test(move) if self._is_due(move.id) else self.study.store.test(move.id)
 
-    def _test(self, number: int, rho: Any) -> Test:
-        """Tests the distribution after a move, and writes what was found."""
-        found = self.work.tests.search(number, rho)
-        test = Test(number, *found, time.perf_counter() - self.began)
-        with self.study.store.writing():
-            self.study.store.add_test(test)
+    def _test(self, move: Move) -> Test:
+        """Tests the distribution after a move, and writes what was found, unless it is another now.
+
+        An amendment makes moves again, and takes away their tests.
+        """
+        store, found = self.study.store, self.work.tests.search(move.id, self._rho(move))
+        test = Test(move.id, *found, time.perf_counter() - self.began)
+        with store.writing():
+            if store.move_upto(move.id).proposal == move.proposal:
+                store.add_test(test)
         return test
 
     def _is_due(self, number: int) -> bool:
@@ -210,37 +250,57 @@ class _Loop:
 
     def _checkpoint(self, step: Step, rho: Any) -> bool:
         """Writes the mean policy, and says so; whether to stop."""
-        path, acting = None, policy_in(self.work.problem)
-        if self.work.directory is not None and acting is not None:
-            policy, between = acting
-            mean = np.asarray(rho.mean)
-            path = save_policy(self.work.directory / POLICY, policy, mean, between)
-        return say(self.work.callbacks, "on_checkpoint", step, path)
+        return say(self.work.callbacks, "on_checkpoint", step, self._saved(rho))
 
-    def keep(self) -> None:
-        """Writes the policies that are kept beside the newest, where there are any."""
+    def _saved(self, rho: Any) -> Path | None:
+        """The file of the mean policy, once it is written; None where there is none."""
+        directory, acting = self.work.directory, policy_in(self.work.problem)
+        if directory is None or acting is None:
+            return None
+        policy, between = acting
+        return save_policy(directory / POLICY, policy, np.asarray(rho.mean), between)
+
+    def _keep(self, end: Measured | None = None) -> None:
+        """Writes the policies that are kept beside the newest, where there are any.
+
+        `end` is what the newest distribution earns, where that is not written yet.
+        """
         directory, acting = self.work.directory, policy_in(self.work.problem)
         every, moved = self.work.plan.keep_every, self.study.store.last_move().id > 0
         if directory is not None and acting is not None and every and moved:
-            keep_policies(directory, acting, self.study.opened, every)
+            keep_policies(directory, acting, self.study.opened, every, end)
 
     def finish(self) -> None:
-        """Writes what was learned and what it is worth."""
+        """Writes what was learned and what it is worth.
+
+        The policies first: what is finished has them, and tests may be dear.
+        """
         store = self.study.store
-        rho = self.study.opened.rho(store.newest().numbers)
-        move = store.last_move()
-        if self.work.plan.tested and store.test(move.id) is None:  # fewer moves than were planned
-            self._test(move.id, rho)
-        found = self.work.tests.both(LAST, rho)
-        wall = time.perf_counter() - self.began
-        with store.writing():
-            if store.test(move.id) is None:
-                store.add_test(Test(move.id, *found.return_search, wall))
-        self.keep()  # before the end is written: what was killed here is made again
-        with store.writing():
-            returns = {key: getattr(found, key)._asdict() for key in RETURNS}
-            failed = {"tests_failed": found.failed} if found.failed else {}
-            store.note(FINISHED, {**returns, "wall_s": wall, **failed})
+        while True:
+            move = store.last_move()
+            rho = self._rho(move)
+            self._saved(rho)
+            self.fill_in()
+            if self.work.plan.tested and store.test(move.id) is None:  # fewer moves than planned
+                self._test(move)
+            found = self.work.tests.both(LAST, rho)
+            self._keep(found.return_search)
+            if self._ended(move, found):
+                break
         spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, store.test(move.id))
         self._checkpoint(step, rho)
+
+    def _ended(self, move: Move, found: Evaluated) -> bool:
+        """Writes the final test of the distribution after a move; False if there is a newer one."""
+        store, wall = self.study.store, time.perf_counter() - self.began
+        with store.writing():
+            if store.last_move().proposal != move.proposal:  # another process has amended
+                return False
+            if store.test(move.id) is None:
+                store.add_test(Test(move.id, *found.return_search, wall))
+            returns = {key: getattr(found, key)._asdict() for key in RETURNS}
+            failed = {"tests_failed": found.failed} if found.failed else {}
+            tested = {PROPOSAL: move.proposal, "wall_s": wall}
+            store.note(FINISHED, {**returns, **tested, **failed})
+        return True

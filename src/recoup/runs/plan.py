@@ -25,6 +25,7 @@ from recoup.runs.problem import (
     is_ours,
     settled,
 )
+from recoup.study.ends import EXTENDED
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN, parameters_given, resolved
 from recoup.study.version import stored_version, version_of
@@ -34,7 +35,6 @@ from recoup.tasks.task import Task
 
 DEFAULT_ITERATIONS = 30
 KEEP_EVERY = 10  # moves between two policies that are kept
-EXTENDED = "extended"  # the event that holds another budget
 OF_THE_TASK = (  # settings of `train` that say what the task is
     "horizon",
     "discount",

@@ -12,6 +12,7 @@ import numpy as np
 from recoup.checks import InputError, check_count, check_finite, check_shape
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
 from recoup.runs.run import Run, load
+from recoup.store.place import settled
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.registry import make_env, make_problem, named, task_row
 
@@ -35,9 +36,10 @@ def render_run(
     and `policy` are those of the run, where only Python can give them.
     """
     path = Path(path)
+    out = settled(path if out is None else Path(out))  # the task may change the directory
     run = load(path, task=task, policy=policy)
     plan, theta = run.plan, run.mean
-    out = _writable(path if out is None else Path(out))
+    _check_writable(out)
     seed = check_count("seed", seed, least=0)
     check_shape(f"the mean of {path}", theta, "[D]", (run.task.dim,))
     check_finite(f"the mean of {path}", theta)
@@ -105,9 +107,8 @@ def _write_steps(run: Run, seed: int, title: str, out: Path) -> dict[str, Path]:
     return written
 
 
-def _writable(out: Path) -> Path:
-    """`out`, once it is known that it can be written to."""
-    there = next(place for place in (out, *out.absolute().parents) if place.exists())
+def _check_writable(out: Path) -> None:
+    """Raises unless files can be written to a directory, which may not be there yet."""
+    there = next(place for place in (out, *out.parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise InputError(f"{out} cannot be written to: name another directory with --out.")
-    return out

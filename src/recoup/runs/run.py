@@ -10,10 +10,12 @@ from recoup.checks import InputError
 from recoup.runs.directory import STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
-from recoup.runs.plan import EXTENDED, Plan, stored_plan
+from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
+from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
+from recoup.study.ends import end_of, outdated
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
@@ -26,7 +28,6 @@ from recoup.tasks.rollouts import Measured
 if TYPE_CHECKING:
     import pandas
 
-FINISHED = "finished"  # the event that holds what a run has come to
 SPENT = SAMPLED  # kinds of trials that count as rollouts of a run
 
 
@@ -50,17 +51,19 @@ class Run:
         self._opened, self.out, self.parts = opened, out, opened.parts
         self.problem, self._given = problem, (task, policy)
         self.names = opened.names
-        with sensible(opened.path):
+        with sensible(opened.path), opened.store.reading():  # all of one moment
             self.plan: Plan = stored_plan(opened)
-            found = history_of(opened)
+            found, last = history_of(opened), opened.store.last_move()
             self._result = end_of(opened)
+            self.outdated: str | None = outdated(opened)  # a sentence about its final test
             self.rho = opened.rho(opened.store.newest().numbers)
+            self.failed: int = opened.store.counters().failed
+            trials = opened.store.told_count(SPENT)
+        self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
         self.history: list[Step] = found.steps
         self.means, self.stds, self.ages = found.mean, found.std, found.ages
         self.mean: np.ndarray = found.mean[-1]
         self.std: np.ndarray = found.std[-1]
-        self.failed: int = opened.store.counters().failed
-        trials = opened.store.told_count(SPENT)
         self.episodes: int = trials * self.plan.episodes_per_trial  # spent, failed ones too
         self.finished = self._result is not None
         if out is not None:
@@ -87,9 +90,11 @@ class Run:
         return facts(f"{plan.task} by {plan.method}", rows)
 
     def _worth(self) -> str:
-        found = self.return_search
-        words = "return" if self.finished else "not finished, curve at"
-        return f"{words} {found.mean:.2f} ± {found.stderr:.2f}"
+        found, last = self.return_search, self._measured[-1].iteration
+        worth = f"{found.mean:.2f} ± {found.stderr:.2f}"
+        if self.outdated:
+            return f"{self.outdated} The curve at iteration {last}: {worth}"
+        return f"return {worth}" if self.finished else f"not finished, curve at {worth}"
 
     @cached_property
     def task(self) -> Problem:
@@ -114,7 +119,7 @@ class Run:
     def return_search(self) -> Measured:
         """Expected return of the search distribution: the final test, on fresh episodes.
 
-        Before the run's end, the last point of its curve.
+        Before the run's end, or once that is `outdated`, the last point of its curve.
         """
         if self._result is not None:
             return Measured(**self._result["return_search"])
@@ -123,7 +128,7 @@ class Run:
 
     @property
     def return_mean_policy(self) -> Measured | None:
-        """Final test of the mean policy, the one to deploy; None before the run's end."""
+        """Final test of the mean policy, the one to deploy; None before, or once `outdated`."""
         return None if self._result is None else Measured(**self._result["return_mean_policy"])
 
     @property
@@ -249,6 +254,7 @@ class Run:
             "wall_s": self.wall_s,
             "run": None if self.out is None else str(self.out),
             **({"tests_failed": self.tests_failed} if self.tests_failed else {}),
+            **({"outdated": self.outdated} if self.outdated else {}),
             **self._of_own_task(),
         }
 
@@ -262,18 +268,11 @@ class Run:
         return {key: value for key, value in facts.items() if value}
 
 
-def end_of(opened: Opened) -> dict[str, Any] | None:
-    """What a run has come to; None while it has rollouts to spend, also where it was extended."""
-    events = opened.store.events()
-    ends = [event for event in events if event.kind == FINISHED]
-    extended = max((event.id for event in events if event.kind == EXTENDED), default=-1)
-    return ends[-1].content if ends and ends[-1].id > extended else None
-
-
 def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any) -> Run:
     """The run in a directory, finished or not.
 
     `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
     of its method: a family of your own is needed to read its distributions.
     """
-    return Run(Opened.open(study_in(run), parts), Path(run), task=task, policy=policy)
+    directory = settled(Path(run))
+    return Run(Opened.open(study_in(run), parts), directory, task=task, policy=policy)

@@ -1,7 +1,7 @@
 """`recoup.train`, `resume` and `evaluate`: a study that a loop asks, rolls out and tells."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,17 @@ from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
 from recoup.runs.directory import (
     alone_in,
-    make_directory,
+    current_directory,
+    new_run_in,
     note_iterations,
     refuse_existing,
     study_in,
 )
 from recoup.runs.engines import check_engine, engine_of, engine_settings, stored_engine
 from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
-from recoup.runs.learning import Display, Show, learn, rolling, work_of
+from recoup.runs.kept import LAST, chosen_move
+from recoup.runs.learning import Display, Show, learn, learned, rolling, work_of
 from recoup.runs.plan import (
-    EXTENDED,
     OF_THE_TASK,
     Plan,
     Wanted,
@@ -35,7 +36,9 @@ from recoup.runs.plan import (
     study_settings,
 )
 from recoup.runs.problem import Problem, again
-from recoup.runs.run import SPENT, Run, end_of, load
+from recoup.runs.run import SPENT, Run, load
+from recoup.store.place import settled
+from recoup.study.ends import EXTENDED, end_of
 from recoup.study.study import Study
 from recoup.tasks.registry import task_row
 from recoup.tasks.task import Task
@@ -111,7 +114,12 @@ def train(
     made of the trials themselves, and only the end is tested, with `test_episodes` (20) each of the
     search distribution and its mean policy.
     """
-    given = locals()
+    given, here = locals(), current_directory()  # before the task is made, which may change it
+    directory = None if out is None else settled(Path(out))
+    if out is not None:
+        refuse_existing(Path(out))
+    elif keep_every is not None:
+        raise InputError("keep_every is for policies in a run directory: give one with out=...")
     how = {key: given[key] for key in OF_THE_TASK if given[key] is not None}
     named = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
     engines = engine_settings(**named, retries=retries, address=address)
@@ -121,23 +129,17 @@ def train(
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
     check_engine(problem, engines)
-    if out is None and keep_every is not None:
-        raise InputError("keep_every is for policies in a run directory: give one with out=...")
-    directory = None if out is None else Path(out)
-    if directory is not None:
-        refuse_existing(directory)
     with kept_compilations(), jax.enable_x64(True):
         start = _start(plan, problem)  # may refuse: nothing shown yet
         made = study_settings(plan, problem, start, how.get("params"))
-        with rolling(plan, problem) as rolls:  # so may workers
-            path = None if directory is None else make_directory(directory, plan)
-            with (
-                alone_in(directory),
-                _shown(plan, progress) as display,
-                _closed_if_stopped(Study.create(path, made, own_parts(plan.settings))) as study,
-                work_of(study, plan, problem, rolls, directory, display, listeners) as work,
-            ):
-                return learn(study, work)
+        with (
+            rolling(plan, problem, here) as rolls,  # so may workers
+            new_run_in(directory, plan) as path,
+            _shown(plan, progress) as display,
+            _closed_if_stopped(Study.create(path, made, own_parts(plan.settings))) as study,
+            work_of(study, plan, problem, rolls, directory, display, listeners) as work,
+        ):
+            return learn(study, work)
 
 
 def resume(
@@ -155,20 +157,21 @@ def resume(
 
     Everything is in the run's study: what was told, and where the distribution has moved. A run
     that is finished is given as it is, unless `iterations` gives it a larger budget: then it goes
-    on to that many, from what it has. `task` and `policy` are those of the run, where only Python
-    can give them; so are `parts`, those of its method (`update=optax.adam(0.1)`). `engine` holds
-    other settings of the engine: `{"engine": "process", "workers": 4}`.
+    on to that many, from what it has; or results were amended since: then what follows from them
+    is tested and written again, and no rollout is spent but those of tests. `task` and `policy` are
+    those of the run, where only Python can give them; so are `parts`, those of its method
+    (`update=optax.adam(0.1)`). `engine` holds other settings of the engine: `{"engine": "process",
+    "workers": 4}`.
     """
-    study, directory = _study_of(run, parts)
+    directory, here = _directory_of(run), current_directory()
     given = None if engine is None else engine_settings(**engine)
     listeners = check_callbacks(callbacks)
-    with nullcontext() if directory is None else _closed_if_stopped(study):
-        if iterations is not None:
-            _extend(study, directory, iterations)
-        if end_of(study.opened) is not None:
-            return Run(study.opened, directory)
+    with alone_in(directory), _study_of(run, parts) as study:
+        before = stored_plan(study.opened)
+        plan = before if iterations is None else _extended(before, study, iterations)
+        if end_of(study.opened) is not None and plan == before:
+            return learned(study, directory)
         study.opened.check_whole()
-        plan = stored_plan(study.opened)
         chosen = stored_engine(plan.engine) if given is None else given
         plan = replace(plan, engine=chosen)
         held = run.problem if isinstance(run, Run) and task is None else None
@@ -176,33 +179,47 @@ def resume(
         with (
             kept_compilations(),
             jax.enable_x64(True),
-            alone_in(directory),
-            rolling(plan, problem) as rolls,
+            rolling(plan, problem, here) as rolls,
             _shown(plan, progress) as display,
             work_of(study, plan, problem, rolls, directory, display, listeners) as work,
         ):
+            _note_budget(study, directory, plan)  # last: whatever refuses has changed nothing
             return learn(study, work)
 
 
-def _study_of(run: "str | Path | Run", parts: dict[str, Any]) -> tuple[Study, Path | None]:
-    """The study of a run, open, and the directory that it lies in; None where it is in memory."""
-    if not isinstance(run, Run):
-        return Study.open(study_in(run), **parts), Path(run)
-    if run.out is None:
-        return run.study, None
-    return Study.open(study_in(run.out), **{**run.parts, **parts}), run.out
+def _directory_of(run: "str | Path | Run") -> Path | None:
+    """Where a run lies, whatever directory is changed to; None where it is in memory."""
+    if isinstance(run, Run):
+        return run.out
+    study_in(run)
+    return settled(Path(run))
 
 
-def _extend(study: Study, directory: Path | None, iterations: int) -> None:
-    """Gives a run another budget, on disk before anything is spent of it."""
-    plan = stored_plan(study.opened)
-    check_extension(plan, iterations, study.store.told_count(SPENT))
-    if iterations == plan.iterations:
-        return
-    with study.store.writing():
-        study.store.note(EXTENDED, {"iterations": int(iterations)})
+@contextmanager
+def _study_of(run: "str | Path | Run", parts: dict[str, Any]) -> Iterator[Study]:
+    """The study of a run, open; one of a file is closed again where something stops it."""
+    if isinstance(run, Run):
+        if run.out is None:
+            yield run.study
+            return
+        parts, run = {**run.parts, **parts}, run.out
+    with _closed_if_stopped(Study.open(study_in(run), **parts)) as study:
+        yield study
+
+
+def _extended(plan: Plan, study: Study, iterations: int) -> Plan:
+    """The plan of a run with another budget, once it can come to it."""
+    checked = check_extension(plan, iterations, study.store.told_count(SPENT))
+    return replace(plan, iterations=checked)
+
+
+def _note_budget(study: Study, directory: Path | None, plan: Plan) -> None:
+    """Writes the budget of a run, where it is another than before."""
+    if plan.iterations != stored_plan(study.opened).iterations:
+        with study.store.writing():
+            study.store.note(EXTENDED, {"iterations": plan.iterations})
     if directory is not None:
-        note_iterations(directory, int(iterations))
+        note_iterations(directory, plan.iterations)
 
 
 def evaluate(
@@ -212,24 +229,35 @@ def evaluate(
     seed: int = 0,
     task: Any = None,
     policy: Any = None,
+    which: str | int = LAST,
 ) -> Evaluated:
     """Expected returns of a run's search distribution and of its mean policy, on fresh episodes.
 
     As many `episodes` as the run was tested with, unless said; none of them is one that the run
-    has seen. `task` and `policy` are those of the run, where only Python can give them.
+    has seen. `task` and `policy` are those of the run, where only Python can give them. `which` is
+    "last", "best" (the highest point of the curve, judged here by others) or the number of a move.
     """
     run = run if isinstance(run, Run) else load(run, task=task, policy=policy)
     count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
     seed = check_count("seed", seed, least=0)
-    problem = run.task
+    problem, rho = run.task, _rho_of(run, which)
     with kept_compilations(), jax.enable_x64(True):
         if isinstance(problem, Task):
-            return TaskTests(run.plan, problem, count).both(FRESH, run.rho, seed)
+            return TaskTests(run.plan, problem, count).both(FRESH, rho, seed)
         engine, _ = engine_of(problem, {}, 1, 1)
         try:
-            return EngineTests(run.study.opened, engine, count).both(FRESH, run.rho, seed)
+            return EngineTests(run.study.opened, engine, count).both(FRESH, rho, seed)
         finally:
             engine.close()
+
+
+def _rho_of(run: Run, which: str | int) -> Any:
+    """The distribution after one of a run's moves."""
+    if which == LAST:
+        return run.rho
+    opened = run.study.opened
+    move = opened.store.moves()[chosen_move(run.history, which)]
+    return opened.rho(opened.store.proposal(move.proposal).numbers)
 
 
 def _start(plan: Plan, problem: Problem) -> Any:

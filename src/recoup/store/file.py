@@ -24,8 +24,10 @@ from recoup.store.place import (
     address,
     beside,
     check_place,
+    is_at,
     is_writable,
     put,
+    settled,
     unfinished_of,
 )
 from recoup.store.records import counters_of
@@ -46,11 +48,15 @@ class StudyFile:
         read_only: bool = False,
         counting: bool = True,
     ) -> None:
-        """`counting` says whether a count is kept beside the file; an unfinished one has none."""
-        self.path, self.read_only = path, read_only
+        """`path` is how it was named, and is shown; what is opened later lies where it lay then.
+
+        `counting` says whether a count is kept beside the file; an unfinished one has none.
+        """
+        self.path, self.read_only, self._place = path, read_only, settled(path)
         self._connection, self._process = connection, os.getpid()
         self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
-        self._counting = Counting(path) if counting and not read_only else None
+        self._counting = Counting(self._place) if counting and not read_only else None
+        self._known = self._place.stat() if counting else None
         self._identity = 0
 
     @classmethod
@@ -113,18 +119,30 @@ class StudyFile:
         """
         if os.getpid() != self._process:
             if str(self.path) != MEMORY:
+                mine = self._connected_anew()
                 self._foreign.append(self._connection)
-                self._connection = _connect(address(self.path, "ro" if self.read_only else "rw"))
-                if not self.read_only:
-                    _keep_log(self._connection)
+                self._connection = mine
             self._process = os.getpid()
         return self._connection
+
+    def _connected_anew(self) -> sqlite3.Connection:
+        """Another connection to the file that was opened, once it is known to be there still."""
+        with sqlite_errors(self.path):
+            if self._known is not None and not is_at(self._place, self._known):
+                raise InputError(
+                    f"{self.path} was moved or removed since it was opened, or another file lies "
+                    "in the place of it: open the study anew."
+                )
+            connection = _connect(address(self._place, "ro" if self.read_only else "rw"))
+            if not self.read_only:
+                _keep_log(connection)
+        return connection
 
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
         self.connection.close()
         if self._counting is not None:
-            self._counting.close(keep=beside(self.path, LOG).exists())
+            self._counting.close(keep=beside(self._place, LOG).exists())
 
     # -- transactions --
 

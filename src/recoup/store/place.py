@@ -22,6 +22,19 @@ def beside(path: Path, ending: str) -> Path:
     return file.with_name(file.name + ending)
 
 
+def settled(path: Path) -> Path:
+    """Where a file lies, whatever directory is changed to afterwards, whatever link is turned."""
+    return Path(os.path.realpath(path))
+
+
+def is_at(place: Path, known: os.stat_result) -> bool:
+    """Whether the file that lies there is the one that was `known`, and no other."""
+    try:
+        return os.path.samestat(place.stat(), known)
+    except OSError:
+        return False
+
+
 def unfinished_of(path: Path) -> Path:
     """The name that a new file has while this process writes it."""
     return path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")

@@ -5,6 +5,7 @@ from typing import Any
 from recoup.checks import InputError
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study.advice import advice, judgement
+from recoup.study.ends import outdated
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
@@ -64,5 +65,5 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]
-    said = advice(opened.method, opened.batch, found)
+    said = [*filter(None, [outdated(opened)]), *advice(opened.method, opened.batch, found)]
     return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}

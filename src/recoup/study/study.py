@@ -13,6 +13,7 @@ from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
 from recoup.study.amend import DROPPED, Amended, amend
 from recoup.study.asking import ask
+from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
@@ -247,7 +248,7 @@ class Study:
         if not dry_run:
             self._mover = Mover(self.opened)
             self._mover.settle()
-        return found
+        return found._replace(words=f"{found.words} {of_its_run(self.opened, found.moves)}".strip())
 
     # -- what is known --
 

@@ -50,19 +50,21 @@ class Cluster:
         timeout: float | None = None,
         address: str | None = None,
         resources: Mapping[str, Any] | None = None,
+        here: str = ".",
     ) -> None:
         """`timeout` is how many seconds a trial may take, from when a ready worker has got it.
 
         `address` is "auto", "host:port" or "ray://host:port"; without one, Ray runs on this machine
-        until `close`. If this process has connected to Ray already, that is used, and left as it
-        is. `resources` are what a worker reserves, such as {"num_cpus": 2, "num_gpus": 0.5}.
+        until `close`, its workers in the directory `here`. If this process has connected to Ray
+        already, that is used, and left as it is. Workers reserve `resources`, say {"num_cpus": 2}.
         """
         self.slots, self.timeout = check_count("workers", workers), timeout
         self._ray = _ray()
         wants = {"num_cpus": 1, **_checked(resources)}
         self._host, sent = _host_of(self._ray, wants), pickled(build)
         self._ours = _connected(self._ray, address, self.slots, wants)
-        self._path = [os.path.abspath(entry) for entry in sys.path] if address is None else []
+        path = [os.path.abspath(os.path.join(here, entry)) for entry in sys.path]
+        self._path, self._here = path if address is None else [], os.path.abspath(here)
         self._build = self._ray.put(sent)  # once, for all workers
         self._waiting: deque[Job] = deque()
         self._ever_ready = False
@@ -105,7 +107,7 @@ class Cluster:
 
     def _start(self) -> "_Worker":
         """A worker that builds the task, as soon as there is room for it."""
-        actor = self._host.remote(self._path)
+        actor = self._host.remote(self._path, self._here if self._ours else ".")
         return _Worker(actor, actor.built.remote(self._build))
 
     def _give(self) -> None:
@@ -238,7 +240,8 @@ def _host_of(ray: ModuleType, wants: Mapping[str, Any]) -> Any:
     """
 
     class Host:
-        def __init__(self, path: list[str]) -> None:
+        def __init__(self, path: list[str], here: str) -> None:
+            os.chdir(here)
             sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
             os.dup2(2, 1)  # what the task prints, so that it ends up on no one's standard output
 

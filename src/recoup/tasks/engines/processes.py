@@ -27,15 +27,24 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # one 
 class Processes:
     """So many workers; one that hangs or dies is replaced, and its trial comes back as failed."""
 
-    def __init__(self, build: Build, workers: int, timeout: float | None = None) -> None:
-        """`timeout` is how many seconds a trial may take."""
+    def __init__(
+        self,
+        build: Build,
+        workers: int,
+        timeout: float | None = None,
+        here: str | None = None,
+    ) -> None:
+        """`timeout` is how many seconds a trial may take; `here` is where workers start.
+
+        Unless said, in the directory of this process, in which those that replace others start too.
+        """
         self.slots, self.timeout = check_count("workers", workers), timeout
         sent = pickled(build)
         self._home = TemporaryDirectory(prefix="recoup-")
         self._build = Path(self._home.name) / "build"  # what workers build; ours alone to read
         self._build.write_bytes(sent)
-        self._ever_ready = False
-        self._workers = [_Worker(self._build) for _ in range(self.slots)]
+        self._ever_ready, self._here = False, os.path.abspath(here or ".")
+        self._workers = [_Worker(self._build, self._here) for _ in range(self.slots)]
 
     def submit(self, job: Job) -> None:
         """Gives a trial to a worker that has none."""
@@ -101,7 +110,7 @@ class Processes:
         """Replaces a worker; the trial that it had has failed."""
         worker = self._workers[i]
         worker.end()
-        self._workers[i] = _Worker(self._build)
+        self._workers[i] = _Worker(self._build, self._here)
         if worker.job is None:
             return None
         return Outcome(worker.job.id, failed=why, seconds=time.monotonic() - worker.since)
@@ -110,7 +119,7 @@ class Processes:
 class _Worker:
     """One process and the trial that it has."""
 
-    def __init__(self, build: Path) -> None:
+    def __init__(self, build: Path, here: str) -> None:
         self.link, theirs = Pipe()
         self.job: Job | None = None
         self.ready = False
@@ -124,6 +133,7 @@ class _Worker:
             pass_fds=[theirs.fileno()],
             start_new_session=True,
             env=environment,
+            cwd=here,
         )
         theirs.close()
 

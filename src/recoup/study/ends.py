@@ -1,0 +1,70 @@
+"""What a run has come to, as its study holds it, and whether that is still true of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from recoup.store.amending import AMENDED
+from recoup.store.rows import Event
+from recoup.study.opened import Opened
+from recoup.study.settings import RUN
+
+FINISHED = "finished"  # the event that holds what a run has come to
+EXTENDED = "extended"  # the event that holds another budget
+PROPOSAL = "proposal"  # in the first: the distribution that was tested
+
+
+def end_of(study: Opened) -> dict[str, Any] | None:
+    """What a run has come to: the final test of its newest distribution; None where it has none.
+
+    So while it has rollouts to spend, also where it was extended, and once a move was made since,
+    or made again of amended results.
+    """
+    with study.store.reading():
+        end = _last_end(study)
+        return end.content if end is not None and _is_of_now(study, end) else None
+
+
+def outdated(study: Opened) -> str | None:
+    """A sentence about a final test that a run has no longer; None where there is none such."""
+    with study.store.reading():
+        end = _last_end(study)
+        if end is None or _is_of_now(study, end):
+            return None
+        since = [e.content for e in study.store.events(AMENDED) if e.id > end.id]
+        trials = [content["trial"] for content in since if content["moves"]]
+        move = study.store.last_move().id
+    what = f"the amendment of trial {trials[-1]}" if trials else f"move {move}"
+    return (
+        f"The final test of this run and the files made with it (curve.png, policy.npz) are of "
+        f"before {what}: `recoup resume {study.path.parent}` makes them again."
+    )
+
+
+def of_its_run(study: Opened, moves: Sequence[int]) -> str:
+    """What an amendment means for the run of a study, if it has one that was finished.
+
+    `moves` are those that were made again; or would be, where the run has its final test still.
+    """
+    would = "The final test of the run would be of before it."
+    return outdated(study) or (would if moves and end_of(study) is not None else "")
+
+
+def _last_end(study: Opened) -> Event | None:
+    """The last end that a run has come to, unless it was extended since."""
+    if RUN not in study.settings:
+        return None
+    events = study.store.events()
+    ends = [event for event in events if event.kind == FINISHED]
+    extended = max((event.id for event in events if event.kind == EXTENDED), default=-1)
+    return ends[-1] if ends and ends[-1].id > extended else None
+
+
+def _is_of_now(study: Opened, end: Event) -> bool:
+    """Whether the newest distribution is the one that was tested.
+
+    An older file does not say which one that was: then, whether none was made since.
+    """
+    last = study.store.last_move()
+    if PROPOSAL in end.content:
+        return bool(end.content[PROPOSAL] == last.proposal)
+    return last.made <= end.at

@@ -1,0 +1,308 @@
+"""A run whose results were put right: nothing of before is shown as what it is now."""
+
+import json
+import os
+import re
+
+import numpy as np
+import own_tasks
+import pytest
+from program import recoup as program
+
+import recoup
+from recoup.runs.learning import _Loop
+from recoup.store.store import Store
+from recoup.study.study import Study
+from recoup.study.verify import check
+from recoup.tasks.rollouts import Measured
+
+pytestmark = pytest.mark.usefixtures("sketches")
+
+WORDS = "are of before the amendment of trial 7: `recoup resume"
+
+
+@pytest.fixture
+def out(tmp_path):
+    """A finished run, told that trial 7 was worth a lot; it was not."""
+    recoup.train("toy", "iw-pgpe-ob", iterations=4, batch=10, seed=3, out=tmp_path / "r")
+    return tmp_path / "r"
+
+
+def amended(out, trial=7, value=5e4, **how):
+    with Study.open(out / "study.db") as study:
+        return study.amend(trial, value, **how)
+
+
+def walk(out, **more):
+    how = {"horizon": 5, "episodes": 12, "batch": 4, "test_episodes": 3, **more}
+    return recoup.train(own_tasks.Walk, **how, out=out)
+
+
+def told_by_hand(out):
+    with Study.open(out / "study.db") as study:
+        (trial,) = study.ask(1)
+        study.tell(trial.id, -2.0)
+
+
+class TestTheFinalTest:
+    def test_of_before_is_not_that_of_the_run(self, out):
+        before = recoup.load(out)
+        found = amended(out)
+        assert found.moves == [1, 2, 3, 4]
+        run = recoup.load(out)
+        assert np.abs(run.mean - before.mean).max() > 1e-3
+        assert not run.finished
+        assert run.return_mean_policy is None
+        assert run.return_search != before.return_search
+        assert WORDS in run.outdated
+        assert "of before the amendment of trial 7" in repr(run)
+        assert "of before the amendment of trial 7" in run._repr_html_()
+        assert run.summary()["return_mean_policy"] is None
+        assert WORDS in run.summary()["outdated"]
+
+    def test_is_made_again_without_another_rollout(self, out):
+        before = recoup.load(out)
+        amended(out)
+        run = recoup.resume(out)
+        assert run.finished
+        assert run.outdated is None
+        assert "outdated" not in run.summary()
+        assert run.episodes == before.episodes == 40
+        assert run.return_mean_policy != before.return_mean_policy
+        assert run.curve.episodes.tolist() == before.curve.episodes.tolist()
+        assert run.curve.mean[0] == before.curve.mean[0]
+        assert not set(run.curve.mean[1:]) & set(before.curve.mean[1:])
+        assert recoup.load(out).summary() == run.summary()
+        assert all(verdict.sound for verdict in check(out / "study.db"))
+        assert run.wall_s >= before.wall_s
+
+    def test_is_what_fresh_episodes_say(self, out):
+        amended(out)
+        run = recoup.resume(out)
+        found = recoup.evaluate(out, episodes=400)
+        for mine, fresh in zip((run.return_search, run.return_mean_policy), found, strict=False):
+            assert abs(mine.mean - fresh.mean) < 4 * np.hypot(mine.stderr, fresh.stderr)
+
+    def test_there_and_back_is_what_it_was(self, out):
+        """The same distribution to rounding, and its own episodes: the same test."""
+        before = recoup.load(out)
+        with Study.open(out / "study.db") as study:
+            value = study.store.results([7])[7].told.value
+        amended(out)
+        amended(out, value=value)
+        run = recoup.resume(out)
+        np.testing.assert_allclose(run.mean, before.mean, rtol=1e-9)
+        np.testing.assert_allclose(run.return_search, before.return_search, rtol=1e-6)
+        np.testing.assert_allclose(run.curve.mean, before.curve.mean, rtol=1e-6)
+
+    def test_every_door_says_so(self, out):
+        said = program("study", "amend", out / "study.db", 7, 5e4)
+        assert WORDS in said.stdout
+        done = program("evaluate", out, "--episodes", 4, "--json")
+        assert WORDS in json.loads(done.stdout)["outdated"]
+        done = program("evaluate", out, "--episodes", 4)
+        assert WORDS in done.stderr
+        shown = program("study", "show", out / "study.db").stdout
+        assert WORDS in re.sub(r"\s+", " ", shown)
+        shown = json.loads(program("study", "show", out / "study.db", "--json").stdout)
+        assert any(WORDS in sentence for sentence in shown["advice"])
+        page = program("report", out)
+        assert page.returncode == 0, page.stderr
+        text = (out / "report.html").read_text()
+        assert "are of before the amendment of trial 7" in text
+        assert "final test)" not in text
+        done = program("resume", out, "--json", "--quiet")
+        assert "outdated" not in json.loads(done.stdout)
+        assert json.loads(done.stdout)["return_mean_policy"]["episodes"] == 100
+        program("report", out)
+        assert "of before" not in (out / "report.html").read_text()
+        assert "of before" not in program("study", "show", out / "study.db").stdout
+
+    def test_a_dry_run_says_what_would_be(self, out):
+        before = recoup.load(out).summary()
+        found = amended(out, dry_run=True)
+        assert "The final test of the run would be of before it." in found.words
+        assert recoup.load(out).summary() == before
+
+    def test_a_result_that_no_move_was_made_of_leaves_it(self, tmp_path):
+        """One that was told beyond the last whole batch."""
+        run = walk(tmp_path / "r")
+        told_by_hand(tmp_path / "r")
+        amended(tmp_path / "r", trial=13, value=-3.0)
+        assert recoup.load(tmp_path / "r").return_search == run.return_search
+        assert recoup.load(tmp_path / "r").finished
+
+    @pytest.mark.parametrize("drop", [False, True])
+    def test_of_a_trial_that_failed_or_is_worth_nothing(self, out, drop):
+        how = {"drop": "the sensor was loose"} if drop else {"failed": "it fell"}
+        amended(out, value=None, **how)
+        assert WORDS in recoup.load(out).outdated
+        run = recoup.resume(out)
+        assert run.finished
+        assert (run.episodes, run.failed) == (40, 1)  # it was spent all the same
+        assert len(run.history) == 5
+
+    def test_moves_that_were_made_by_hand_since(self, out):
+        with Study.open(out / "study.db") as study:
+            trials = study.ask(10)
+            study.tell([trial.id for trial in trials], [float(t.theta[0]) for t in trials])
+        run = recoup.load(out)
+        assert not run.finished
+        assert "are of before move 5: `recoup resume" in run.outdated
+        again = recoup.resume(out)
+        assert again.finished
+        assert again.episodes == 50
+        assert again.curve.episodes.tolist() == [0, 10, 20, 30, 40, 50]
+
+    def test_of_a_run_made_before_is_known_by_when_it_was_made(self, out):
+        """Its event does not say of which distribution it is."""
+        with Study.open(out / "study.db") as study:
+            (event,) = study.store.events("finished")
+            content = {key: v for key, v in event.content.items() if key != "proposal"}
+            with study.store.writing():
+                study.store._file.delete("events", "WHERE kind = ?", ("finished",))
+                study.store.note("finished", content)
+        assert recoup.load(out).finished
+        amended(out)
+        assert not recoup.load(out).finished
+        assert WORDS in recoup.load(out).outdated
+
+    def test_in_memory(self):
+        run = recoup.train("toy", iterations=2, seed=1)
+        run.study.amend(1, 5e4)
+        again = recoup.resume(run)
+        assert again.finished
+        assert again.return_search != run.return_search
+        np.testing.assert_array_equal(again.mean, again.study.mean)
+
+    def test_an_extended_run_is_not_finished_and_says_nothing_of_it(self, out):
+        amended(out)
+        run = recoup.resume(out, iterations=5)
+        assert run.finished
+        assert run.history[-1].iteration == 5
+        assert np.isfinite(run.curve.mean).all()
+        assert len(run.curve.mean) == 6
+
+
+class TestFilesBesideIt:
+    def test_policy_and_curve_are_made_again(self, tmp_path):
+        out = tmp_path / "r"
+        before = walk(out)
+        old = {name: (out / name).read_bytes() for name in ("policy.npz", "curve.png")}
+        amended(out, trial=3, value=500.0)
+        assert {name: (out / name).read_bytes() for name in old} == old
+        assert "curve.png, policy.npz" in recoup.load(out).outdated
+        (out / "curve.png").unlink()
+        run = recoup.resume(out, task=own_tasks.Walk)
+        assert run.finished
+        assert run.episodes == before.episodes
+        np.testing.assert_array_equal(recoup.load_policy(out / "policy.npz").theta, run.mean)
+        assert np.abs(run.mean - before.mean).max() > 1e-3
+        assert (out / "curve.png").is_file()
+        assert run.wall_s >= before.wall_s
+
+    def test_what_a_kill_at_the_end_has_left_out_is_made_by_the_next(self, tmp_path, monkeypatch):
+        """Stopped in the test, after it, and before the picture: it all comes to the same."""
+        out = tmp_path / "r"
+
+        def stopped(*given, **how):
+            raise KeyboardInterrupt
+
+        for home, name in (
+            (_Loop, "finish"),
+            (recoup.runs.fresh.EngineTests, "both"),
+            (recoup.runs.run.Run, "plot"),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(home, name, stopped)
+                with pytest.raises(KeyboardInterrupt):
+                    recoup.resume(out, task=own_tasks.Walk) if out.exists() else walk(out)
+        assert recoup.load(out).finished
+        assert not (out / "curve.png").exists()
+        run = recoup.resume(out)
+        assert (out / "curve.png").is_file()
+        np.testing.assert_array_equal(recoup.load_policy(out / "policy.npz").theta, run.mean)
+
+    def test_a_picture_of_before_is_drawn_again(self, tmp_path):
+        """The final test stays, and the points of the curve are of the trials."""
+        out = tmp_path / "r"
+        walk(out)
+        told_by_hand(out)
+        os.utime(out / "curve.png", (1e9, 1e9))
+        found = amended(out, trial=13, value=-3.0)
+        assert found.moves == []
+        assert recoup.resume(out).finished  # needs no task
+        assert (out / "curve.png").stat().st_mtime > 1e9
+
+    def test_a_film_of_before_is_marked(self, tmp_path):
+        pytest.importorskip("imageio")
+        out = tmp_path / "r"
+        walk(out)
+        recoup.runs.render.render_run(out, task=own_tasks.Walk)
+        program("report", out)
+        assert "filmed before" not in (out / "report.html").read_text()
+        os.utime(out / "policy.mp4", (1e9, 1e9))
+        program("report", out)
+        assert "filmed before the last move" in (out / "report.html").read_text()
+
+
+class TestPointsOfTheCurve:
+    def test_are_made_again_where_it_was_amended_before_its_end(self, tmp_path):
+        out = tmp_path / "r"
+
+        class Stop:
+            def on_move(self, step):
+                return step.iteration == 3
+
+        how = {"iterations": 5, "batch": 10, "seed": 3, "out": out}
+        stopped = recoup.train("toy", "iw-pgpe-ob", **how, callbacks=Stop())
+        assert not stopped.finished
+        assert stopped.outdated is None
+        amended(out)
+        assert recoup.load(out).outdated is None
+        run = recoup.resume(out)
+        assert run.finished
+        assert run.curve.episodes.tolist() == [0, 10, 20, 30, 40, 50]
+        assert np.isfinite(run.curve.mean).all()
+        with run.study as study:
+            for test in study.store.tests()[1:-1]:
+                assert test.mean != stopped.curve.mean[min(test.move, 3)]
+
+    def test_an_amendment_beside_a_running_one(self, tmp_path):
+        """Of a process of its own, while the run is made and while its end is tested."""
+        out, said = tmp_path / "r", []
+
+        class Amends:
+            def on_move(self, step):
+                if step.iteration == 3:
+                    said.append(amended(out, trial=7))
+
+        how = {"iterations": 5, "batch": 10, "seed": 3, "out": out}
+        run = recoup.train("toy", "pgpe", **how, callbacks=Amends())
+        assert said[0].moves == [1, 2, 3]
+        assert run.finished
+        assert run.curve.episodes.tolist() == [0, 10, 20, 30, 40, 50]
+
+    def test_of_another_distribution_is_not_written(self, out, monkeypatch):
+        """An amendment while the end is tested: the test is made once more, of what it is now."""
+        amended(out)
+        tests, times = recoup.runs.fresh.TaskTests, []
+        both = tests.both
+
+        def slow(self, *given):
+            found = both(self, *given)
+            if not times:
+                amended(out, trial=8, value=-5e4)
+            times.append(found)
+            return found
+
+        monkeypatch.setattr(tests, "both", slow)
+        run = recoup.resume(out)
+        assert len(times) == 2
+        assert run.finished
+        assert run.return_search == times[1].return_search != times[0].return_search
+        with run.study as study:
+            (*_, last) = study.store.events("finished")
+            assert last.content["proposal"] == study.store.newest().id
+            assert Measured(**last.content["return_search"]) == run.return_search
+            assert isinstance(study.store, Store)
