@@ -1,5 +1,10 @@
 """Policies that a run keeps beside the newest: which, where, and after any stop the same."""
 
+import json
+import subprocess
+import sys
+import time
+
 import numpy as np
 import own_tasks
 import pytest
@@ -73,6 +78,26 @@ def test_a_run_keeps_the_best_and_every_kth(calm):
     np.testing.assert_array_equal(calm.learned_policy("best").theta, best.theta)
 
 
+def test_a_short_run_has_its_best_and_no_other(tmp_path):
+    run = recoup.train(own_tasks.Walk, **{**HOW, "episodes": 9}, out=tmp_path / "r")
+    assert sorted(files(run.out)) == ["policies/best.npz", "policy.npz"]
+
+
+def test_the_final_test_has_its_say_about_the_best(tmp_path):
+    """Every step earns more than the one before, so that the end is the best."""
+    values = iter(range(10**6))
+
+    class Rises(own_tasks.Walk):
+        def step(self, action):
+            seen, *_ = super().step(action)
+            return seen, float(next(values)), False, False, {}
+
+    run = recoup.train(Rises, **HOW, out=tmp_path / "r")
+    assert run.best.iteration == 12
+    best = recoup.load_policy(tmp_path / "r" / "policies" / "best.npz")
+    np.testing.assert_array_equal(best.theta, run.mean)
+
+
 def test_the_best_was_measured_and_is_the_newest_of_equals():
     curve = [(9.0, 1), (3.0, 5), (4.0, 5), (4.0, 5), (np.nan, 0), (2.0, 5)]
     steps = [
@@ -134,6 +159,38 @@ def test_files_that_are_torn_or_of_other_results_are_made_again(calm, tmp_path):
     assert files(tmp_path / "r") == files(calm.out)
 
 
+def test_after_an_amendment_they_are_those_of_the_results(tmp_path):
+    run = recoup.train(own_tasks.Walk, **HOW, out=tmp_path / "r")
+    with run.study as study:
+        study.amend(14, -1000.0, why="it fell over")
+    again = recoup.resume(tmp_path / "r", task=own_tasks.Walk)
+    assert again.means[8].tolist() != run.means[8].tolist()
+    for move, path in [*again.policies(), (again.best.iteration, again.out / "policies/best.npz")]:
+        np.testing.assert_array_equal(recoup.load_policy(path).theta, again.means[move])
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_again_and_again_has_the_same_files(tmp_path):
+    """By -9, at whatever it is doing when the next policy appears."""
+    words = "train Pendulum-v1 --method pgpe --episodes 60 --batch 3 --horizon 5 --test-episodes 2"
+    words += " --keep-every 2 --quiet"
+    program(*words.split(), "--out", "calm", cwd=tmp_path)
+    command = [sys.executable, "-m", "recoup"]
+    step = [*command, *words.split(), "--out", "r"]
+    for count in (2, 5, 9):
+        with subprocess.Popen(step, cwd=tmp_path) as process:
+            deadline = time.monotonic() + 120
+            while time.monotonic() < deadline and process.poll() is None:
+                if len(list(tmp_path.glob("r/policies/0*.npz"))) >= count:
+                    break
+            process.kill()
+        step = [*command, "resume", "r", "--quiet"]
+    done = program("resume", "r", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "r") == files(tmp_path / "calm")
+    assert len(files(tmp_path / "r")) == 12
+
+
 def test_a_run_that_is_extended_keeps_what_it_has(calm, tmp_path):
     longer = recoup.train(own_tasks.Walk, **{**HOW, "episodes": 24}, out=tmp_path / "r")
     before = {one.path: one.path.read_bytes() for one in longer.policies()}
@@ -164,6 +221,28 @@ def test_where_there_is_nothing_to_keep_it_is_said(tmp_path):
     with pytest.raises(InputError, match="keep_every must be a whole number of at least 0"):
         recoup.train("Pendulum-v1", keep_every=-1, out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
+
+
+def test_the_best_can_be_judged_on_fresh_episodes(calm, tmp_path):
+    """As a run would be that had ended there."""
+    how = {"episodes": 4, "task": own_tasks.Walk}
+    shorter = recoup.train(own_tasks.Walk, **{**HOW, "episodes": 15}, out=tmp_path / "r")
+    assert recoup.evaluate(calm, **how, which=5) == recoup.evaluate(shorter, **how)
+    assert recoup.evaluate(calm, **how, which=12) == recoup.evaluate(calm, **how)
+    best = recoup.evaluate(calm, **how, which=calm.best.iteration)
+    assert recoup.evaluate(calm.out, **how, which="best") == best
+    words = ["--task", "own_tasks:Walk", "--episodes", "4", "--json", "--which"]
+    done = program("evaluate", calm.out, *words, "best")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["return_mean_policy"]["mean"] == best.return_mean_policy.mean
+    assert (told["iteration"], told["mean"]) == (
+        calm.best.iteration,
+        calm.means[told["iteration"]].tolist(),
+    )
+    done = program("evaluate", calm.out, *words, "13")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "which must be last, best or a move from 0 to 12, got 13." in done.stderr
 
 
 @pytest.mark.parametrize("which", ["newest", 13, -1, True, 1.0])

@@ -8,6 +8,7 @@ import typer
 
 from recoup.checks import InputError
 from recoup.cli.app import app, shown
+from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
     from recoup.tasks.policies.files import SavedPolicy
@@ -48,14 +49,7 @@ def export_policy(
     torchscript: Annotated[
         bool, typer.Option("--torchscript", help="For libtorch; needs PyTorch.")
     ] = False,
-    which: Annotated[
-        str,
-        typer.Option(
-            help="last; best, the highest point of the curve, which flatters; or the number of an "
-            "iteration.",
-            metavar="last|best|N",
-        ),
-    ] = "last",
+    which: WhichOption = "last",
     policy: Annotated[
         str | None,
         typer.Option(
@@ -77,7 +71,7 @@ def export_policy(
     from recoup.tasks.own.found import imported_policy
 
     loaded = load(run, policy=None if policy is None else imported_policy(policy))
-    number: str | int = int(which) if which.isdecimal() else which
+    number = which_of(which)
     print(loaded.export_policy(path, number, force=force))
     move, moves = chosen_move(loaded.history, number), loaded.history[-1].iteration
     words = f"the mean policy after iteration {move} of {moves}"
