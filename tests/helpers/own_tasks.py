@@ -181,3 +181,50 @@ class LostOnTheWay(Strays):
 
     def step(self, action):
         raise RuntimeError("the motor does not answer")
+
+
+class Glider(gymnasium.Env):
+    """Pushed to the middle in a plane; observes a dictionary whose keys are not sorted."""
+
+    ORDER = ("pos", "vel", "att")
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+
+    def __init__(self, order=ORDER, render_mode=None):
+        parts = {"pos": (2, 10.0), "vel": (2, 5.0), "att": (1, 1.0)}
+        boxes = {key: spaces.Box(-far, far, (size,)) for key, (size, far) in parts.items()}
+        self.observation_space = spaces.Dict(**{key: boxes[key] for key in order})
+        self.action_space, self.render_mode = spaces.Box(-1, 1, (2,)), render_mode
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.v, self.t = self.np_random.normal(size=2), np.zeros(2), 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.v = 0.9 * self.v + 0.5 * np.asarray(action, float)
+        self.x, self.t = self.x + 0.3 * self.v, self.t + 1
+        return self._seen(), 1 - float(np.abs(self.x).sum()), False, False, {}
+
+    def render(self):
+        return np.full((8, 10, 3), int(10 * abs(self.x[0])) % 255, np.uint8)
+
+    def _seen(self):
+        parts = {"pos": self.x, "vel": self.v, "att": [np.sin(self.t)]}
+        return {key: np.asarray(part, np.float32) for key, part in parts.items()}
+
+
+def sorted_glider(render_mode=None):
+    return Glider(sorted(Glider.ORDER), render_mode)
+
+
+class Steers:
+    """A policy of one's own for the glider, whose numbers a gain multiplies."""
+
+    parameters = 5
+
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def act(self, theta, observation):
+        pushes = theta[:2] * observation["pos"] + theta[2:4] * observation["vel"] + theta[4]
+        return np.tanh(self.gain * pushes).astype(np.float32)

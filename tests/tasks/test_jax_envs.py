@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+import recoup
 from recoup.checks import InputError
 from recoup.tasks.own.jax_envs import jax_env, jax_policy, jax_task, traced
 from recoup.tasks.policies.networks import MLP, Linear
@@ -572,3 +573,51 @@ def test_brax():
             total += 0.9**t * float(state.reward)
         want.append(total)
     np.testing.assert_allclose(task.rollouts(keys, thetas), want, rtol=1e-4, atol=1e-7)
+
+
+class Sees(Drift):
+    """Observes a dictionary of Gymnasium whose keys are not sorted, as `Drift` moves."""
+
+    def __init__(self, order=("x", "at")):
+        self.order = order
+
+    def observation_space(self, params):
+        whole = {"x": spaces.Box(-4, 4, (2,)), "at": spaces.Discrete(3, start=1)}
+        return spaces.Dict(**{key: whole[key] for key in self.order})
+
+    def reset_env(self, key, params):
+        x, state = super().reset_env(key, params)
+        return self.seen(x), state
+
+    def step_env(self, key, state, action, params):
+        x, *rest = super().step_env(key, state, action, params)
+        return self.seen(x), *rest
+
+    def seen(self, x):
+        return {"at": 1 + jnp.argmax(jnp.array([x[0], x[1], 0.1])), "x": x}
+
+
+def test_keys_of_a_dictionary_keep_their_order():
+    world = jax_env("sees", Sees())
+    assert list(world.observations) == ["x", "at"]
+    policy = jax_policy(world, "linear", {})
+    theta = np.linspace(-1, 1, policy.parameters)
+    seen = {"at": 2, "x": np.array([0.3, -0.7], np.float32)}
+    on_host = policy.bound(theta)(seen)
+    np.testing.assert_allclose(traced(policy)(jnp.asarray(theta))(seen), on_host, rtol=1e-6)
+    weights = theta.reshape(6, 2)  # of x, then of the second of three choices, then the bias
+    by_hand = 0.3 * weights[0] - 0.7 * weights[1] + weights[3] + weights[5]
+    want = np.clip([1 + 2 * by_hand[0], by_hand[1]], LOW, HIGH)  # bounds -1 to 3, and one side
+    np.testing.assert_allclose(on_host, want, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_run_with_keys_in_another_order_is_refused(tmp_path):
+    run = recoup.train(Sees(), iterations=2, batch=4, test_episodes=4, out=tmp_path / "r")
+    again = recoup.evaluate(tmp_path / "r", task=Sees())
+    assert again == recoup.evaluate(run)
+    for door in (recoup.evaluate, lambda out, task: recoup.load(out, task=task).policy({})):
+        with pytest.raises(
+            InputError, match=r"order of keys, .* was 'x', 'at' and is 'at', 'x' now"
+        ):
+            door(tmp_path / "r", task=Sees(("at", "x")))

@@ -1,7 +1,8 @@
 """The program: what it says when it is started, and how every command ends."""
 
 import os
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -42,6 +43,7 @@ app.add_typer(study_app, name="study", help="A search by hand: ask, roll out, te
 
 def main() -> None:
     """Runs the program; whatever goes wrong becomes one sentence and an exit status."""
+    warnings.formatwarning = _one_sentence
     try:
         status = app(standalone_mode=False)
     except typer.Exit as ended:
@@ -60,6 +62,11 @@ def main() -> None:
         what = str(failure).partition("\n")[0] or type(failure).__name__
         fail(f"{what} (RECOUP_TRACEBACK=1 shows where)", 1)
     raise SystemExit(status or 0)
+
+
+def _one_sentence(message: Any, *rest: Any, **more: Any) -> str:
+    """A warning as it is printed: what it says, not the line of code that says it."""
+    return f"warning: {message}\n"
 
 
 def _print_version(asked: bool) -> None:

@@ -26,7 +26,13 @@ def stored_version(run: Mapping[str, Any]) -> str:
     try:
         if version and policy and any(_is_unsorted_object(policy.get(key)) for key in SPACES):
             return version_of(run)
-    except (AttributeError, KeyError, TypeError, ValueError):  # a file may hold anything
+    except (
+        AttributeError,
+        KeyError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ):  # a file may hold anything
         pass
     return version
 

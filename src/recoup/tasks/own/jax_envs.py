@@ -167,7 +167,7 @@ def _space(name: str, given: Any) -> spaces.Space:
     if hasattr(given, "low") and hasattr(given, "high"):
         return _box(given)
     parts = getattr(given, "spaces", None)
-    if isinstance(parts, Mapping):
+    if isinstance(parts, Mapping):  # sorted by key, every time: `_flat` follows this order alone
         return spaces.Dict({key: _space(name, part) for key, part in parts.items()})
     if isinstance(parts, (list, tuple)):
         return spaces.Tuple([_space(name, part) for part in parts])

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
-from recoup.tasks.policies.described import is_before, pairs_of, space_described
+from recoup.tasks.policies.described import is_before, pairs_of, readable, space_described
 
 ROLES = ("observations", "actions")
 KINDS = {  # how a space is called, by what its description begins with
@@ -31,7 +31,8 @@ def check_spaces(name: str, stored: Mapping[str, Any], now: Sequence[spaces.Spac
     for role, space in zip(ROLES, now, strict=True):
         if role not in stored:  # a policy of the user's between spaces that no file can hold
             continue
-        wrong = difference(stored[role], space_described(space), "")
+        with readable():
+            wrong = difference(stored[role], _described(space))
         if wrong is not None:
             raise InputError(
                 f"the {role} of {name} are not those that the policy was learned with: {wrong}. "
@@ -39,9 +40,20 @@ def check_spaces(name: str, stored: Mapping[str, Any], now: Sequence[spaces.Spac
             )
 
 
+def _described(space: spaces.Space) -> dict[str, Any]:
+    """A space as JSON can hold it, by its kind alone where it cannot."""
+    try:
+        return space_described(space)
+    except InputError:
+        return {type(space).__name__: None}
+
+
 def difference(was: Any, now: Any, where: str = "") -> str | None:
     """What differs between two spaces that were described, in words; None where nothing does."""
-    kinds = [next((word for key, word in KINDS.items() if key in one), "?") for one in (was, now)]
+    kinds = [
+        next((word for key, word in KINDS.items() if key in one), next(iter(one)))
+        for one in (was, now)
+    ]
     if kinds[0] != kinds[1]:
         return _changed(where, "kind", *kinds)
     if "dict" in now:
@@ -77,13 +89,13 @@ def _facts(plain: Mapping[str, Any]) -> dict[str, Any]:
     kind = {"dtype": plain.get("dtype", "int64")}
     if "box" in plain:
         bounds = {f"{k} bound": [float(x) for x in plain["box"][k]] for k in ("low", "high")}
-        return {"shape": plain["shape"], **kind, **bounds}
+        return {"shape": f"{plain['shape']}", **kind, **bounds}
     if "discrete" in plain:
         return {"number of choices": plain["discrete"], "start": plain["start"], **kind}
     if "multi_discrete" in plain:
         counts = plain["multi_discrete"]
         return {"numbers of choices": counts["nvec"], "start": counts["start"], **kind}
-    return {"shape": plain["multi_binary"]}
+    return {"shape": f"{plain['multi_binary']}"}
 
 
 def _between_facts(was: Any, now: Any, what: str, where: str) -> str | None:
@@ -99,7 +111,8 @@ def _between_facts(was: Any, now: Any, what: str, where: str) -> str | None:
 
 def _changed(where: str, what: str, was: Any, now: Any) -> str:
     place = f" of {where}" if where else ""
-    return f"the {what}{place} was {was} and is {now} now"
+    then, today = ("were", "are") if what == "keys" else ("was", "is")
+    return f"the {what}{place} {then} {was} and {today} {now} now"
 
 
 def warn_of_before(name: str, stored: Mapping[str, Any]) -> None:
@@ -119,11 +132,12 @@ def order_of_now(
 ) -> Mapping[str, Any]:
     """The description in a policy's file of before, in the order of the environment where there is.
 
-    A policy of a run that had been loaded was saved with its keys sorted, whatever their order. So
+    A policy of a run that had been loaded was saved with all keys sorted, whatever their order. So
     sorted keys may be wrong, and are the environment's if these differ; others are as in training.
     """
     space = stored.get("observations")
-    if space is None or not any(is_sorted(one) for one in _dicts_of_before(space)):
+    before = [] if space is None else _dicts_of_before(space)
+    if not before or not all(map(is_sorted, before)):
         return stored
     if now is None:
         warnings.warn(
@@ -134,7 +148,7 @@ def order_of_now(
             stacklevel=3,
         )
         return stored
-    mended = _reordered(space, space_described(now[0]))
+    mended = _reordered(space, _described(now[0]))
     if difference(space, mended) is not None:
         warnings.warn(
             f"{path} is of an earlier version of recoup and has the keys of what is observed "

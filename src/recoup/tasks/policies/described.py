@@ -81,20 +81,13 @@ def readable() -> Iterator[None]:
 
 
 def _restored(plain: Mapping[str, Any], given: Any) -> Any:
-    if plain["kind"] == ELSEWHERE and given is None:
-        raise InputError(
-            f"its policy is {plain['name']}, an object of Python: give it again with policy=..."
-        )
     observations = space_restored(plain["observations"]) if "bounds" in plain else None
-    if plain["kind"] == ELSEWHERE and observations is not None:
-        given = adapted(given, inputs_of(observations).size)
-    if plain["kind"] != ELSEWHERE and given is not None:
-        raise InputError(f"its policy is {plain['kind']}, which the file holds: leave policy= out.")
-    if not isinstance(getattr(given, "parameters", 1), (int, np.integer)) or isinstance(given, str):
-        raise InputError(f"its policy is {plain['name']}, an object of Python; got {given!r}.")
+    if plain["kind"] == ELSEWHERE:
+        network = _given_again(plain, given, observations)
+    else:
+        network = _network(plain, given)
     if observations is None:
-        return given
-    network = given if plain["kind"] == ELSEWHERE else _network(plain)
+        return network
     scale = plain["scale"]
     return SpacePolicy(
         network,
@@ -105,8 +98,25 @@ def _restored(plain: Mapping[str, Any], given: Any) -> Any:
     )
 
 
-def _network(plain: Mapping[str, Any]) -> Network:
-    made = NETWORKS[plain["kind"]](**{k: _tuples(v) for k, v in plain["network"].items()})
+def _given_again(plain: Mapping[str, Any], given: Any, observations: spaces.Space | None) -> Any:
+    """The network or policy that only Python can give."""
+    if given is None:
+        raise InputError(
+            f"its policy is {plain['name']}, an object of Python: give it again with policy=..."
+        )
+    if observations is not None:
+        given = adapted(given, inputs_of(observations).size)
+    if not isinstance(getattr(given, "parameters", 1), (int, np.integer)) or isinstance(given, str):
+        raise InputError(f"its policy is {plain['name']}, an object of Python; got {given!r}.")
+    return given
+
+
+def _network(plain: Mapping[str, Any], given: Any) -> Network:
+    """The network that the file holds; the user may name its kind, and give no other."""
+    kind = plain["kind"]
+    if given is not None and not (isinstance(given, str) and given == kind):
+        raise InputError(f"its policy is {kind}, which the file holds: leave policy= out.")
+    made = NETWORKS[kind](**{k: _tuples(v) for k, v in plain["network"].items()})
     check_count("its number of parameters", made.parameters)
     return made
 

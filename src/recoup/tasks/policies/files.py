@@ -146,9 +146,10 @@ def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> Sa
             f"{path} must hold {found.parameters} finite numbers for its policy, got the shape "
             f"{list(theta.shape)}."
         )
-    between = [space_restored(description[role]) for role in ROLES if role in description]
-    if between:
-        _check_loaded(path, stored, found, theta, between[0])
+    with readable():
+        between = [space_restored(description[role]) for role in ROLES if role in description]
+        if between:
+            _check_loaded(path, stored, found, theta, between[0])
     return SavedPolicy(found, theta, between)
 
 

@@ -6,6 +6,8 @@ how they are made makes every file of before look like another policy.
 """
 
 import copy
+import warnings
+from collections.abc import Callable
 from hashlib import sha256
 from math import prod
 from typing import Any
@@ -15,7 +17,7 @@ from gymnasium import spaces
 
 from recoup.checks import InputError
 from recoup.tasks.policies.networks import MLP, Kernels, Linear
-from recoup.tasks.policies.policy import SpacePolicy, beginner
+from recoup.tasks.policies.policy import Act, SpacePolicy, beginner
 from recoup.tasks.policies.spaces import inputs_of
 
 COUNT = 5  # observations, K
@@ -48,7 +50,8 @@ def _fixed(space: spaces.Space, name: str) -> Any:
     low, high = _range(space)
     found = low + units * (high - low)
     whole = np.issubdtype(space.dtype, np.integer)
-    return np.asarray(np.floor(found) if whole else found).astype(space.dtype)
+    made = np.asarray(np.floor(found) if whole else found).astype(space.dtype)
+    return np.asarray(np.clip(made, space.low, space.high))
 
 
 def _units(name: str, count: int) -> np.ndarray:
@@ -84,19 +87,26 @@ def fingerprint(policy: Any, theta: Any, observations: Any) -> np.ndarray | None
     user's its actions; None where they differ from call to call, or are no numbers.
     """
     try:
-        first, second = (_given(policy, theta, observations) for _ in range(2))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            begin = _beginner(policy, theta)
+            seen = fixed_observations(observations)
+            first, second = (_given(begin(), seen) for _ in range(2))
     except Exception:  # of the user's: it may take none but what its environment gives
         return None
-    alike = first.shape == second.shape and np.array_equal(first, second)
-    return first if alike and np.isfinite(first).all() else None
+    same = first.shape == second.shape and np.array_equal(first, second)
+    return first if same and first.ndim == 2 and np.isfinite(first).all() else None
 
 
-def _given(policy: Any, theta: Any, observations: Any) -> np.ndarray:
+def _beginner(policy: Any, theta: Any) -> Callable[[], Act]:
     if isinstance(policy, SpacePolicy):
-        act = policy.numbers(theta)
-    else:  # a copy: the user's own is as it was, whatever it counts
-        act = beginner(copy.deepcopy(policy), theta)()
-    return np.array([_numbers(act(seen)) for seen in fixed_observations(observations)], float)
+        numbers = policy.numbers(theta)
+        return lambda: numbers
+    return beginner(copy.deepcopy(policy), theta)  # the user's own stays as it is
+
+
+def _given(act: Act, seen: list[Any]) -> np.ndarray:
+    return np.array([_numbers(act(one)) for one in seen], float)
 
 
 def _numbers(action: Any) -> np.ndarray:
@@ -116,16 +126,16 @@ def check_fingerprint(
     ours = isinstance(policy, SpacePolicy) and isinstance(policy.network, (Linear, MLP, Kernels))
     if now is not None and is_same(was, now, OWN_ERROR if ours else OTHERS_ERROR):
         return
+    then, today = _where_apart(was, now)
     if ours:
         raise InputError(
-            f"{name} does not give what it gave when it was saved: on a fixed observation "
-            f"{_first(was)}, and {_first(now)} now. The file was changed, or written by a version "
-            "of recoup that makes other numbers of it."
+            f"{name} does not give what it gave when it was saved: on a fixed observation {then}, "
+            f"and {today} now. The file was changed, or written by a version of recoup that makes "
+            "other numbers of it."
         )
     raise InputError(
         f"the policy given for {name} is not the one that was trained: on a fixed observation that "
-        f"gave {_first(was)}, and this {_first(now)}. Give the same object with policy=..., or "
-        "train anew."
+        f"gave {then}, and this {today}. Give the same object with policy=..., or train anew."
     )
 
 
@@ -139,12 +149,19 @@ def is_same(was: np.ndarray, now: np.ndarray, error: float) -> bool:
     if error == OTHERS_ERROR and np.array_equal(was, np.rint(was)):
         return int(np.any(was != now, axis=1).sum()) <= 1
     largest = np.abs(was).max(0, initial=0.0)
-    return bool(
-        np.all(np.abs(now - was) <= error * np.maximum(largest, 1e-3 * largest.max(initial=0.0)))
-    )
+    least = 1e-3 * largest.max(initial=0.0)  # of one that is small beside the others
+    return bool(np.all(np.abs(now - was) <= error * np.maximum(largest, least)))
 
 
-def _first(found: np.ndarray | None) -> str:
-    if found is None:
-        return "nothing that can be compared"
-    return np.array2string(np.ravel(found[:1])[:4], precision=4, separator=", ")
+def _where_apart(was: np.ndarray, now: np.ndarray | None) -> tuple[str, str]:
+    """The numbers of the observation where two fingerprints differ most, in words."""
+    if now is None:
+        return _words(was[:1]), "nothing that can be compared"
+    if was.shape != now.shape:
+        return f"numbers of the shape {list(was.shape)}", f"of {list(now.shape)}"
+    row = int(np.abs(now - was).max(1).argmax())
+    return _words(was[row]), _words(now[row])
+
+
+def _words(numbers: np.ndarray) -> str:
+    return np.array2string(np.ravel(numbers)[:4], precision=4, separator=", ")
