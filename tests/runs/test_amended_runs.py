@@ -169,7 +169,7 @@ class TestTheFinalTest:
 
     def test_in_memory(self):
         run = recoup.train("toy", iterations=2, seed=1)
-        run.study.amend(1, 5e4)
+        assert "`recoup.resume` makes it again" in run.study.amend(1, 5e4).words
         again = recoup.resume(run)
         assert again.finished
         assert again.return_search != run.return_search

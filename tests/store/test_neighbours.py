@@ -262,6 +262,14 @@ class TestAnotherDirectory:
             assert again.store.results([2])[2].told.value == 3.0
             assert len(again.history()) == 2
 
+    def test_one_that_was_removed_is_no_matter_in_memory(self, tmp_path, monkeypatch):
+        (tmp_path / "gone").mkdir()
+        monkeypatch.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        with Study.open(tmp_path / "s.db", dim=2, batch=2, seed=1) as study:
+            study.tell([trial.id for trial in study.ask(2)], [1.0, 2.0])
+            assert study.amend(1, 3.0).moves == [1]  # on a copy in memory
+
     def test_a_link_that_is_turned_to_another_directory(self, tmp_path):
         for name in ("one", "two"):
             (tmp_path / name).mkdir()

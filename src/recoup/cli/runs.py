@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError
-from recoup.cli.app import JsonOption, app
+from recoup.cli.app import JsonOption, app, shown
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 
 EVALUATE_EXAMPLES = """
@@ -78,7 +78,7 @@ def evaluate(
     if found.failed:
         print(f"{found.failed} episodes failed: the returns are of the others.")
     if loaded.outdated:
-        print(f"recoup: {loaded.outdated}", file=sys.stderr)
+        print(f"recoup: {shown(loaded.outdated)}", file=sys.stderr)
 
 
 @app.command(epilog=RENDER_EXAMPLES)

@@ -244,7 +244,7 @@ def resume(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run after any stop, or to more iterations than were planned."""
+    """Go on with a run after any stop or amendment, or to more iterations than were planned."""
     from recoup.runs.train import resume as resume_run
 
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
@@ -319,7 +319,8 @@ def _go_on(run: Path, task: str | None) -> str:
 def _say(run: "Run", out: Path, as_json: bool, quiet: bool) -> None:
     """The end of a run, in the form that was asked for; its directory as it was named."""
     policy = run.return_mean_policy
-    assert policy is not None
+    if policy is None:  # amended by another process this very moment
+        fail(run.outdated or f"the run in {out} is not finished.", 1)
     if not (isfinite(run.return_search.mean) and isfinite(policy.mean)):
         fail(f"the run in {out} ended with a return that is not finite.", 1)
     if as_json:

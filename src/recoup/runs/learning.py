@@ -177,9 +177,7 @@ class _Loop:
         self.began = time.perf_counter() - _passed(study, work.plan)
         self._seen = -1  # the last move that was shown
         self._values: list[float] = []  # of trials that came in since
-        if (
-            study.store.tests()
-        ):  # the time it was stopped does not count, nor what was done since the last test
+        if study.store.tests():
             self.work.display.step(history_of(study.opened).steps[-1])
             last = study.store.last_move().id
             self._seen = -1 if self._is_due(last) else last

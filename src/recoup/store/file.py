@@ -52,7 +52,8 @@ class StudyFile:
 
         `counting` says whether a count is kept beside the file; an unfinished one has none.
         """
-        self.path, self.read_only, self._place = path, read_only, settled(path)
+        self.path, self.read_only = path, read_only
+        self._place = path if str(path) == MEMORY else settled(path)
         self._connection, self._process = connection, os.getpid()
         self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
         self._counting = Counting(self._place) if counting and not read_only else None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recoup.store.amending import AMENDED
+from recoup.store.file import MEMORY
 from recoup.store.rows import Event
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
@@ -30,10 +31,10 @@ def outdated(study: Opened) -> str | None:
         end = _last_end(study)
         if end is None or _is_of_now(study, end):
             return None
-        since = [e.content for e in study.store.events(AMENDED) if e.id > end.id]
-        trials = [content["trial"] for content in since if content["moves"]]
-        move = study.store.last_move().id
+        trials, move = _amended_since(study, end), study.store.last_move().id
     what = f"the amendment of trial {trials[-1]}" if trials else f"move {move}"
+    if str(study.path) == MEMORY:
+        return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
     return (
         f"The final test of this run and the files made with it (curve.png, policy.npz) are of "
         f"before {what}: `recoup resume {study.path.parent}` makes them again."
@@ -67,4 +68,10 @@ def _is_of_now(study: Opened, end: Event) -> bool:
     last = study.store.last_move()
     if PROPOSAL in end.content:
         return bool(end.content[PROPOSAL] == last.proposal)
-    return last.made <= end.at
+    return last.made <= end.at and not _amended_since(study, end)
+
+
+def _amended_since(study: Opened, end: Event) -> list[int]:
+    """The trials that were amended since, of which moves were made."""
+    since = (event.content for event in study.store.events(AMENDED) if event.id > end.id)
+    return [content["trial"] for content in since if content["moves"]]

@@ -34,16 +34,16 @@ class Processes:
         timeout: float | None = None,
         here: str | None = None,
     ) -> None:
-        """`timeout` is how many seconds a trial may take; `here` is where workers start.
+        """`timeout` is how many seconds a trial may take.
 
-        Unless said, in the directory of this process, in which those that replace others start too.
+        `here` is the directory that workers start in, wherever this process has gone by then.
         """
         self.slots, self.timeout = check_count("workers", workers), timeout
         sent = pickled(build)
         self._home = TemporaryDirectory(prefix="recoup-")
         self._build = Path(self._home.name) / "build"  # what workers build; ours alone to read
         self._build.write_bytes(sent)
-        self._ever_ready, self._here = False, os.path.abspath(here or ".")
+        self._ever_ready, self._here = False, here
         self._workers = [_Worker(self._build, self._here) for _ in range(self.slots)]
 
     def submit(self, job: Job) -> None:
@@ -119,7 +119,7 @@ class Processes:
 class _Worker:
     """One process and the trial that it has."""
 
-    def __init__(self, build: Path, here: str) -> None:
+    def __init__(self, build: Path, here: str | None) -> None:
         self.link, theirs = Pipe()
         self.job: Job | None = None
         self.ready = False
