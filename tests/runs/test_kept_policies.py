@@ -1,9 +1,9 @@
 """Policies that a run keeps beside the newest: which, where, and after any stop the same."""
 
 import json
+import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import own_tasks
@@ -169,23 +169,36 @@ def test_after_an_amendment_they_are_those_of_the_results(tmp_path):
         np.testing.assert_array_equal(recoup.load_policy(path).theta, again.means[move])
 
 
+DIES = """
+import os, signal, sys
+from recoup.cli.main import main
+from recoup.runs import kept
+
+whole, left = kept.save_policy, [None] * int(sys.argv.pop(1))
+
+def dies(path, *given):
+    left.pop()
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(path, *given)
+
+kept.save_policy = dies
+main()
+"""
+
+
 @pytest.mark.slow
 def test_a_run_that_was_killed_again_and_again_has_the_same_files(tmp_path):
-    """By -9, at whatever it is doing when the next policy appears."""
+    """By -9, whenever it has written a few more policies."""
     words = "train Pendulum-v1 --method pgpe --episodes 60 --batch 3 --horizon 5 --test-episodes 2"
     words += " --keep-every 2 --quiet"
     program(*words.split(), "--out", "calm", cwd=tmp_path)
-    command = [sys.executable, "-m", "recoup"]
-    step = [*command, *words.split(), "--out", "r"]
-    for count in (2, 5, 9):
-        with subprocess.Popen(step, cwd=tmp_path) as process:
-            deadline = time.monotonic() + 120
-            while time.monotonic() < deadline and process.poll() is None:
-                if len(list(tmp_path.glob("r/policies/0*.npz"))) >= count:
-                    break
-            process.kill()
-        step = [*command, "resume", "r", "--quiet"]
-    done = program("resume", "r", "--quiet", cwd=tmp_path)
+    step = [*words.split(), "--out", "r"]
+    for count in (2, 3, 5):
+        done = subprocess.run([sys.executable, "-c", DIES, str(count), *step], cwd=tmp_path)
+        assert done.returncode == -signal.SIGKILL
+        step = ["resume", "r", "--quiet"]
+    done = program(*step, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert files(tmp_path / "r") == files(tmp_path / "calm")
     assert len(files(tmp_path / "r")) == 12
