@@ -51,6 +51,8 @@ def test_the_common_case_takes_ten_lines():
 def test_every_option_that_the_page_names_is_one(capsys):
     from program import recoup
 
-    shown = "".join(recoup(command, "--help").stdout for command in ("train", "evaluate"))
+    shown = "".join(
+        recoup(command, "--help").stdout for command in ("train", "evaluate", "export-policy")
+    )
     for option in set(re.findall(r"--[a-z][a-z-]+", PAGE)):
         assert option in shown, option

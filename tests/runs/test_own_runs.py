@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import gymnasium
+import jax
 import numpy as np
 import own_tasks
 import pytest
@@ -118,6 +119,10 @@ def test_an_environment_in_jax_is_rolled_out_vectorised(tmp_path):
     assert run.mean.size == 3 * 3 + 4 * 2
     assert run.plan.task == "test_jax_envs:Drift"
     assert run.plan.tested  # cheap: after every move
+    seen, _ = env.reset_env(jax.random.key(0), env.default_params)
+    for path in (tmp_path / "r" / "policy.npz", tmp_path / "r" / "policies" / "best.npz"):
+        assert recoup.load_policy(path)(np.asarray(seen)).shape == (2,)
+    np.testing.assert_array_equal(recoup.load(tmp_path / "r").learned_policy().theta, run.mean)
     again = recoup.evaluate(tmp_path / "r", task=env)
     assert again == recoup.evaluate(run)
     assert recoup.resume(tmp_path / "r", task=env, iterations=8).episodes == 80

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("sketches")
 
 HELPERS = str(Path(own_tasks.__file__).parent)
 QUICK = {"horizon": 5, "test_episodes": 2, "episodes": 12, "batch": 4}
-WRITTEN = {"study.db", "config.json", "curve.png", "policy.npz"}
+WRITTEN = {"study.db", "config.json", "curve.png", "policy.npz", "policies"}
 
 
 def written(directory):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+import recoup
 from recoup.checks import InputError
 from recoup.tasks.policies.adapters import adapted
+from recoup.tasks.policies.files import SavedPolicy, save_policy
 from recoup.tasks.policies.networks import Linear
 from recoup.tasks.policies.policy import SpacePolicy
 
@@ -169,6 +171,146 @@ def test_a_policy_of_a_module_acts_within_bounds(kind):
     assert {-2.0, 2.0} < {float(action[0]) for action in actions}
     theta = 0.1 * network.theta
     np.testing.assert_allclose(policy.bound(theta)(seen), 2 * network.bound(theta)(seen), rtol=1e-6)
+
+
+def called(kind, module, whole, x):
+    """What the library itself gives, of what `network()` gave."""
+    x = np.asarray(x, np.float32)
+    if kind == "torch":
+        import torch
+
+        with torch.no_grad():
+            return whole(torch.tensor(x)).numpy()
+    return np.asarray(module.apply(whole, x) if kind == "linen" else whole(jnp.asarray(x)))
+
+
+def learned(kind, tmp_path):
+    """A module, a policy of it with another theta, and the file that it was saved to."""
+    module = made(kind, outputs=1)
+    bounds = np.float32([1, 1, 8])
+    acts = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+    policy = SpacePolicy(adapted(module, 3), spaces.Box(-bounds, bounds), acts)
+    theta = np.random.default_rng(4).normal(size=policy.parameters)
+    return module, SavedPolicy(policy, theta), save_policy(tmp_path / "p.npz", policy, theta)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_module_comes_back_with_what_it_has_learned(kind, tmp_path):
+    module, policy, path = learned(kind, tmp_path)
+    before = arrays(kind, module)
+    loaded = recoup.load_policy(path, made(kind, outputs=1))
+    want = policy(X)
+    for one in (policy, loaded):
+        np.testing.assert_allclose(called(kind, module, one.network(), X), want, rtol=1e-5)
+    if kind != "linen":
+        assert type(policy.network()) is type(module)
+    for old, new in zip(before, arrays(kind, module), strict=True):
+        np.testing.assert_array_equal(new, old)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_given_back_can_be_changed_without_harm(kind, tmp_path):
+    _, policy, _ = learned(kind, tmp_path)
+    want, given = policy(X), policy.network()
+    if kind == "torch":
+        given[0].weight.data.zero_()
+    elif kind == "nnx":
+        given.first.kernel[...] = jnp.zeros((3, 5))
+        given.train()
+    elif kind == "linen":
+        given["params"]["Dense_0"]["kernel"] = jnp.zeros((3, 5))
+    np.testing.assert_array_equal(policy.begin()(X), want)
+    again = called(kind, made(kind, outputs=1), policy.network(), X)
+    np.testing.assert_allclose(again, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_file_alone_fills_a_module_again(kind, tmp_path):
+    """Its arrays by name, with what the library itself offers."""
+    _, policy, path = learned(kind, tmp_path)
+    with np.load(path, allow_pickle=False) as file:
+        found = {n.removeprefix("weights/"): file[n] for n in file if n.startswith("weights/")}
+    other = made(kind, outputs=1)
+    if kind == "torch":
+        import torch
+
+        other.load_state_dict({name: torch.from_numpy(a) for name, a in found.items()})
+        whole = other
+    elif kind == "linen":
+        whole = nested(found)
+    elif kind == "nnx":
+        from flax import nnx
+
+        state = nnx.state(other, nnx.Param)
+        nnx.replace_by_pure_dict(state, nested(found))
+        nnx.update(other, state)
+        other.eval()
+        whole = other
+    else:
+        whole = jax.tree_util.tree_map_with_path(
+            lambda at, leaf: found.get(jax.tree_util.keystr(at, simple=True, separator="."), leaf),
+            other,
+        )
+    np.testing.assert_allclose(called(kind, other, whole, X), policy(X), rtol=1e-5)
+
+
+def nested(found):
+    from flax.traverse_util import unflatten_dict
+
+    return unflatten_dict({tuple(name.split(".")): a for name, a in found.items()})
+
+
+def test_statistics_of_batches_come_back_too(tmp_path):
+    """What is fixed is part of a network that has learned."""
+    nn = pytest.importorskip("flax.linen")
+
+    class Normed(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(1)(nn.BatchNorm(use_running_average=True)(x))
+
+    acts = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+    policy = SpacePolicy(adapted(Normed(), 3), spaces.Box(-1, 1, (3,)), acts)
+    theta = np.random.default_rng(5).normal(size=policy.parameters)
+    path = save_policy(tmp_path / "p.npz", policy, theta)
+    whole = SavedPolicy(policy, theta).network()
+    assert set(whole) == {"params", "batch_stats"}
+    np.testing.assert_allclose(Normed().apply(whole, np.float32(X)), policy.bound(theta)(X), 1e-5)
+    with np.load(path) as file:
+        assert "weights/batch_stats.BatchNorm_0.mean" in file
+
+
+def test_whole_state_of_torch_is_in_the_file(tmp_path):
+    """What is fixed, shared or counted has its name as well."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)
+
+    class Batched(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.Sequential(*layers)
+            self.layers[2].bias.requires_grad_(False)
+
+        def forward(self, x):
+            return self.layers(x[None])[0]
+
+    acts = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+    policy = SpacePolicy(adapted(Batched(), 3), spaces.Box(-1, 1, (3,)), acts)
+    theta = np.random.default_rng(6).normal(size=policy.parameters)
+    path = save_policy(tmp_path / "p.npz", policy, theta)
+    want, other = policy.bound(theta)(X), Batched()
+    with np.load(path) as file:
+        state = {n[8:]: torch.from_numpy(file[n]) for n in file if n.startswith("weights/")}
+    assert set(state) == set(other.state_dict())
+    other.load_state_dict(state)
+    np.testing.assert_allclose(called("torch", None, other.eval(), X), want, rtol=1e-5)
+
+
+def test_what_is_no_module_of_anothers_is_said():
+    policy = SpacePolicy(Linear(3, 1), spaces.Box(-1, 1, (3,)), spaces.Box(-1, 1, (1,)))
+    with pytest.raises(InputError, match="linear policy, 4 parameters: no module of PyTorch"):
+        SavedPolicy(policy, np.zeros(4)).network()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -37,6 +37,21 @@ TaskOption = Annotated[
 ]
 
 
+WhichOption = Annotated[
+    str,
+    typer.Option(
+        "--which",
+        help="last; best, the highest point of the curve, which flatters; or an iteration.",
+        metavar="last|best|N",
+    ),
+]
+
+
+def which_of(text: str) -> str | int:
+    """Which policy of a run is meant: a word, or the number of an iteration."""
+    return int(text) if text.isdecimal() and len(text) < 20 else text
+
+
 def complete_setting(incomplete: str) -> list[str]:
     """Settings of methods that begin so, ready for their value."""
     return [f"{key}=" for key in SETTINGS if key.startswith(incomplete)]

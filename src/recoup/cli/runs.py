@@ -12,7 +12,7 @@ from rich.table import Table
 
 from recoup.checks import InputError
 from recoup.cli.app import ForceOption, JsonOption, app, shown
-from recoup.cli.parsing import TaskOption, whole, whole_option
+from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -20,6 +20,8 @@ EVALUATE_EXAMPLES = """
   recoup evaluate runs/mountain-car-recoup-0
 
   recoup evaluate runs/mountain-car-recoup-0 --episodes 1000 --json
+
+  recoup evaluate runs/mountain-car-recoup-0 --which best
 """
 RENDER_EXAMPLES = """
 [bold]Examples[/]
@@ -46,21 +48,27 @@ def evaluate(
         int | None, whole_option("Fresh episodes of each (the task's own number unless said).")
     ] = None,
     seed: Annotated[int, whole_option("Seed of the episodes.")] = 0,
+    which: WhichOption = "last",
     task: TaskOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Expected returns of a run's search distribution and mean policy, on fresh episodes."""
+    from recoup.runs.kept import chosen_move
     from recoup.runs.run import load
     from recoup.runs.train import evaluate as evaluate_run
 
     started, loaded = time.perf_counter(), load(run, task=task)
     with Console(stderr=True).status("rolling out"):
-        found = evaluate_run(loaded, episodes=episodes, seed=seed)
+        found = evaluate_run(loaded, episodes=episodes, seed=seed, which=which_of(which))
     if as_json:
         names = ("return_search", "return_mean_policy")
         returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
         returns |= {"tests_failed": found.failed} if found.failed else {}
         wall = {"wall_s": time.perf_counter() - started}
+        if which != "last":
+            move = chosen_move(loaded.history, which_of(which))
+            at = {"mean": loaded.means[move].tolist(), "std": loaded.stds[move].tolist()}
+            returns = {"iteration": move, **at, **returns}
         print(json.dumps({**loaded.summary(), "run": str(run), **returns, **wall}))
         return
     table = returns_table(f"{loaded.plan.task} by {loaded.plan.method}")

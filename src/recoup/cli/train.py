@@ -174,6 +174,10 @@ def train(
             "second up to 20, every fourth up to 40 and so on, and after the last.",
         ),
     ] = False,
+    keep_every: Annotated[
+        int | None,
+        whole_option("Keep the policy of every N-th iteration in policies/ (10; 0: none)."),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -214,6 +218,7 @@ def train(
             **_rolling(engine, workers, sync, timeout, retries, address),
             test_episodes=test_episodes,
             test_all=test_all,
+            keep_every=keep_every,
             out=out,
             progress=not quiet,
             **settings,
@@ -345,7 +350,7 @@ def _show(run: "Run", out: Path) -> None:
     if run.failed:
         console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
     assert run.out is not None
-    for name in ("curve.png", "policy.npz", "study.db", "config.json"):
+    for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
         if (run.out / name).exists():
             console.print(f"  {out / name}", soft_wrap=True, highlight=False)
 

@@ -1,7 +1,7 @@
 """The run directory: `study.db`, the truth; what lies beside it, for people.
 
-`config.json` (settings), `curve.png`, of an environment `policy.npz` (the policy to deploy), and
-`tensorboard/` where tensorboardX is installed.
+`config.json` (settings), `curve.png`, of an environment `policy.npz` (the policy to deploy) and
+`policies/` (earlier ones, and the best), and `tensorboard/` where tensorboardX is installed.
 """
 
 import json
@@ -29,6 +29,7 @@ except ImportError:  # not everywhere
 log = logging.getLogger(__name__)
 STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
+POLICIES, BEST = "policies", "best.npz"  # those kept beside the newest, and one of these
 UNFINISHED = f"{CONFIG}.new"
 TRIES = 100  # to make a directory that others make and remove
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.runs.callbacks import TensorBoard, done_of, say
-from recoup.runs.directory import CURVE, POLICY, TENSORBOARD, spared
+from recoup.runs.directory import CURVE, POLICIES, POLICY, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, Evaluated, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
+from recoup.runs.kept import is_kept, keep_policies
 from recoup.runs.plan import Plan
-from recoup.runs.problem import Problem
+from recoup.runs.problem import Problem, policy_in
 from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.rows import Move, Test
@@ -26,9 +27,8 @@ from recoup.study.ends import FINISHED, PROPOSAL
 from recoup.study.study import Study
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
-from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.files import save_policy
-from recoup.tasks.rollouts import measured
+from recoup.tasks.rollouts import Measured, measured
 from recoup.tasks.task import Task
 
 log = logging.getLogger(__name__)
@@ -202,7 +202,7 @@ class _Loop:
         move = store.last_move()
         if move.id == self._seen:
             return False
-        self._seen = move.id
+        passed, self._seen = range(max(self._seen, 0) + 1, move.id + 1), move.id
         rho, test = self._rho(move), self._tested(move)
         spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, test)
@@ -210,6 +210,8 @@ class _Loop:
         stop = say(self.work.callbacks, "on_move", step) if move.id else False
         if move.id and move.id % EVERY == 0 and move.id < self.work.plan.iterations:
             stop = self._checkpoint(step, rho) or stop
+        if any(is_kept(self.work.plan.keep_every, number) for number in passed):
+            self._keep()
         return stop
 
     def fill_in(self) -> None:
@@ -256,18 +258,29 @@ class _Loop:
 
     def _saved(self, rho: Any) -> Path | None:
         """The file of the mean policy, once it is written; None where there is none."""
-        problem, policy = self.work.problem, None
-        if self.work.directory is not None and isinstance(problem, HostTask) and problem.policy:
-            with spared(self.work.directory / POLICY, self._unwritten):
-                mean = np.asarray(rho.mean)
-                path = self.work.directory / POLICY
-                policy = save_policy(path, problem.policy, mean, problem.spaces)
-        return policy
+        directory, acting = self.work.directory, policy_in(self.work.problem)
+        if directory is None or acting is None:
+            return None
+        policy, between = acting
+        with spared(directory / POLICY, self._unwritten):
+            return save_policy(directory / POLICY, policy, np.asarray(rho.mean), between)
+        return None
+
+    def _keep(self, end: Measured | None = None) -> None:
+        """Writes the policies that are kept beside the newest, where there are any.
+
+        `end` is what the newest distribution earns, where that is not written yet.
+        """
+        directory, acting = self.work.directory, policy_in(self.work.problem)
+        every, moved = self.work.plan.keep_every, self.study.store.last_move().id > 0
+        if directory is not None and acting is not None and every and moved:
+            with spared(directory / POLICIES, self._unwritten):
+                keep_policies(directory, acting, self.study.opened, every, end)
 
     def finish(self) -> None:
         """Writes what was learned and what it is worth.
 
-        The policy first: what is finished has it, and tests may be dear.
+        The policies first: what is finished has them, and tests may be dear.
         """
         store = self.study.store
         while True:
@@ -277,7 +290,9 @@ class _Loop:
             self.fill_in()
             if self.work.plan.tested and store.test(move.id) is None:  # fewer moves than planned
                 self._test(move)
-            if self._ended(move, self.work.tests.both(LAST, rho)):
+            found = self.work.tests.both(LAST, rho)
+            self._keep(found.return_search)
+            if self._ended(move, found):
                 break
         spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, store.test(move.id))

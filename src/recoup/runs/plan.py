@@ -34,6 +34,7 @@ from recoup.tasks.registry import TaskRow
 from recoup.tasks.task import Task
 
 DEFAULT_ITERATIONS = 30
+KEEP_EVERY = 10  # moves between two policies that are kept
 OF_THE_TASK = (  # settings of `train` that say what the task is
     "horizon",
     "discount",
@@ -72,6 +73,7 @@ class Plan:
     policy: dict[str, Any] | None = None  # as JSON can hold it
     warm_up: int = 0  # episodes spent before the search
     engine: dict[str, Any] = field(default_factory=dict)  # how trials are rolled out
+    keep_every: int = KEEP_EVERY  # moves between two policies that are kept; 0: none is
     version: str = ""  # of what makes a policy of a theta, and a return of a policy
     fingerprint: Any = None  # [K, O] that the policy gives on fixed observations, for a fixed theta
 
@@ -107,6 +109,7 @@ class Wanted:
     test_episodes: int | None = None
     test_all: bool = False
     engine: dict[str, Any] = field(default_factory=dict)
+    keep_every: int | None = None
 
 
 def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
@@ -162,7 +165,17 @@ def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
         policy=found.policy,
         warm_up=told.get("warm_up") or 0,
         engine=wanted.engine,
+        keep_every=_keep_every(wanted.keep_every, found),
     )
+
+
+def _keep_every(given: int | None, found: Settled) -> int:
+    """Moves between two policies that are kept."""
+    if given is None:
+        return KEEP_EVERY
+    if found.policy is None:
+        raise InputError(f"{found.name} has no policy of an environment to keep: leave it out.")
+    return check_count("keep_every", given, least=0)
 
 
 def _with_defaults(wanted: Wanted) -> Wanted:
@@ -272,7 +285,7 @@ def _checked(plan: Plan) -> Plan:
     """A plan from a file, once its numbers are such as a run can have been made with."""
     for key in ("iterations", "batch", "horizon", "episodes_per_trial", "test_episodes"):
         check_count(key, getattr(plan, key))
-    for key in ("spare", "warm_up"):
+    for key in ("spare", "warm_up", "keep_every"):
         check_count(key, getattr(plan, key), least=0)
     check_flag("test_all", plan.test_all)
     for key in ("options", "engine"):

@@ -7,7 +7,7 @@ from typing import Any
 from recoup.checks import InputError, check_count
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
-from recoup.tasks.policies.compared import check_spaces, warn_of_before
+from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
 from recoup.tasks.policies.described import described, readable, restored, space_restored
 from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_theta
 from recoup.tasks.policies.policy import SpacePolicy
@@ -15,6 +15,7 @@ from recoup.tasks.registry import TASKS, make_task, task_row
 from recoup.tasks.task import Task
 
 Problem = Task | HostTask
+Acting = tuple[Any, tuple[Any, ...]]  # a policy, and the spaces of observations and actions
 TEST_EPISODES = 20  # of a task of the user's
 
 
@@ -215,6 +216,23 @@ def _described_again(policy: Any) -> dict[str, Any]:
     if not isinstance(policy, SpacePolicy):
         return {"policy": policy}
     return {"policy": policy.network, "policy_options": {"actions": policy.bounds}}
+
+
+def policy_in(problem: Problem) -> Acting | None:
+    """The policy of an environment and the spaces around it; None where a task has its own."""
+    if not isinstance(problem, HostTask):
+        return getattr(problem.act, "acting", None)
+    return None if problem.policy is None else (problem.policy, problem.spaces)
+
+
+def policy_stored(plan: Any, dim: int, given: Any = None) -> Acting | None:
+    """The same of a run that was planned, without its environment."""
+    if plan.policy is None:
+        return None
+    policy = policy_again(plan, dim, given)
+    with readable():
+        found = [space_restored(plan.policy[role]) for role in ROLES if role in plan.policy]
+    return policy, tuple(found)
 
 
 def batch_for(dim: int, trials: int | None) -> int:

@@ -11,8 +11,9 @@ from recoup.outputs import Over
 from recoup.pictures.files import write_picture
 from recoup.runs.directory import CURVE, STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
+from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import Plan, stored_plan
-from recoup.runs.problem import Problem, again
+from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
 from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
@@ -22,6 +23,7 @@ from recoup.study.opened import Opened
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
 from recoup.tasks.own.host import HostTask
+from recoup.tasks.policies.export import export_policy
 from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.rollouts import Measured
 
@@ -167,22 +169,54 @@ class Run:
     def _acting(self) -> SavedPolicy:
         return self.learned_policy()
 
-    def learned_policy(self) -> SavedPolicy:
-        """The mean policy as an object to call with observations, which can be saved."""
-        problem = self.task
-        if not isinstance(problem, HostTask) or problem.policy is None:
+    def learned_policy(self, which: str | int = LAST) -> SavedPolicy:
+        """The mean policy as an object to call with observations, which can be saved.
+
+        `which` is "last", "best" (the highest point of the curve) or the number of a move.
+        """
+        policy, between = self._policy
+        return SavedPolicy(policy, self.means[chosen_move(self.history, which)], between)
+
+    @cached_property
+    def _policy(self) -> Acting:
+        task, policy = self._given
+        problem = self.problem if task is None else self.task  # compared with what is stored
+        dim = self.mean.size
+        found = policy_stored(self.plan, dim, policy) if problem is None else policy_in(problem)
+        if found is None:
             raise InputError(
                 f"{self.plan.task} has no policy of an environment: its parameters are `run.mean`, "
                 "or `run.mean_policy` in your units."
             )
-        return SavedPolicy(problem.policy, self.mean, problem.spaces)
+        return found
 
-    def save_policy(self, path: str | Path, *, force: bool = False) -> Path:
+    def save_policy(
+        self, path: str | Path, which: str | int = LAST, *, force: bool = False
+    ) -> Path:
         """Writes the mean policy to a plain file (.npz), which `recoup.load_policy` reads.
 
         An older policy is replaced; with `force` any other file but a study.
         """
-        return self.learned_policy().save(path, force=force)
+        return self.learned_policy(which).save(path, force=force)
+
+    def export_policy(
+        self, path: str | Path, which: str | int = LAST, *, force: bool = False
+    ) -> Path:
+        """Writes it for other programs: .npz, .onnx or .pt (TorchScript), as the file ends."""
+        return export_policy(self.learned_policy(which), path, force=force)
+
+    def network(self, which: str | int = LAST) -> Any:
+        """A module of the user's (PyTorch, Flax, Equinox) with the learned weights, a copy."""
+        return self.learned_policy(which).network()
+
+    def policies(self) -> list[KeptPolicy]:
+        """Moves and files of the policies that are kept, but for `policies/best.npz`."""
+        return kept_in(self.out)
+
+    @property
+    def best(self) -> Step | None:
+        """The highest point of the curve: its mean policy is `policies/best.npz`."""
+        return best_of(self.history)
 
     @property
     def mean_policy(self) -> Any:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import check_count
+from recoup.checks import InputError, check_count
 from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
@@ -24,6 +24,7 @@ from recoup.runs.directory import (
 )
 from recoup.runs.engines import check_engine, engine_of, engine_settings, stored_engine
 from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
+from recoup.runs.kept import LAST, chosen_move
 from recoup.runs.learning import Display, Show, learn, learned, rolling, work_of
 from recoup.runs.plan import (
     OF_THE_TASK,
@@ -71,6 +72,7 @@ def train(
     address: str | None = None,
     test_episodes: int | None = None,
     test_all: bool = False,
+    keep_every: int | None = None,
     out: str | Path | None = None,
     progress: bool | Show = False,
     callbacks: Any = (),
@@ -98,7 +100,9 @@ def train(
     soon as one is free, unless `sync=True` waits for the batch. A trial that fails, or takes longer
     than `timeout` seconds, is tried again `retries` times (once unless said).
 
-    `out` is a directory to write the run to; it must not exist. `progress=True` shows a live
+    `out` is a directory to write the run to; it must not exist. Of an environment it gets the
+    newest policy, `policy.npz`, and in `policies/` the best and every tenth (`keep_every`; 0 keeps
+    none). `progress=True` shows a live
     display; a function gets every `Step`. `callbacks` hear of results, moves and checkpoints.
     `settings` replace those of the method's row, for instance `window=3`; of a method that follows
     a gradient (`"mis-pgpe-ob"`) also `epsilon=0.5` or `mirrored=True`, and `family`, `weighting`,
@@ -114,11 +118,14 @@ def train(
     directory = None if out is None else settled(Path(out))
     if out is not None:
         refuse_existing(Path(out))
+    elif keep_every is not None:
+        raise InputError("keep_every is for policies in a run directory: give one with out=...")
     how = {key: given[key] for key in OF_THE_TASK if given[key] is not None}
     named = {"engine": engine, "workers": workers, "sync": sync, "timeout": timeout}
     engines = engine_settings(**named, retries=retries, address=address)
     budget = (episodes, iterations, batch, seed, mean, std)
-    wanted = Wanted(task, method, *budget, settings, how, test_episodes, test_all, engines)
+    tests = (test_episodes, test_all)
+    wanted = Wanted(task, method, *budget, settings, how, *tests, engines, keep_every)
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
     check_engine(problem, engines)
@@ -222,24 +229,35 @@ def evaluate(
     seed: int = 0,
     task: Any = None,
     policy: Any = None,
+    which: str | int = LAST,
 ) -> Evaluated:
     """Expected returns of a run's search distribution and of its mean policy, on fresh episodes.
 
     As many `episodes` as the run was tested with, unless said; none of them is one that the run
-    has seen. `task` and `policy` are those of the run, where only Python can give them.
+    has seen. `task` and `policy` are those of the run, where only Python can give them. `which` is
+    "last", "best" (the highest point of the curve, judged here by others) or the number of a move.
     """
     run = run if isinstance(run, Run) else load(run, task=task, policy=policy)
     count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
     seed = check_count("seed", seed, least=0)
-    problem = run.task
+    problem, rho = run.task, _rho_of(run, which)
     with kept_compilations(), jax.enable_x64(True):
         if isinstance(problem, Task):
-            return TaskTests(run.plan, problem, count).both(FRESH, run.rho, seed)
+            return TaskTests(run.plan, problem, count).both(FRESH, rho, seed)
         engine, _ = engine_of(problem, {}, 1, 1)
         try:
-            return EngineTests(run.study.opened, engine, count).both(FRESH, run.rho, seed)
+            return EngineTests(run.study.opened, engine, count).both(FRESH, rho, seed)
         finally:
             engine.close()
+
+
+def _rho_of(run: Run, which: str | int) -> Any:
+    """The distribution after one of a run's moves."""
+    if which == LAST:
+        return run.rho
+    opened = run.study.opened
+    move = opened.store.moves()[chosen_move(run.history, which)]
+    return opened.rho(opened.store.proposal(move.proposal).numbers)
 
 
 def _start(plan: Plan, problem: Problem) -> Any:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
-from inspect import isclass
+from inspect import isclass, isroutine
 from pathlib import Path
 from typing import Any
 
@@ -171,25 +171,46 @@ def _of_package(found: Found, is_function: bool) -> Found:
 
 def _imported(task: str, is_function: bool) -> Found:
     """The task that `module:name` names, looked for in the current directory too."""
-    where, _, name = task.partition(":")
+    import gymnasium
+
+    module, name = _module_of("task", task)
+    if not hasattr(module, name) and name in gymnasium.registry:  # importing it has registered it
+        return Found(task, ENVIRONMENT, partial(gym_env, task), safe=False)
+    inner = _given(_part(module, name), is_function)
+    return Found(task, inner.kind, inner.make, safe=False)
+
+
+def imported_policy(text: str) -> Any:
+    """The policy or network that `module:name` names; what a class or a function makes."""
+    found = _part(*_module_of("policy", text))
+    if not (isclass(found) or isroutine(found)):
+        return found
+    try:
+        with theirs():
+            return found()
+    except Raised as wrong:
+        raise InputError(f"{text} makes no policy: {wrong.words}.") from None
+
+
+def _module_of(what: str, text: str) -> tuple[Any, str]:
+    """The module of `module:name`, imported, from the current directory too; and the name."""
+    where, _, name = text.partition(":")
     if not all(part.isidentifier() for part in where.split(".")) or not name:
-        raise InputError(f"the task {task!r} must be written module:name.")
+        raise InputError(f"the {what} {text!r} must be written module:name.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         with theirs():
-            module = import_module(where)
+            return import_module(where), name
     except Raised as wrong:
-        raise InputError(f"the task {task} cannot be imported: {wrong.words}.") from None
-    import gymnasium
+        raise InputError(f"the {what} {text} cannot be imported: {wrong.words}.") from None
 
+
+def _part(module: Any, name: str) -> Any:
     if not hasattr(module, name):
-        if name in gymnasium.registry:  # importing the module has registered it
-            return Found(task, ENVIRONMENT, partial(gym_env, task), safe=False)
-        raise InputError(f"{where} has no {name!r}.{nearest(name, vars(module))}")
-    inner = _given(getattr(module, name), is_function)
-    return Found(task, inner.kind, inner.make, safe=False)
+        raise InputError(f"{module.__name__} has no {name!r}.{nearest(name, vars(module))}")
+    return getattr(module, name)
 
 
 def envs_of(found: Found, horizon: int | None, options: Mapping[str, Any]) -> Callable[..., Any]:

@@ -41,6 +41,17 @@ class JaxEnv(NamedTuple):
     step: Callable[[Array, Any, Any], tuple[Any, Any, Any, Any]]
 
 
+class OnHost:
+    """`act(theta, observation) -> action` on the host; the policy, and the spaces around it."""
+
+    def __init__(self, policy: Any, *between: spaces.Space) -> None:
+        self.acting = (policy, between)
+
+    def __call__(self, theta: Any, observation: Any) -> Any:
+        """The action for an observation."""
+        return beginner(self.acting[0], theta)()(observation)
+
+
 def jax_task(
     name: str,
     env: Any,
@@ -62,10 +73,6 @@ def jax_task(
     chosen = jax_policy(world, policy, policy_options or {})
     run = jax.jit(episode(world, traced(chosen), steps, rate))
     _check_run(name, run, chosen.parameters)
-
-    def act(theta: Any, observation: Any) -> Any:
-        return beginner(chosen, theta)()(observation)
-
     task = Task(
         name=name,
         dim=chosen.parameters,
@@ -74,7 +81,7 @@ def jax_task(
         discount=rate,
         rollouts=jax.vmap(run),
         episodes=_no_episodes,
-        act=act,
+        act=OnHost(chosen, world.observations, world.actions),
         traced=True,
     )
     return task, np.full(chosen.parameters, start_of(chosen))

@@ -6,7 +6,8 @@ in the order of `jax.tree.leaves`. `theta` of a network is what the module itsel
 module of `flax.linen` holds nothing: then what it is initialised to with key 0). Numbers go in and
 come out as float64, and are of the module's own precision in between. Modules are taken as they
 are for use, not for training: dropout is off, statistics of batches are those that were kept. The
-user's own module is never changed.
+user's own module is never changed. `holding(theta)` gives one of its kind back that has learned,
+and `state(theta)` its arrays by the names that its library knows them by.
 """
 
 import copy
@@ -58,8 +59,7 @@ def adapted(given: Any, inputs: int) -> Any:
     with _explained(name, inputs):
         if library == "torch.nn":
             return TorchModule(name, given, inputs)
-        forward, params = JAX_PARTS[library](given, inputs)
-        return JaxModule(name, forward, params, inputs, outputs_last=library != "equinox")
+        return JaxModule(name, JAX_PARTS[library](given, inputs), inputs, library != "equinox")
 
 
 def library_of(given: Any) -> str | None:
@@ -69,6 +69,11 @@ def library_of(given: Any) -> str | None:
             if base.__name__ == "Module" and f"{base.__module__}.".startswith(f"{library}."):
                 return library
     return None
+
+
+def is_module(network: Any) -> bool:
+    """Whether a network is a module of another library, adapted."""
+    return isinstance(network, (TorchModule, JaxModule))
 
 
 def _is_policy(given: Any) -> bool:
@@ -135,9 +140,9 @@ class TorchModule:
         self.name = name  # of its class
         self._module = copy.deepcopy(module).to("cpu").eval()
         kinds = [one.dtype for one in module.parameters() if one.is_floating_point()]
-        self._kind = kinds[0] if kinds else torch.float32
+        self.kind = kinds[0] if kinds else torch.float32  # of numbers that it is called with
         with torch.no_grad():  # called before its arrays are looked at: some are made only now
-            gave = self._module(torch.zeros(inputs, dtype=self._kind))
+            gave = self._module(torch.zeros(inputs, dtype=self.kind))
             self.outputs = _outputs(name, inputs, gave)
             trained = _trained(self._module)
             self.parts = _checked(name, [_torch_part(*named) for named in trained])
@@ -162,18 +167,33 @@ class TorchModule:
             raise InputError(
                 "a module of PyTorch cannot be rolled out in JAX: give one of Flax or Equinox."
             )
-        check_shape("theta", theta, "[D]", (self.parameters,))
-        torch, kind, module = import_module("torch"), self._kind, copy.deepcopy(self._module)
-        flat = torch.tensor(np.asarray(theta, float))
-        with torch.no_grad():
-            for (_, array), ends in zip(_trained(module), _ends(self.parts), strict=True):
-                array.copy_(flat[slice(*ends)].reshape(array.shape))
+        torch, kind, module = import_module("torch"), self.kind, self.holding(theta)
 
         def function(x: Any) -> np.ndarray:
             with torch.no_grad():
                 return module(torch.tensor(x, dtype=kind)).double().numpy()
 
         return function
+
+    def holding(self, theta: Any) -> Any:
+        """A module of the user's class that holds theta, `eval()`: a copy, theirs to change."""
+        check_shape("theta", theta, "[D]", (self.parameters,))
+        torch, module = import_module("torch"), copy.deepcopy(self._module)
+        flat = torch.tensor(np.asarray(theta, float))
+        with torch.no_grad():
+            for (_, array), ends in zip(_trained(module), _ends(self.parts), strict=True):
+                array.copy_(flat[slice(*ends)].reshape(array.shape))
+        return module
+
+    def state(self, theta: Any) -> dict[str, np.ndarray]:
+        """All arrays of such a module by their names in its `state_dict()`."""
+        torch = import_module("torch")
+        found = {
+            name: array.float() if array.dtype == torch.bfloat16 else array
+            for name, array in self.holding(theta).state_dict().items()
+            if isinstance(array, torch.Tensor)
+        }
+        return {name: array.numpy() for name, array in found.items()}
 
 
 def _trained(module: Any) -> list[tuple[str, Any]]:
@@ -186,25 +206,27 @@ def _torch_part(path: str, array: Any) -> Part:
     return Part(layer, name, tuple(array.shape), prod(array.shape[1:]))
 
 
+class Taken(NamedTuple):
+    """A module of Flax or Equinox, taken apart."""
+
+    params: Any  # a tree of what is trained
+    whole: Callable[[Any], Any]  # params -> what the user calls, with all that is fixed
+    call: Callable[[Any, Any], Any]  # that, x -> y
+    arrays: Callable[[Any], Any]  # that -> its arrays as a tree
+
+
 class JaxModule:
-    """A module of Flax or Equinox as a network: `forward(params, x)`, compiled once.
+    """A module of Flax or Equinox as a network, compiled once.
 
     Bound to a theta of JAX, it is a function of JAX, which can be traced.
     """
 
-    def __init__(
-        self,
-        name: str,
-        forward: Callable[[Any, Any], Any],
-        params: Any,
-        inputs: int,
-        outputs_last: bool,
-    ) -> None:
+    def __init__(self, name: str, taken: Taken, inputs: int, outputs_last: bool) -> None:
         import jax
 
         self.name = name  # of its class
-        self._forward, self._params = forward, params
-        arrays = jax.tree_util.tree_flatten_with_path(params)[0]
+        self._taken = taken
+        arrays = jax.tree_util.tree_flatten_with_path(taken.params)[0]
         self.parts = _checked(name, [_jax_part(*one, outputs_last) for one in arrays])
         self._kinds = [np.dtype(array.dtype) for _, array in arrays]
         self.theta = np.concatenate([np.asarray(array, float).ravel() for _, array in arrays])
@@ -238,6 +260,9 @@ class JaxModule:
 
     def _called(self, theta: Any, x: Any) -> Any:
         """What the module gives for x with its arrays cut out of theta."""
+        return self._taken.call(self._whole(theta), x.astype(self._kinds[0]))
+
+    def _whole(self, theta: Any) -> Any:
         import jax
 
         kinds, ends = self._kinds, _ends(self.parts)
@@ -245,56 +270,100 @@ class JaxModule:
             theta[slice(*at)].reshape(part.shape).astype(kind)
             for part, at, kind in zip(self.parts, ends, kinds, strict=True)
         ]
-        params = jax.tree.unflatten(jax.tree.structure(self._params), arrays)
-        return self._forward(params, x.astype(kinds[0]))
+        return self._taken.whole(jax.tree.unflatten(jax.tree.structure(self._taken.params), arrays))
+
+    def holding(self, theta: Any) -> Any:
+        """What the user calls, with theta in it: a module of their class, set to be used.
+
+        Of `flax.linen`, whose modules hold nothing, the variables that `apply` takes.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        check_shape("theta", theta, "[D]", (self.parameters,))
+        with jax.enable_x64(True):  # a module of 64 bits keeps them
+            return self._whole(jnp.asarray(theta, float))
+
+    def state(self, theta: Any) -> dict[str, np.ndarray]:
+        """All arrays of floats that the module then holds, by where they are in it."""
+        import jax
+        import jax.numpy as jnp
+
+        tree = self._taken.arrays(self.holding(theta))
+        leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+        return {
+            ".".join(_names(path)): np.asarray(leaf, None if leaf.dtype.kind == "f" else float)
+            for path, leaf in leaves
+            if hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating)
+        }
 
 
 def _jax_part(path: tuple[Any, ...], array: Any, outputs_last: bool) -> Part:
+    *layer, name = _names(path)
+    ins = array.shape[:-1] if outputs_last else array.shape[1:]
+    return Part(".".join(layer), name, tuple(array.shape), prod(ins))
+
+
+def _names(path: tuple[Any, ...]) -> list[str]:
+    """Where an array is in a tree."""
     import jax
 
     names = jax.tree_util.keystr(path, simple=True, separator=".").split(".")
     if names[-1] == "value" and len(names) > 1:  # of a variable of nnx
         names = names[:-1]
-    ins = array.shape[:-1] if outputs_last else array.shape[1:]
-    return Part(".".join(names[:-1]), names[-1], tuple(array.shape), prod(ins))
+    return names
 
 
-def _linen(module: Any, inputs: int) -> tuple[Callable[[Any, Any], Any], Any]:
-    """The forward pass of a module of `flax.linen`, and its parameters; the rest is fixed."""
+def _linen(module: Any, inputs: int) -> Taken:
+    """A module of `flax.linen`: its parameters are trained, the rest is fixed."""
     import jax
 
     made = dict(module.init(jax.random.key(0), np.zeros(inputs, np.float32)))
     params = made.pop("params", {})
-    return partial(_linen_called, module, made), params
+    return Taken(params, partial(_variables, made), module.apply, _itself)
 
 
-def _linen_called(module: Any, fixed: dict[str, Any], params: Any, x: Any) -> Any:
-    return module.apply({"params": params, **fixed}, x)
+def _variables(fixed: dict[str, Any], params: Any) -> dict[str, Any]:
+    import jax
+
+    return {"params": params, **jax.tree.map(_itself, fixed)}  # in dictionaries of its own
 
 
-def _nnx(module: Any, inputs: int) -> tuple[Callable[[Any, Any], Any], Any]:
-    """The forward pass of a module of `flax.nnx`, and its parameters; the rest is fixed."""
+def _nnx(module: Any, inputs: int) -> Taken:
+    """A module of `flax.nnx`: its parameters are trained, the rest is fixed."""
     nnx = import_module("flax.nnx")
     used = nnx.clone(module)
     used.eval()
     graph, params, fixed = nnx.split(used, nnx.Param, ...)
-    return partial(_nnx_called, graph, fixed), params
+    return Taken(params, partial(_merged, graph, fixed), _call, _nnx_state)
 
 
-def _nnx_called(graph: Any, fixed: Any, params: Any, x: Any) -> Any:
-    return import_module("flax.nnx").merge(graph, params, fixed)(x)
+def _merged(graph: Any, fixed: Any, params: Any) -> Any:
+    return import_module("flax.nnx").merge(graph, params, fixed)
 
 
-def _equinox(module: Any, inputs: int) -> tuple[Callable[[Any, Any], Any], Any]:
-    """The forward pass of a module of Equinox, and its arrays of floats; the rest is fixed."""
+def _nnx_state(module: Any) -> Any:
+    return import_module("flax.nnx").state(module)
+
+
+def _equinox(module: Any, inputs: int) -> Taken:
+    """A module of Equinox: its arrays of floats are trained, the rest is fixed."""
     equinox = import_module("equinox")
     used = equinox.nn.inference_mode(module)
     params, fixed = equinox.partition(used, equinox.is_inexact_array)
-    return partial(_equinox_called, fixed), params
+    return Taken(params, partial(_combined, fixed), _call, _itself)
 
 
-def _equinox_called(fixed: Any, params: Any, x: Any) -> Any:
-    return import_module("equinox").combine(params, fixed)(x)
+def _combined(fixed: Any, params: Any) -> Any:
+    return import_module("equinox").combine(params, fixed)
+
+
+def _call(module: Any, x: Any) -> Any:
+    return module(x)
+
+
+def _itself(given: Any) -> Any:
+    return given
 
 
 JAX_PARTS = {"flax.linen": _linen, "flax.nnx": _nnx, "equinox": _equinox}

@@ -2,7 +2,8 @@
 
 `theta [D]`, the parameters; `policy`, a text in JSON; and what the policy gives on fixed
 observations, which is compared once it is loaded: `fingerprint_outputs [K, O]`, and of one of ours
-`fingerprint_inputs [K, I]`, these observations as numbers.
+`fingerprint_inputs [K, I]`, these observations as numbers. Of a module of another library also its
+arrays, `weights/NAME`. docs/policy-file.md says it all, for those who read it without Recoup.
 """
 
 import json
@@ -17,6 +18,7 @@ from gymnasium import Space
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
 from recoup.tasks.own.host import spaces_of
+from recoup.tasks.policies.adapters import is_module
 from recoup.tasks.policies.compared import ROLES, check_spaces, order_of_now
 from recoup.tasks.policies.described import described, readable, restored, space_restored
 from recoup.tasks.policies.fingerprint import (
@@ -31,6 +33,7 @@ from recoup.tasks.policies.policy import Act, SpacePolicy, beginner, words_of
 FORMAT = 2
 BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
 INPUTS, OUTPUTS = "fingerprint_inputs", "fingerprint_outputs"
+WEIGHTS = "weights/"  # how the names of a module's arrays begin
 
 
 def _is_policy(path: Path) -> bool:
@@ -72,6 +75,20 @@ class SavedPolicy:
         """
         return save_policy(path, self.policy, self.theta, self._between, force=force)
 
+    def network(self) -> Any:
+        """The user's own kind of module with the learned weights in it, a copy.
+
+        Of PyTorch, `flax.nnx` and Equinox a module of the same class, set to be used, not trained;
+        of `flax.linen` the variables: `module.apply(policy.network(), x)`.
+        """
+        network: Any = getattr(self.policy, "network", None)
+        if not is_module(network):
+            raise InputError(
+                f"{words_of(self.policy)}: no module of PyTorch, Flax or Equinox; its weights are "
+                "`theta`."
+            )
+        return network.holding(self.theta)
+
     def __repr__(self) -> str:
         return f"SavedPolicy({words_of(self.policy)})"
 
@@ -92,10 +109,20 @@ def save_policy(
     path, theta = Path(path), np.asarray(theta, float)
     plain = described(policy, between)
     text = json.dumps({"format": FORMAT, "policy": plain})
-    arrays = {"theta": theta, "policy": np.array(text), **_fingerprints(policy, theta, plain)}
+    arrays = {"theta": theta, "policy": np.array(text), **_weights(policy, theta)}
+    arrays |= _fingerprints(policy, theta, plain)
     with written(path, POLICY_KIND, Over(force)) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **arrays)
     return path
+
+
+def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:
+    """The arrays of a module of the user's by name: it can be filled again without Recoup."""
+    network: Any = getattr(policy, "network", None)
+    if not is_module(network):
+        return {}
+    state = network.state(theta)
+    return {f"{WEIGHTS}{name}": array for name, array in state.items()}
 
 
 def _fingerprints(policy: Any, theta: np.ndarray, plain: Mapping[str, Any]) -> dict[str, Any]:

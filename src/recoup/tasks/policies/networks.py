@@ -129,6 +129,20 @@ class MLP:
         return function
 
 
+def layers_of(
+    network: Linear | Kernels | MLP, theta: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Weights `[rows, columns]` and bias `[columns]`, or None, of each layer of one of ours."""
+    if isinstance(network, Linear) and not network.bias:
+        return [(theta.reshape(network.inputs, network.outputs), None)]
+    shapes = network.shapes if isinstance(network, MLP) else [(-1, network.outputs)]
+    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+    blocks = [
+        block.reshape(shape) for block, shape in zip(np.split(theta, ends), shapes, strict=True)
+    ]
+    return [(block[:-1], block[-1]) for block in blocks]
+
+
 def namespace(theta: Any) -> Any:
     """`jax.numpy` for an array of JAX, `numpy` for any other."""
     if isinstance(theta, np.ndarray):

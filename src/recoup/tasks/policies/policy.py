@@ -219,6 +219,7 @@ def words_of(policy: Any) -> str:
     network, count = policy.network, f"{policy.parameters:,} parameters"
     if isinstance(network, Kernels):
         return f"linear policy on {len(network.centres):,} kernels, {count}"
-    kind = {Linear: "linear policy", MLP: "MLP"}.get(type(network), type(network).__name__)
+    name = getattr(network, "name", type(network).__name__)
+    kind = {Linear: "linear policy", MLP: "MLP"}.get(type(network), name)
     layers = f" of {' x '.join(map(str, network.hidden))}" if isinstance(network, MLP) else ""
     return f"{kind}{layers}, {count}"

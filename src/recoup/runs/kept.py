@@ -1,0 +1,114 @@
+"""Policies that a run keeps beside the newest, in `policies/`: every k-th, and the best so far.
+
+All of them follow from the study: what is missing, or holds other numbers, is written again, so
+that a run that was killed and resumed has the files of one that never stopped.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.runs.directory import BEST, POLICIES
+from recoup.runs.history import Step, history_of
+from recoup.runs.problem import Acting
+from recoup.study.opened import Opened
+from recoup.tasks.policies.files import save_policy
+from recoup.tasks.rollouts import Measured
+
+LAST = "last"  # which policy: the newest, the best or the number of a move
+DENSE = 100  # policies that lie as near to each other as was asked for
+
+
+class KeptPolicy(NamedTuple):
+    """The mean policy after a move, in a file of its own."""
+
+    move: int
+    path: Path
+
+
+def is_kept(every: int, move: int) -> bool:
+    """Whether the policy after a move is kept: every k-th, fewer the longer a run gets.
+
+    Every k-th up to a hundred of them, every second of these up to twice as many moves, every
+    fourth up to four times, and so on: fifty files each time that a run gets twice as long. It
+    depends on the number alone, so that a run that is stopped or extended keeps what it has.
+    """
+    if not every or not move:
+        return False
+    return move % (every << ((move - 1) // (every * DENSE)).bit_length()) == 0
+
+
+def best_of(steps: Sequence[Step]) -> Step | None:
+    """The highest point of a curve, the newest of equals; None where nothing was measured.
+
+    Of many noisy points the highest is so partly by luck: it says which, not what it is worth.
+    """
+    measured = [one for one in steps if one.curve_episodes > 1 and np.isfinite(one.return_curve)]
+    return max(measured, key=lambda one: (one.return_curve, one.iteration), default=None)
+
+
+def keep_policies(
+    directory: Path, acting: Acting, opened: Opened, every: int, end: Measured | None = None
+) -> None:
+    """Writes the policies that a run keeps, as far as it has come.
+
+    `end` is what the newest distribution earns, where its study does not have that yet.
+    """
+    history, place, (policy, between) = history_of(opened), directory / POLICIES, acting
+    wanted = {name_of(move): move for move in range(len(history.mean)) if is_kept(every, move)}
+    steps, last = history.steps, history.steps[-1]
+    if end is not None and opened.store.test(last.iteration) is None:
+        last = replace(last, return_curve=end.mean, curve_episodes=end.episodes)
+        steps = [*steps[:-1], last]
+    best = best_of(steps)
+    if best is not None:
+        wanted[BEST] = best.iteration
+    for name, move in wanted.items():
+        place.mkdir(exist_ok=True)
+        if not _holds(place / name, history.mean[move]):
+            save_policy(place / name, policy, history.mean[move], between, force=True)
+
+
+def _holds(path: Path, theta: np.ndarray) -> bool:
+    """Whether a file has these numbers; one that cannot be read has not."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return np.array_equal(arrays["theta"], theta)
+    except Exception:  # whatever a file may hold
+        return False
+
+
+def name_of(move: int) -> str:
+    """The name of the file of a policy, in the order of moves."""
+    return f"{move:06d}.npz"
+
+
+def kept_in(directory: Path | None) -> list[KeptPolicy]:
+    """The policies that are kept in a run directory, by move; the best is among them or beside."""
+    place = None if directory is None else directory / POLICIES
+    if place is None or not place.is_dir():
+        return []
+    found = [path for path in place.iterdir() if re.fullmatch(r"\d{6,}\.npz", path.name)]
+    return sorted(KeptPolicy(int(path.stem), path) for path in found)
+
+
+def chosen_move(steps: Sequence[Step], which: str | int) -> int:
+    """The move whose policy is meant by "last", "best" or its number."""
+    if which == LAST:
+        return steps[-1].iteration
+    if which == "best":
+        best = best_of(steps)
+        if best is None:
+            raise InputError("no policy of this run is known to be the best: none was measured.")
+        return best.iteration
+    whole = isinstance(which, (int, np.integer)) and not isinstance(which, bool)
+    if not whole or not 0 <= int(which) <= steps[-1].iteration:
+        raise InputError(
+            f"which must be last, best or a move from 0 to {steps[-1].iteration}, got {which!r}."
+        )
+    return int(which)
