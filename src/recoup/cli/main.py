@@ -7,7 +7,7 @@ import typer
 
 from recoup import __version__
 from recoup.checks import InputError
-from recoup.cli.app import app, fail, stop
+from recoup.cli.app import app, fail, say, stop
 from recoup.cli.study_app import app as study_app
 from recoup.engine.methods import DEFAULT_METHOD, METHODS
 from recoup.tasks.own.found import registered
@@ -91,6 +91,6 @@ def tasks() -> None:
     for row in TASKS.values():
         print(f"{row.name:<18} {row.summary}")
     for found in registered().values():
-        print(f"{found.name:<18} {found.summary or 'registered'}")
+        say(f"{found.name:<18} {found.summary or 'registered'}")
     print(f"{'a Gymnasium id':<18} any registered environment, for instance Pendulum-v1")
     print(f"{'module:callable':<18} a function that makes an environment; with --dim, of theta")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recoup.checks import InputError
-from recoup.cli.app import JsonOption, app
+from recoup.cli.app import JsonOption, app, cell, say
 from recoup.cli.parsing import TaskOption, whole, whole_option
 
 EVALUATE_EXAMPLES = """
@@ -90,7 +90,7 @@ def render(
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out, task=task)
     for path in () if quiet else written.values():
-        print(path)
+        say(path)
 
 
 @app.command(epilog=REPORT_EXAMPLES)
@@ -110,7 +110,7 @@ def report(
     if not any(path.is_file() for path in runs):
         from recoup.report.runs import write_report
 
-        print(write_report(runs, out))
+        say(write_report(runs, out))
         return
     if len(runs) > 1:
         raise InputError("a page is of runs, or of one study: name the file of a study alone.")
@@ -118,12 +118,12 @@ def report(
     from recoup.store.errors import sensible
 
     with sensible(runs[0]):
-        print(write_study_report(runs[0], out))
+        say(write_study_report(runs[0], out))
 
 
 def returns_table(title: str) -> Table:
     """A table for expected returns, empty."""
-    table = Table(title=title, title_justify="left", show_edge=False)
+    table = Table(title=cell(title), title_justify="left", show_edge=False)
     table.add_column("")
     table.add_column("expected return", justify="right")
     table.add_column("test episodes", justify="right")

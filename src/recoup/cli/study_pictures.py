@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from recoup.cli.app import say
 from recoup.cli.study_app import File, app, opened
 
 PLOT_EXAMPLES = """
@@ -29,4 +30,4 @@ def plot(
     check_picture(out)
     with opened(file) as study:
         study.plot(out)
-    print(out)
+    say(out)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from recoup.cli.app import JsonOption, app, fail, interruptible, stop
+from recoup.checks import printable
+from recoup.cli.app import JsonOption, app, cell, fail, interruptible, stop
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -273,7 +274,8 @@ def _run(learn: Any, out: Path, task: str | None) -> "Run":
         stop(_stopped(out, task))
     except Broken as broken:
         if broken.trace:
-            print(broken.trace, file=sys.stderr)
+            for line in broken.trace.splitlines():
+                print(printable(line), file=sys.stderr)
         fail(f"{broken} {_go_on(out, task)}".rstrip(), 1)
 
 
@@ -341,7 +343,7 @@ def _show(run: "Run") -> None:
     moves = run.history[-1].iteration
     console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
     if plan.own:
-        console.print(_about(run), highlight=False)
+        console.print(cell(_about(run)), highlight=False)
     if run.tests_failed:
         console.print(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
@@ -349,7 +351,7 @@ def _show(run: "Run") -> None:
     if run.out is not None:
         for name in ("curve.png", "policy.npz", "study.db", "config.json"):
             if (run.out / name).exists():
-                console.print(f"  {run.out / name}", soft_wrap=True, highlight=False)
+                console.print(f"  {cell(run.out / name)}", soft_wrap=True, highlight=False)
 
 
 def _about(run: "Run") -> str:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.runs.plan import Plan
 from recoup.tasks.registry import task_row
 
@@ -86,7 +86,7 @@ def note_iterations(directory: Path, iterations: int) -> None:
 
 def study_in(directory: str | Path) -> Path:
     """Where the study of an existing run lies."""
-    path = Path(directory) / STUDY
+    path = check_path("the run", directory) / STUDY
     if not path.is_file():
         raise InputError(f"{directory} is not a run directory: it has no {STUDY}.")
     return path

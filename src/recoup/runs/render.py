@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from recoup.checks import InputError, check_count, check_finite, check_shape
+from recoup.checks import InputError, check_finite, check_path, check_shape
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
+from recoup.runs.plan import check_seed
 from recoup.runs.run import Run, load
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.registry import make_env, make_problem, named, task_row
@@ -34,11 +35,11 @@ def render_run(
     gets the hand's distance and the control cost of every step, as numbers and as a plot. `task`
     and `policy` are those of the run, where only Python can give them.
     """
-    path = Path(path)
+    path = check_path("the run", path)
     run = load(path, task=task, policy=policy)
     plan, theta = run.plan, run.mean
-    out = _writable(path if out is None else Path(out))
-    seed = check_count("seed", seed, least=0)
+    out = _writable(path if out is None else check_path("out", out))
+    seed = check_seed(seed)
     check_shape(f"the mean of {path}", theta, "[D]", (run.task.dim,))
     check_finite(f"the mean of {path}", theta)
     shot = _filmed(run, seed)

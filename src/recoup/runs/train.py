@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import check_count
+from recoup.checks import AT_ONCE, check_count, check_path
 from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
@@ -30,6 +30,7 @@ from recoup.runs.plan import (
     Plan,
     Wanted,
     check_extension,
+    check_seed,
     plan_of,
     stored_plan,
     study_settings,
@@ -117,7 +118,7 @@ def train(
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
     check_engine(problem, engines)
-    directory = None if out is None else Path(out)
+    directory = None if out is None else check_path("out", out)
     if directory is not None:
         refuse_existing(directory)
     with kept_compilations(), jax.enable_x64(True):
@@ -213,8 +214,10 @@ def evaluate(
     has seen. `task` and `policy` are those of the run, where only Python can give them.
     """
     run = run if isinstance(run, Run) else load(run, task=task, policy=policy)
-    count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
-    seed = check_count("seed", seed, least=0)
+    count = run.plan.test_episodes
+    if episodes is not None:
+        count = check_count("episodes", episodes, 2, AT_ONCE)
+    seed = check_seed(seed)
     problem = run.task
     with kept_compilations(), jax.enable_x64(True):
         if isinstance(problem, Task):

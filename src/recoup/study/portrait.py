@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.amending import AMENDED
 from recoup.store.place import unfinished_of
 from recoup.store.rows import Move, Result
@@ -30,7 +30,7 @@ NOTED = {  # what is drawn of each move, and what the file calls it
 def plot(study: Opened, path: str | Path | None = None) -> "Figure":
     """The picture of a study, written to `path` if one is given."""
     if path is not None:
-        check_picture(Path(path))
+        check_picture(check_path("the picture", path))
     figure = _drawing()(portrait(study))
     if path is not None:
         write_picture(figure, Path(path))

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from recoup.checks import InputError, check_choice, check_count
+from recoup.checks import InputError, check_choice, check_count, shortly
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome
 from recoup.tasks.engines.processes import pickled
@@ -277,7 +277,9 @@ def _checked(resources: Mapping[str, Any] | None) -> dict[str, Any]:
     if resources is None:
         return {}
     if not isinstance(resources, Mapping):
-        raise InputError(f"resources must be a mapping such as {EXAMPLE}, got {resources!r}.")
+        raise InputError(
+            f"resources must be a mapping such as {EXAMPLE}, got {shortly(resources)}."
+        )
     return {check_choice("resources", name, WANTS): amount for name, amount in resources.items()}
 
 
@@ -334,7 +336,9 @@ def _check_answers(address: str) -> None:
     where = _where(address)
     host, _, port = where.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
-        raise InputError(f"address must be auto, host:port or ray://host:port, got {address!r}.")
+        raise InputError(
+            f"address must be auto, host:port or ray://host:port, got {shortly(address)}."
+        )
     named = address if address == where else f"{address} ({where})"
     try:
         with socket.create_connection((host.strip("[]"), int(port)), ANSWER) as link:

@@ -11,7 +11,7 @@ from inspect import isclass
 from pathlib import Path
 from typing import Any
 
-from recoup.checks import InputError, nearest
+from recoup.checks import InputError, nearest, shortly
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.registry import TASKS
 
@@ -44,7 +44,7 @@ def register_task(name: str, task: Any, *, summary: str = "", **defaults: Any) -
     `recoup.tasks`: `robot = "my_package:robot"`, where `robot` is such a function.
     """
     if not isinstance(name, str) or not name or ":" in name or name.split() != [name]:
-        raise InputError(f"the name of a task must be a word without a colon, got {name!r}.")
+        raise InputError(f"the name of a task must be a word without a colon, got {shortly(name)}.")
     is_function = "dim" in defaults or "params" in defaults
     found = _given(task, is_function)
     REGISTERED[name] = Found(name, found.kind, found.make, True, dict(defaults), summary)
@@ -128,7 +128,7 @@ def _given(task: Any, is_function: bool) -> Found:
     if not callable(task):
         raise InputError(
             "a task is a name, an environment, a function that makes one, or a function of theta; "
-            f"got {task!r}."
+            f"got {shortly(task)}."
         )
     return Found(name, FUNCTION if is_function else ENVIRONMENT, task, safe=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.tasks.policies.described import described, restored
 from recoup.tasks.policies.policy import Act, beginner, words_of
 
@@ -40,7 +40,7 @@ class SavedPolicy:
 
 def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
     """Writes a policy and its parameters; a file that is there is replaced as a whole."""
-    path = Path(path)
+    path = check_path("the policy's file", path)
     text = json.dumps({"format": FORMAT, "policy": described(policy)})
     unfinished = path.with_name(f".{path.name}.new")
     with unfinished.open("wb") as file:
@@ -53,8 +53,9 @@ def save_policy(path: str | Path, policy: Any, theta: np.ndarray) -> Path:
 
 def load_policy(path: str | Path, policy: Any = None) -> SavedPolicy:
     """The policy in a file; `policy` is the object of Python that it was, if it was one."""
+    path = check_path("the policy's file", path)
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
         version, description = plain.get("format"), plain.get("policy")
     except Exception as wrong:  # whatever a file may hold

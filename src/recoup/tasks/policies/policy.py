@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import InputError, check_choice, check_count, nearest
+from recoup.checks import NUMBERS, InputError, check_choice, check_count, nearest, shortly
 from recoup.tasks.policies.adapters import adapted, library_of
 from recoup.tasks.policies.networks import (
     MLP,
@@ -134,6 +134,7 @@ def make_policy(
         network = _network(given, options, observations, actions, bounds, scaled)
     else:
         _check_network(given, options, outputs_of(actions, bounds).size)
+    check_count("the policy's number of parameters", network.parameters, most=NUMBERS)
     return SpacePolicy(network, observations, actions, bounds, scale)
 
 
@@ -141,7 +142,7 @@ def _own(given: Any, options: Mapping[str, Any], normalize: bool) -> Any:
     if not isinstance(given, OwnPolicy):
         raise InputError(
             "a policy is a word (linear, kernels, mlp), a module of Flax, Equinox or PyTorch, or "
-            f"an object with `parameters` and `act(theta, observation)`; got {given!r}."
+            f"an object with `parameters` and `act(theta, observation)`; got {shortly(given)}."
         )
     check_count("`parameters` of the policy", given.parameters)
     if options or normalize:
