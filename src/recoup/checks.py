@@ -1,5 +1,6 @@
 """What every door says to bad input: one sentence that names argument, want and got."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -98,6 +99,14 @@ def check_path(what: str, value: Any) -> Path:
     )
     if not named or "\0" in os.fspath(value):
         raise InputError(f"{what} must be the name of a file, got {shortly(value)}.")
+    try:
+        os.stat(value)
+    except OSError as wrong:  # that it is not there, others say
+        if wrong.errno == errno.ELOOP:
+            raise InputError(
+                f"{value} leads back to itself: it is, or lies behind, a symbolic link in a loop; "
+                "name another."
+            ) from None
     return Path(value)
 
 

@@ -39,6 +39,7 @@ from recoup.cli.study_tables import (
 )
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
+from recoup.study.readings import heads
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = [name.strip() for name in reader.fieldnames or []]
+    columns = heads(path, reader.fieldnames or [])
     if "id" not in columns or not {"return", "failed"} & set(columns):
         found = ", ".join(columns) or "none"
         raise InputError(f"{path} needs the columns id, return, failed; it has {found}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
 from recoup.report.html import drawn, embedded, page, write_page
 from recoup.report.overlay import overlay
@@ -28,7 +28,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
     if not runs:
         raise InputError("a report needs at least one run directory.")
     paths = [Path(run) for run in runs]
-    path = paths[0] / PAGE if out is None else Path(out)
+    path = paths[0] / PAGE if out is None else check_path("out", out)
     loaded = [load(run) for run in paths]
     shown = [_run(*both) for both in zip(paths, loaded, strict=True)]
     content = page("run.html", runs=shown, together=_together(paths, loaded))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.report.html import drawn, page, write_page
 from recoup.study.recommend import between
 from recoup.study.study import Study
@@ -31,7 +31,7 @@ def write_study_report(path: str | Path, out: str | Path | None = None) -> Path:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no study in {path}.")
-    target = path.with_name(f"{path.stem}-report.html") if out is None else Path(out)
+    target = path.with_name(f"{path.stem}-report.html") if out is None else check_path("out", out)
     if target.resolve() == path.resolve():
         raise InputError(f"{target} is the study itself: name another file for its page.")
     with Study.open(path) as study:

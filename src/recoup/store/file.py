@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.count import Count, Counting, count_beside
 from recoup.store.errors import BUSY, damage, read_only, sensible, sqlite_errors
 from recoup.store.place import (
@@ -122,7 +122,8 @@ class StudyFile:
 
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
-        self.connection.close()
+        with sqlite_errors(self.path):
+            self.connection.close()
         if self._counting is not None:
             self._counting.close(keep=beside(self.path, LOG).exists())
 
@@ -146,15 +147,14 @@ class StudyFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All reads inside see the same state of the file, whatever others write meanwhile."""
-        if self.connection.in_transaction:
-            yield
-            return
         with sqlite_errors(self.path):
-            self.connection.execute("BEGIN")
+            begun = self.connection.in_transaction
+            if not begun:
+                self.connection.execute("BEGIN")
             try:
                 yield
             finally:
-                if self.connection.in_transaction:
+                if not begun and self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
     @contextmanager
@@ -261,6 +261,7 @@ class StudyFile:
 
 def check_present(path: Path) -> None:
     """Raises unless there is a file with something in it."""
+    check_path("the study's file", path)
     if path.is_dir():
         raise InputError(f"{path} is a directory, not a study file.")
     if not path.exists():
@@ -289,7 +290,7 @@ def missing_results(path: Path, there: int, told: int) -> str:
     """A sentence about a file that has fewer results than were told to it."""
     return (
         f"{told - there} of the {told} results told to {path} are missing: its log "
-        f"{path.name}{LOG} was removed, or an older copy was put in its place."
+        f"{beside(path, LOG).name} was removed, or an older copy was put in its place."
     )
 
 
@@ -354,7 +355,8 @@ def _check_log(path: Path, count: Count) -> None:
     if identity != count.identity:
         raise InputError(
             f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
-            f"with {path.name}-shm and {path.name}{COUNT}, before {path.name} is opened."
+            f"with {beside(path, '-shm').name} and {beside(path, COUNT).name}, before {path.name} "
+            "is opened."
         )
 
 

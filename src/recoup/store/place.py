@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.errors import Exists
 
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
@@ -44,7 +44,7 @@ def is_writable(path: Path) -> bool:
 
 def check_place(path: Path) -> None:
     """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
-    if path.exists():
+    if check_path("the new file", path).exists():
         raise Exists(f"{path} exists already.")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")

@@ -71,7 +71,7 @@ def check_picture(path: Path) -> None:
     """Raises unless a picture can be written to `path`."""
     if path.suffix.lower() not in WRITTEN:
         raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
-    if path.is_dir():
+    if check_path("the picture", path).is_dir():
         raise InputError(f"{path} is a directory: name a file in it.")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")

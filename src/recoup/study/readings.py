@@ -4,7 +4,7 @@ import csv
 import io
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -12,7 +12,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from recoup.checks import InputError, nearest
+from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.core.families.rho import Diagonal, Full
 from recoup.store.rows import FAILED, OK
 from recoup.study.opened import Opened
@@ -44,7 +44,7 @@ def read_samples(study: Opened, path: Path) -> Samples:
     `mean_` and `std_` columns like those of an export. NumPy files (.npz) have theta, returns and,
     if known, mean and std. Nothing in them is executed.
     """
-    if not path.is_file():
+    if not check_path("SAMPLES", path).is_file():
         raise InputError(f"there is no file {path}.")
     if _is_sqlite(path):
         return _of_study(study, path)
@@ -168,7 +168,16 @@ def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
         if len(row) != len(names):
             raise InputError(f"line {line} of {path} has {len(row)} cells, the first {len(names)}.")
     columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return dict(zip((name.strip() for name in names), columns, strict=True))
+    return dict(zip(heads(path, names), columns, strict=True))
+
+
+def heads(path: Path, names: Iterable[str]) -> list[str]:
+    """The names of a table's columns, without white space around them, once no two are the same."""
+    found = [name.strip() for name in names]
+    twice = next((name for name in found if name and found.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path} has two columns that are called {shortly(twice)}: rename one.")
+    return found
 
 
 def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
@@ -189,7 +198,8 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     except (pyarrow.ArrowException, OSError) as wrong:
         reason = str(wrong).partition("\n")[0]
         raise InputError(f"{path} cannot be read as Parquet: {reason}.") from None
-    return {name: table.column(name).to_pylist() for name in table.column_names}
+    names = heads(path, table.column_names)
+    return {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
 
 
 def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Samples:

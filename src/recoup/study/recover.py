@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.count import count_beside
 from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
@@ -26,9 +26,9 @@ class Recovered(NamedTuple):
 
 def recover(path: Path, new: Path) -> Recovered:
     """Writes everything readable of `path` to a new study; `path` is left as it is."""
-    if new.exists():
+    if check_path("NEW", new).exists():
         raise InputError(f"{new} exists already: name another file to recover to.")
-    if not path.is_file():
+    if not check_path("FILE", path).is_file():
         raise InputError(f"there is no file {path}.")
     rows = salvage(path)
     settings = _settings(rows)

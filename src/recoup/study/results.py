@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_text, check_whole_numbers, shortly
+from recoup.checks import LARGEST, InputError, check_text, check_whole_numbers, shortly
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
 
@@ -46,12 +47,12 @@ def told_of(
     return Told(OK, mean + 0.0, error, returns.size)
 
 
-def trial_number(value: Any) -> int:
-    """The id of a trial, once it is a whole number."""
+def trial_number(value: Any, path: Path) -> int:
+    """The id of a trial, once it is a whole number that one of the study in `path` can have."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise InputError(f"the id of a trial must be a whole number, got {shortly(value)}.")
-    if not 0 <= value < 2**63:
-        raise InputError("there is no trial with such an id: it is too large, or negative.")
+    if not 0 < value <= LARGEST:
+        raise InputError(f"there is no trial {shortly(value)} in {path}.")
     return int(value)
 
 

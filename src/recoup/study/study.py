@@ -220,7 +220,7 @@ class Study:
 
         Those that are kept and do not count, as their trial was handed out again and told before.
         """
-        numbered = [(trial_number(id), told) for id, told in results]
+        numbered = [(trial_number(id, self.store.path), told) for id, told in results]
         with self.store.writing():
             later = tell(self.opened, numbered)
             fresh = self.store.counters().fresh
@@ -255,7 +255,7 @@ class Study:
             told = self.result(value, values=values, failed=failed)
         why = None if why is None else check_text("why", why)
         how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
-        found = amend(self.opened, trial_number(id), told, **how)
+        found = amend(self.opened, trial_number(id, self.store.path), told, **how)
         if not dry_run:
             self._mover = Mover(self.opened)
             self._mover.settle()

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.amending import AMENDED
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.place import put, unfinished_of
@@ -90,7 +90,7 @@ def check_exportable(study: Opened, path: Path) -> None:
         study.check_whole()
     if path.suffix not in WRITTEN:
         raise InputError(f"{path} must end in {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}.")
-    if path.exists():
+    if check_path("the table", path).exists():
         raise InputError(f"{path} exists already: name another file.")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist: make it, or name another place.")

@@ -277,9 +277,8 @@ def _checked(resources: Mapping[str, Any] | None) -> dict[str, Any]:
     if resources is None:
         return {}
     if not isinstance(resources, Mapping):
-        raise InputError(
-            f"resources must be a mapping such as {EXAMPLE}, got {shortly(resources)}."
-        )
+        got = shortly(resources)
+        raise InputError(f"resources must be a mapping such as {EXAMPLE}, got {got}.")
     return {check_choice("resources", name, WANTS): amount for name, amount in resources.items()}
 
 
@@ -336,9 +335,7 @@ def _check_answers(address: str) -> None:
     where = _where(address)
     host, _, port = where.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
-        raise InputError(
-            f"address must be auto, host:port or ray://host:port, got {shortly(address)}."
-        )
+        raise InputError(f"address must be auto, host:port or ray://host:port, got {address!r}.")
     named = address if address == where else f"{address} ({where})"
     try:
         with socket.create_connection((host.strip("[]"), int(port)), ANSWER) as link:
