@@ -1,15 +1,48 @@
 """What every door says to bad input: one sentence that names argument, want and got."""
 
+import errno
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+LARGEST = 2**63 - 1  # of a whole number: what files, NumPy and JAX can hold
+QUOTED = 60  # characters, at most, of what a sentence quotes
+DIGITS = 40  # likewise, of a whole number
+AT_ONCE = 1_000_000  # trials or episodes, at most, that are asked for or rolled out together
+NUMBERS = 10_000_000  # of a sample, at most: more would not fit a row of a file
+STEPS = 2**31 - 1  # of an episode, at most: they are counted in 32 bits
+LONGEST = 1_000_000  # characters of a text that somebody writes into a study
+
 
 class InputError(ValueError):
     """Wrong use: what was given cannot be used, and nothing was changed."""
+
+    def __init__(self, sentence: str) -> None:
+        """A sentence that a terminal may show, whatever it quotes."""
+        super().__init__(printable(sentence))
+
+
+def printable(text: str) -> str:
+    """A text on one line, as a terminal may show it: what it would obey is written out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shortly(value: Any) -> str:
+    """`value` as a sentence quotes it: on one line, and the beginning of what is long."""
+    if isinstance(value, int) and abs(value) > 10**DIGITS:
+        return f"a whole number of more than {DIGITS} digits"
+    try:
+        text = " ".join(repr(value[:QUOTED] if isinstance(value, (str, bytes)) else value).split())
+    except Exception:  # an object of the user's whose repr fails, or holds such a number
+        text = f"an object of the kind {type(value).__name__}"
+    return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
 
 
 def is_traced(*arrays: Any) -> bool:
@@ -23,25 +56,58 @@ def is_traced(*arrays: Any) -> bool:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """` Did you mean ...?` where `word` is a near miss, an empty string where it is not."""
-    match = get_close_matches(str(word).lower(), list(known), n=1, cutoff=0.6)
+    match = get_close_matches(str(word)[:QUOTED].lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {match[0]!r}?" if match else ""
 
 
 def check_choice(what: str, value: str, known: Iterable[str]) -> str:
     """`value`, once it is one of the `known` names."""
     known = list(known)
-    if value in known:
+    if isinstance(value, str) and value in known:
         return value
     hint = nearest(value, known) if isinstance(value, str) else ""
-    raise InputError(f"{what} must be one of {', '.join(known)}; got {value!r}.{hint}")
+    raise InputError(f"{what} must be one of {', '.join(known)}; got {shortly(value)}.{hint}")
 
 
-def check_count(what: str, value: Any, least: int = 1) -> int:
-    """`value` as an int, once it is a whole number of at least `least`."""
+def check_count(what: str, value: Any, least: int = 1, most: int = LARGEST) -> int:
+    """`value` as an int, once it is a whole number of at least `least`, and at most `most`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
-        raise InputError(f"{what} must be a whole number of at least {least}, got {value!r}.")
+        wanted = f"a whole number of at least {least}"
+        raise InputError(f"{what} must be {wanted}, got {shortly(value)}.")
+    if value > most:
+        raise InputError(f"{what} must be at most {most}, got {shortly(value)}.")
     return int(value)
+
+
+def check_text(what: str, value: Any) -> str:
+    """`value`, once it is a text that a file can hold."""
+    if not isinstance(value, str):
+        raise InputError(f"{what} must be a text, got {shortly(value)}.")
+    if len(value) > LONGEST:
+        raise InputError(f"{what} may have {LONGEST:,} characters, got {len(value):,}.")
+    strange = next((c for c in value if c == "\0" or "\ud800" <= c <= "\udfff"), None)
+    if strange is not None:
+        raise InputError(f"{what} holds {strange!r}, which no text in a file can: leave it out.")
+    return value
+
+
+def check_path(what: str, value: Any) -> Path:
+    """`value` as a path, once it can be the name of a file."""
+    named = isinstance(value, (str, Path)) or (
+        isinstance(value, os.PathLike) and isinstance(os.fspath(value), str)
+    )
+    if not named or "\0" in os.fspath(value):
+        raise InputError(f"{what} must be the name of a file, got {shortly(value)}.")
+    try:
+        os.stat(value)
+    except OSError as wrong:  # that it is not there, others say
+        if wrong.errno == errno.ELOOP:
+            raise InputError(
+                f"{value} leads back to itself: it is, or lies behind, a symbolic link in a loop; "
+                "name another."
+            ) from None
+    return Path(value)
 
 
 def check_between(
@@ -51,7 +117,7 @@ def check_between(
     number = _as_float(what, value)
     if low < number <= high or (number == low and not open_low):
         return number
-    raise InputError(f"{what} must be {_interval(low, high, open_low)}, got {value!r}.")
+    raise InputError(f"{what} must be {_interval(low, high, open_low)}, got {shortly(value)}.")
 
 
 def check_positive(what: str, value: Any) -> float:
@@ -59,11 +125,26 @@ def check_positive(what: str, value: Any) -> float:
     return check_between(what, value, 0.0, float(np.finfo(np.float64).max), open_low=True)
 
 
+def check_number(what: str, value: Any) -> float:
+    """`value` as a float, once it is a finite number."""
+    number = _as_float(what, value)
+    if not np.isfinite(number):
+        raise InputError(f"{what} must be a finite number, got {shortly(value)}.")
+    return number
+
+
 def check_flag(what: str, value: Any) -> bool:
     """`value`, once it is True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{what} must be True or False, got {value!r}.")
+        raise InputError(f"{what} must be True or False, got {shortly(value)}.")
     return bool(value)
+
+
+def check_mapping(what: str, value: Any) -> Mapping[str, Any]:
+    """`value`, once it is a mapping of names to whatever they stand for."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InputError(f"{what} must be a mapping by name, got {shortly(value)}.")
+    return value
 
 
 def check_key(what: str, key: Any) -> None:
@@ -71,7 +152,7 @@ def check_key(what: str, key: Any) -> None:
     import jax
 
     if not isinstance(key, jax.Array):
-        raise InputError(f"{what} must be a key from `jax.random.key`, got {key!r}.")
+        raise InputError(f"{what} must be a key from `jax.random.key`, got {shortly(key)}.")
 
 
 def check_numbers(what: str, array: Any) -> None:
@@ -81,7 +162,18 @@ def check_numbers(what: str, array: Any) -> None:
     except (TypeError, ValueError, AttributeError):  # ragged, a key, or not an array at all
         kind = "O"
     if kind not in "fiu":
-        raise InputError(f"{what} must be an array of real numbers, got {_shortly(array)}.")
+        raise InputError(f"{what} must be an array of real numbers, got {shortly(array)}.")
+
+
+def check_whole_numbers(what: str, values: Any) -> None:
+    """Raises where a whole number would lose digits: beyond 2^53 floating point skips some."""
+    listed = values if isinstance(values, (list, tuple)) else np.ravel(values).tolist()
+    for value in listed:
+        if isinstance(value, (int, np.integer)) and float(value) != int(value):
+            raise InputError(
+                f"{what} is the whole number {shortly(value)}, which loses digits where it is "
+                f"kept: give {float(value)!r}, if that is near enough."
+            )
 
 
 def check_shape(what: str, array: Any, letters: str, shape: tuple[int, ...]) -> None:
@@ -123,11 +215,6 @@ def _first(array: Any, wrong: Any) -> str:
     return f"{value} at {place}" if place else f"{value}"
 
 
-def _shortly(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _all_finite(array: np.ndarray) -> bool:
     """Whether all entries are finite, by passes that allocate nothing.
 
@@ -146,8 +233,10 @@ def _as_float(what: str, value: Any) -> float:
         if isinstance(value, (str, bool)):
             raise TypeError
         return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, got {_shortly(value)}.") from None
+        raise InputError(f"{what} must be a number, got {shortly(value)}.") from None
 
 
 def _interval(low: float, high: float, open_low: bool) -> str:

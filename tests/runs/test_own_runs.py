@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import gymnasium
@@ -20,7 +21,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.tasks.engines import processes
 from recoup.tasks.engines.engine import Broken
-from recoup.tasks.own.found import REGISTERED
+from recoup.tasks.own.found import REGISTERED, registered
 
 HELPERS = str(Path(own_tasks.__file__).parent)
 QUICK = {"horizon": 10, "test_episodes": 3}
@@ -385,6 +386,31 @@ class TestNames:
         assert (run.plan.batch, run.plan.horizon, run.plan.task) == (6, 7, "walk")
         assert recoup.train("walk", iterations=2, batch=4, test_episodes=2).plan.batch == 4
         assert recoup.evaluate(tmp_path / "r").return_search.episodes == 2  # found by its name
+
+    @pytest.mark.parametrize("name", ["toy", "recoup", "CartPole-v1", "walk"])
+    def test_a_name_that_is_taken_is_refused(self, name, monkeypatch):
+        recoup.register_task("walk", own_tasks.Walk, horizon=7)
+        recoup.register_task("walk", own_tasks.Walk, horizon=9)  # the same, corrected
+        point = EntryPoint("recoup", "their_package:robot", "recoup.tasks")
+        monkeypatch.setattr("recoup.tasks.own.found.entry_points", lambda group: [point])
+        before = dict(REGISTERED)
+        with pytest.raises(InputError, match=f"the task '{name}' (is one of|was registered)"):
+            recoup.register_task(name, own_tasks.Odd)
+        assert before == REGISTERED
+        assert before["walk"].defaults == {"horizon": 9}
+
+    def test_an_entry_point_whose_name_is_taken_is_left_out_with_a_warning(self, monkeypatch):
+        points = [
+            EntryPoint("toy", "theirs:toy", "recoup.tasks"),
+            EntryPoint("arm", "first:arm", "recoup.tasks"),
+            EntryPoint("arm", "first:arm", "recoup.tasks"),
+            EntryPoint("arm", "second:arm", "recoup.tasks"),
+        ]
+        monkeypatch.setattr("recoup.tasks.own.found.entry_points", lambda group: points)
+        with pytest.warns(UserWarning, match="is left out: that name is") as said:
+            found = registered()
+        assert {name: row.summary for name, row in found.items()} == {"arm": "of first:arm"}
+        assert ["'toy' of theirs:toy" in str(w.message) for w in said] == [True, False]
 
     @pytest.mark.parametrize("name", ["", "two words", "a:b", 3])
     def test_names_are_words(self, name):

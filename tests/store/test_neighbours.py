@@ -452,3 +452,16 @@ def test_the_checksum_of_a_count_is_that_of_its_numbers(path):
     *numbers, crc = CHECKED.unpack(beside(path, COUNT).read_bytes())
     assert crc == zlib.crc32(struct.pack("<qqI", *numbers))
     study.close()
+
+
+def test_a_missing_log_is_called_by_its_real_name(tmp_path):
+    path, link = tmp_path / "y.db", tmp_path / "x.db"
+    link.symlink_to(path)
+    with Study.open(path, dim=1, batch=9) as study:
+        study.tell(study.ask()[0].id, 1.0)
+        for name in ("y.db", "y.db-count"):
+            shutil.copy(tmp_path / name, tmp_path / f"{name}.kept")
+    for name in ("y.db", "y.db-count"):
+        shutil.move(tmp_path / f"{name}.kept", tmp_path / name)
+    with pytest.raises(InputError, match=r"told to .*x\.db are missing: its log y\.db-wal was"):
+        Study.open(link)

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 
 import numpy as np
@@ -196,3 +197,65 @@ class TestTheMeanPolicy:
         with Study.open(tmp_path / "s.db", dim=2, mean=[1.0, 2.0]) as made:
             assert isinstance(made.mean_policy, np.ndarray)
             assert made.mean_policy.tolist() == [1, 2]
+
+
+VERBS = {
+    "ask": lambda study: study.ask(),
+    "tell": lambda study: study.tell(1, 1.0),
+    "enqueue": lambda study: study.enqueue([0.0, 1.0]),
+    "amend": lambda study: study.amend(1, 2.0),
+    "pending": lambda study: study.pending(),
+    "waiting": lambda study: study.waiting(),
+    "told_later": lambda study: study.told_later(),
+    "counts": lambda study: study.counts(),
+    "trials": lambda study: study.trials(),
+    "mean": lambda study: study.mean,
+    "best": lambda study: study.best,
+    "history": lambda study: study.history(),
+    "diagnostics": lambda study: study.diagnostics(),
+    "evaluate": lambda study: study.evaluate(),
+    "recommend": lambda study: study.recommend(),
+    "replay": lambda study: study.replay("cem"),
+    "fork": lambda study: study.fork(study.store.path.with_name("fork.db")),
+    "export": lambda study: study.export(study.store.path.with_name("t.csv")),
+    "plot": lambda study: study.plot(study.store.path.with_name("p.png")),
+    "length": len,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_study_that_was_closed_says_so(tmp_path, verb):
+    with Study.open(tmp_path / "s.db", dim=2, batch=4) as study:
+        study.tell(study.ask(2)[0].id, 1.0)
+    with pytest.raises(InputError, match="was closed: open it again"):
+        verb(study)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.db"]
+
+
+@pytest.mark.parametrize("verb", {**VERBS, "close": Study.close}.values(), ids=[*VERBS, "close"])
+def test_a_study_of_another_thread_says_so(tmp_path, verb):
+    with Study.open(tmp_path / "s.db", dim=2, batch=4) as study:
+        study.tell(study.ask(2)[0].id, 1.0)
+        with ThreadPoolExecutor(1) as pool:
+            said = pool.submit(verb, study).exception(timeout=60)
+        assert isinstance(said, InputError)
+        assert "opened by another thread: open it in each that uses it" in str(said)
+        assert study.counts() == {"pending": 1, "ok": 1, "failed": 0}
+        study.tell(2, 2.0)
+
+
+def test_threads_that_each_open_a_study_share_it(tmp_path):
+    path = tmp_path / "s.db"
+    Study.open(path, dim=2, batch=4).close()
+
+    def work(number):
+        with Study.open(path) as study:
+            for _ in range(3):
+                (trial,) = study.ask()
+                study.tell(trial.id, float(trial.theta.sum()))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4), timeout=120))
+    with Study.open(path) as study:
+        assert study.counts() == {"pending": 0, "ok": 12, "failed": 0}
+        assert len(study.history()) == 3

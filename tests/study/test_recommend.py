@@ -295,3 +295,37 @@ def test_methods_that_explore_in_actions_get_their_parameters(tmp_path):
         found = study.recommend()
         assert not np.isfinite(found.expected)
         assert "not known" in found.words
+
+
+EXTREME = {
+    "the smallest": lambda i: 5e-324 * (i % 3),
+    "the smallest, all equal": lambda i: 5e-324,
+    "the smallest, of both signs": lambda i: 5e-324 * (-1) ** i,
+    "subnormal": lambda i: 1e-310 * (1 + i % 5),
+    "the largest": lambda i: 1.7e308 * (-1) ** i,
+    "the largest, all equal": lambda i: 1.7e308,
+    "the largest, and one": lambda i: [1.0, 1.7e308][i % 2],
+    "the largest and the smallest": lambda i: [5e-324, 1.7e308, -1.7e308, 0.0][i % 4],
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("earned", EXTREME.values(), ids=EXTREME)
+def test_returns_as_small_and_as_large_as_numbers_go_get_the_right_words(earned):
+    study = recoup.Study.create(None, resolved({"dim": 2, "batch": 6, "seed": 0}))
+    for i in range(20):
+        study.tell(study.ask()[0].id, earned(i))
+    for i in range(6):
+        study.tell(study.ask(at="mean")[0].id, earned(i))
+    found = study.recommend()
+    values = [earned(i) for i in range(20)]
+    assert min(values) <= found.expected <= max(values)
+    assert "inf" not in found.words
+    assert "nan" not in found.words
+    if len(set(values)) == 1:
+        assert found.expected == values[0]
+        assert (found.gain, found.verdict) == (0.0, "stop")
+    else:
+        low, high = found.interval
+        assert low <= found.expected <= high
+    study.diagnostics()

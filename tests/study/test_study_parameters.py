@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from program import recoup as program
 
 import recoup
+from recoup import Study
+from recoup.checks import InputError
 from recoup.study.parameters import Parameter, parameter, parameters_of, to_latent, to_user
+from recoup.study.readings import read_samples
 
 FOUR = [
     Parameter("stiffness", 10, 200, "log"),
@@ -195,3 +199,54 @@ def calls(function, *arguments):
     finally:
         sys.setprofile(before)
     return count
+
+
+class TestNames:
+    """Names that tables and people would take for each other."""
+
+    @pytest.mark.parametrize("name", [" a", "a ", "\u2003a", "a\xa0"])
+    def test_white_space_around_a_name_is_refused(self, tmp_path, name):
+        with pytest.raises(InputError, match="name"):
+            Study.open(tmp_path / "s.db", params={name: (0, 1), "a": (0, 1)})
+        toml = tmp_path / "p.toml"
+        toml.write_text(f'["{name}"]\nlow = 0\nhigh = 1\n', encoding="utf-8")
+        with pytest.raises(InputError, match="name"):
+            Study.open(tmp_path / "s.db", params=parameters_of(toml))
+        assert not (tmp_path / "s.db").exists()
+
+    def test_names_that_look_the_same_are_refused(self, tmp_path):
+        with pytest.raises(InputError, match="look the same"):
+            Study.open(tmp_path / "s.db", params={"caf\u00e9": None, "cafe\u0301": None})
+        with Study.open(tmp_path / "s.db", params={"a": None, "A": None}) as study:
+            study.enqueue({"a": 1.0, "A": 2.0})
+            (trial,) = study.ask()
+            study.tell(trial.id, 1.0)
+            study.export(tmp_path / "t.csv")
+        assert trial.params == {"a": 1.0, "A": 2.0}
+
+    def test_a_file_that_has_such_names_is_opened_and_forked_all_the_same(
+        self, tmp_path, monkeypatch
+    ):
+        with monkeypatch.context() as before:
+            before.setattr("recoup.study.settings.check_new", lambda parameters: None)
+            given = {" a": (0, 1), "a": (0, 2**60, "int")}
+            Study.open(tmp_path / "old.db", params=given, seed=3).close()
+        with Study.open(tmp_path / "old.db", seed=3) as study:
+            study.tell(study.ask()[0].id, 1.0)
+            study.fork(tmp_path / "same.db", batch=5).close()
+            with pytest.raises(InputError, match="white space"):
+                study.fork(tmp_path / "renamed.db", rename={"a": "b"})
+            wide = {"b": (0, 9, "int")}
+            new = {" a": "c", "a": "b"}
+            study.fork(tmp_path / "renamed.db", rename=new, params=wide).close()
+
+    @pytest.mark.parametrize("head", ["a, a,return", "a,a,return"])
+    def test_two_columns_of_one_name_are_refused(self, tmp_path, head):
+        (tmp_path / "t.csv").write_text(f"{head}\n0.5,0.6,1.0\n")
+        study = Study.open(tmp_path / "s.db", params={"a": (0, 1)})
+        with study, pytest.raises(InputError, match="two columns that are called 'a'"):
+            read_samples(study.opened, tmp_path / "t.csv")
+        (tmp_path / "r.csv").write_text("id,return, return\n1,0.5,0.6\n")
+        done = program("study", "tell", tmp_path / "s.db", "--file", tmp_path / "r.csv")
+        assert done.returncode == 2
+        assert "two columns that are called 'return'" in done.stderr

@@ -8,8 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from recoup.checks import InputError
-from recoup.cli.app import shown
+from recoup.checks import InputError, printable
 from recoup.cli.study_tables import print_trials
 from recoup.study import readings, tables
 from recoup.study.samples import import_samples
@@ -160,4 +159,4 @@ def test_what_is_not_a_number_is_not_sound(study):
 
 
 def test_a_terminal_obeys_nothing_that_is_shown():
-    assert shown("fell \x1b[2J over\n") == "fell \\x1b[2J over\n"
+    assert printable("fell \x1b[2J over\n") == "fell \\x1b[2J over\\n"

@@ -286,3 +286,56 @@ def test_networks_are_traced_by_jax(x64):
     together = jax.jit(jax.vmap(lambda theta: network.bound(theta)(x)))(thetas)
     for row, theta in zip(together, thetas, strict=True):
         np.testing.assert_allclose(row, network.bound(theta)(x), rtol=1e-12)
+
+
+class Gives:
+    """A network or policy that gives a fixed shape."""
+
+    parameters = 3
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def spread(self):
+        return np.ones(3)
+
+
+class Network(Gives):
+    def bound(self, theta):
+        return lambda x: (np.ones((2, 1)).T @ x) * np.ones(self.shape)
+
+
+class Acts(Gives):
+    def act(self, theta, observation):
+        return np.zeros(self.shape)
+
+
+BOX, TWO = spaces.Box(-1, 1, (2,)), spaces.Box(-1, 1, (3,))
+
+
+@pytest.mark.parametrize(
+    ("policy", "observations", "words"),
+    [
+        (Network(2), BOX, r"gives the shape \[2\], but actions of this task take \[3\]"),
+        (Network(3, 1), BOX, r"gives the shape \[3, 1\], but actions"),
+        (Network(3), TWO, "cannot take an observation of this task, 3 numbers: ValueError"),
+        (Acts(2), BOX, r"`act` of the policy gives the shape \[2\], but actions .* have \[3\]"),
+        (Acts(), BOX, r"`act` of the policy gives the shape \[\]"),
+    ],
+)
+def test_a_network_or_policy_that_does_not_fit_its_spaces_is_refused(policy, observations, words):
+    with pytest.raises(InputError, match=words):
+        make_policy(policy, {}, observations, TWO, None, False)
+
+
+def test_one_that_fits_is_not():
+    assert make_policy(Network(3), {}, BOX, TWO, None, False).parameters == 3
+    assert make_policy(Acts(3), {}, BOX, TWO, None, False).parameters == 3
+    assert make_policy(Acts(), {}, BOX, spaces.Box(-1, 1, (1,)), None, False).parameters == 3
+    assert make_policy(Acts(), {}, BOX, spaces.Discrete(4), None, False).parameters == 3
+
+
+def test_train_refuses_it_before_anything_is_rolled_out(tmp_path):
+    with pytest.raises(InputError, match="the network gives the shape"):
+        recoup.train("MountainCarContinuous-v0", policy=Network(2), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -5,9 +5,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, NoReturn
+from typing import IO, Annotated, NoReturn, cast
 
 import typer
+from rich.markup import escape
+
+from recoup.checks import printable
 
 app = typer.Typer(
     rich_markup_mode="rich",
@@ -27,19 +30,40 @@ ForceOption = Annotated[
 
 def fail(sentence: str, status: int) -> NoReturn:
     """Ends with one sentence and a status."""
-    print(f"recoup: {shown(sentence)}", file=sys.stderr)
+    print(f"recoup: {printable(sentence)}", file=sys.stderr)
     raise SystemExit(status)
 
 
-def shown(text: str) -> str:
-    """A text as a terminal may show it: what it would obey is written out."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+def say(text: object) -> None:
+    """Prints a text on one line; what a terminal would obey of what it quotes is written out."""
+    print(printable(str(text)))
+
+
+def cell(text: object) -> str:
+    """A text as rich prints it in a table or a sentence: on one line, and none of it markup."""
+    return escape(printable(str(text)))
 
 
 def stop(sentence: str) -> NoReturn:
     """Ends at once after Ctrl-C: threads of others may not survive an orderly end."""
-    print(f"recoup: {sentence}", file=sys.stderr, flush=True)
+    print(f"recoup: {printable(sentence)}", file=sys.stderr, flush=True)
     os._exit(130)
+
+
+def to_terminal(stream: IO[str]) -> IO[str]:
+    """A stream for a table: as it is into a file or a pipe, made printable on a terminal."""
+    return cast(IO[str], _Printable(stream)) if stream.isatty() else stream
+
+
+class _Printable:
+    """What is written line by line, with what a terminal would obey written out."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes a row, which ends with its own line break."""
+        return self._stream.write(f"{printable(text.removesuffix(chr(10)))}\n")
 
 
 @contextmanager

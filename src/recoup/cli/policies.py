@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recoup.checks import InputError
-from recoup.cli.app import app, shown
+from recoup.checks import InputError, printable
+from recoup.cli.app import app
 from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def export_policy(
     print(loaded.export_policy(path, number, force=force))
     move, moves = chosen_move(loaded.history, number), loaded.history[-1].iteration
     words = f"the mean policy after iteration {move} of {moves}"
-    print(shown(f"{words}{_takes(loaded.learned_policy(number))}"), file=sys.stderr)
+    print(printable(f"{words}{_takes(loaded.learned_policy(number))}"), file=sys.stderr)
 
 
 def _ending(onnx: bool, torchscript: bool) -> str:

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from recoup.checks import InputError
-from recoup.cli.app import ForceOption, JsonOption, app, shown
+from recoup.checks import InputError, printable
+from recoup.cli.app import ForceOption, JsonOption, app, cell, say
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 
 EVALUATE_EXAMPLES = """
@@ -78,7 +78,7 @@ def evaluate(
     if found.failed:
         print(f"{found.failed} episodes failed: the returns are of the others.")
     if loaded.outdated:
-        print(f"recoup: {shown(loaded.outdated)}", file=sys.stderr)
+        print(f"recoup: {printable(loaded.outdated)}", file=sys.stderr)
 
 
 @app.command(epilog=RENDER_EXAMPLES)
@@ -102,7 +102,7 @@ def render(
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out, task=task, force=force)
     for path in () if quiet else written.values():
-        print((out or run) / path.name)
+        say((out or run) / path.name)
 
 
 @app.command(epilog=REPORT_EXAMPLES)
@@ -126,7 +126,7 @@ def report(
     if not any(path.is_file() for path in runs):
         from recoup.report.runs import write_report
 
-        print(write_report(runs, out, force=force))
+        say(write_report(runs, out, force=force))
         return
     if len(runs) > 1:
         raise InputError("a page is of runs, or of one study: name the file of a study alone.")
@@ -134,12 +134,12 @@ def report(
     from recoup.store.errors import sensible
 
     with sensible(runs[0]):
-        print(write_study_report(runs[0], out, force=force))
+        say(write_study_report(runs[0], out, force=force))
 
 
 def returns_table(title: str) -> Table:
     """A table for expected returns, empty."""
-    table = Table(title=title, title_justify="left", show_edge=False)
+    table = Table(title=cell(title), title_justify="left", show_edge=False)
     table.add_column("")
     table.add_column("expected return", justify="right")
     table.add_column("test episodes", justify="right")

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from recoup.checks import InputError, check_choice
+from recoup.checks import InputError, check_choice, shortly
+from recoup.cli.app import cell, say
 from recoup.cli.parsing import duration, method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -38,6 +39,7 @@ from recoup.cli.study_tables import (
 )
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
+from recoup.study.readings import heads
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:
@@ -150,7 +152,7 @@ def new(
     from recoup.study.study import Study
 
     Study.open(file, **given, **method_settings(set_)).close()
-    print(file)
+    say(file)
 
 
 @app.command(epilog=ASK_EXAMPLES)
@@ -212,7 +214,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"a value must be a number, got {text!r}.") from None
+        raise InputError(f"a value must be a number, got {shortly(text)}.") from None
 
 
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
@@ -250,11 +252,11 @@ def tell(
             told = [(id, study.result(**_told(value, failed, trajectory)))]
             later = study.tell_all(told)
             if not later:
-                print(f"Trial {id}: {in_words(told[0][1])}.")
+                say(f"Trial {id}: {in_words(told[0][1])}.")
         for row in later:
-            print(row.words)
+            say(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):
-            print(slip.words)
+            say(slip.words)
         _say_next(study, len(study.history()) - moved)
 
 
@@ -280,7 +282,7 @@ def amend(
     del given["trajectory"]
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
-    print(found.words)
+    say(found.words)
 
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
@@ -314,7 +316,7 @@ def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = [name.strip() for name in reader.fieldnames or []]
+    columns = heads(path, reader.fieldnames or [])
     if "id" not in columns or not {"return", "failed"} & set(columns):
         found = ", ".join(columns) or "none"
         raise InputError(f"{path} needs the columns id, return, failed; it has {found}.")
@@ -342,10 +344,13 @@ def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told
 
 
 def _return(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"a return must be a number, got {text!r}.") from None
+    """A return; a whole number stays one, for `tell` to see whether it can be kept."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise InputError(f"a return must be a number, got {shortly(text)}.")
 
 
 @app.command()
@@ -368,7 +373,7 @@ def show(file: File, as_json: JsonOption = False) -> None:
         console.print()
         console.print(distribution_table(study))
         for sentence in found["advice"]:
-            console.print(f"\n{sentence}", highlight=False)
+            console.print(f"\n{cell(sentence)}", highlight=False)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
@@ -384,8 +389,8 @@ def evaluate(
     if as_json:
         print(json.dumps(plain(found._asdict())))
     elif isfinite(found.low):
-        print(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
+        say(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
     elif isfinite(found.mean):
-        print(f"{found.mean:.4g}. {found.words}")
+        say(f"{found.mean:.4g}. {found.words}")
     else:
-        print(found.words[:1].upper() + found.words[1:])
+        say(found.words[:1].upper() + found.words[1:])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.cli.parsing import complete_method, complete_setting, vector, whole_option
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def opened(file: Path) -> "Iterator[Study]":
     from recoup.store.errors import sensible
     from recoup.study.study import Study
 
-    if not file.exists():
+    if not check_path("FILE", file).exists():
         raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
     with sensible(file), Study.open(file) as study:
         yield study

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.app import ForceOption
+from recoup.cli.app import ForceOption, say, to_terminal
 from recoup.cli.parsing import method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -89,14 +89,14 @@ def check(
 
         with _progress("reading its pages", quiet) as tick:
             words = recover_file(file, recover, tick).words
-        print(words)
+        say(words)
         return
     from recoup.study.verify import check as check_file
 
     with _progress("making its moves again", quiet) as tick:
         found = check_file(file, tick)
     for finding in found:
-        print(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
+        say(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
     if not all(finding.sound for finding in found):
         raise typer.Exit(1)
 
@@ -135,10 +135,10 @@ def export(
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
     with opened(file) as study:
         if out is None:
-            tables.write_csv(study.opened, sys.stdout)
+            tables.write_csv(study.opened, to_terminal(sys.stdout))
             return
         count = tables.export(study.opened, out, format, force=force)
-    print(f"{count} trials in {out}")
+    say(f"{count} trials in {out}")
 
 
 @app.command(name="import", epilog=IMPORT_EXAMPLES, context_settings=SIGNED)
@@ -167,7 +167,7 @@ def import_(
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
             drawn = {key: np.asarray(value, float) for key, value in given.items()}
             found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
-        print(import_samples(study.opened, found, str(samples)).words)
+        say(import_samples(study.opened, found, str(samples)).words)
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -244,7 +244,7 @@ def fork(
     changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
     given |= {key: value for key, value in changes.items() if value}
     with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
-        print(f"{new}: {forked_words(forked.opened, file)}")
+        say(f"{new}: {forked_words(forked.opened, file)}")
 
 
 def _names(texts: list[str] | None) -> dict[str, str]:
@@ -276,4 +276,4 @@ def upgrade(
     """Carry a study of an older format over to a new file; the old one stays as it is."""
     from recoup.store.format1 import carry_over
 
-    print(carry_over(old, new).words)
+    say(carry_over(old, new).words)

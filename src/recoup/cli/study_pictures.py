@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from recoup.cli.app import ForceOption
+from recoup.cli.app import ForceOption, say
 from recoup.cli.study_app import File, app, opened
 
 PLOT_EXAMPLES = """
@@ -31,4 +31,4 @@ def plot(
     """
     with opened(file) as study:
         study.plot(out, force=force)
-    print(out)
+    say(out)

@@ -4,9 +4,9 @@ import json
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from recoup.cli.app import cell
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import SHOWN, plain
 from recoup.study.recommend import between
@@ -40,7 +40,7 @@ def recommend(file: File, as_json: JsonOption = False) -> None:
     if len(found.batches) > 1:
         console.print()
         console.print(_batches_table(found))
-    console.print(f"\n{escape(found.words)}", highlight=False)
+    console.print(f"\n{cell(found.words)}", highlight=False)
 
 
 def parameters_table(found: "Recommendation") -> Table:
@@ -50,7 +50,7 @@ def parameters_table(found: "Recommendation") -> Table:
         table.add_column(head, justify="left" if head == "parameter" else "right")
     rows = list(zip(found.params.items(), found.low, found.high, strict=True))
     for (name, value), low, high in rows[:SHOWN]:
-        table.add_row(escape(name), shown(value), between(low, high))
+        table.add_row(cell(name), shown(value), between(low, high))
     if len(rows) > SHOWN:
         table.add_row(f"... {len(rows) - SHOWN} more", "", "")
     return table
@@ -58,7 +58,7 @@ def parameters_table(found: "Recommendation") -> Table:
 
 def shown(value: float | str) -> str:
     """A value as a table shows it."""
-    return value if isinstance(value, str) else f"{value:.5g}"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _batches_table(found: "Recommendation") -> Table:

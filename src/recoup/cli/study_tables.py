@@ -8,9 +8,9 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from recoup.cli.app import cell
 from recoup.store.rows import REPEAT
 from recoup.study.advice import LEAST
 from recoup.study.notebook import SHOWN, digits
@@ -80,9 +80,10 @@ def _trials_table(trials: "Sequence[Trial]", beside: dict[str, list[str]]) -> Ta
     wide = len(names) > SHOWN
     table = Table(show_edge=False)
     for head in ("id", "seed", *(["theta"] if wide else names), *beside):
-        table.add_column(escape(head), justify="right")
+        table.add_column(cell(head), justify="right")
     for i, trial in enumerate(trials):
-        shown = [f"{x:.5g}" for x in trial.theta]
+        values = list(trial.params.values()) or trial.theta.tolist()
+        shown = [str(x) if isinstance(x, int) else f"{x:.5g}" for x in values]
         if wide:
             shown = [" ".join([*shown[:SHOWN], f"... {len(names) - SHOWN} more"])]
         more = (cells[i] for cells in beside.values())
@@ -107,7 +108,7 @@ def summary_rows(
 ) -> dict[str, str]:
     """The state of a study, a row each, as a terminal shows it."""
     rows = state_rows(study.opened, found, best_trial(best), waiting)
-    return {key: escape(text) for key, text in rows.items()}
+    return {key: cell(text) for key, text in rows.items()}
 
 
 def distribution_table(study: "Study") -> Table:
@@ -118,7 +119,7 @@ def distribution_table(study: "Study") -> Table:
         table.add_column(head, justify="left" if head == "parameter" else "right")
     for row in deployed(study.opened)[:SHOWN]:
         spread = [] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"]
-        table.add_row(escape(row.name), digits(row.value), *spread)
+        table.add_row(cell(row.name), digits(row.value), *spread)
     if study.dim > SHOWN:
         table.add_row(f"... {study.dim - SHOWN} more", "")
     for i, sigma in enumerate(study.std if in_actions else ()):
@@ -143,7 +144,7 @@ def print_replay(
     study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
 ) -> None:
     """A study's moves beside those of another method, at most twenty of them."""
-    title = f"{study.method.name}, and {name} replayed on the same results"
+    title = cell(f"{study.method.name}, and {name} replayed on the same results")
     table = Table(show_edge=False, title=title, title_justify="left")
     heads = ("move", "results", "estimate", "worth", "replayed", "worth", "apart")
     for head in heads:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from recoup.cli.app import JsonOption, app, fail, interruptible, stop
+from recoup.checks import printable
+from recoup.cli.app import JsonOption, app, cell, fail, interruptible, stop
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -283,7 +284,8 @@ def _run(learn: Any, out: Path, task: str | None) -> "Run":
         stop(f"stopped; {how}" if study.is_file() else before)
     except Broken as broken:
         if broken.trace:
-            print(broken.trace, file=sys.stderr)
+            for line in broken.trace.splitlines():
+                print(printable(line), file=sys.stderr)
         fail(f"{broken} {_go_on(out, task)}" if study.is_file() else str(broken), 1)
 
 
@@ -344,7 +346,7 @@ def _show(run: "Run", out: Path) -> None:
     moves = run.history[-1].iteration
     console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
     if plan.own:
-        console.print(_about(run), highlight=False)
+        console.print(cell(_about(run)), highlight=False)
     if run.tests_failed:
         console.print(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
@@ -352,7 +354,7 @@ def _show(run: "Run", out: Path) -> None:
     assert run.out is not None
     for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
         if (run.out / name).exists():
-            console.print(f"  {out / name}", soft_wrap=True, highlight=False)
+            console.print(f"  {cell(out / name)}", soft_wrap=True, highlight=False)
 
 
 def _about(run: "Run") -> str:

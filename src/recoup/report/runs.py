@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
 from recoup.report.html import check_page, drawn, embedded, page, write_page
@@ -34,7 +34,7 @@ def write_report(
     if not runs:
         raise InputError("a report needs at least one run directory.")
     paths = [Path(run) for run in runs]
-    path = paths[0] / PAGE if out is None else Path(out)
+    path = paths[0] / PAGE if out is None else check_path("out", out)
     loaded = [load(run) for run in paths]
     check_page(path, Over(force))
     shown = [_run(*both) for both in zip(paths, loaded, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.recommend import between
@@ -37,7 +37,7 @@ def write_study_report(
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no study in {path}.")
-    target = path.with_name(f"{path.stem}-report.html") if out is None else Path(out)
+    target = path.with_name(f"{path.stem}-report.html") if out is None else check_path("out", out)
     over = Over(force, study=path)
     check_page(target, over)
     with Study.open(path) as study:

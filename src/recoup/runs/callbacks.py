@@ -53,12 +53,12 @@ class Callback:
 
 def check_callbacks(given: Any) -> list[Any]:
     """Callbacks, once each of them would hear something."""
-    from recoup.checks import InputError
+    from recoup.checks import InputError, shortly
 
     callbacks = list(given) if isinstance(given, Sequence) else [given]
     for one in callbacks:
         if not any(callable(getattr(one, name, None)) for name in HEARS):
-            raise InputError(f"a callback has one of {', '.join(HEARS)}; {one!r} has none.")
+            raise InputError(f"a callback has one of {', '.join(HEARS)}; {shortly(one)} has none.")
     return callbacks
 
 

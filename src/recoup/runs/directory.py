@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import check_directory, check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.store.place import is_at
@@ -202,7 +202,7 @@ def spared(path: Path, said: set[Path] | None = None) -> Iterator[None]:
 
 def study_in(directory: str | Path) -> Path:
     """Where the study of an existing run lies."""
-    path = Path(directory) / STUDY
+    path = check_path("the run", directory) / STUDY
     if not path.is_file():
         begun = (path.parent / CONFIG).is_file()
         hint = " (one that was stopped before it began is trained anew)" if begun else ""

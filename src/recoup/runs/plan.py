@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import (
+    AT_ONCE,
     InputError,
     check_count,
     check_finite,
     check_flag,
+    check_mapping,
     check_stds,
     check_vector,
 )
@@ -119,6 +121,8 @@ def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
     method_row(wanted.method, **wanted.settings)  # before a task is made, which may take long
     names = tuple(one.name for one in parameters_given(wanted.of_task.get("params")))
     told = {key: v for key, v in wanted.of_task.items() if key != "params" and v is not None}
+    for key in ("options", "policy_options"):
+        check_mapping(key, told.get(key, {}))
     found = settled(Asked(wanted.task, names=names, seed=seed, **told))
     made = method_row(wanted.method, task_settings(found, wanted.method), **wanted.settings)
     method = sized(made, found.problem.dim)
@@ -155,7 +159,7 @@ def _planned(wanted: Wanted, found: Settled, method: Method) -> Plan:
         options=_plain_options(told.get("options") or {}),
         mean=_start_stored(wanted.mean),
         std=None,
-        test_episodes=check_count("test_episodes", tests, 2),
+        test_episodes=check_count("test_episodes", tests, 2, AT_ONCE),
         settings=method,
         spare=spare,
         episodes_per_trial=told.get("episodes_per_trial") or 1,
@@ -216,7 +220,8 @@ def _budget(wanted: Wanted, found: Settled, method: Method) -> tuple[int, int, i
         if trials is not None:
             return batch, *divmod(trials, batch)
     else:
-        batch = check_count("batch", found.batch if wanted.batch is None else wanted.batch)
+        given = found.batch if wanted.batch is None else wanted.batch
+        batch = check_count("batch", given, most=AT_ONCE)
     return batch, _iterations(trials, wanted.iterations, batch), 0
 
 
@@ -313,9 +318,7 @@ def task_settings(task: TaskRow | Settled, method: str | Method) -> dict[str, An
 
 def check_seed(seed: Any) -> int:
     """`seed` as an int, once it is one that every kind of randomness takes."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-        raise InputError(f"seed must be a whole number in 0..{2**32 - 1}, got {seed!r}.")
-    return int(seed)
+    return check_count("seed", seed, least=0, most=2**32 - 1)
 
 
 def _iterations(trials: int | None, iterations: int | None, batch: int) -> int:

@@ -15,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from recoup.checks import printable
 from recoup.runs.history import Step
 from recoup.runs.learning import Display
 from recoup.runs.plan import Plan
@@ -36,7 +37,7 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
     with Progress(*columns, console=console) as bar:
         total = plan.iterations if plan.tested else plan.trials
         first = "compiling ..." if plan.tested else ""
-        row = bar.add_task(escape(plan.task), total=total, health=first, load="")
+        row = bar.add_task(escape(printable(plan.task)), total=total, health=first, load="")
 
         curve = ""  # its last point: not every iteration has one
 

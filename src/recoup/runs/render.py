@@ -9,10 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from recoup.checks import InputError, check_count, check_finite, check_shape
+from recoup.checks import InputError, check_finite, check_path, check_shape
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
 from recoup.pictures.files import FILM, PICTURE, write_picture
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
+from recoup.runs.plan import check_seed
 from recoup.runs.run import Run, load
 from recoup.store.place import settled
 from recoup.tasks.engines.attempt import Raised, closed, theirs
@@ -44,8 +45,9 @@ def render_run(
     and `policy` are those of the run, where only Python can give them. Older files of ours are
     replaced; with `force` any others too.
     """
-    path = Path(path)
-    out = settled(path if out is None else Path(out))  # the task may change the directory
+    path = check_path("the run", path)
+    place = path if out is None else check_path("out", out)
+    out = settled(place)  # the task may change the directory
     run = load(path, task=task, policy=policy)
     plan, theta = run.plan, run.mean
     _check_writable(out)
@@ -53,7 +55,7 @@ def render_run(
     traced = not plan.own and task_row(plan.task).trace is not None
     for name in FILES if traced else (VIDEO, STRIP):
         check_output(out / name, FILES[name], over, parents=True)
-    seed = check_count("seed", seed, least=0)
+    seed = check_seed(seed)
     check_shape(f"the mean of {path}", theta, "[D]", (run.task.dim,))
     check_finite(f"the mean of {path}", theta)
     shot = _filmed(run, seed)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from recoup.checks import InputError
+from recoup.checks import InputError, printable
 from recoup.store.rows import FAILED, OK, Told
 from recoup.study.trials import Trial
 from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
@@ -181,7 +181,7 @@ class Schedule:
     def _as_told(self, outcome: Outcome) -> Told:
         """An outcome as a study keeps it: failed where it is not finite."""
         if outcome.failed is not None:
-            return Told(FAILED, note=outcome.failed)
+            return Told(FAILED, note=printable(outcome.failed))
         if outcome.trajectory is None and not outcome.values:
             return Told(FAILED, note="it returned nothing")
         try:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import InputError, check_count
+from recoup.checks import AT_ONCE, InputError, check_count
 from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
@@ -31,6 +31,7 @@ from recoup.runs.plan import (
     Plan,
     Wanted,
     check_extension,
+    check_seed,
     plan_of,
     stored_plan,
     study_settings,
@@ -238,8 +239,10 @@ def evaluate(
     "last", "best" (the highest point of the curve, judged here by others) or the number of a move.
     """
     run = run if isinstance(run, Run) else load(run, task=task, policy=policy)
-    count = run.plan.test_episodes if episodes is None else check_count("episodes", episodes, 2)
-    seed = check_count("seed", seed, least=0)
+    count = run.plan.test_episodes
+    if episodes is not None:
+        count = check_count("episodes", episodes, 2, AT_ONCE)
+    seed = check_seed(seed)
     problem, rho = run.task, _rho_of(run, which)
     with kept_compilations(), jax.enable_x64(True):
         if isinstance(problem, Task):

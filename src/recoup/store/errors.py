@@ -84,6 +84,8 @@ def _sentence(path: Path, reason: str) -> str:
         return f"the disk of {path} is full: nothing was changed; free some space and try again."
     if "closed database" in reason:
         return f"the study in {path} was closed: open it again."
+    if "thread" in reason:
+        return f"the study in {path} was opened by another thread: open it in each that uses it."
     if any(word in reason for word in DAMAGE):
         return damage(path, reason)
     return f"{path}: {reason}."

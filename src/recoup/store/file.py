@@ -9,13 +9,12 @@ else.
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import unfinished_of
 from recoup.store.count import Count, Counting, count_beside
 from recoup.store.errors import BUSY, damage, sensible, sqlite_errors
@@ -33,7 +32,18 @@ from recoup.store.place import (
 )
 from recoup.store.records import counters_of
 from recoup.store.rows import CREATED, RECOVERED, Counters
-from recoup.store.schema import APPLICATION, EXTRAS, LATER, NEWEST, TABLES, VERSION, checksum
+from recoup.store.schema import (
+    APPLICATION,
+    EXTRAS,
+    LATER,
+    NEWEST,
+    TABLES,
+    VERSION,
+    check_schema,
+    checksum,
+    our_schema,
+    statements_of,
+)
 
 MEMORY = ":memory:"
 Row = TypeVar("Row")
@@ -102,7 +112,7 @@ class StudyFile:
             connection = _connect(address(path, "rw" if writable else "ro"))
             try:
                 _check_format(path, format_of(path, connection))
-                check_schema(path, connection, _our_schema())
+                check_schema(path, connection, our_schema())
                 if writable:
                     _keep_log(connection)
                 file = cls(path, connection, read_only=not writable)
@@ -142,7 +152,8 @@ class StudyFile:
 
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
-        self.connection.close()
+        with sqlite_errors(self.path):
+            self.connection.close()
         if self._counting is not None:
             self._counting.close(keep=beside(self._place, LOG).exists())
 
@@ -166,15 +177,14 @@ class StudyFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All reads inside see the same state of the file, whatever others write meanwhile."""
-        if self.connection.in_transaction:
-            yield
-            return
         with sqlite_errors(self.path):
-            self.connection.execute("BEGIN")
+            begun = self.connection.in_transaction
+            if not begun:
+                self.connection.execute("BEGIN")
             try:
                 yield
             finally:
-                if self.connection.in_transaction:
+                if not begun and self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
     @contextmanager
@@ -227,7 +237,7 @@ class StudyFile:
     def insert(self, table: str, rows: Iterable[Sequence[Any]], verb: str = "INSERT") -> None:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
         if table in LATER and not self.has(table):
-            self.connection.execute(_statements((table,))[0])
+            self.connection.execute(statements_of((table,))[0])
             self.mark_newest()
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
@@ -254,7 +264,7 @@ class StudyFile:
 
     def _make_tables(self) -> None:
         with self.writing():
-            for statement in (*_statements(TABLES.keys() - LATER), *EXTRAS):
+            for statement in (*statements_of(TABLES.keys() - LATER), *EXTRAS):
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self.connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -281,6 +291,7 @@ class StudyFile:
 
 def check_present(path: Path) -> None:
     """Raises unless there is a file with something in it."""
+    check_path("the study's file", path)
     if path.is_dir():
         raise InputError(f"{path} is a directory, not a study file.")
     if not path.exists():
@@ -309,49 +320,8 @@ def missing_results(path: Path, there: int, told: int) -> str:
     """A sentence about a file that has fewer results than were told to it."""
     return (
         f"{told - there} of the {told} results told to {path} are missing: its log "
-        f"{path.name}{LOG} was removed, or an older copy was put in its place."
+        f"{beside(path, LOG).name} was removed, or an older copy was put in its place."
     )
-
-
-def check_schema(path: Path, connection: sqlite3.Connection, ours: dict[str, str]) -> None:
-    """Raises where a file holds tables, views or triggers other than `ours`: SQL of a stranger."""
-    rows = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
-    found = {name: sql for name, sql in rows if not _of_sqlite(name)}
-    strange = sorted(name for name, sql in found.items() if ours.get(name) != sql)
-    if strange:
-        raise InputError(
-            f"{path} holds SQL that recoup did not write ({strange[0]!r}), so it is not opened."
-        )
-    lost = sorted(ours.keys() - found.keys() - set(LATER))
-    if lost:
-        raise InputError(damage(path, f"{lost[0]} is not there"))
-
-
-def _of_sqlite(name: str) -> bool:
-    """Whether a table is one that SQLite makes for itself: statistics, which run nothing."""
-    return name.startswith("sqlite_stat")
-
-
-def _statements(wanted: Collection[str]) -> list[str]:
-    """What makes the tables of a study file that are `wanted`."""
-    tables = [
-        (name, ", ".join(f'"{column}" {kind}' for column, kind in map(str.split, columns)))
-        for name, columns in TABLES.items()
-        if name in wanted
-    ]
-    return [
-        f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)"
-        for name, body in tables
-    ]
-
-
-@cache
-def _our_schema() -> dict[str, str]:
-    """Tables, indices and views of a study file by name, as SQLite writes them down."""
-    with closing(sqlite3.connect(MEMORY)) as connection:
-        for statement in (*_statements(TABLES), *EXTRAS):
-            connection.execute(statement)
-        return dict(connection.execute("SELECT name, sql FROM sqlite_schema").fetchall())
 
 
 def _identity(connection: sqlite3.Connection) -> int:
@@ -374,7 +344,8 @@ def _check_log(path: Path, count: Count) -> None:
     if identity != count.identity:
         raise InputError(
             f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
-            f"with {path.name}-shm and {path.name}{COUNT}, before {path.name} is opened."
+            f"with {beside(path, '-shm').name} and {beside(path, COUNT).name}, before {path.name} "
+            "is opened."
         )
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import BESIDE, check_directory, check_no_link_to_nowhere, clear_unfinished
 from recoup.store.errors import Exists
 
@@ -52,7 +52,7 @@ def is_writable(path: Path) -> bool:
 
 def check_place(path: Path) -> None:
     """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
-    if path.exists():
+    if check_path("the new file", path).exists():
         raise Exists(f"{path} exists already.")
     check_no_link_to_nowhere(path)
     check_directory(path, path.parent, parents=False)

@@ -1,15 +1,20 @@
 """The tables of a study file, the checksum of a row, and arrays as bytes."""
 
 import json
+import sqlite3
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from functools import cache
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.store.errors import damage
 from recoup.store.rows import Leaf, Memory
 
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
@@ -161,3 +166,44 @@ def _array(content: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.n
     if dtype.kind == "b" and content.strip(b"\0\1"):
         raise ValueError("a memory of bools that are neither true nor false")
     return np.frombuffer(content, dtype).astype(dtype.newbyteorder("=")).reshape(shape)
+
+
+def check_schema(path: Path, connection: sqlite3.Connection, ours: dict[str, str]) -> None:
+    """Raises where a file holds tables, views or triggers other than `ours`: SQL of a stranger."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+    found = {name: sql for name, sql in rows if not _of_sqlite(name)}
+    strange = sorted(name for name, sql in found.items() if ours.get(name) != sql)
+    if strange:
+        raise InputError(
+            f"{path} holds SQL that recoup did not write ({strange[0]!r}), so it is not opened."
+        )
+    lost = sorted(ours.keys() - found.keys() - set(LATER))
+    if lost:
+        raise InputError(damage(path, f"{lost[0]} is not there"))
+
+
+def _of_sqlite(name: str) -> bool:
+    """Whether a table is one that SQLite makes for itself: statistics, which run nothing."""
+    return name.startswith("sqlite_stat")
+
+
+def statements_of(wanted: Collection[str]) -> list[str]:
+    """What makes the tables of a study file that are `wanted`."""
+    tables = [
+        (name, ", ".join(f'"{column}" {kind}' for column, kind in map(str.split, columns)))
+        for name, columns in TABLES.items()
+        if name in wanted
+    ]
+    return [
+        f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, {body}, crc INTEGER)"
+        for name, body in tables
+    ]
+
+
+@cache
+def our_schema() -> dict[str, str]:
+    """Tables, indices and views of a study file by name, as SQLite writes them down."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in (*statements_of(TABLES), *EXTRAS):
+            connection.execute(statement)
+        return dict(connection.execute("SELECT name, sql FROM sqlite_schema").fetchall())

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, printable
 from recoup.store.amending import (
     AMENDED,
     Kept,
@@ -142,7 +142,7 @@ def _said(
     rho = study.rho(study.store.proposal(proposal).numbers)
     start, std = np.asarray(rho.mean), np.asarray(rho.std)
     end = np.asarray(study.rho(remade[-1].numbers).mean) if remade else start
-    was, now = in_words(before.told), str(told.note) if drop else in_words(told)
+    was, now = in_words(before.told), printable(str(told.note)) if drop else in_words(told)
     words = [
         f"Trial {before.id}: {was} {'would become' if dry else 'is now'} {now}.",
         _moves_in_words([move.number for move in remade], dry),
@@ -168,7 +168,7 @@ def _moves_in_words(moves: list[int], dry: bool) -> str:
 def in_words(told: Told) -> str:
     """A result in a few words."""
     if told.status == FAILED:
-        return f"failed ({told.note})"
+        return f"failed ({printable(str(told.note))})"
     error = "" if told.stderr is None else f" ± {told.stderr:.2g}"
     several = f" of {told.episodes} episodes" if (told.episodes or 1) > 1 else ""
     return f"{told.value:.6g}{error}{several}"

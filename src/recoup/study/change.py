@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, nearest
+from recoup.checks import InputError, check_number, nearest, shortly
 from recoup.study.charts import moved
 from recoup.study.opened import Opened
 from recoup.study.parameters import (
@@ -150,7 +150,7 @@ def _frozen(
         if name not in names:
             raise InputError(f"there is no parameter {name!r} to freeze.{nearest(name, names)}")
         i = names.index(name)
-        found[i] = float(here[i]) if value is None else _number(name, value)
+        found[i] = float(here[i]) if value is None else check_number(name, value)
         check_values([study.parameters[i]], np.array([found[i]]))
     if len(found) == len(names):
         raise InputError("at least one parameter must be left to search.")
@@ -160,7 +160,7 @@ def _frozen(
 def _with_values(given: Any) -> list[tuple[Parameter, float | None]]:
     """Parameters as they were given, each with what it was so far, if that is said."""
     if not isinstance(given, (Mapping, list, tuple)):
-        raise InputError(f"params must be a mapping of names to bounds, got {given!r}.")
+        raise InputError(f"params must be a mapping of names to bounds, got {shortly(given)}.")
     items = given.items() if isinstance(given, Mapping) else [(None, how) for how in given]
     found = []
     for name, how in items:
@@ -168,12 +168,12 @@ def _with_values(given: Any) -> list[tuple[Parameter, float | None]]:
         if isinstance(how, str) and "@" in how:
             how, _, text = how.rpartition("@")
             try:
-                was = float(text)
+                was = check_number("what stands behind @", float(text))
             except ValueError:
-                raise InputError(f"behind @ stands a value, got {text!r}.") from None
+                raise InputError(f"behind @ stands a value, got {shortly(text)}.") from None
         if isinstance(how, Mapping) and "was" in how:
             was, how = (
-                _number("was", how["was"]),
+                check_number("was", how["was"]),
                 {key: value for key, value in how.items() if key != "was"},
             )
         (parameter,) = parameters_given([how] if name is None else {name: how})
@@ -189,9 +189,3 @@ def _value_of(p: Parameter, was: float | None, known: Sequence[str]) -> float:
         )
     check_values([p], np.array([was]))
     return float(was)
-
-
-def _number(name: str, value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InputError(f"{name} must be a number, got {value!r}.")
-    return float(value)

@@ -20,6 +20,7 @@ from recoup.study.samples import IMPORTED
 from recoup.study.settings import (
     CHARTS,
     STEPPING,
+    completed,
     family_name,
     is_part,
     method_of,
@@ -112,7 +113,7 @@ def _settings(
         given |= {"dim": len(change.after), "params": plain(change.after)}
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
     given |= changes
-    found = resolved(given)
+    found = completed(given) if change is None else resolved(given)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(parameters) for parameters in charts]
     found |= {key: value for key, value in here.items() if key not in changes}

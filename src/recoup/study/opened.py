@@ -17,6 +17,8 @@ from recoup.checks import (
     check_numbers,
     check_stds,
     check_vector,
+    check_whole_numbers,
+    shortly,
 )
 from recoup.core.families.rho import RHOS, STARTS_AS
 from recoup.engine.parts import PARTS
@@ -217,7 +219,7 @@ class Opened:
         if missing or extra:
             raise InputError(
                 f"the parameters are {', '.join(self.names) or 'not named'}; got "
-                f"{', '.join(map(str, theta))}."
+                f"{', '.join(x if isinstance(x, str) else shortly(x) for x in theta)}."
             )
         return [theta[name] for name in self.names]
 
@@ -232,6 +234,7 @@ class Opened:
                 f"a theta of this study has {self.dim} values{named}; got {np.size(theta)}."
             )
         check_finite("the values of theta", theta)
+        check_whole_numbers("a value of theta", theta)
         values = np.asarray(theta, float)
         check_values(self.parameters, values)
         return to_latent(self.parameters, values)

@@ -8,6 +8,7 @@ searched, and has a density, is the latent value.
 """
 
 import tomllib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -16,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice, nearest
+from recoup.checks import InputError, check_choice, nearest, shortly
 
 SCALES = ("linear", "log", "int")
 KEYS = ("low", "high", "scale", "start", "std")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
+WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
 
@@ -157,6 +159,30 @@ def checked(parameters: Sequence[Parameter]) -> list[Parameter]:
     return list(parameters)
 
 
+def check_new(parameters: Sequence[Parameter]) -> None:
+    """Raises where parameters of a new study could be mistaken for each other, or be inexact.
+
+    Files made before may hold such, and are opened all the same.
+    """
+    alike: dict[str, str] = {}
+    for p in parameters:
+        if p.name != p.name.strip():
+            raise InputError(
+                f"the name {p.name!r} begins or ends with white space, which tables lose: call it "
+                f"{p.name.strip()!r}."
+            )
+        other = alike.setdefault(unicodedata.normalize("NFKC", p.name), p.name)
+        if other != p.name:
+            raise InputError(
+                f"the names {other!a} and {p.name!a} look the same: change one of them."
+            )
+        if p.scale == "int" and max(abs(p.low or 0), abs(p.high or 0)) > WHOLE:
+            raise InputError(
+                f"whole numbers are searched between -2^48 and 2^48, and {p.name} goes beyond: "
+                "larger ones are not exact; search it on a linear or log scale and round it."
+            )
+
+
 def plain(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
     """The parameters as JSON can hold them."""
     return [asdict(p) for p in parameters]
@@ -172,7 +198,7 @@ def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[flo
 def _check_name(name: Any) -> None:
     """Raises unless a name can stand beside the other columns of a table."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise InputError(f"a parameter needs a name, got {name!r}.")
+        raise InputError(f"a parameter needs a name, got {shortly(name)}.")
     taken = (*RESERVED, "asked_at", "told_at", "failed", "amended", "told_later", "lease_until")
     if name in taken or name.startswith(("mean_", "std_", "factor_")):
         raise InputError(f"{name!r} cannot name a parameter: tables have such a column already.")
@@ -183,9 +209,8 @@ def _check(p: Parameter) -> None:
     check_choice(f"the scale of {p.name}", p.scale, SCALES)
     for key in ("low", "high", "start", "std"):
         value = getattr(p, key)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if value is not None and not (number and isfinite(value)):
-            raise InputError(f"{key} of {p.name} must be a finite number, got {value!r}.")
+        if value is not None and not _is_finite(value):
+            raise InputError(f"{key} of {p.name} must be a finite number, got {shortly(value)}.")
     if (p.low is None) != (p.high is None):
         raise InputError(f"{p.name} has one bound: give both low and high, or neither.")
     if p.low is not None and p.high is not None and not p.low < p.high:
@@ -200,6 +225,15 @@ def _check(p: Parameter) -> None:
         raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
     if p.start is not None:
         check_values([p], np.array([p.start]))
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a number, and one that floating point can hold."""
+    try:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return number and isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
 
 
 def _ends(p: Parameter) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import AMENDED
@@ -29,7 +29,7 @@ def plot(study: Opened, path: str | Path | None = None, *, force: bool = False) 
     """The picture of a study, written to `path` if one is given; see `check_output`."""
     over = Over(force, study=study.path)
     if path is not None:
-        check_output(Path(path), PICTURE, over)
+        check_output(check_path("the picture", path), PICTURE, over)
     figure = _drawing()(portrait(study))
     if path is not None:
         write_picture(figure, Path(path), 130, over)

@@ -5,7 +5,7 @@ import io
 import re
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from recoup.checks import InputError, nearest
+from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.store.rows import FAILED, OK
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, range_of, range_text, to_latent, to_user
@@ -52,7 +52,7 @@ def read_samples(study: Opened, path: Path) -> Samples:
     (.npz) have theta, returns and, if known, family and rho, or mean and std. Nothing in them is
     executed.
     """
-    if not path.is_file():
+    if not check_path("SAMPLES", path).is_file():
         raise InputError(f"there is no file {path}.")
     if _is_sqlite(path):
         return _of_study(study, path)
@@ -174,8 +174,16 @@ def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
             raise InputError(f"line {line} of {path} has {len(row)} cells, the first {len(names)}.")
     cells = (map(unquoted, row) for row in rows)
     columns = zip(*cells, strict=True) if rows else ([] for _ in names)
-    heads = (unquoted(name) if name.startswith("'") else name.strip() for name in names)
-    return dict(zip(heads, columns, strict=True))
+    return dict(zip(heads(path, names), columns, strict=True))
+
+
+def heads(path: Path, names: Iterable[str]) -> list[str]:
+    """The names of a table's columns, without white space around them, once no two are the same."""
+    found = [unquoted(name) if name.startswith("'") else name.strip() for name in names]
+    twice = next((name for name in found if name and found.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path} has two columns that are called {shortly(twice)}: rename one.")
+    return found
 
 
 def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
@@ -196,7 +204,8 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     except (pyarrow.ArrowException, OSError) as wrong:
         reason = str(wrong).partition("\n")[0]
         raise InputError(f"{path} cannot be read as Parquet: {reason}.") from None
-    return {name: table.column(name).to_pylist() for name in table.column_names}
+    names = heads(path, table.column_names)
+    return {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
 
 
 def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Samples:

@@ -21,6 +21,7 @@ SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 MOST_TRIES = 50
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
+FARTHEST = float(np.finfo(float).max)
 NAMED = 5  # parameters, at most, in a sentence
 
 
@@ -46,8 +47,13 @@ class Gain(NamedTuple):
 
     def times(self, unit: float) -> "Gain":
         """The same in other units."""
-        ends = Interval(self.interval.low * unit, self.interval.high * unit)
-        return Gain(self.each * unit, ends, self.spread * unit)
+        return Gain(self.each * unit, _times(self.interval, unit), self.spread * unit)
+
+
+def _times(interval: Interval, unit: float) -> Interval:
+    """An interval in other units; no return, and so no end, lies beyond the largest number."""
+    ends = (float(np.clip(end, -FARTHEST / unit, FARTHEST / unit)) for end in interval)
+    return Interval(*(end * unit for end in ends))
 
 
 class Recommendation(NamedTuple):
@@ -98,10 +104,10 @@ def recommend(study: Opened) -> Recommendation:
     tried = _tried(study, told, mean)
     worth, tops, noise = _worth(study, scaled, tried, mean, std)
     batches, gain = gained(scaled)
-    worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
     names = study.names or [f"theta_{i}" for i in range(study.dim)]
     climbs = [name for name, top in zip(names, tops, strict=True) if top.low > 0 or top.high < 0]
-    verdict, tries = _verdict(worth, gain, noise * unit, climbs)
+    verdict, tries = _verdict(worth, gain, noise, climbs)  # scaled: nothing can be lost in it
+    worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
     theta = study.in_units(mean)
     return Recommendation(
@@ -185,7 +191,7 @@ class Worth(NamedTuple):
 
     def times(self, unit: float) -> "Worth":
         """The same in other units."""
-        ends = Interval(self.interval.low * unit, self.interval.high * unit)
+        ends = _times(self.interval, unit)
         return Worth(self.value * unit, self.stderr * unit, ends, self.rests_on)
 
 
@@ -271,6 +277,8 @@ def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
 
 def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
     """The slope of `y [n]` over `x [n]` by least squares."""
+    if np.ptp(y) <= ROUNDING * np.max(np.abs(y)):  # all equal: what is left is rounding
+        return Gain(0.0, Interval(0.0, 0.0), 0.0)
     apart = x - np.mean(x)
     each = float(apart @ y / (apart @ apart))
     left = y - np.mean(y) - each * apart

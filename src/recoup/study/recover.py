@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.count import count_beside
 from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
@@ -30,9 +30,9 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
 
     `tick` hears how far the reading is.
     """
-    if new.exists():
+    if check_path("NEW", new).exists():
         raise InputError(f"{new} exists already: name another file to recover to.")
-    if not path.is_file():
+    if not check_path("FILE", path).is_file():
         raise InputError(f"there is no file {path}.")
     check_names(path)
     rows = salvage(path, tick)

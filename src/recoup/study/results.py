@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import LARGEST, InputError, check_text, check_whole_numbers, shortly
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
 
@@ -28,8 +29,8 @@ def told_of(
         )
     if failed is not None:
         if not isinstance(failed, str) or not failed.strip():
-            raise InputError(f"`failed` must say what happened, got {failed!r}.")
-        return Told(FAILED, note=failed)
+            raise InputError(f"`failed` must say what happened, got {shortly(failed)}.")
+        return Told(FAILED, note=check_text("`failed`", failed))
     in_actions = layout is not None and layout.horizon is not None
     if trajectory is not None:
         if layout is None or not in_actions:
@@ -46,20 +47,22 @@ def told_of(
     return Told(OK, mean + 0.0, error, returns.size)
 
 
-def trial_number(value: Any) -> int:
-    """The id of a trial, once it is a whole number."""
+def trial_number(value: Any, path: Path) -> int:
+    """The id of a trial, once it is a whole number that one of the study in `path` can have."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        raise InputError(f"the id of a trial must be a whole number, got {value!r}.")
-    if not 0 <= value < 2**63:
-        raise InputError("there is no trial with such an id: it is too large, or negative.")
+        raise InputError(f"the id of a trial must be a whole number, got {shortly(value)}.")
+    if not 0 < value <= LARGEST:
+        raise InputError(f"there is no trial {shortly(value)} in {path}.")
     return int(value)
 
 
 def _listed(values: Any) -> list[Any]:
     try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
         return list(values)
     except TypeError:
-        raise InputError(f"`values` must be a list of returns, got {values!r}.") from None
+        raise InputError(f"`values` must be a list of returns, got {shortly(values)}.") from None
 
 
 def _number(value: Any) -> float:
@@ -67,17 +70,18 @@ def _number(value: Any) -> float:
         value = value[()]
     real = isinstance(value, (int, float, np.integer, np.floating))
     if not real or isinstance(value, (bool, np.bool_)):
-        raise InputError(f"a return must be a number, got {value!r}.")
+        raise InputError(f"a return must be a number, got {shortly(value)}.")
     try:
-        value = float(value)
+        number = float(value)
     except OverflowError:
-        value = float("inf")
-    if not isfinite(value):
+        number = float("inf")
+    if not isfinite(number):
         raise InputError(
-            f"a return must be finite, got {value}: report a failure as failed='what happened' "
+            f"a return must be finite, got {number}: report a failure as failed='what happened' "
             "(on the command line --failed)."
         )
-    return float(value)
+    check_whole_numbers("a return", [value])
+    return number
 
 
 def _trajectory_told(trajectory: Any, layout: Layout, discount: float) -> Told:

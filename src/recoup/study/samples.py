@@ -10,6 +10,7 @@ from recoup.checks import (
     check_shape,
     check_stds,
     check_vector,
+    check_whole_numbers,
 )
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.opened import Opened
@@ -44,6 +45,17 @@ class Samples(NamedTuple):
     blocks: np.ndarray | None = None  # [K] or [n, K] of the study's family, in place of both
     failed: np.ndarray | None = None  # [n] those known to have failed: drawn, without a return
     latent: np.ndarray | None = None  # [n, D] thetas as they were drawn, where that is known
+
+
+def samples_given(theta: Any, returns: Any, mean: Any = None, std: Any = None) -> Samples:
+    """Samples as Python gives them, once they are made of numbers."""
+    given = {"theta": theta, "returns": returns, "mean": mean, "std": std}
+    given = {what: values for what, values in given.items() if values is not None}
+    for what, values in given.items():
+        check_numbers(f"{what} of samples", values)
+        given[what] = np.asarray(values)
+        check_whole_numbers(f"{what} of samples", given[what])
+    return Samples(**given, failed=without_return(given["returns"]))
 
 
 def without_return(returns: np.ndarray) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import (
+    NUMBERS,
     InputError,
     check_between,
     check_count,
@@ -15,6 +16,7 @@ from recoup.checks import (
     check_shape,
     check_stds,
     check_vector,
+    shortly,
 )
 from recoup.engine.episodes import episode_of
 from recoup.engine.methods import (
@@ -32,6 +34,7 @@ from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
 from recoup.study.parameters import (
     Parameter,
+    check_new,
     no_choices,
     of_table,
     parameter,
@@ -47,7 +50,6 @@ ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
 EARLIER = {"repeats": False}  # what studies did whose files do not name a setting
-LARGEST_SEED = 2**63 - 1
 
 
 def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Method:
@@ -153,14 +155,18 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a new study, every one checked, as plain values."""
+    check_new(parameters_given(given.get("params")))
+    return completed(given)
+
+
+def completed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of a study that may be older, whose names stay as they are."""
     given = dict(given)
     parameters = parameters_given(given.pop("params", None))
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
     batch = given.pop("batch", None)
     seed = check_count("seed", given.pop("seed", 0), least=0)
-    if seed > LARGEST_SEED:
-        raise InputError(f"seed must be at most {LARGEST_SEED}, got {seed}.")
     mean, std = given.pop("mean", None), given.pop("std", None)
     shape = [given.pop(key, None) for key in ("horizon", "actions", "discount")]
     defaults = given.pop(DEFAULTS, None)
@@ -171,6 +177,8 @@ def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     episode = episode_of(row, dim, *shape)
     if episode is not None and parameters:
         raise InputError(f"{row.name} searches a linear policy: its parameters have no names.")
+    if episode is not None:
+        check_count("horizon", episode.horizon, most=NUMBERS // (dim // episode.actions + 2))
     found: dict[str, Any] = {"method": row.name, "dim": dim, "batch": batch, "seed": seed}
     found |= {} if episode is None else episode._asdict()
     stds = found.get("actions", dim)
@@ -188,7 +196,7 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     made = {key: settings[key] for key in keys if key in settings}
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
-    asked = resolved({**made, **given})
+    asked = completed({**made, **given})
     row = given.get("method")
     for key in (*given, *(settings_of(row) if isinstance(row, Method) else ())):
         mine, other = settings.get(key), asked.get(key)
@@ -229,7 +237,7 @@ def parameters_given(given: Any) -> list[Parameter]:
     if isinstance(given, Mapping):
         return checked_parameters([_one(name, how) for name, how in given.items()])
     if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise InputError(f"params must be a mapping of names to bounds, got {given!r}.")
+        raise InputError(f"params must be a mapping of names to bounds, got {shortly(given)}.")
     return checked_parameters([_listed(row) for row in given])
 
 
@@ -239,7 +247,7 @@ def _listed(row: Any) -> Parameter:
     if isinstance(row, str):
         return parameter(row)
     if not isinstance(row, Mapping) or "name" not in row:
-        raise InputError(f"a parameter is a name, or a mapping with one, got {row!r}.")
+        raise InputError(f"a parameter is a name, or a mapping with one, got {shortly(row)}.")
     return of_table(row["name"], {key: value for key, value in row.items() if key != "name"})
 
 
@@ -252,15 +260,16 @@ def _one(name: str, how: Any) -> Parameter:
         raise InputError(no_choices(name))
     if not isinstance(how, (tuple, list)) or len(how) not in (2, 3):
         raise InputError(
-            f"the parameter {name!r} takes None, (low, high) or (low, high, scale), got {how!r}."
+            f"the parameter {shortly(name)} takes None, (low, high) or (low, high, scale), got "
+            f"{shortly(how)}."
         )
     return Parameter(name, *how)
 
 
 def _dim(dim: Any, parameters: list[Parameter]) -> int:
     if not parameters:
-        return check_count("dim", dim)
-    if dim not in (None, len(parameters)):
+        return check_count("dim", dim, most=NUMBERS)
+    if dim is not None and check_count("dim", dim) != len(parameters):
         raise InputError(f"dim is {dim}, but {len(parameters)} parameters are named.")
     return len(parameters)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 AROUND, LEAST = 30, 8  # results that one is compared with, and as many as that takes
+LARGEST = 1e300  # larger returns are scaled
 TIMES = 20.0  # so much farther from them than they are from each other
 
 
@@ -31,6 +32,7 @@ class Slip(NamedTuple):
 def slips(returns: Mapping[int, float], among: Collection[int] | None = None) -> list[Slip]:
     """What stands out of `returns`, by trial; only `among` some of them, if said."""
     ids, values = list(returns), np.array(list(returns.values()))
+    values = values / max(np.abs(values).max(initial=0.0) / LARGEST, 1.0)  # differences are finite
     found = []
     for i, trial in enumerate(ids):
         if among is not None and trial not in among:
@@ -43,5 +45,5 @@ def slips(returns: Mapping[int, float], among: Collection[int] | None = None) ->
         typical = float(np.median(np.abs(others - middle)))
         away = abs(float(values[i] - middle))
         if typical > 0 and away > TIMES * typical:
-            found.append(Slip(trial, float(values[i]), away / typical))
+            found.append(Slip(trial, returns[trial], away / typical))
     return found

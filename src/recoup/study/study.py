@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice, check_count
+from recoup.checks import (
+    AT_ONCE,
+    InputError,
+    check_choice,
+    check_count,
+    check_path,
+    check_text,
+    shortly,
+)
 from recoup.engine.methods import Method
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
@@ -24,7 +32,7 @@ from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
-from recoup.study.samples import Imported, Samples, import_samples, without_return
+from recoup.study.samples import Imported, import_samples, samples_given
 from recoup.study.settings import check_same, is_part, resolved
 from recoup.study.settling import Mover
 from recoup.study.summary import as_html, in_a_line, mean_policy
@@ -80,7 +88,7 @@ class Study:
         forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a memory. A
         method that explores in action space needs `horizon`, and takes `actions` and `discount`.
         """
-        path = Path(path)
+        path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
         named |= {"seed": seed, "params": params, **settings}
         given = {key: value for key, value in named.items() if value is not None}
@@ -159,7 +167,7 @@ class Study:
         the mean) before anything else, the oldest first: the same trials, with that call's lease.
         """
         pairs = self.method.mirrored and at is None
-        n = check_count("n", (2 if pairs else 1) if n is None else n)
+        n = check_count("n", (2 if pairs else 1) if n is None else n, most=AT_ONCE)
         if at is not None:
             check_choice("at", at, ("mean",))
         lease = check_lease(lease)
@@ -172,6 +180,7 @@ class Study:
         Its result is kept and reported, and is no part of any estimate: no distribution drew it.
         """
         latent = self.opened.latent_theta(theta)
+        note = None if note is None else check_text("note", note)
         with self.store.writing():
             self.store.enqueue(latent, note)
 
@@ -193,16 +202,16 @@ class Study:
         """
         if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
             told = self.result(value, values=values, failed=failed, trajectory=trajectory)
-            return self.tell_all([(int(id), told)])
+            return self.tell_all([(id, told)])
         if not isinstance(id, (list, tuple, np.ndarray)):
-            raise InputError(f"the id of a trial must be a whole number, got {id!r}.")
+            raise InputError(f"the id of a trial must be a whole number, got {shortly(id)}.")
         several = value if trajectory is None else trajectory
         listed = isinstance(several, (list, tuple, np.ndarray)) and len(id) == len(several)
         if values is not None or failed is not None or not listed:
             raise InputError("several trials are told with a list of ids and one of returns.")
         key = "value" if trajectory is None else "trajectory"
         results = [self.result(**{key: v}) for v in several]
-        return self.tell_all([(trial_number(i), r) for i, r in zip(id, results, strict=True)])
+        return self.tell_all(list(zip(id, results, strict=True)))
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
@@ -213,8 +222,9 @@ class Study:
 
         Those that are kept and do not count, as their trial was handed out again and told before.
         """
+        numbered = [(trial_number(id, self.store.path), told) for id, told in results]
         with self.store.writing():
-            later = tell(self.opened, results)
+            later = tell(self.opened, numbered)
             fresh = self.store.counters().fresh
         if fresh >= self.batch:
             self._mover.settle()
@@ -239,13 +249,15 @@ class Study:
         drew it. `dry_run` says what would change, and changes nothing.
         """
         if drop is not None:
-            if [value, values, failed] != [None] * 3 or not str(drop).strip():
+            others = [x is not None for x in (value, values, failed)]
+            if any(others) or not check_text("`drop`", drop).strip():
                 raise InputError("`drop` says why a result is worth nothing, in place of another.")
             told = self.result(failed=f"{DROPPED}{drop}")
         else:
             told = self.result(value, values=values, failed=failed)
+        why = None if why is None else check_text("why", why)
         how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
-        found = amend(self.opened, trial_number(id), told, **how)
+        found = amend(self.opened, trial_number(id, self.store.path), told, **how)
         if not dry_run:
             self._mover.settle()
         return found._replace(words=f"{found.words} {of_its_run(self.opened, found.moves)}".strip())
@@ -355,11 +367,9 @@ class Study:
         each. `rho`, in place of both, are the packed numbers `[K]` or `[n, K]` of a distribution
         of the study's family. Without any a Gaussian is fitted to the samples, and marked as such.
         """
-        mean, std = (None if x is None else np.asarray(x) for x in (mean, std))
         if rho is not None:
             rho = of_family(self.opened, "`import_samples(rho=...)`", self.opened.family, rho)
-        theta, returns = np.asarray(theta), np.asarray(returns)
-        samples = Samples(theta, returns, mean, std, rho, failed=without_return(returns))
+        samples = samples_given(theta, returns, mean, std)._replace(blocks=rho)
         return import_samples(self.opened, samples)
 
     def fork(self, path: str | Path, **changes: Any) -> "Study":
@@ -368,7 +378,7 @@ class Study:
         `changes` are its settings where they differ: method, batch, seed, mean, std, or any of the
         method. It starts where this one has come to, unless they say otherwise.
         """
-        store, parts = fork(self.opened, Path(path), changes)
+        store, parts = fork(self.opened, check_path("the new study's file", path), changes)
         return Study(store, parts)
 
     def replay(self, method: str | None = None, **settings: Any) -> list[Replayed]:
@@ -380,7 +390,7 @@ class Study:
 
         An older table of this study is replaced; with `force` any other file but a study.
         """
-        return export(self.opened, Path(path), force=force)
+        return export(self.opened, check_path("the table", path), force=force)
 
 
 UNSET = ("window", "flatten", "truncate")  # settings whose None means something

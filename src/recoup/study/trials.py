@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.checks import printable
 from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.notebook import SHOWN, digits, facts, in_a_row
 
@@ -88,7 +89,7 @@ class TrialResult(NamedTuple):
 
     def __repr__(self) -> str:
         came = self.status if self.value is None else digits(self.value)
-        note = f" ({self.note})" if self.note else ""
+        note = f" ({printable(self.note)})" if self.note else ""
         return f"TrialResult({self.id}: {came}{note}, {in_a_row(self.names, self.theta)})"
 
     def _repr_html_(self) -> str:

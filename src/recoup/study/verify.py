@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.store.errors import sensible
 from recoup.store.format1 import UPGRADED
 from recoup.store.rows import FAILED, OK, RECOVERED, SAMPLED
@@ -31,7 +31,7 @@ def check(
 
     The last step makes every move again from the results alone.
     """
-    path = Path(path)
+    path = check_path("the study's file", path)
     if not path.exists():
         raise InputError(f"there is no study in {path}.")
     try:

@@ -6,7 +6,14 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from recoup.checks import InputError, check_between, check_choice, check_count, nearest
+from recoup.checks import (
+    STEPS,
+    InputError,
+    check_between,
+    check_choice,
+    check_count,
+    nearest,
+)
 from recoup.tasks.row import MODEL, TaskRow
 from recoup.tasks.suite import ROWS
 from recoup.tasks.task import Task
@@ -133,7 +140,7 @@ def make_task(
 ) -> Task:
     """The task `name`, with the paper's horizon and discount unless others are given."""
     row = task_row(name)
-    horizon = row.horizon if horizon is None else check_count("horizon", horizon)
+    horizon = check_count("horizon", row.horizon if horizon is None else horizon, most=STEPS)
     discount = row.discount if discount is None else check_between("discount", discount, 0.0, 1.0)
     return _task(name, make_problem(name, **options), horizon, discount)
 
@@ -151,7 +158,7 @@ def make_env(
     import gymnasium
 
     row = task_row(name)
-    horizon = row.horizon if horizon is None else check_count("horizon", horizon)
+    horizon = check_count("horizon", row.horizon if horizon is None else horizon, most=STEPS)
     _factory(name, options)
     if row.env_id == REACH:
         options = {**row.options, **options}

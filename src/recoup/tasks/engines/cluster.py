@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from recoup.checks import InputError, check_choice, check_count
+from recoup.checks import InputError, check_choice, check_count, shortly
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome
 from recoup.tasks.engines.processes import pickled
@@ -281,7 +281,8 @@ def _checked(resources: Mapping[str, Any] | None) -> dict[str, Any]:
     if resources is None:
         return {}
     if not isinstance(resources, Mapping):
-        raise InputError(f"resources must be a mapping such as {EXAMPLE}, got {resources!r}.")
+        got = shortly(resources)
+        raise InputError(f"resources must be a mapping such as {EXAMPLE}, got {got}.")
     return {check_choice("resources", name, WANTS): amount for name, amount in resources.items()}
 
 
@@ -382,10 +383,7 @@ def _own_handler() -> Iterator[None]:
 
 
 def _hush(ray: ModuleType, quiet: bool) -> None:
-    """Keeps Ray from writing about workers that were lost to standard output, as it does at once.
-
-    Ray has no setting for it; outcomes tell of those workers in any case.
-    """
+    """Keeps Ray, which has no setting for it, from writing of lost workers to standard output."""
     ray._private.worker._worker_logs_enabled = not quiet
 
 

@@ -1,6 +1,7 @@
 """What the user names as a task, found: an environment, a function, an environment in JAX."""
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from inspect import isclass, isroutine
 from pathlib import Path
 from typing import Any
 
-from recoup.checks import InputError, nearest
+from recoup.checks import InputError, nearest, printable, shortly
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.registry import TASKS
 
@@ -44,20 +45,52 @@ def register_task(name: str, task: Any, *, summary: str = "", **defaults: Any) -
     `recoup.tasks`: `robot = "my_package:robot"`, where `robot` is such a function.
     """
     if not isinstance(name, str) or not name or ":" in name or name.split() != [name]:
-        raise InputError(f"the name of a task must be a word without a colon, got {name!r}.")
+        raise InputError(f"the name of a task must be a word without a colon, got {shortly(name)}.")
     is_function = "dim" in defaults or "params" in defaults
     found = _given(task, is_function)
+    _check_free(name, task)
     REGISTERED[name] = Found(name, found.kind, found.make, True, dict(defaults), summary)
 
 
 def registered() -> dict[str, Found]:
     """Tasks that were registered, and those that installed packages name."""
-    named = {point.name: point for point in entry_points(group=GROUP)}
     points = {
         name: Found(name, ENVIRONMENT, point, True, {}, f"of {point.value}")
-        for name, point in named.items()
+        for name, point in _named_by_packages().items()
     }
     return {**points, **REGISTERED}
+
+
+def _named_by_packages() -> dict[str, Any]:
+    """Entry points by name; one whose name is taken is left out, with a warning."""
+    found: dict[str, Any] = {}
+    for point in entry_points(group=GROUP):
+        first = found.setdefault(point.name, point)
+        if point.name not in TASKS and first.value == point.value:
+            continue
+        taken = "one of recoup's own" if point.name in TASKS else f"that of {first.value}"
+        warnings.warn(
+            printable(
+                f"the task {point.name!r} of {point.value} is left out: that name is {taken}."
+            ),
+            stacklevel=2,
+        )
+    return {name: point for name, point in found.items() if name not in TASKS}
+
+
+def _check_free(name: str, task: Any) -> None:
+    """Raises where a name stands for another task already; the same one may be registered again."""
+    import gymnasium
+
+    before = registered().get(name)
+    if name in TASKS or name in gymnasium.registry:
+        whose = "one of recoup's own" if name in TASKS else "one of Gymnasium's"
+        raise InputError(f"the task {name!r} is {whose}: register yours by another name.")
+    if before is not None and name_of(before.make) != name_of(task):
+        other = before.summary or name_of(before.make)
+        raise InputError(
+            f"the task {name!r} was registered before ({other}): register this one by another name."
+        )
 
 
 def find(task: Any, is_function: bool, trusted: bool = True) -> Found:
@@ -128,7 +161,7 @@ def _given(task: Any, is_function: bool) -> Found:
     if not callable(task):
         raise InputError(
             "a task is a name, an environment, a function that makes one, or a function of theta; "
-            f"got {task!r}."
+            f"got {shortly(task)}."
         )
     return Found(name, FUNCTION if is_function else ENVIRONMENT, task, safe=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Space
 
-from recoup.checks import InputError, check_between, check_count
+from recoup.checks import AT_ONCE, InputError, check_between, check_count
 from recoup.tasks.engines.attempt import Raised, closed, theirs
 from recoup.tasks.engines.engine import Broken, Build, Job
 from recoup.tasks.own.environment import Episodes, observe
@@ -205,7 +205,7 @@ def _policy(how: How, frame: Episodes, observations: Any, actions: Any) -> Any:
 
 def _warm_up_jobs(how: How, policy: Any) -> list[Job]:
     """Policies drawn from the start of a search, one an episode."""
-    count = check_count("warm_up", how.warm_up)
+    count = check_count("warm_up", how.warm_up, most=AT_ONCE)
     rng = np.random.default_rng([how.seed, *WARM_UP.encode()])
     spread = np.broadcast_to(start_of(policy), (policy.parameters,))
     thetas = spread * rng.standard_normal((count, policy.parameters))

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from jax import Array
 
-from recoup.checks import InputError, check_between, check_count
+from recoup.checks import STEPS, InputError, check_between, check_count
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.policies.networks import MOST
 from recoup.tasks.policies.policy import FARTHEST, Act, SpacePolicy, beginner, make_policy, start_of
@@ -193,7 +193,7 @@ def _horizon(env: JaxEnv, given: int | None) -> int:
         raise InputError(
             f"{env.name} has no time limit of its own: give horizon=1000 (--horizon 1000)."
         )
-    steps = check_count("horizon", env.limit if given is None else given)
+    steps = check_count("horizon", env.limit if given is None else given, most=STEPS)
     if env.limit is not None and steps > env.limit:
         raise InputError(
             f"{env.name} ends by itself after {env.limit} steps, and horizon={steps} is more: give "

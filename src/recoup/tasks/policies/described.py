@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import InputError, check_count
+from recoup.checks import InputError, check_count, shortly
 from recoup.tasks.policies.adapters import adapted
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, Network
 from recoup.tasks.policies.policy import Scale, SpacePolicy
@@ -107,7 +107,9 @@ def _given_again(plain: Mapping[str, Any], given: Any, observations: spaces.Spac
     if observations is not None:
         given = adapted(given, inputs_of(observations).size)
     if not isinstance(getattr(given, "parameters", 1), (int, np.integer)) or isinstance(given, str):
-        raise InputError(f"its policy is {plain['name']}, an object of Python; got {given!r}.")
+        raise InputError(
+            f"its policy is {plain['name']}, an object of Python; got {shortly(given)}."
+        )
     return given
 
 

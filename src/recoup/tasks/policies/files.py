@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from gymnasium import Space
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import Kind, Over, written
 from recoup.tasks.own.host import spaces_of
 from recoup.tasks.policies.adapters import is_module
@@ -106,7 +106,7 @@ def save_policy(
     `between` are the spaces of observations and actions, of a policy of the user's. With `force`
     any other file but a study is replaced too.
     """
-    path, theta = Path(path), np.asarray(theta, float)
+    path, theta = check_path("the policy's file", path), np.asarray(theta, float)
     plain = described(policy, between)
     text = json.dumps({"format": FORMAT, "policy": plain})
     arrays = {"theta": theta, "policy": np.array(text), **_weights(policy, theta)}
@@ -143,8 +143,9 @@ def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> Sa
     With `task`, the environment, what it observes and how it acts are compared with those that the
     policy was learned with.
     """
+    path = check_path("the policy's file", path)
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             theta, plain = arrays["theta"], json.loads(str(arrays["policy"]))
             stored = {key: arrays[key] for key in (INPUTS, OUTPUTS) if key in arrays}
         version, description = plain.get("format"), plain.get("policy")

@@ -199,7 +199,7 @@ def fitted(observed: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def hidden_of(given: Any) -> tuple[int, ...]:
     """Sizes of hidden layers, a number or several."""
-    sizes = [given] if isinstance(given, (int, np.integer)) else list(given)
+    sizes = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
     return tuple(check_count("hidden", size) for size in sizes)
 
 

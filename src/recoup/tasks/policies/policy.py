@@ -1,13 +1,14 @@
 """A policy: an observation flattened, normalised, through a network, to an action of the space."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import InputError, check_choice, check_count, nearest
+from recoup.checks import NUMBERS, InputError, check_choice, check_count, nearest, shortly
 from recoup.tasks.policies.adapters import adapted, library_of
 from recoup.tasks.policies.networks import (
     MLP,
@@ -129,7 +130,7 @@ def make_policy(
     if library_of(given) is not None:
         given = adapted(given, inputs_of(observations).size)
     if not isinstance(given, str) and not hasattr(given, "bound"):
-        return _own(given, options, normalize)
+        return _check_action(_own(given, options, normalize), observations, actions)
     scale = scale_of(observed) if normalize and observed is not None else None
     network = given
     if isinstance(given, str):
@@ -137,7 +138,8 @@ def make_policy(
         scaled = observed if scale is None or observed is None else normalized(scale, observed)
         network = _network(given, options, observations, actions, bounds, scaled)
     else:
-        _check_network(given, options, outputs_of(actions, bounds).size)
+        _check_network(given, options, outputs_of(actions, bounds).size, inputs_of(observations))
+    check_count("the policy's number of parameters", network.parameters, most=NUMBERS)
     return SpacePolicy(network, observations, actions, bounds, scale)
 
 
@@ -145,7 +147,7 @@ def _own(given: Any, options: Mapping[str, Any], normalize: bool) -> Any:
     if not isinstance(given, OwnPolicy):
         raise InputError(
             "a policy is a word (linear, kernels, mlp), a module of Flax, Equinox or PyTorch, or "
-            f"an object with `parameters` and `act(theta, observation)`; got {given!r}."
+            f"an object with `parameters` and `act(theta, observation)`; got {shortly(given)}."
         )
     check_count("`parameters` of the policy", given.parameters)
     if options or normalize:
@@ -153,14 +155,44 @@ def _own(given: Any, options: Mapping[str, Any], normalize: bool) -> Any:
     return given
 
 
-def _check_network(network: Any, options: Mapping[str, Any], outputs: int) -> None:
-    """Raises unless a network of the user's has as many outputs as an action needs."""
+def _check_network(network: Any, options: Mapping[str, Any], outputs: int, seen: Any) -> None:
+    """Raises unless a network of the user's takes an observation and gives what an action needs."""
     if options:
         raise InputError(f"a network of your own has no option {next(iter(options))!r}.")
     if getattr(network, "outputs", outputs) != outputs:
         raise InputError(
             f"the network has {network.outputs} outputs, but actions of this task take {outputs}."
         )
+    try:
+        found = np.shape(network.bound(np.zeros(network.parameters))(np.zeros(seen.size)))
+    except Exception as wrong:
+        raise InputError(
+            f"the network cannot take an observation of this task, {seen.size} numbers: "
+            f"{type(wrong).__name__}: {str(wrong)[:200]}."
+        ) from None
+    if found != (outputs,):
+        raise InputError(
+            f"the network gives the shape {list(found)}, but actions of this task take [{outputs}]."
+        )
+
+
+def _check_action(policy: Any, observations: spaces.Space, actions: spaces.Space) -> Any:
+    """`policy`, of the user's, once what it does has the shape of an action.
+
+    Where it raises, the episodes say so: what an environment gives may differ from its space.
+    """
+    try:
+        seen = deepcopy(observations).sample()
+        action = beginner(policy, np.zeros(policy.parameters))()(seen)
+    except Exception:
+        return policy
+    wanted = getattr(actions, "shape", None)
+    if wanted is not None and np.shape(action) != wanted and np.size(action) != np.prod(wanted):
+        raise InputError(
+            f"`act` of the policy gives the shape {list(np.shape(action))}, but actions of this "
+            f"task have {list(wanted)}."
+        )
+    return policy
 
 
 def _check_options(kind: str, options: Mapping[str, Any]) -> None:

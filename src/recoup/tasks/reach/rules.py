@@ -14,6 +14,7 @@ from recoup.checks import (
     check_finite,
     check_flag,
     check_shape,
+    shortly,
 )
 from recoup.tasks.reach.body import JOINTS, Servos
 
@@ -54,7 +55,9 @@ def reach(
 ) -> Reach:
     """The task with 2, 4 or 9 joints, every option checked; a target of None is the paper's."""
     if not isinstance(joints, (int, np.integer)) or joints not in JOINTS:
-        raise InputError(f"joints must be one of {', '.join(map(str, JOINTS))}; got {joints!r}.")
+        raise InputError(
+            f"joints must be one of {', '.join(map(str, JOINTS))}; got {shortly(joints)}."
+        )
     where = TARGETS[joints] if target is None else target
     check_shape("target", where, "[x, y, z]", (3,))
     check_finite("target", where)
