@@ -32,28 +32,26 @@ def lower_of(xp: Any, matrix: Array) -> Array:
 def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> Array:
     """x of factor x = b, or of factor^T x = b, for a lower triangular factor."""
     if xp is np:
-        return _upper_solved(factor.T, b) if transposed else _lower_solved(factor, b)
+        return _solved(factor, b, transposed)
     from jax.scipy.linalg import solve_triangular
 
     return solve_triangular(factor, b, lower=True, trans="T" if transposed else "N")
 
 
-def _lower_solved(lower: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x of lower x = b: last first, the matrix is an upper one."""
-    return _upper_solved(lower[::-1, ::-1], b[::-1])[::-1]
+def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
+    """The same in NumPy, some rows at a time: from the first to the last, or back if transposed.
 
-
-def _upper_solved(upper: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x of upper x = b, from the last rows to the first, some at a time.
-
-    SciPy has it, and takes longer to import than a move of a study takes. In NumPy's own solver
-    an upper triangular matrix is its own LU decomposition: no row is swapped, nothing is rounded.
+    SciPy has it, and takes longer to import than a move of a study takes. NumPy inverts an upper
+    triangular matrix without a swap: it is its own LU decomposition.
     """
-    x = np.array(b, np.result_type(upper, b, 1.0))
-    for end in range(len(x), 0, -AT_ONCE):
-        rows, solved = slice(max(end - AT_ONCE, 0), end), slice(end, None)
-        block = np.triu(upper[rows, rows])
-        x[rows] = np.linalg.solve(block, x[rows] - upper[rows, solved] @ x[solved])
+    x = np.array(b, np.result_type(factor, b, 1.0))
+    matrix, starts = factor.T if transposed else factor, range(0, len(x), AT_ONCE)
+    for start in reversed(starts) if transposed else starts:
+        rows = slice(start, start + AT_ONCE)
+        known = slice(rows.stop, None) if transposed else slice(start)
+        inverse = np.linalg.inv(np.triu(factor[rows, rows].T))
+        rest = x[rows] - matrix[rows, known] @ x[known]
+        x[rows] = (inverse if transposed else inverse.T) @ rest
     return x
 
 

@@ -22,12 +22,12 @@ class Proposals(NamedTuple):
     reference: Rho
     charts: Sequence[Chart | None] = ()  # [P] of those Gaussian in other coordinates; none at all
 
-    def density(self, slot: int, theta: np.ndarray) -> np.ndarray:
-        """Of `theta [n, D]` under one proposal `[n]`, relative."""
+    def density(self, slot: int, theta: np.ndarray, z_ref: np.ndarray | None = None) -> np.ndarray:
+        """Of `theta [n, D]` under one proposal `[n]`, relative; see `log_ratio`."""
         rho = row_of(self.rhos, slot)
         chart = self.charts[slot] if self.charts else None
         if chart is None:
-            return log_ratio(rho, self.reference, theta)
+            return log_ratio(rho, self.reference, theta, z_ref)
         image, stretch = chart(theta)
         return log_density(rho, image) + stretch - log_density(self.reference, theta)
 
@@ -44,18 +44,22 @@ def log_density(rho: Rho, theta: np.ndarray) -> np.ndarray:
     return -constant - 0.5 * np.sum(z**2, axis=-1)
 
 
-def log_ratio(rho: Rho, reference: Rho, theta: np.ndarray) -> np.ndarray:
-    """log p(theta | rho) - log p(theta | reference) `[n]`, as the families' `log_ratio`."""
+def log_ratio(
+    rho: Rho, reference: Rho, theta: np.ndarray, z_ref: np.ndarray | None = None
+) -> np.ndarray:
+    """log p(theta | rho) - log p(theta | reference) `[n]`, as the families' `log_ratio`.
+
+    `z_ref [n, D]` is the noise that became theta under the reference, where it is known already.
+    """
+    z_ref = reference.whitened(np, theta) if z_ref is None else z_ref
     if isinstance(rho, Full):
-        return _full_log_ratio(rho, reference, theta)
-    z_ref = (theta - reference.mean) / reference.std
+        return _full_log_ratio(rho, reference, z_ref)
     delta = (z_ref * (rho.std - reference.std) + (rho.mean - reference.mean)) / rho.std
     scale = np.sum(np.log1p((reference.std - rho.std) / rho.std), axis=-1)
     return scale + np.sum(0.5 * delta * (2 * z_ref - delta), axis=-1)
 
 
-def _full_log_ratio(rho: Full, reference: Any, theta: np.ndarray) -> np.ndarray:
-    z_ref = reference.whitened(np, theta)
+def _full_log_ratio(rho: Full, reference: Any, z_ref: np.ndarray) -> np.ndarray:
     away = z_ref @ (rho.factor - reference.factor).T + (rho.mean - reference.mean)
     delta = solve_lower(np, rho.factor, away.T).T
     scale = np.sum(reference.log_spread(np) - rho.log_spread(np))
@@ -81,8 +85,9 @@ def gained_mixture(
     From a mixture of minus infinity it is the whole, as `mixtures.mixture_density`; from another,
     as `mixtures.gained_mixture`.
     """
+    z_ref = proposals.reference.whitened(np, theta)  # for all of them
     for slot in np.flatnonzero(gained):
-        row = proposals.density(int(slot), theta)
+        row = proposals.density(int(slot), theta, z_ref)
         mixture = np.logaddexp(mixture, np.log(gained[slot]) + row)
     return mixture
 

@@ -61,14 +61,14 @@ def move(rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any) -> M
 def log_weights(rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
     """log p(theta | rho) less that of the mixture of proposals that are near `[n]`."""
     mixture, part = np.full(len(recent), -np.inf), np.zeros(len(recent), bool)
-    total = 0
+    total, z = 0, rho.whitened(np, told.theta)
     for slot in np.unique(told.drawn_by[recent]):
         drew = row_of(told.proposals, slot)
         if not renyi2(rho, drew) < FAR:
             continue
         mine = recent & (told.drawn_by == slot)
         count = int(np.sum(mine))
-        mixture = np.logaddexp(mixture, np.log(count) + log_ratio(drew, rho, told.theta))
+        mixture = np.logaddexp(mixture, np.log(count) + log_ratio(drew, rho, told.theta, z))
         part, total = part | mine, total + count
     found = np.log(max(total, 1)) - mixture
     return np.where(part & told.valid, found, -np.inf)
