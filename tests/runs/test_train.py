@@ -450,13 +450,14 @@ class TestPointsOfTheCurve:
         assert all(is_tested(older, i) for i in range(40))
         assert not all(is_tested(run.plan, i) for i in range(40))
 
-    def test_the_display_keeps_the_last_one(self):
+    def test_the_display_keeps_the_last_one(self, monkeypatch):
         from rich.console import Console
 
         from recoup.runs.progress import live
 
         run = recoup.train("toy", "pgpe-ob", iterations=11, seed=1)
         steps = recoup.train("toy", "pgpe-ob", iterations=12, seed=1).history
+        monkeypatch.setenv("TERM", "xterm")  # a dumb one shows no progress
         console = Console(record=True, width=120, force_terminal=True, file=io.StringIO())
         with live(run.plan, console) as display:
             display.step(steps[10])
