@@ -14,7 +14,9 @@ from recoup.checks import InputError
 from recoup.store import count
 from recoup.study import amend as amending
 from recoup.study import moves
+from recoup.study.readings import read_samples
 from recoup.study.recover import recover
+from recoup.study.samples import import_samples
 from recoup.study.slips import slips
 from recoup.study.study import Study
 from recoup.study.verify import check
@@ -135,6 +137,53 @@ class TestNoReturn:
             with pytest.raises(InputError, match="trial 2 was dropped, and stays out"):
                 study.amend(2, 1.0)
         assert all(part.sound for part in check(path))
+
+
+class TestWhatWasDropped:
+    """It counts for nothing wherever the results go."""
+
+    SETTINGS = METHODS[:2] + METHODS[3:4] + [{"failure": -20.0}]
+
+    @pytest.mark.parametrize("settings", SETTINGS)
+    def test_a_fork_leaves_it_out_too(self, tmp_path, settings):
+        with told(tmp_path / "a.db", **settings) as study:
+            study.amend(2, drop="the sensor was loose")
+            alone = {"mirrored": False} if study.method.mirrored else {}
+            with study.fork(tmp_path / "b.db", **alone) as fork:
+                assert_judged_alike(fork, study)
+                with fork.fork(tmp_path / "c.db") as again:
+                    assert_judged_alike(again, study)
+                with pytest.raises(InputError, match="trial 2 was dropped"):
+                    fork.amend(2, 1.0)
+        assert all(part.sound for part in check(tmp_path / "b.db"))
+
+    @pytest.mark.parametrize("settings", SETTINGS)
+    @pytest.mark.parametrize("ending", ["db", "csv", "parquet"])
+    def test_so_does_a_study_that_imports_it(self, tmp_path, settings, ending):
+        how = {key: value for key, value in settings.items() if key != "mirrored"}
+        path = tmp_path / f"a.{ending}"
+        with told(tmp_path / "a.db", **settings) as study:
+            study.amend(2, drop="the sensor was loose")
+            if ending != "db":
+                study.export(path)
+            with Study.open(tmp_path / "b.db", dim=2, batch=4, seed=9, **how) as new:
+                import_samples(new.opened, read_samples(new.opened, path))
+                assert_judged_alike(new, study)
+
+    def test_what_is_recovered_leaves_it_out(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            study.amend(2, drop="the sensor was loose")
+            recover(tmp_path / "a.db", tmp_path / "b.db")
+            with Study.open(tmp_path / "b.db") as saved:
+                assert_judged_alike(saved, study)
+
+
+def assert_judged_alike(one, other):
+    """By as many samples, with the same answer about a candidate that neither has drawn."""
+    found, want = (study.evaluate(mean=0.3, std=0.9) for study in (one, other))
+    assert found.samples == want.samples
+    if one.method.mirrored == other.method.mirrored:  # else pairs are judged, or single draws
+        np.testing.assert_allclose([found.mean, found.ess], [want.mean, want.ess], rtol=1e-9)
 
 
 class TestWhatIsKept:
@@ -289,7 +338,7 @@ class TestOtherProcessesHaveItOpen:
                 until(lambda: shell.store.last_move().id >= reached + 2)
         finally:
             stop.touch()
-            codes = [process.wait(120) for process in busy]
+            codes = [process.wait() for process in busy]
         assert codes == [0, 0], [process.said() for process in busy]
         assert check(path)[-1].words.endswith("moves follow from the results, to the last bit.")
 

@@ -64,7 +64,7 @@ class Crowd:
     def end(self):
         self.stop.touch()
         for process in self.alive:
-            process.wait(600)
+            process.wait()
         self.check_well()
 
     def noted(self, role):

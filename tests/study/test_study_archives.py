@@ -100,6 +100,20 @@ class TestExport:
         assert rows[0]["mean_0"] == ""
         assert float(rows[-1]["std_1"]) > 0
 
+    def test_it_is_of_one_state_whatever_others_amend_meanwhile(self, old, tmp_path):
+        class Amending(io.StringIO):
+            def write(self, text):
+                if not self.tell():  # the columns
+                    with Study.open(tmp_path / "old.db") as other:
+                        other.amend(40, -99.0)
+                return super().write(text)
+
+        before, meanwhile, after = io.StringIO(), Amending(), io.StringIO()
+        for file in (before, meanwhile, after):
+            write_csv(old.opened, file)
+        assert meanwhile.getvalue() == before.getvalue()
+        assert after.getvalue() != before.getvalue()
+
     def test_parquet_is_the_same_table(self, old, tmp_path):
         parquet = pytest.importorskip("pyarrow.parquet")
         old.export(tmp_path / "t.parquet")
@@ -259,7 +273,7 @@ class TestImport:
             with pytest.raises(ValueError, match="must be an array of real numbers") as caught:
                 study.import_samples(words[:, None], np.ones(80))
             assert "\n" not in str(caught.value)
-            with pytest.raises(ValueError, match="the mean of the samples must be an array"):
+            with pytest.raises(ValueError, match="mean of samples must be an array"):
                 study.import_samples(np.ones((2, 1)), np.ones(2), mean=["x"], std=["y"])
             np.savez(tmp_path / "t.npz", x=np.ones(3))
             with pytest.raises(ValueError, match="must hold theta and returns; it has x"):

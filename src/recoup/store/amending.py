@@ -14,7 +14,19 @@ import numpy as np
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills, partner_of
 from recoup.store.records import as_kept, of_move, of_result
-from recoup.store.rows import DRAWN, FAILED, MIRROR, MOVED, OK, SAMPLED, Memory, Move, Result, Told
+from recoup.store.rows import (
+    DRAWN,
+    FAILED,
+    FOREIGN,
+    MIRROR,
+    MOVED,
+    OK,
+    SAMPLED,
+    Memory,
+    Move,
+    Result,
+    Told,
+)
 from recoup.store.store import OVER, Store
 
 AMENDED = "amended"
@@ -56,8 +68,24 @@ def last_amended(store: Store) -> int:
 
 def place_of(store: Store, number: int) -> int | None:
     """The place of a result among those that moves are made of: of its pair, if it is of one."""
-    rows = store.results(_together(store, number)).values()
+    rows = store.results(together(store, number)).values()
     return max((row.counted for row in rows if row.counted is not None), default=None)
+
+
+def dropped(store: Store) -> set[int]:
+    """The trials that a proposal drew, and whose results count for nothing all the same.
+
+    They have no place. Of a mirrored pair the first has none either, but the other.
+    """
+    told = store.results()
+    without = [row.id for row in told.values() if row.counted is None]
+    drawn = [trial.id for trial in store.asked(without, (*SAMPLED, FOREIGN))]
+    pairs = {number: together(store, number) for number in drawn}
+    return {
+        number
+        for number, pair in pairs.items()
+        if all(one in told and told[one].counted is None for one in pair)
+    }
 
 
 def replace_result(
@@ -68,8 +96,8 @@ def replace_result(
     Of a mirrored pair both leave together: the other is kept, and counts for nothing.
     """
     counters, told = store._counters(), as_kept(told)
-    together = _together(store, number)
-    before = store.results(together)
+    pair = together(store, number)
+    before = store.results(pair)
     fresh = _fresh(store, before, valued)
     for row in before.values():
         amended = row if row.id != number else row._replace(told=told, told_at=time.time())
@@ -81,7 +109,7 @@ def replace_result(
     store._now = counters._replace(
         ok=counters.ok + (told.status == OK) - (old == OK),
         failed=counters.failed + (told.status == FAILED) - (old == FAILED),
-        fresh=counters.fresh + _fresh(store, store.results(together), valued) - fresh,
+        fresh=counters.fresh + _fresh(store, store.results(pair), valued) - fresh,
     )
 
 
@@ -106,7 +134,7 @@ def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept
     store.add_densities(moves[-1].number, kept.mixture[:0], kept.mixture)
 
 
-def _together(store: Store, number: int) -> list[int]:
+def together(store: Store, number: int) -> list[int]:
     """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
     (trial,) = store.asked([number])
     partner = partner_of(number, trial.kind)

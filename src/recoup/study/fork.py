@@ -9,6 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
+from recoup.store.amending import dropped, replace_result
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
@@ -190,7 +191,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
-    found = {"outside": 0, "left_out": 0, "unweighed": 0}
+    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0}, dropped(old)
     for result in told:
         kept = result.told._replace(trajectory=trajectories.get(result.id))
         placed, what = _placed(study, asked[result.id], change, first)
@@ -199,6 +200,8 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
         if placed is not None:
             new.add_trials([placed])
             new.add_result(placed.id, kept)
+            if result.id in nothing:  # there as here
+                replace_result(new, placed.id, kept, dropped=True)
     return found
 
 

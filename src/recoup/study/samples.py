@@ -12,6 +12,7 @@ from recoup.checks import (
     check_vector,
     check_whole_numbers,
 )
+from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, to_latent
@@ -108,11 +109,13 @@ def samples_of(other: Opened) -> Samples:
         raise InputError(f"{other.path} holds trajectories: fork it to reuse them.")
     if other.charts:
         raise InputError(f"{other.path} holds results of other bounds: fork it to reuse them.")
-    rows = other.store.samples()
+    with other.store.reading():
+        nothing = dropped(other.store)
+        rows = [row for row in other.store.samples() if row[0].id not in nothing]
+        drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
+        proposals = other.store.proposals(set(drew))
     if not rows:
         raise InputError(f"{other.path} has no results to import.")
-    drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
-    proposals = other.store.proposals(set(drew))
     latent = np.stack([trial.theta for trial, _ in rows])
     return Samples(
         theta=other.in_units(latent),

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
-from recoup.store.amending import AMENDED
+from recoup.store.amending import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.rows import PENDING, Told
 from recoup.study.amend import in_words
@@ -99,11 +99,12 @@ def _columns_in(path: Path) -> list[str]:
 
 def write_csv(study: Opened, file: IO[str]) -> int:
     """All trials as CSV, every number with all its digits; how many there are."""
-    file.write(_line(columns_of(study)))
     count = 0
-    for row in rows_of(study):
-        file.write(_line(row))
-        count += 1
+    with study.store.reading():  # one state of the file, whatever others write
+        file.write(_line(columns_of(study)))
+        for row in rows_of(study):
+            file.write(_line(row))
+            count += 1
     return count
 
 
@@ -145,7 +146,8 @@ def text_columns(study: Opened) -> list[str]:
 def write_parquet(study: Opened, path: Path) -> int:
     """All trials as a Parquet file; how many there are."""
     pyarrow, parquet = pyarrow_modules()
-    names, rows = columns_of(study), list(rows_of(study))
+    with study.store.reading():
+        names, rows = columns_of(study), list(rows_of(study))
     kinds = {
         **dict.fromkeys(text_columns(study), pyarrow.string()),
         **dict.fromkeys(("id", "episodes", "seed", "proposal"), pyarrow.int64()),
@@ -159,6 +161,7 @@ def write_parquet(study: Opened, path: Path) -> int:
 def rows_of(study: Opened) -> Iterator[list[Any]]:
     """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[Any]] = {}
+    without_weight = dropped(study.store)  # nor does a table say what drew it
     beside = [found for found in (_amended(study), _told_later(study)) if found]
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
@@ -169,7 +172,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         status = PENDING if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
         values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
-        drawn = nothing if number is None else drew[number]
+        drawn = nothing if number is None or trial.id in without_weight else drew[number]
         last = [found.get(trial.id) for found in beside]
         last += [study.task_version] if study.task_version else []
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
