@@ -126,12 +126,12 @@ def test_a_run_that_died_while_it_wrote_ends_with_the_same_files(
     """Before each file in turn, with half of it under its first name; the last are of the end."""
     whole, count = kept.save_policy, []
 
-    def dies(path, *given):
+    def dies(path, *given, **how):
         count.append(path)
         if len(count) == write:
-            path.with_name(f".{path.name}.new").write_bytes(b"PK half")
+            path.with_name(f"{path.name}.99999999.new").write_bytes(b"PK half")
             raise KeyboardInterrupt
-        return whole(path, *given)
+        return whole(path, *given, **how)
 
     monkeypatch.setattr(kept, "save_policy", dies)
     try:

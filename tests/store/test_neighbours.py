@@ -16,8 +16,9 @@ from stores import filled
 from waiting import LIMIT
 
 from recoup.checks import InputError
+from recoup.outputs import unfinished_of
 from recoup.store.count import CHECKED, count_beside
-from recoup.store.place import COUNT, LOG, beside, unfinished_of
+from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import DRAWN, OK, Asked, Told
 from recoup.store.salvage import salvage
 from recoup.store.store import Store
@@ -300,6 +301,33 @@ assert os.waitpid(child, 0)[1] == 0
 assert study.counts()["ok"] == 10, study.counts()
 study.close()
 """
+
+
+class TestAFileThatWasMoved:
+    """Its log stays behind, where nobody looks for it: what is told would be lost."""
+
+    @pytest.mark.parametrize("gone", [lambda path: path.rename(f"{path}.kept"), os.unlink])
+    def test_is_told_nothing_more(self, path, gone):
+        study = told(path)
+        (trial,) = study.ask()
+        gone(path)
+        with pytest.raises(InputError, match="was moved or removed since it was opened"):
+            study.tell(trial.id, 1.0)
+        with pytest.raises(InputError, match="was moved or removed since it was opened"):
+            study.ask()
+        study.close()
+
+    def test_goes_on_where_it_is_put_back(self, path):
+        study = told(path)
+        (trial,) = study.ask()
+        path.rename(f"{path}.kept")
+        with pytest.raises(InputError, match="nothing was written"):
+            study.tell(trial.id, 1.0)
+        os.rename(f"{path}.kept", path)
+        study.tell(trial.id, 1.0)
+        study.close()
+        with Study.open(path) as again:
+            assert again.counts()["ok"] == 5
 
 
 class TestAnotherDirectory:

@@ -153,7 +153,7 @@ class TestWhatWasDropped:
                 assert_judged_alike(fork, study)
                 with fork.fork(tmp_path / "c.db") as again:
                     assert_judged_alike(again, study)
-                with pytest.raises(InputError, match="trial 2 was dropped"):
+                with pytest.raises(InputError, match="trial 2 is none of this study"):
                     fork.amend(2, 1.0)
         assert all(part.sound for part in check(tmp_path / "b.db"))
 
@@ -169,6 +169,45 @@ class TestWhatWasDropped:
             with Study.open(tmp_path / "b.db", dim=2, batch=4, seed=9, **how) as new:
                 import_samples(new.opened, read_samples(new.opened, path))
                 assert_judged_alike(new, study)
+
+    @pytest.mark.parametrize("settings", SETTINGS)
+    def test_every_door_leaves_it_out(self, tmp_path, settings):
+        """Of a result far above all others, and of a trial of the mean."""
+        with told(tmp_path / "a.db", wrong={2: 900.0}, **settings) as study:
+            for trial in study.ask(4, at="mean"):
+                study.tell(trial.id, -1.0)
+            study.amend(2, drop="the sensor was loose")
+            study.amend(trial.id, drop="the sensor was loose")
+            found = study.recommend()
+            assert study.best[1] < 1
+            assert "failed" not in found.words
+            assert all(abs(batch.mean) < 50 for batch in found.batches)
+            assert study.diagnostics()["dropped"] == 2
+            assert "2 failed (2 of them dropped)" in study._repr_html_()
+
+    def test_a_failure_whose_reason_begins_like_that_is_one(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            (trial,) = study.ask(1)
+            study.tell(trial.id, failed="dropped: the cup")
+            study.amend(trial.id, -5.0)
+            study.amend(6, failed="dropped: the cup")
+            study.amend(6, -5.0)
+            assert study.store.results([6])[6].told.value == -5.0
+        assert all(part.sound for part in check(tmp_path / "a.db"))
+
+    @pytest.mark.parametrize("settings", [*METHODS[:3], {"failure": -20.0}, {"failure": "worst"}])
+    def test_all_that_there_is_can_be_dropped(self, tmp_path, settings):
+        """The move that was made of it stays where it began."""
+        with Study.open(tmp_path / "a.db", dim=2, batch=4, **settings) as study:
+            for trial in study.ask(4):
+                study.tell(trial.id, value_of(trial))
+            for number in range(1, 5):
+                study.amend(number, drop="the sensor was loose")
+            assert np.isfinite(study.mean).all()
+            assert np.isfinite(study.std).all()
+            for trial in study.ask(4):
+                study.tell(trial.id, value_of(trial))
+        assert check(tmp_path / "a.db")[-1].words.endswith("to the last bit.")
 
     def test_what_is_recovered_leaves_it_out(self, tmp_path):
         with told(tmp_path / "a.db") as study:

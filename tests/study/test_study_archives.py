@@ -10,6 +10,7 @@ import pytest
 from waiting import LIMIT
 
 import recoup
+from recoup.checks import InputError
 from recoup.study import fork as forking
 from recoup.study import moves
 from recoup.study.readings import read_samples
@@ -213,6 +214,32 @@ class TestImport:
             assert abs(study.history()[0]["objective"]) < 100
             assert any("leave out the 20" in words for words in study.diagnostics()["advice"])
             assert study.evaluate(50.0, 1.0).mean == pytest.approx(1000)
+
+    def test_what_was_amended_since_is_not_imported_again(self, old, tmp_path):
+        """A theta was drawn once, whatever is said of it now."""
+        with Study.open(tmp_path / "new.db", dim=2, batch=4, method="mis-pgpe-ob") as new:
+            import_samples(new.opened, read_samples(new.opened, tmp_path / "old.db"))
+            before = new.evaluate()
+            old.amend(20, -99.0)
+            fill(old, 1)
+            found = import_samples(new.opened, read_samples(new.opened, tmp_path / "old.db"))
+            assert (found.samples, found.differ) == (4, 1)
+            assert "1 with another result, which stays: `amend` puts it right" in found.words
+            assert new.evaluate().samples == before.samples + 4
+            old.export(tmp_path / "old.csv")
+            old.amend(21, -50.0)
+            with pytest.raises(InputError, match="in the study already: nothing was imported"):
+                import_samples(old.opened, read_samples(old.opened, tmp_path / "old.csv"))
+
+    def test_small_units_are_no_repetition(self, tmp_path):
+        for seed in (1, 2):
+            how = {"dim": 2, "std": 1e-12, "batch": 20, "seed": seed, "method": "mis-pgpe-ob"}
+            with Study.open(tmp_path / f"{seed}.db", **how) as study:
+                for trial in study.ask(16):
+                    study.tell(trial.id, trial.id % 2)
+        with Study.open(tmp_path / "1.db") as study:
+            found = import_samples(study.opened, read_samples(study.opened, tmp_path / "2.db"))
+        assert (found.samples, found.again) == (16, 0)
 
     def test_two_processes_that_import_the_same(self, tmp_path):
         np.savez(

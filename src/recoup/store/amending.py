@@ -17,7 +17,6 @@ from recoup.store.records import as_kept, of_move, of_result
 from recoup.store.rows import (
     DRAWN,
     FAILED,
-    FOREIGN,
     MIRROR,
     MOVED,
     OK,
@@ -30,6 +29,8 @@ from recoup.store.rows import (
 from recoup.store.store import OVER, Store
 
 AMENDED = "amended"
+DROP = "dropped"  # in that event: whether the result counts for nothing now
+DROPPED = "dropped: "  # what the note of such a result begins with
 
 
 class Remade(NamedTuple):
@@ -73,18 +74,16 @@ def place_of(store: Store, number: int) -> int | None:
 
 
 def dropped(store: Store) -> set[int]:
-    """The trials that a proposal drew, and whose results count for nothing all the same.
+    """The trials whose results count for nothing, since they were dropped, or the other of a pair.
 
-    They have no place. Of a mirrored pair the first has none either, but the other.
+    An event says so, the last that amends a trial.
     """
-    told = store.results()
-    without = [row.id for row in told.values() if row.counted is None]
-    drawn = [trial.id for trial in store.asked(without, (*SAMPLED, FOREIGN))]
-    pairs = {number: together(store, number) for number in drawn}
+    amended = {event.content["trial"]: event.content for event in store.events(AMENDED)}
     return {
-        number
-        for number, pair in pairs.items()
-        if all(one in told and told[one].counted is None for one in pair)
+        one
+        for number, content in amended.items()
+        if content.get(DROP, str(content["now"][4]).startswith(DROPPED))  # else an older file
+        for one in together(store, number)
     }
 
 

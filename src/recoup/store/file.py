@@ -140,15 +140,19 @@ class StudyFile:
     def _connected_anew(self) -> sqlite3.Connection:
         """Another connection to the file that was opened, once it is known to be there still."""
         with sqlite_errors(self.path):
-            if self._known is not None and not is_at(self._place, self._known):
-                raise InputError(
-                    f"{self.path} was moved or removed since it was opened, or another file lies "
-                    "in the place of it: open the study anew."
-                )
+            self._check_there()
             connection = _connect(address(self._place, "ro" if self.read_only else "rw"))
             if not self.read_only:
                 _keep_log(connection)
         return connection
+
+    def _check_there(self) -> None:
+        """Raises where another file lies in the place of this one, or none: who would find it?"""
+        if self._known is not None and not is_at(self._place, self._known):
+            raise InputError(
+                f"{self.path} was moved or removed since it was opened, or another file lies in "
+                "the place of it: nothing was written. Put it back, or open the study anew."
+            )
 
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
@@ -168,6 +172,7 @@ class StudyFile:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._check_there()
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:  # SQLite ends it by itself on a full disk

@@ -4,7 +4,7 @@ Whatever numbers are used later are read with their checksums; a row that is not
 is a sentence, never a wrong number. Arrays are the caller's own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -178,10 +178,14 @@ class Queries:
         query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
         return dict(self._file.rows(query, (OK,)))
 
-    def best(self) -> tuple[Asked, float] | None:
-        """The trial with the highest return, and that return; None before the first."""
-        query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT 1'
-        for (number,) in self._file.rows(query, (OK,)):
+    def best(self, without: Collection[int] = ()) -> tuple[Asked, float] | None:
+        """The trial with the highest return, and that return; None before the first.
+
+        Those of `without` do not count.
+        """
+        query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT ?'
+        rows = self._file.rows(query, (OK, len(without) + 1))
+        for (number,) in (row for row in rows if row[0] not in without):
             trials, result = self.asked([number]), self.results([number]).get(number)
             if not trials or result is None or result.told.value is None:
                 raise InputError(damage(self.path, "rows of trials are not there"))

@@ -133,8 +133,9 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
 
 
 def _failures(method: Method, found: dict[str, Any]) -> list[str]:
-    failed = found["failed"] / max(found["ok"] + found["failed"], 1)
-    if method.failure != "censored" or failed <= 0.3 or found["failed"] < 3:
+    failures = found["failed"] - found.get("dropped", 0)
+    failed = failures / max(found["ok"] + failures, 1)
+    if method.failure != "censored" or failed <= 0.3 or failures < 3:
         return []
     return [
         f"{failed:.0%} of the results are failures, which are left out: the search does not learn "

@@ -7,9 +7,11 @@ import numpy as np
 from recoup.checks import InputError, printable
 from recoup.store.amending import (
     AMENDED,
+    DROP,
     Kept,
     Remade,
     copy_of,
+    dropped,
     place_of,
     replace_moves,
     replace_result,
@@ -21,7 +23,6 @@ from recoup.study.replay import moves_again
 
 WAIT = 10.0  # seconds, at most, for another process that makes a move
 TRIES = 20
-DROPPED = "dropped: "  # what the note of a result begins with that counts for nothing
 
 
 class Amended(NamedTuple):
@@ -45,6 +46,7 @@ def amend(
     all the same, they are made again from what it left.
     """
     study.check_whole()
+    _result(study.store, number)  # what cannot be amended is said at once
     with study.store.alone(WAIT):
         for _ in range(TRIES):
             found = _amended(study, number, told, drop=drop, why=why, dry=dry)
@@ -64,7 +66,7 @@ def _amended(
     before, last = _result(store, number), store.last_move()
     if before.told == told and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
-    if str(before.told.note).startswith(DROPPED):
+    if number in dropped(store):
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     remade, kept = _remade(study, number, told, drop)
     if not dry:
@@ -72,7 +74,7 @@ def _amended(
             now = store.last_move()
             if _result(store, number) != before or now.proposal != last.proposal:
                 return None
-            _note(study, number, before, told, why, remade)
+            _note(study, before, told, drop, why, remade)
             _put(study, store, number, told, drop)
             replace_moves(store, study.family, remade, kept)
     return _said(study, before, told, remade, last.proposal, drop, dry)
@@ -115,12 +117,14 @@ def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Re
 
 
 def _note(
-    study: Opened, number: int, before: Result, told: Told, why: str | None, remade: list[Remade]
+    study: Opened, before: Result, told: Told, drop: bool, why: str | None, remade: list[Remade]
 ) -> None:
     """Keeps what it was, in the file."""
     old = {move.id: move.proposal for move in study.store.moves()}
     content = {
-        "trial": number,
+        "trial": before.id,
+        DROP: drop,
+        "place": before.counted,
         "was": list(before.told[:5]),
         "told_at": before.told_at,
         "now": list(told[:5]),

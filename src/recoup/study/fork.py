@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
-from recoup.store.amending import dropped, replace_result
+from recoup.store.amending import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
@@ -40,8 +40,8 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
     `changes` are settings of the new one: method, batch, seed, mean (in the user's units), std, or
     any of the method; `params`, `rename` and `freeze` change its parameters. Unless they say
     otherwise it starts where `study` has come to, with the memory of the same update rule. Trials
-    are numbered on from there, so that no draw is repeated; those that wait for a result stay
-    behind.
+    are numbered on from there, so that no draw is repeated; those that wait for a result, and
+    results that were dropped, stay behind.
     """
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
@@ -192,7 +192,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
     found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0}, dropped(old)
-    for result in told:
+    for result in (one for one in told if one.id not in nothing):
         kept = result.told._replace(trajectory=trajectories.get(result.id))
         placed, what = _placed(study, asked[result.id], change, first)
         if what:
@@ -200,8 +200,6 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
         if placed is not None:
             new.add_trials([placed])
             new.add_result(placed.id, kept)
-            if result.id in nothing:  # there as here
-                replace_result(new, placed.id, kept, dropped=True)
     return found
 
 

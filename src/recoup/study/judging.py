@@ -3,7 +3,9 @@
 from typing import Any
 
 from recoup.checks import InputError
+from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
+from recoup.store.store import Store
 from recoup.study.advice import advice, judgement
 from recoup.study.ends import outdated
 from recoup.study.leases import overdue
@@ -45,6 +47,12 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
     )
 
 
+def _dropped(store: Store) -> int:
+    """How many of the results that count as failed were dropped: nothing is known of them."""
+    rows = store.results(dropped(store)).values()
+    return sum(row.told.status == FAILED for row in rows)
+
+
 def diagnostics(opened: Opened) -> dict[str, Any]:
     """How the search fares, in numbers and, under `advice`, in words."""
     store = opened.store
@@ -56,6 +64,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         PENDING: counters.trials - counters.ok - counters.failed,
         OK: counters.ok,
         FAILED: counters.failed,
+        "dropped": _dropped(store),
         "imported": store.kind_count(FOREIGN),
         "waiting": store.pending_count(SAMPLED),
         "overdue": overdue(store),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from recoup.checks import check_positive
 from recoup.store import leasing
+from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, Asked, Event, Lease, Told
 from recoup.store.store import Store
 from recoup.study.amend import in_words
@@ -117,9 +118,10 @@ def _later(store: Store, event: Event) -> ToldLater:
     number, told = event.content["trial"], leasing.later_of(event)
     before = store.results([number]).get(number)
     first = "what is lost" if before is None else in_words(before.told)
+    instead = "" if number in dropped(store) else " (`amend` puts it in place of the first)"
     words = (
         f"Trial {number} was handed out again, and told {first} first: {in_words(told)} is kept as "
-        "a further episode and does not count (`amend` puts it in place of the first)."
+        f"a further episode and does not count{instead}."
     )
     failed = told.note if told.status == FAILED else None
     return ToldLater(number, told.value, told.stderr, told.episodes, failed, event.at, words)

@@ -9,6 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
+from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
@@ -96,7 +97,8 @@ def recommend(study: Opened) -> Recommendation:
     say the first without any model.
     """
     with study.store.reading():
-        told = [(trial, result) for trial, result in study.store.trials() if result is not None]
+        trials, nothing = study.store.trials(), dropped(study.store)
+        told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
         mean, std = study.mean, study.std
         known = _known(study, told)
     unit = _unit([result.value for result in known])

@@ -1,5 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ class Imported(NamedTuple):
     fitted: bool  # whether their proposal had to be guessed from the samples
     ess: float  # at the newest distribution
     words: str
+    differ: int = 0  # of those that were there: with another result
 
 
 class Samples(NamedTuple):
@@ -75,7 +77,9 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     store = study.store
     theta, finite = _checked(study, samples)
     with store.writing():
-        twice = finite & _already(study, theta, samples.returns)
+        there, differ = _already(study, theta[finite], np.asarray(samples.returns)[finite])
+        twice = np.zeros(len(theta), bool)
+        twice[finite] = there
         finite &= ~twice
         if not finite.any():
             raise InputError("all of these samples are in the study already: nothing was imported.")
@@ -98,6 +102,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         fitted=fitted,
         ess=_effective_size(study, kept, returns, blocks, index),
         words="",
+        differ=differ,
     )
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
     return found._replace(words=_words(study, found, uncorrelated))
@@ -238,23 +243,42 @@ def _add_results(study: Opened, theta: Any, returns: Any, proposals: Any) -> Non
         study.store.add_result(trial.id, told)
 
 
-def _already(study: Opened, theta: np.ndarray, returns: Any) -> np.ndarray:
-    """Which of the samples the study has already `[n]`."""
+def _already(study: Opened, theta: np.ndarray, returns: Any) -> tuple[np.ndarray, int]:
+    """Which of the samples the study has already `[n]`, and how many of them with another result.
+
+    A theta is drawn once, whatever was told of it since, but where a candidate was tried twice: as
+    many results of one theta as come are there already, or those of them that say the same.
+    """
     known = _known(study)
-    rows = zip(theta, returns, strict=True)
-    return np.array([_key(row, value) in known for row, value in rows], bool)
+    keys, values = _keys(theta), [_earned(value) for value in returns]
+    coming = Counter(keys)
+    same = [value in known.get(key, ()) for key, value in zip(keys, values, strict=True)]
+    there = [
+        one or len(known.get(key, ())) >= coming[key] for one, key in zip(same, keys, strict=True)
+    ]
+    return np.array(there, bool), sum(there) - sum(same)
 
 
-def _known(study: Opened) -> set[tuple[Any, ...]]:
-    """Samples that the study has, to notice those that come again."""
+def _known(study: Opened) -> dict[bytes, list[float | None]]:
+    """What the study has been told of each theta, to notice those that come again."""
     told = [(trial, result) for trial, result in study.store.trials() if result is not None]
-    return {_key(trial.theta, result.told.value) for trial, result in told}
+    found: dict[bytes, list[float | None]] = {}
+    if told:
+        keys = _keys(np.stack([trial.theta for trial, _ in told]))
+        for key, (_, result) in zip(keys, told, strict=True):
+            found.setdefault(key, []).append(_earned(result.told.value))
+    return found
 
 
-def _key(theta: np.ndarray, value: float | None) -> tuple[Any, ...]:
-    """A sample, but for the last digits, which the user's units may change."""
-    earned = value if value is not None and np.isfinite(value) else None
-    return None if earned is None else float(f"{earned:.9g}"), np.round(theta, 9).tobytes()
+def _keys(theta: np.ndarray) -> list[bytes]:
+    """Thetas `[n, D]` to ten digits: the last ones change with the user's units."""
+    size = np.maximum(np.abs(theta), 1e-290)
+    scale = 10.0 ** np.floor(np.log10(size))
+    return [row.tobytes() for row in np.round(theta / scale, 9) * scale + 0.0]
+
+
+def _earned(value: float | None) -> float | None:
+    return float(f"{value:.9g}") if value is not None and np.isfinite(value) else None
 
 
 def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
@@ -285,6 +309,8 @@ def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:
     if found.skipped:
         left += f"; {found.skipped} without a return, or without what drew them, were left out"
     left += f"; {found.again} were in the study already" if found.again else ""
+    if found.differ:
+        left += f" ({found.differ} with another result, which stays: `amend` puts it right)"
     unused = ""
     if study.method.weighting == "none":
         unused = (

@@ -16,10 +16,11 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.methods import Method
+from recoup.store.amending import DROPPED, dropped
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
-from recoup.study.amend import DROPPED, Amended, amend
+from recoup.study.amend import Amended, amend
 from recoup.study.asking import ask
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
@@ -340,7 +341,8 @@ class Study:
     @property
     def best(self) -> tuple[Trial, float] | None:
         """The trial with the highest return, and that return; None before the first."""
-        found = self.store.best()
+        with self.store.reading():
+            found = self.store.best(dropped(self.store))
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:

@@ -42,7 +42,7 @@ def stepped_by_rule(
     row: Method, ledger: Ledger, results: Results, old: int, before: Before
 ) -> Stepped:
     """The move of a method that looks at the samples themselves; those behind `old` are new."""
-    n, rho_type = results.n, RHOS[row.family]
+    n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
     returns, valid = valued(results.returns[:n], row.failure)
     drawn_by = results.proposal[:n]
     told = Told(
