@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 
 MARK = b"recoup"  # in what says of a file by what it was made
 UNFINISHED = ".new"
@@ -121,7 +121,7 @@ def check_directory(path: Path, directory: Path, parents: bool) -> None:
 
 def check_no_link_to_nowhere(path: Path) -> None:
     """Raises where `path` is a link to what is not there, or to itself."""
-    if path.is_symlink() and not path.exists():
+    if check_path("the file", path).is_symlink() and not path.exists():
         raise InputError(f"{path} is a link that leads nowhere: remove it, or name another file.")
 
 

@@ -186,9 +186,9 @@ OBSTACLES = {  # what lies there, and what is said of it by kind of writer
     link: ("is the study itself|is a study, which nothing", STUDY, FILE),
     link_to_the_log: ("is the name of what lies beside a study", STUDY, FILE),
     directory: ("is a directory: name a file in it", STUDY, "exists already and holds other"),
-    text: ("exists already, and is not one that recoup has made", STUDY, FILE),
+    text: ("is not one that recoup has made", STUDY, FILE),
     link_to_nowhere: (NOWHERE,) * 3,
-    link_to_itself: (NOWHERE,) * 3,
+    link_to_itself: ("leads back to itself",) * 3,
 }
 
 

