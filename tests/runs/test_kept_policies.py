@@ -176,11 +176,11 @@ from recoup.runs import kept
 
 whole, left = kept.save_policy, [None] * int(sys.argv.pop(1))
 
-def dies(path, *given):
+def dies(path, *given, **how):
     left.pop()
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
-    return whole(path, *given)
+    return whole(path, *given, **how)
 
 kept.save_policy = dies
 main()
