@@ -9,7 +9,7 @@ from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
 from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
 from recoup.tasks.policies.described import described, readable, restored, space_restored
-from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_theta
+from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_thetas
 from recoup.tasks.policies.policy import SpacePolicy
 from recoup.tasks.registry import TASKS, make_task, task_row
 from recoup.tasks.task import Task
@@ -192,22 +192,26 @@ def policy_again(plan: Any, dim: int, given: Any = None) -> Any:
         )
     if plan.fingerprint is not None:
         with readable():
-            space = space_restored(plan.policy["observations"])
-            theta = fixed_theta(dim, 0.0 if plan.mean is None else plan.mean, plan.std)
-            check_fingerprint(plan.task, plan.fingerprint, policy, theta, space)
+            thetas = fixed_thetas(dim, 0.0 if plan.mean is None else plan.mean, plan.std)
+            check_fingerprint(plan.task, plan.fingerprint, policy, thetas, _between(plan))
     return policy
 
 
-def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
-    """What the policy of a task gives on fixed observations `[K, O]`; None where it says nothing.
+def _between(plan: Any) -> tuple[Any, ...]:
+    """The spaces of observations and actions of a run that was planned, where it holds them."""
+    return tuple(space_restored(plan.policy[role]) for role in ROLES if role in plan.policy)
 
-    `mean` and `std` are the start of the search: the theta follows from them.
+
+def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
+    """What the policy of a task gives on fixed observations `[T * K, O]`; None: it says nothing.
+
+    `mean` and `std` are the start of the search: the thetas follow from them.
     """
     if found.acting is None or "observations" not in (found.policy or {}):
         return None
     policy, observations = found.acting
-    theta = fixed_theta(policy.parameters, 0.0 if mean is None else mean, std)
-    gave = fingerprint(policy, theta, observations)
+    thetas = fixed_thetas(policy.parameters, 0.0 if mean is None else mean, std)
+    gave = fingerprint(policy, thetas, observations)
     return None if gave is None else gave.tolist()
 
 
@@ -231,8 +235,7 @@ def policy_stored(plan: Any, dim: int, given: Any = None) -> Acting | None:
         return None
     policy = policy_again(plan, dim, given)
     with readable():
-        found = [space_restored(plan.policy[role]) for role in ROLES if role in plan.policy]
-    return policy, tuple(found)
+        return policy, _between(plan)
 
 
 def batch_for(dim: int, trials: int | None) -> int:
