@@ -223,6 +223,13 @@ class TestFilesBesideIt:
         assert (out / "curve.png").is_file()
         np.testing.assert_array_equal(recoup.load_policy(out / "policy.npz").theta, run.mean)
 
+    def test_code_of_the_users_is_named_in_what_is_to_be_done(self, tmp_path):
+        walk(tmp_path / "r")
+        said = amended(tmp_path / "r", trial=3, value=500.0).words
+        assert f"`recoup resume {tmp_path / 'r'} --task own_tasks:Walk` makes them" in said
+        recoup.train("Pendulum-v1", iterations=1, batch=2, horizon=3, out=tmp_path / "p")
+        assert f"`recoup resume {tmp_path / 'p'}` makes them" in amended(tmp_path / "p", 1).words
+
     def test_a_picture_of_before_is_drawn_again(self, tmp_path):
         """The final test stays, and the points of the curve are of the trials."""
         out = tmp_path / "r"

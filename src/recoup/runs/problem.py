@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from recoup.checks import InputError, check_count
+from recoup.checks import InputError, check_count, shortly
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
 from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
@@ -156,6 +156,7 @@ def again(
     A run of someone else's may name code: it is imported only if the user names it with `task`.
     """
     if not plan.own:
+        _check_ours(plan, task, policy)
         return make_task(plan.task, plan.horizon, plan.discount, **plan.options)
     function = plan.policy is None
     found = find(plan.task, function, trusted=False) if task is None else find(task, function)
@@ -174,6 +175,23 @@ def again(
         described=plan.policy,
     )
     return host_task(found, how)
+
+
+def _check_ours(plan: Any, task: Any, policy: Any) -> None:
+    """Raises where another task, or a policy, is given for a run on a task of ours."""
+    if task is not None and not (isinstance(task, str) and task == plan.task):
+        named = shortly(task)
+        raise InputError(f"this run's task is {plan.task}, got {named}: leave the task out.")
+    if policy is not None:
+        raise InputError(f"{plan.task}, the task of this run, has a policy of its own: give none.")
+
+
+def check_given(plan: Any, dim: int, policy: Any) -> None:
+    """Raises where a policy is given that is not the one of a run that was planned."""
+    if not plan.own:
+        _check_ours(plan, None, policy)
+    elif plan.policy is not None:
+        policy_again(plan, dim, policy)
 
 
 def policy_again(plan: Any, dim: int, given: Any = None) -> Any:

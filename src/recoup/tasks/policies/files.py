@@ -3,7 +3,8 @@
 `theta [D]`, the parameters; `policy`, a text in JSON; and what the policy gives on fixed
 observations, which is compared once it is loaded: `fingerprint_outputs [T * K, O]`, and of one of
 ours `fingerprint_inputs [5, I]`, the first of these observations as numbers. Of a module of another
-library also its arrays, `weights/NAME`. docs/policy-file.md says it all, for those who read it without Recoup.
+library also its arrays, `weights/NAME`. docs/policy-file.md says it all, for those who read it
+without Recoup.
 """
 
 import json
