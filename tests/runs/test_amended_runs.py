@@ -142,6 +142,18 @@ class TestTheFinalTest:
         assert (run.episodes, run.failed) == (40, 1)  # it was spent all the same
         assert len(run.history) == 5
 
+    @pytest.mark.parametrize("mirrored", [False, True])
+    def test_what_was_dropped_was_spent_at_every_move(self, tmp_path, mirrored):
+        """Of a mirrored pair both are dropped, whichever is named."""
+        how = {"iterations": 3, "batch": 4, "test_episodes": 2, "mirrored": mirrored}
+        before = recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "r")
+        for trial in (3, 8):
+            amended(tmp_path / "r", trial, None, drop="the sensor was loose")
+        run = recoup.load(tmp_path / "r")
+        spent = [step.episodes for step in run.history]
+        assert spent == [step.episodes for step in before.history]
+        assert spent[-1] == run.episodes == before.episodes
+
     def test_moves_that_were_made_by_hand_since(self, out):
         with Study.open(out / "study.db") as study:
             trials = study.ask(10)
