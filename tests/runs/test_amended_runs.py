@@ -142,6 +142,18 @@ class TestTheFinalTest:
         assert (run.episodes, run.failed) == (40, 1)  # it was spent all the same
         assert len(run.history) == 5
 
+    @pytest.mark.parametrize("mirrored", [False, True])
+    def test_what_was_dropped_was_spent_at_every_move(self, tmp_path, mirrored):
+        """Of a mirrored pair both are dropped, whichever is named."""
+        how = {"iterations": 3, "batch": 4, "test_episodes": 2, "mirrored": mirrored}
+        before = recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "r")
+        for trial in (3, 8):
+            amended(tmp_path / "r", trial, None, drop="the sensor was loose")
+        run = recoup.load(tmp_path / "r")
+        spent = [step.episodes for step in run.history]
+        assert spent == [step.episodes for step in before.history]
+        assert spent[-1] == run.episodes == before.episodes
+
     def test_moves_that_were_made_by_hand_since(self, out):
         with Study.open(out / "study.db") as study:
             trials = study.ask(10)
@@ -222,6 +234,13 @@ class TestFilesBesideIt:
         run = recoup.resume(out)
         assert (out / "curve.png").is_file()
         np.testing.assert_array_equal(recoup.load_policy(out / "policy.npz").theta, run.mean)
+
+    def test_code_of_the_users_is_named_in_what_is_to_be_done(self, tmp_path):
+        walk(tmp_path / "r")
+        said = amended(tmp_path / "r", trial=3, value=500.0).words
+        assert f"`recoup resume {tmp_path / 'r'} --task own_tasks:Walk` makes them" in said
+        recoup.train("Pendulum-v1", iterations=1, batch=2, horizon=3, out=tmp_path / "p")
+        assert f"`recoup resume {tmp_path / 'p'}` makes them" in amended(tmp_path / "p", 1).words
 
     def test_a_picture_of_before_is_drawn_again(self, tmp_path):
         """The final test stays, and the points of the curve are of the trials."""

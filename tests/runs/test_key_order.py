@@ -170,6 +170,30 @@ class TestOwnPolicies:
             with pytest.raises(InputError, match=another):
                 recoup.load_policy(made.out / "policy.npz", Steers(gain))
 
+    def test_another_one_that_chooses_is_noticed(self, tmp_path):
+        """Two choices are often the same by chance: every door asks more than once."""
+
+        class Reads:
+            parameters = 4
+
+            def __init__(self, *order):
+                self.order = list(order)
+
+            def act(self, theta, observation):
+                return int(np.dot(theta, observation[self.order]) > 0)
+
+        for seed in range(2):
+            how = {"iterations": 2, "batch": 4, "test_episodes": 2, "seed": seed}
+            out, right = tmp_path / str(seed), Reads(0, 1, 2, 3)
+            recoup.train("CartPole-v1", policy=right, **how, out=out)
+            for order in ((3, 2, 1, 0), (1, 0, 2, 3)):
+                with pytest.raises(InputError, match="is not the one that was trained"):
+                    recoup.resume(out, policy=Reads(*order), iterations=3)
+                with pytest.raises(InputError, match="is not the one that was trained"):
+                    recoup.load_policy(out / "policy.npz", Reads(*order))
+            assert recoup.load_policy(out / "policy.npz", right).theta.size == 4
+            assert recoup.resume(out, policy=right, iterations=3).finished
+
     def test_another_order_is_refused(self, made):
         with pytest.raises(InputError, match=OTHER_ORDER):
             recoup.evaluate(made.out, task=sorted_glider, policy=Steers())

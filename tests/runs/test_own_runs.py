@@ -25,6 +25,7 @@ from recoup.tasks.own.found import REGISTERED, registered
 
 HELPERS = str(Path(own_tasks.__file__).parent)
 QUICK = {"horizon": 10, "test_episodes": 3}
+SHORT = {**QUICK, "episodes": 8, "batch": 4}
 
 
 def content(run):
@@ -160,7 +161,7 @@ class TestNormalisation:
     HOW = {"normalize": True, "warm_up": 4, **QUICK}  # noqa: RUF012
 
     def test_statistics_are_taken_once_and_stored(self, tmp_path):
-        run = recoup.train(own_tasks.Big, episodes=40, **self.HOW, out=tmp_path / "r")
+        run = recoup.train(own_tasks.Big, episodes=40, **SHORT, out=tmp_path / "r")
         scale = run.task.policy.scale
         assert 300 < scale.mean[0] < 700
         assert scale.seen >= 4
@@ -170,17 +171,15 @@ class TestNormalisation:
         assert run.summary()["warm_up"] == 4
 
     def test_a_resumed_run_has_the_same(self, tmp_path):
-        calm = recoup.train(own_tasks.Big, episodes=40, **self.HOW)
+        calm = recoup.train(own_tasks.Big, episodes=40, **SHORT)
         stop = {"callbacks": Stop(12), "out": tmp_path / "r"}
-        stopped = recoup.train(own_tasks.Big, episodes=40, **self.HOW, **stop)
+        stopped = recoup.train(own_tasks.Big, episodes=40, **SHORT, **stop)
         assert not stopped.finished
         assert content(recoup.resume(tmp_path / "r", task=own_tasks.Big)) == content(calm)
 
     def test_samples_of_another_version_are_refused(self, tmp_path):
         """The same theta is another policy there: returns differ by far more than their noise."""
-        runs = [
-            recoup.train(own_tasks.Big, episodes=40, **{**self.HOW, "warm_up": n}) for n in (4, 7)
-        ]
+        runs = [recoup.train(own_tasks.Big, episodes=40, **{**SHORT, "warm_up": n}) for n in (4, 7)]
         theta = runs[0].study.trials()[0].theta
         from recoup.tasks.engines.engine import Job
 
@@ -199,7 +198,7 @@ class TestNormalisation:
 
     def test_of_the_same_version_they_are_taken(self, tmp_path):
         one, other = (
-            recoup.train(own_tasks.Big, episodes=20, batch=5, std=s, **self.HOW) for s in (1.0, 0.5)
+            recoup.train(own_tasks.Big, episodes=20, batch=5, std=s, **SHORT) for s in (1.0, 0.5)
         )
         assert one.plan.version == other.plan.version
         other.study.export(tmp_path / "t.csv")
@@ -673,3 +672,45 @@ def test_ctrl_c_is_not_lost_while_others_are_imported():
         interrupted()
     assert reached
     assert signal.getsignal(signal.SIGINT) is before
+
+
+class TestWhatIsGivenAgain:
+    def test_a_finished_run_knows_it(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(HELPERS)
+        out = tmp_path / "r"
+        recoup.train("own_tasks:Walk", **SHORT, out=out)
+        run = recoup.resume(out, task="own_tasks:Walk")
+        assert run.finished
+        assert np.shape(run.policy(run.task.spaces[0].sample())) == run.task.spaces[1].shape
+        assert recoup.resume(run).task is run.task
+        done = program("resume", out, "--task", "own_tasks:Walk")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert recoup.resume(out).finished  # nothing is given, nothing is made
+
+    def test_another_task_is_refused_where_a_run_is_finished(self, tmp_path):
+        recoup.train(own_tasks.Walk, **SHORT, out=tmp_path / "r")
+        with pytest.raises(InputError, match=r"the observations of .*Glider are not"):
+            recoup.resume(tmp_path / "r", task=own_tasks.Glider)
+
+    def test_another_policy_is_refused_where_a_run_is_finished(self, tmp_path):
+        right, wrong = own_tasks.Steers(), own_tasks.Steers(-1.0)
+        run = recoup.train(own_tasks.Glider, policy=right, **SHORT, out=tmp_path / "r")
+        another = "is not the one that was trained"
+        for how in ({}, {"iterations": 3}):
+            with pytest.raises(InputError, match=another):
+                recoup.resume(tmp_path / "r", task=own_tasks.Glider, policy=wrong, **how)
+            with pytest.raises(InputError, match=another):
+                recoup.resume(run, policy=wrong, **how)
+        assert recoup.resume(run, policy=right).finished
+
+    def test_a_task_of_ours_is_not_replaced(self, tmp_path):
+        out = tmp_path / "r"
+        run = recoup.train("toy", iterations=2, batch=4, test_episodes=2, out=out)
+        for given in (out, run):
+            for how in ({}, {"iterations": 3}):
+                with pytest.raises(InputError, match="task is toy, got 'foo:bar': leave the task"):
+                    recoup.resume(given, task="foo:bar", **how)
+                with pytest.raises(InputError, match="has a policy of its own: give none"):
+                    recoup.resume(given, policy=own_tasks.Steers(), **how)
+        assert recoup.load(out).plan.iterations == 2
+        assert recoup.resume(out, task="toy", iterations=3).history[-1].iteration == 3

@@ -2,6 +2,7 @@
 
 import json
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -17,16 +18,31 @@ from recoup.tasks.policies.files import save_policy
 from recoup.tasks.policies.fingerprint import (
     OTHERS_ERROR,
     OWN_ERROR,
+    check_fingerprint,
+    count_for,
     fingerprint,
     fixed_observations,
-    fixed_theta,
+    fixed_thetas,
     flattened,
     is_same,
+    thetas_beside,
 )
 from recoup.tasks.policies.policy import make_policy
 from recoup.tasks.policies.spaces import inputs_of
 
 BOX = spaces.Box(-1, 1, (3,))
+
+
+class Chooses:
+    """A policy of the user's whose actions are 0 and 1."""
+
+    parameters = 4
+
+    def __init__(self, change=np.asarray):
+        self.change = change
+
+    def act(self, theta, observation):
+        return int(np.dot(theta, self.change(observation)) > 0)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +109,11 @@ class TestFixedObservations:
             img=spaces.Box(0, 255, (1, 2), np.uint8),
             say=spaces.MultiDiscrete([2, 3], start=[1, -2]),
         )
-        numbers = [1.382755580300433, -0.1451084646999874, -0.27573199143174776]
-        want = [*numbers, *(1, 0, 0), *(1, 0), *(111, 14), *(0, 1), *(0, 1, 0)]
+        numbers = [-0.8317163289875396, -0.5740522832759325, 0.6287844540862011]
+        want = [*numbers, *(0, 1, 0), *(1, 0), *(248, 32), *(1, 0), *(0, 0, 1)]
         np.testing.assert_allclose(flattened(space)[0], want, rtol=1e-12)
-        theta = [-1.017313876223152, 3.2645512010539277, 0.6182130480554981]
-        np.testing.assert_allclose(fixed_theta(3, 1.0, 2.0), theta, rtol=1e-12)
+        theta = [0.277633614859616, 2.6911550813538927, -1.8235266824273402]
+        np.testing.assert_allclose(fixed_thetas(3, 1.0, 2.0)[0], theta, rtol=1e-12)
 
     def test_the_order_of_keys_changes_no_observation_but_its_numbers(self):
         one, other = (make().observation_space for make in (Glider, sorted_glider))
@@ -131,9 +147,10 @@ class TestFingerprints:
             inputs, outputs = arrays["fingerprint_inputs"], arrays["fingerprint_outputs"]
         policy = recoup.load_policy(saved)
         assert inputs.shape == (5, 5)
-        numbers = policy.policy.numbers(policy.theta)
-        seen = fixed_observations(policy.policy.observations)
-        np.testing.assert_array_equal(outputs, [numbers(one) for one in seen])
+        seen = fixed_observations(policy.policy.observations, 64)
+        thetas = [policy.theta, *fixed_thetas(policy.theta.size, std=np.abs(policy.theta).max())]
+        wanted = [policy.policy.numbers(theta)(one) for theta in thetas for one in seen]
+        np.testing.assert_array_equal(outputs, wanted)
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -168,18 +185,55 @@ class TestFingerprints:
         assert is_same(was, was + np.array([[1e-3, 1e-7], [0, 0]]), OWN_ERROR)
         assert not is_same(was, was + np.array([[10.0, 0], [0, 0]]), OWN_ERROR)
 
-    def test_of_choices_one_may_be_a_tie(self):
-        was = np.array([[0.0], [1], [2], [1], [0]])
-        assert is_same(was, np.array([[0.0], [1], [2], [2], [0]]), OTHERS_ERROR)
-        assert not is_same(was, np.array([[1.0], [1], [2], [2], [0]]), OTHERS_ERROR)
+    def test_of_choices_one_in_twenty_may_be_a_tie(self):
+        was = np.arange(64.0)[:, None] % 3
+        for others, same in ((0, True), (3, True), (4, False)):
+            now = was + (np.arange(64) < others)[:, None]
+            assert is_same(was, now, OTHERS_ERROR, choices=True) is same
+        assert not is_same(was, now, OTHERS_ERROR)
+
+    @pytest.mark.parametrize("seed", range(9))
+    @pytest.mark.parametrize("change", [lambda o: o[::-1], lambda o: o[[1, 0, 2, 3]], np.negative])
+    def test_another_policy_that_chooses_is_noticed(self, seed, change):
+        env = gymnasium.make("CartPole-v1")
+        between = env.observation_space, env.action_space
+        theta = np.random.default_rng(seed).normal(size=4)
+        for thetas in (fixed_thetas(4, theta, 1.0), thetas_beside(theta)):
+            stored = fingerprint(Chooses(), thetas, between[0])
+            check_fingerprint("p", stored, Chooses(), thetas, between)
+            with pytest.raises(InputError, match="not the one that was trained"):
+                check_fingerprint("p", stored, Chooses(change), thetas, between)
+
+    def test_actions_at_whole_bounds_are_no_choices(self):
+        class Pushes(Chooses):
+            def act(self, theta, observation):
+                return np.array([1.0 if np.dot(theta, observation) > -5 else self.gain])
+
+        was, other = Pushes(), Pushes()
+        was.gain, other.gain = -1.0, -0.9
+        thetas, seen = fixed_thetas(3, 0.0, 2.0), BOX
+        stored = fingerprint(was, thetas, seen)
+        apart = np.any(stored != fingerprint(other, thetas, seen), axis=1).mean()
+        assert 0 < apart < 0.05
+        assert set(stored.ravel()) == {-1.0, 1.0}
+        with pytest.raises(InputError, match="not the one that was trained"):
+            check_fingerprint("p", stored, other, thetas, (seen, spaces.Box(-1, 1, (1,))))
+        whole = spaces.Dict(a=spaces.Discrete(3), b=spaces.Tuple([spaces.MultiBinary(2)]))
+        check_fingerprint("p", stored, other, thetas, (seen, whole))
+
+    def test_large_observations_are_fewer(self):
+        sizes = {4: 64, 1024: 64, 4096: 16, 84 * 84 * 3: 8}
+        assert {i: count_for(spaces.Box(0, 1, (i,))) for i in sizes} == sizes
+        assert count_for(spaces.Discrete(10**9)) == 8
 
     def test_a_memory_is_part_of_it_and_starts_anew(self):
         seen = spaces.Box(-1, 1, (1,))
         with_memory, without = (
-            fingerprint(Recurrent(), [0.1, weight, 0.2], seen) for weight in (0.5, 0.0)
+            fingerprint(Recurrent(), np.array([[0.1, weight, 0.2]]), seen) for weight in (0.5, 0.0)
         )
-        np.testing.assert_array_equal(with_memory[0], without[0])
-        assert not np.isclose(with_memory[1:], without[1:]).any()
+        first = np.arange(64) % 8 == 0  # of an episode
+        np.testing.assert_array_equal(with_memory[first], without[first])
+        assert not np.isclose(with_memory[~first], without[~first]).any()
 
     def test_none_where_it_says_nothing(self):
         class Raises(Recurrent):
@@ -199,5 +253,5 @@ class TestFingerprints:
 
         counts = Counts()
         for policy in (Raises(), Talks(), counts):
-            assert fingerprint(policy, np.zeros(3), BOX) is None
+            assert fingerprint(policy, np.zeros((1, 3)), BOX) is None
         assert counts.calls == 0  # a copy was called

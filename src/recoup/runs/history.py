@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.store.amending import AMENDED, DROP
 from recoup.store.rows import Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
@@ -76,7 +77,7 @@ def history_of(study: Opened) -> History:
         moves, tests = study.store.moves(), {test.move: test for test in study.store.tests()}
         proposals = study.store.proposals({move.proposal for move in moves})
         marks = [move.counted for move in moves]
-        spent = _spent(study.store.results().values(), marks, 1 + study.method.mirrored)
+        spent = _spent(_places(study.store), marks, 1 + study.method.mirrored)
         plan = study.settings.get(RUN, {})
         if not plan.get("tested", True):
             tests = {**_of_trials(study, moves), **tests}
@@ -134,10 +135,17 @@ def _mean_and_error(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(error)
 
 
-def _spent(results: Any, marks: list[int], each: int) -> list[int]:
-    """How many results, failed ones too, had been told when each move was made.
+def _places(store: Any) -> list[int]:
+    """The places of all results; of those that were dropped, the places that they had."""
+    dropped = (event.content for event in store.events(AMENDED) if event.content.get(DROP))
+    had = [content.get("place") for content in dropped]  # None in an older file
+    return [place for place in (*had, *(row.counted for row in store.results().values())) if place]
+
+
+def _spent(places: list[int], marks: list[int], each: int) -> list[int]:
+    """How many results, failed and dropped ones too, had been told when each move was made.
 
     Those with a place up to its mark; a mirrored pair (then `each` is 2) has one place.
     """
-    places = np.sort([result.counted for result in results if result.counted])
-    return [int(each * np.searchsorted(places, mark, side="right")) for mark in marks]
+    ordered = np.sort(places)
+    return [int(each * np.searchsorted(ordered, mark, side="right")) for mark in marks]

@@ -77,7 +77,7 @@ class Plan:
     engine: dict[str, Any] = field(default_factory=dict)  # how trials are rolled out
     keep_every: int = KEEP_EVERY  # moves between two policies that are kept; 0: none is
     version: str = ""  # of what makes a policy of a theta, and a return of a policy
-    fingerprint: Any = None  # [K, O] that the policy gives on fixed observations, for a fixed theta
+    fingerprint: Any = None  # [T * K, O] that the policy gives on fixed observations and thetas
 
     @property
     def trials(self) -> int:

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from recoup.checks import InputError, check_count
+from recoup.checks import InputError, check_count, shortly
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
 from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
 from recoup.tasks.policies.described import described, readable, restored, space_restored
-from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_theta
+from recoup.tasks.policies.fingerprint import check_fingerprint, fingerprint, fixed_thetas
 from recoup.tasks.policies.policy import SpacePolicy
 from recoup.tasks.registry import TASKS, make_task, task_row
 from recoup.tasks.task import Task
@@ -156,6 +156,7 @@ def again(
     A run of someone else's may name code: it is imported only if the user names it with `task`.
     """
     if not plan.own:
+        _check_ours(plan, task, policy)
         return make_task(plan.task, plan.horizon, plan.discount, **plan.options)
     function = plan.policy is None
     found = find(plan.task, function, trusted=False) if task is None else find(task, function)
@@ -176,6 +177,23 @@ def again(
     return host_task(found, how)
 
 
+def _check_ours(plan: Any, task: Any, policy: Any) -> None:
+    """Raises where another task, or a policy, is given for a run on a task of ours."""
+    if task is not None and not (isinstance(task, str) and task == plan.task):
+        named = shortly(task)
+        raise InputError(f"this run's task is {plan.task}, got {named}: leave the task out.")
+    if policy is not None:
+        raise InputError(f"{plan.task}, the task of this run, has a policy of its own: give none.")
+
+
+def check_given(plan: Any, dim: int, policy: Any) -> None:
+    """Raises where a policy is given that is not the one of a run that was planned."""
+    if not plan.own:
+        _check_ours(plan, None, policy)
+    elif plan.policy is not None:
+        policy_again(plan, dim, policy)
+
+
 def policy_again(plan: Any, dim: int, given: Any = None) -> Any:
     """The policy of a run that was planned, once a theta is the same policy in it as it was then.
 
@@ -192,22 +210,26 @@ def policy_again(plan: Any, dim: int, given: Any = None) -> Any:
         )
     if plan.fingerprint is not None:
         with readable():
-            space = space_restored(plan.policy["observations"])
-            theta = fixed_theta(dim, 0.0 if plan.mean is None else plan.mean, plan.std)
-            check_fingerprint(plan.task, plan.fingerprint, policy, theta, space)
+            thetas = fixed_thetas(dim, 0.0 if plan.mean is None else plan.mean, plan.std)
+            check_fingerprint(plan.task, plan.fingerprint, policy, thetas, _between(plan))
     return policy
 
 
-def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
-    """What the policy of a task gives on fixed observations `[K, O]`; None where it says nothing.
+def _between(plan: Any) -> tuple[Any, ...]:
+    """The spaces of observations and actions of a run that was planned, where it holds them."""
+    return tuple(space_restored(plan.policy[role]) for role in ROLES if role in plan.policy)
 
-    `mean` and `std` are the start of the search: the theta follows from them.
+
+def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
+    """What the policy of a task gives on fixed observations `[T * K, O]`; None: it says nothing.
+
+    `mean` and `std` are the start of the search: the thetas follow from them.
     """
     if found.acting is None or "observations" not in (found.policy or {}):
         return None
     policy, observations = found.acting
-    theta = fixed_theta(policy.parameters, 0.0 if mean is None else mean, std)
-    gave = fingerprint(policy, theta, observations)
+    thetas = fixed_thetas(policy.parameters, 0.0 if mean is None else mean, std)
+    gave = fingerprint(policy, thetas, observations)
     return None if gave is None else gave.tolist()
 
 
@@ -231,8 +253,7 @@ def policy_stored(plan: Any, dim: int, given: Any = None) -> Acting | None:
         return None
     policy = policy_again(plan, dim, given)
     with readable():
-        found = [space_restored(plan.policy[role]) for role in ROLES if role in plan.policy]
-    return policy, tuple(found)
+        return policy, _between(plan)
 
 
 def batch_for(dim: int, trials: int | None) -> int:

@@ -36,7 +36,7 @@ from recoup.runs.plan import (
     stored_plan,
     study_settings,
 )
-from recoup.runs.problem import Problem, again
+from recoup.runs.problem import Problem, again, check_given
 from recoup.runs.run import SPENT, Run, load
 from recoup.store.place import settled
 from recoup.study.ends import EXTENDED, end_of
@@ -171,12 +171,13 @@ def resume(
         before = stored_plan(study.opened)
         plan = before if iterations is None else _extended(before, study, iterations)
         if end_of(study.opened) is not None and plan == before:
-            return learned(study, directory)
+            known = any(one is not None for one in (task, policy, _held(run, task)))
+            problem = _problem(run, plan, study, task, policy) if known else None
+            return learned(study, directory, problem)
         study.opened.check_whole()
         chosen = stored_engine(plan.engine) if given is None else given
         plan = replace(plan, engine=chosen)
-        held = run.problem if isinstance(run, Run) and task is None else None
-        problem = held or again(plan, study.dim, study.names, task, policy)
+        problem = _problem(run, plan, study, task, policy)
         with (
             kept_compilations(),
             jax.enable_x64(True),
@@ -206,6 +207,21 @@ def _study_of(run: "str | Path | Run", parts: dict[str, Any]) -> Iterator[Study]
         parts, run = {**run.parts, **parts}, run.out
     with _closed_if_stopped(Study.open(study_in(run), **parts)) as study:
         yield study
+
+
+def _held(run: "str | Path | Run", task: Any) -> Problem | None:
+    """The task that a run of this process holds, unless another is given."""
+    return run.problem if isinstance(run, Run) and task is None else None
+
+
+def _problem(run: "str | Path | Run", plan: Plan, study: Study, task: Any, policy: Any) -> Problem:
+    """The task of a run, once what was given is what it was made with."""
+    held = _held(run, task)
+    if held is None:
+        return again(plan, study.dim, study.names, task, policy)
+    if policy is not None:
+        check_given(plan, study.dim, policy)
+    return held
 
 
 def _extended(plan: Plan, study: Study, iterations: int) -> Plan:

@@ -124,7 +124,7 @@ def _note(
     content = {
         "trial": before.id,
         DROP: drop,
-        "place": before.counted,
+        "place": place_of(study.store, before.id),
         "was": list(before.told[:5]),
         "told_at": before.told_at,
         "now": list(told[:5]),

@@ -37,8 +37,15 @@ def outdated(study: Opened) -> str | None:
         return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
     return (
         f"The final test of this run and the files made with it (curve.png, policy.npz) are of "
-        f"before {what}: `recoup resume {study.path.parent}` makes them again."
+        f"before {what}: `recoup resume {study.path.parent}{_named_again(study)}` makes them again."
     )
+
+
+def _named_again(study: Opened) -> str:
+    """What a command says beside the run: its task, where that is code of the user's."""
+    plan = study.settings[RUN]
+    task = str(plan.get("task", ""))
+    return f" --task {task}" if plan.get("own") and ":" in task else ""
 
 
 def of_its_run(study: Opened, moves: Sequence[int]) -> str:

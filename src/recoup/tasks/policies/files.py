@@ -1,9 +1,10 @@
 """The learned policy as one plain file: a NumPy archive of arrays and a text, never a pickle.
 
 `theta [D]`, the parameters; `policy`, a text in JSON; and what the policy gives on fixed
-observations, which is compared once it is loaded: `fingerprint_outputs [K, O]`, and of one of ours
-`fingerprint_inputs [K, I]`, these observations as numbers. Of a module of another library also its
-arrays, `weights/NAME`. docs/policy-file.md says it all, for those who read it without Recoup.
+observations, which is compared once it is loaded: `fingerprint_outputs [T * K, O]`, and of one of
+ours `fingerprint_inputs [5, I]`, the first of these observations as numbers. Of a module of another
+library also its arrays, `weights/NAME`. docs/policy-file.md says it all, for those who read it
+without Recoup.
 """
 
 import json
@@ -27,6 +28,7 @@ from recoup.tasks.policies.fingerprint import (
     fingerprint,
     flattened,
     is_same,
+    thetas_beside,
 )
 from recoup.tasks.policies.policy import Act, SpacePolicy, beginner, words_of
 
@@ -130,7 +132,7 @@ def _fingerprints(policy: Any, theta: np.ndarray, plain: Mapping[str, Any]) -> d
     if "observations" not in plain:
         return {}
     space = space_restored(plain["observations"])  # as it will be
-    gave = fingerprint(policy, theta, space)
+    gave = fingerprint(policy, thetas_beside(theta), space)
     if gave is None:
         return {}
     inputs = {INPUTS: flattened(space)} if isinstance(policy, SpacePolicy) else {}
@@ -169,20 +171,24 @@ def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> Sa
     with readable():
         between = [space_restored(description[role]) for role in ROLES if role in description]
         if between:
-            _check_loaded(path, stored, found, theta, between[0])
+            _check_loaded(path, stored, found, theta, between)
     return SavedPolicy(found, theta, between)
 
 
 def _check_loaded(
-    path: str | Path, stored: Mapping[str, Any], policy: Any, theta: np.ndarray, space: Space
+    path: Path,
+    stored: Mapping[str, Any],
+    policy: Any,
+    theta: np.ndarray,
+    between: Sequence[Space],
 ) -> None:
     """Raises unless a policy is the one that was saved, as far as its fingerprint tells."""
     if INPUTS in stored:
-        inputs = flattened(space)
+        inputs = flattened(between[0])
         if not is_same(stored[INPUTS], inputs, OWN_ERROR):
             raise InputError(
                 f"{path} cannot be trusted: a fixed observation becomes other numbers than when it "
                 "was saved. It was changed, or this version of Gymnasium flattens in another way."
             )
     if OUTPUTS in stored:
-        check_fingerprint(str(path), stored[OUTPUTS], policy, theta, space)
+        check_fingerprint(str(path), stored[OUTPUTS], policy, thetas_beside(theta), between)

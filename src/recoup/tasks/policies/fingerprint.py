@@ -1,4 +1,4 @@
-"""What a policy gives on a few fixed observations: stored with it, and compared once it is loaded.
+"""What a policy gives on fixed observations: stored with it, and compared once it is loaded.
 
 The observations follow from the space by plain arithmetic, each number from the names of the keys
 that lead to it: another order of keys gives the same observation and other numbers. Whoever changes
@@ -7,7 +7,7 @@ how they are made makes every file of before look like another policy.
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from math import prod
 from typing import Any
@@ -20,16 +20,24 @@ from recoup.tasks.policies.networks import MLP, Kernels, Linear
 from recoup.tasks.policies.policy import Act, SpacePolicy, beginner
 from recoup.tasks.policies.spaces import inputs_of
 
-COUNT = 5  # observations, K
-STEP = 0.6180339887498949  # the golden section: its multiples fill an interval evenly
+FEW = 5  # observations that are stored as numbers themselves, K
+MOST, LEAST, NUMBERS = 64, 8, 2**16  # that a policy is asked about: as many as have so many numbers
+THETAS = 3  # that it is asked with: two policies may do the same with one of them
+EPISODE = 8  # observations before a memory starts anew: chaos makes rounding large
+TIES = 0.05  # the share of choices that may be others
 FAR = 1e6  # a bound as far as this is none
 WIDE = 4.0  # of observations without bounds
 OWN_ERROR, OTHERS_ERROR = 1e-6, 1e-3  # of float64, and of modules and objects in any precision
 
 
-def fixed_observations(space: spaces.Space) -> list[Any]:
-    """K observations of a space, the same on every machine."""
-    return [_fixed(space, f"{k}") for k in range(COUNT)]
+def fixed_observations(space: spaces.Space, count: int = FEW) -> list[Any]:
+    """So many observations of a space, the same on every machine."""
+    return [_fixed(space, f"{k}") for k in range(count)]
+
+
+def count_for(space: spaces.Space) -> int:
+    """How many observations a policy is asked about: fewer where each is many numbers."""
+    return min(max(NUMBERS // max(spaces.utils.flatdim(space), 1), LEAST), MOST)
 
 
 def _fixed(space: spaces.Space, name: str) -> Any:
@@ -56,8 +64,9 @@ def _fixed(space: spaces.Space, name: str) -> Any:
 
 def _units(name: str, count: int) -> np.ndarray:
     """Numbers in [0, 1) that a name leads to."""
-    first = int.from_bytes(sha256(name.encode()).digest()[:6], "big") / 2**48
-    return (first + STEP * np.arange(1, count + 1)) % 1.0
+    digest = sha256(name.encode()).digest()
+    first, step = (int.from_bytes(part, "big") / 2**48 for part in (digest[:6], digest[6:12]))
+    return (first + step * np.arange(1, count + 1)) % 1.0
 
 
 def _range(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
@@ -68,10 +77,16 @@ def _range(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
     return lower, np.where(above, high, lower + WIDE)
 
 
-def fixed_theta(dim: int, mean: Any = 0.0, std: Any = 1.0) -> np.ndarray:
-    """Parameters `[D]` as a search draws them, the same on every machine."""
-    units = _units("theta", dim)
+def fixed_thetas(dim: int, mean: Any = 0.0, std: Any = 1.0) -> np.ndarray:
+    """Parameters `[T, D]` as a search draws them, the same on every machine."""
+    units = np.array([_units(f"theta/{k}", dim) for k in range(THETAS)])
     return np.broadcast_to(mean, dim) + np.broadcast_to(std, dim) * 12**0.5 * (units - 0.5)
+
+
+def thetas_beside(theta: np.ndarray) -> np.ndarray:
+    """Parameters `[1 + T, D]`: those that were learned, and fixed ones as large as they are."""
+    largest = np.abs(theta).max(initial=0.0) or 1.0
+    return np.vstack([theta, fixed_thetas(theta.size, std=largest)])
 
 
 def flattened(space: spaces.Space) -> np.ndarray:
@@ -80,8 +95,8 @@ def flattened(space: spaces.Space) -> np.ndarray:
     return np.array([flatten(seen) for seen in fixed_observations(space)])
 
 
-def fingerprint(policy: Any, theta: Any, observations: Any) -> np.ndarray | None:
-    """What a policy gives on the fixed observations `[K, O]`; None where that says nothing.
+def fingerprint(policy: Any, thetas: np.ndarray, observations: Any) -> np.ndarray | None:
+    """What a policy gives on fixed observations `[T * K, O]`; None where that says nothing.
 
     Of ours the numbers before they become actions, which no tie can change. Of an object of the
     user's its actions; None where they differ from call to call, or are no numbers.
@@ -89,9 +104,11 @@ def fingerprint(policy: Any, theta: Any, observations: Any) -> np.ndarray | None
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            begin = _beginner(policy, theta)
-            seen = fixed_observations(observations)
-            first, second = (_given(begin(), seen) for _ in range(2))
+            seen = fixed_observations(observations, count_for(observations))
+            begins = [_beginner(policy, theta) for theta in thetas]
+            first, second = (
+                np.concatenate([_given(begin, seen) for begin in begins]) for _ in range(2)
+            )
     except Exception:  # of the user's: it may take none but what its environment gives
         return None
     same = first.shape == second.shape and np.array_equal(first, second)
@@ -105,8 +122,10 @@ def _beginner(policy: Any, theta: Any) -> Callable[[], Act]:
     return beginner(copy.deepcopy(policy), theta)  # the user's own stays as it is
 
 
-def _given(act: Act, seen: list[Any]) -> np.ndarray:
-    return np.array([_numbers(act(one)) for one in seen], float)
+def _given(begin: Callable[[], Act], seen: list[Any]) -> np.ndarray:
+    episodes = [seen[start : start + EPISODE] for start in range(0, len(seen), EPISODE)]
+    acts = ((begin(), episode) for episode in episodes)
+    return np.array([_numbers(act(one)) for act, episode in acts for one in episode], float)
 
 
 def _numbers(action: Any) -> np.ndarray:
@@ -119,12 +138,17 @@ def _numbers(action: Any) -> np.ndarray:
 
 
 def check_fingerprint(
-    name: str, stored: Any, policy: Any, theta: Any, observations: spaces.Space
+    name: str, stored: Any, policy: Any, thetas: np.ndarray, between: Sequence[spaces.Space]
 ) -> None:
-    """Raises where a policy gives other numbers than those stored `[K, O]` with it."""
-    was, now = np.asarray(stored, float), fingerprint(policy, theta, observations)
-    ours = isinstance(policy, SpacePolicy) and isinstance(policy.network, (Linear, MLP, Kernels))
-    if now is not None and is_same(was, now, OWN_ERROR if ours else OTHERS_ERROR):
+    """Raises where a policy gives other numbers than those stored `[T * K, O]` with it.
+
+    `between` are the spaces of observations and actions.
+    """
+    was, now = np.asarray(stored, float), fingerprint(policy, thetas, between[0])
+    network = isinstance(policy, SpacePolicy)
+    ours = network and isinstance(policy.network, (Linear, MLP, Kernels))
+    choices = not network and len(between) > 1 and _is_whole(between[1])
+    if now is not None and is_same(was, now, OWN_ERROR if ours else OTHERS_ERROR, choices):
         return
     then, today = _where_apart(was, now)
     if ours:
@@ -139,15 +163,23 @@ def check_fingerprint(
     )
 
 
-def is_same(was: np.ndarray, now: np.ndarray, error: float) -> bool:
+def _is_whole(space: spaces.Space) -> bool:
+    """Whether actions are choices; others may be whole numbers too, at their bounds."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        parts = space.values() if isinstance(space, spaces.Dict) else space
+        return all(_is_whole(part) for part in parts)
+    return space.dtype is not None and np.issubdtype(space.dtype, np.integer)
+
+
+def is_same(was: np.ndarray, now: np.ndarray, error: float, choices: bool = False) -> bool:
     """Whether numbers `[K, O]` differ by no more than processors do, an `error` of the largest.
 
-    Of choices, whole numbers all, one row may differ: a tie.
+    Of `choices` a few rows may differ: ties.
     """
     if was.shape != now.shape:
         return False
-    if error == OTHERS_ERROR and np.array_equal(was, np.rint(was)):
-        return int(np.any(was != now, axis=1).sum()) <= 1
+    if choices:
+        return int(np.any(was != now, axis=1).sum()) <= TIES * len(was)
     largest = np.abs(was).max(0, initial=0.0)
     least = 1e-3 * largest.max(initial=0.0)  # of one that is small beside the others
     return bool(np.all(np.abs(now - was) <= error * np.maximum(largest, least)))
