@@ -91,8 +91,8 @@ def test_an_existing_directory_is_refused_and_left_alone(run):
     assert (run.out / "study.db").read_bytes() == before
 
 
-def test_a_run_that_was_killed_before_it_began_can_be_started(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
+def test_a_run_that_was_killed_before_it_began_can_be_started(run, tmp_path):
+    (tmp_path / "config.json").write_text((run.out / "config.json").read_text())
     assert recoup.train("toy", iterations=1, out=tmp_path).finished
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="is a file: name a directory"):
