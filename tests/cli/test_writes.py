@@ -188,7 +188,7 @@ OBSTACLES = {  # what lies there, and what is said of it by kind of writer
     directory: ("is a directory: name a file in it", STUDY, "exists already and holds other"),
     text: ("exists already, and is not one that recoup has made", STUDY, FILE),
     link_to_nowhere: (NOWHERE,) * 3,
-    link_to_itself: (NOWHERE,) * 3,
+    link_to_itself: (f"{NOWHERE}|leads back to itself",) * 3,
 }
 
 
