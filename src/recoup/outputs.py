@@ -32,6 +32,7 @@ class Kind(NamedTuple):
 
     endings: tuple[str, ...]
     is_ours: Callable[[Path], bool]
+    once: bool = False  # whether even one of ours is not replaced unasked
 
 
 class Over(NamedTuple):
@@ -172,6 +173,11 @@ def _check_replaceable(path: Path, file: Path, kind: Kind, over: Over) -> None:
         raise InputError(f"{path} is no plain file: name another.")
     if not os.access(file, os.W_OK):
         raise InputError(f"{path} cannot be written: it is read-only.")
+    if kind.once and not over.force:
+        raise InputError(
+            f"{path} exists already: name another, or write over it with --force (in Python "
+            "force=True)."
+        )
     if not (over.force or kind.is_ours(file) or (over.home and _looks_like(file))):
         if over.home:
             raise InputError(f"{path} is not one that recoup has made: move it away.")

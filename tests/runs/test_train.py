@@ -8,6 +8,7 @@ from oracles import gauss_hermite
 from program import recoup as program
 
 import recoup
+from recoup.checks import InputError
 from recoup.runs.fresh import is_tested
 from recoup.runs.learning import _Loop
 from recoup.runs.plan import Plan
@@ -101,6 +102,20 @@ def test_a_run_that_was_killed_before_it_began_can_be_started(tmp_path):
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds other things"):
         recoup.train("toy", iterations=1, out=tmp_path / "other")
+
+
+@pytest.mark.parametrize("place", [5, b"run", ["run"], 1.5], ids=repr)
+def test_what_is_no_name_of_a_place_gets_one_sentence(run, place):
+    words = "must be the name of a file, got"
+    for use in (
+        lambda: recoup.train("toy", iterations=1, out=place),
+        lambda: recoup.load(place),
+        lambda: run.plot(place),
+    ):
+        with pytest.raises(InputError, match=words):
+            use()
+    with pytest.raises(InputError, match="the run must be the name of a file, got None"):
+        recoup.load(None)
 
 
 class Stopped(Exception):

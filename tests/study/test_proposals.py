@@ -26,6 +26,7 @@ START = {"batch": 6, "seed": 5, "std": 0.7, "method": "mis-pgpe-ob"}
 NAMED = {"stiffness": (10, 200, "log"), "count": (1, 9, "int"), "offset": None}
 LEANING, ROUND = leaning(lean=0.8), rounded()
 FAMILIES = {"diagonal": "diagonal", "full": "full", "leaning": LEANING, "round": ROUND}
+DREW = ("family", "rho_", "mean_", "std_")  # how columns begin of what drew a row
 FILES = ("csv", "parquet", "db", "npz")
 
 
@@ -288,6 +289,21 @@ class TestNames:
                 np.testing.assert_array_equal(factor, np.diag(other[DIM:]))
 
     @pytest.mark.parametrize("ending", FILES)
+    @pytest.mark.parametrize("name", ["'x", "'=x", "''x"])
+    def test_a_quotation_mark_belongs_to_the_name(self, tmp_path, ending, name):
+        mine, other = leaning(name), leaning(name.lstrip("'"))
+        with (
+            fill(opened(tmp_path / "a.db", mine)) as a,
+            opened(tmp_path / "b.db", mine) as b,
+            opened(tmp_path / "c.db", other) as c,
+        ):
+            path = exported(a, tmp_path / f"t.{ending}")
+            take(b, path)
+            check_same_bits(drawn(b), drawn(a))
+            with pytest.raises(InputError, match=r"they do not match|not with the"):
+                take(c, path)
+
+    @pytest.mark.parametrize("ending", FILES)
     def test_another_family_of_the_same_name_is_refused(self, old, tmp_path, ending):
         path = exported(old, tmp_path / f"t.{ending}")
         with opened(tmp_path / "b.db", rounded("leaning")) as new:
@@ -349,6 +365,9 @@ class TestByHand:
                 r"line 4 of .*mean_1 is 0.3, but .* leave out the columns that begin",
             ),
             ("std_0", "9.5", r"line 4 of .*std_0 is 9.5, but .* by the columns rho_"),
+            ("mean_1", "inf", r"line 4 of .*mean_1 is inf, but .* by the columns rho_"),
+            ("mean_1", "-1e400", r"line 4 of .*mean_1 is -inf, but .* by the columns rho_"),
+            ("std_0", "1e400", r"line 4 of .*std_0 is inf, but .* by the columns rho_"),
             ("rho_4", "", "line 4 of .*rho_0 to rho_8, of what drew it, must all be finite"),
             ("rho_4", "inf", "line 4 of .*rho_0 to rho_8, of what drew it, must all be finite"),
             ("family", "", "line 4 of .*the family is empty"),
@@ -365,6 +384,37 @@ class TestByHand:
             with pytest.raises(InputError, match=words):
                 take(new, write(tmp_path / "u.csv", rows))
             assert contents(new) == before
+
+    @pytest.mark.parametrize("column", ["latent_stiffness", "latent_count", "latent_offset"])
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [("inf", "is not that of"), ("-1e400", "is not that of"), ("", "is empty")],
+    )
+    def test_nor_is_a_latent_value_that_was_edited(self, tmp_path, column, value, words):
+        with fill(opened(tmp_path / "a.db", "diagonal", named=True)) as a:
+            a.export(tmp_path / "t.csv")
+        rows = table_of(tmp_path / "t.csv")
+        rows[2][column] = value
+        with opened(tmp_path / "b.db", "diagonal", named=True) as new:
+            before = contents(new)
+            with pytest.raises(InputError, match=f"line 4 of .*{column} {words}"):
+                take(new, write(tmp_path / "u.csv", rows))
+            assert contents(new) == before
+            rows[2] |= {f"{what}_{name}": "" for what in ("latent", "bounds") for name in NAMED}
+            rows = [{k: v for k, v in row.items() if not k.startswith(DREW)} for row in rows]
+            take(new, write(tmp_path / "v.csv", rows))  # a row of somebody's own
+
+    def test_a_row_that_nothing_drew_has_no_mean_beside_it(self, old, tmp_path):
+        old.export(tmp_path / "t.csv")
+        rows = table_of(tmp_path / "t.csv")
+        mine = {key: "" for key in rows[2] if key.startswith(DREW)}
+        with opened(tmp_path / "b.db", "leaning") as new:
+            for column in ("mean_1", "std_0"):
+                rows[2] |= {**mine, column: "inf"}
+                with pytest.raises(
+                    InputError, match=r"line 4 of .*or all are empty, and its mean_"
+                ):
+                    take(new, write(tmp_path / "u.csv", rows))
 
     def test_numbers_without_their_means_or_some_of_them(self, old, tmp_path):
         old.export(tmp_path / "t.csv")

@@ -81,6 +81,13 @@ def test_wrong_parameters_get_one_sentence(text, sentence):
         parameter(text)
 
 
+@pytest.mark.parametrize("params", [np.array(1.0), 5, "x"], ids=repr)
+def test_parameters_that_are_no_list_get_one_sentence(tmp_path, params):
+    with pytest.raises(InputError, match="params must be a mapping of names to bounds, got"):
+        recoup.Study.open(tmp_path / "s.db", params=params)
+    recoup.Study.open(tmp_path / "t.db", params=np.array(["x", "y"])).close()
+
+
 def test_a_file_of_parameters(tmp_path):
     path = tmp_path / "robot.toml"
     path.write_text(

@@ -107,6 +107,18 @@ class TestExports:
     def test_other_texts_stay_as_they_are(self, text):
         assert tables.quoted(text) == tables.unquoted(text) == text
 
+    @pytest.mark.parametrize("ending", ["csv", "parquet"])
+    def test_a_name_behind_a_quotation_mark_comes_back(self, tmp_path, ending):
+        named = {"params": {"'=a": (-1, 1), "=a": (-1, 1), "'b": None}, "batch": 4}
+        with Study.open(tmp_path / "named.db", **named) as study:
+            for trial in study.ask(4):
+                study.tell(trial.id, 1.0 * trial.id)
+            study.export(tmp_path / f"out.{ending}")
+            before = [trial.params for trial in study.trials()]
+        with Study.open(tmp_path / "again.db", **named) as again:
+            assert import_file(again, tmp_path / f"out.{ending}").samples == 4
+            assert [trial.params for trial in again.trials()] == before
+
     def test_a_name_is_no_formula_either_and_comes_back(self, tmp_path, capsys):
         names = ["=1+1", "-y", "@z", "'+w", "＝v", "plain"]
         named = {"params": dict.fromkeys(names, (-1, 1)), "batch": 4}

@@ -168,7 +168,7 @@ class TestPlaces:
         (tmp_path / "link.npz").symlink_to(tmp_path / "nowhere.npz")
         (tmp_path / "folder.npz").mkdir()
         for name, words in [
-            ("mine.npz", "exists already"),
+            ("mine.npz", "exists already: name another, or write over it with --force"),
             ("link.npz", "is a link that leads nowhere"),
             ("folder.npz", "is a directory"),
             ("not/there.npz", "does not exist: make it"),
@@ -178,13 +178,28 @@ class TestPlaces:
         assert mine.read_text() == "my notes"
         assert sorted(os.listdir(tmp_path)) == ["folder.npz", "link.npz", "mine.npz"]
 
+    @pytest.mark.parametrize("name", ["p.npz", "p.onnx"])
+    def test_one_of_ours_is_not_either_and_nothing_false_is_said_of_it(self, name, tmp_path):
+        if name.endswith("onnx"):
+            pytest.importorskip("onnx")
+        path = export_policy(plain(), tmp_path / name)
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=r"exists already: name another, or write over") as no:
+            export_policy(plain(), path)
+        assert "recoup has made" not in str(no.value)
+        assert path.read_bytes() == before
+        export_policy(plain(), path, force=True)
+
     def test_by_force_the_name_is_taken_and_what_shared_it_stays(self, tmp_path):
-        study = tmp_path / "study.db"
-        study.write_text("all my results")
-        (tmp_path / "p.npz").hardlink_to(study)
-        path = export_policy(plain(), tmp_path / "p.npz", force=True)
-        assert recoup.load_policy(path).theta.any()
-        assert study.read_text() == "all my results"
+        notes, study = tmp_path / "notes.txt", tmp_path / "study.db"
+        notes.write_text("all my results")
+        recoup.Study.open(study, dim=2).close()
+        (tmp_path / "p.npz").hardlink_to(notes)
+        (tmp_path / "q.npz").symlink_to(study)
+        assert recoup.load_policy(export_policy(plain(), tmp_path / "p.npz", force=True))
+        assert notes.read_text() == "all my results"
+        with pytest.raises(InputError, match="is a study, which nothing is written over"):
+            export_policy(plain(), tmp_path / "q.npz", force=True)
 
     @pytest.mark.parametrize(
         ("ending", "package", "words"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.files import write_picture
 from recoup.runs.directory import CURVE, STUDY, study_in
@@ -244,7 +244,7 @@ class Run:
         }
         figure = learning_curve(title, self.curve, self.return_mean_policy, moves)
         if path is not None:
-            path = Path(path)
+            path = check_path("the picture", path)
             home = self.out is not None and path.absolute() == (self.out / CURVE).absolute()
             write_picture(figure, path, 150, Over(force, home))
         return figure
@@ -287,5 +287,5 @@ def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any)
     `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
     of its method: a family of your own is needed to read its distributions.
     """
-    directory = settled(Path(run))
+    directory = settled(check_path("the run", run))
     return Run(Opened.open(study_in(run), parts), directory, task=task, policy=policy)

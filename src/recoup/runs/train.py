@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.checks import AT_ONCE, InputError, check_count
+from recoup.checks import AT_ONCE, InputError, check_count, check_path
 from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
@@ -116,7 +116,7 @@ def train(
     search distribution and its mean policy.
     """
     given, here = locals(), current_directory()  # before the task is made, which may change it
-    directory = None if out is None else settled(Path(out))
+    directory = None if out is None else settled(check_path("out", out))
     if out is not None:
         refuse_existing(Path(out))
     elif keep_every is not None:

@@ -107,8 +107,8 @@ def of_rows(
     A row that nothing drew has no numbers, and no means either.
     """
     drawn = np.isfinite(numbers).all(axis=1)
-    beside = np.zeros(len(drawn), bool) if shown is None else np.isfinite(shown[0]).any(axis=1)
-    half = ~drawn & (~np.isnan(numbers).all(axis=1) | beside)
+    said = np.hstack([numbers, *(shown or ())])  # infinite is wrong, and not empty
+    half = ~drawn & ~np.isnan(said).all(axis=1)
     if half.any():
         raise InputError(
             f"line {_line(half)} of {path}: rho_0 to rho_{numbers.shape[1] - 1}, of what drew it, "
@@ -158,7 +158,7 @@ def _check_shown(study: Opened, path: Path, blocks: np.ndarray, shown: Shown) ->
     for which, said, of in zip(("mean", "std"), shown or (), found, strict=True):
         said = said[known]
         near = 1e-9 if which == "mean" else 0.0  # where it is zero but for rounding
-        apart = np.isfinite(said) & ~np.isclose(of, said, rtol=CLOSE, atol=near)
+        apart = ~np.isnan(said) & ~np.isclose(of, said, rtol=CLOSE, atol=near)
         if apart.any():
             row, column = np.argwhere(apart)[0]
             raise InputError(

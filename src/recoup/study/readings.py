@@ -178,8 +178,12 @@ def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
 
 
 def heads(path: Path, names: Iterable[str]) -> list[str]:
-    """The names of a table's columns, without white space around them, once no two are the same."""
-    found = [unquoted(name) if name.startswith("'") else name.strip() for name in names]
+    """The names of a CSV's columns, without white space or marks, once no two are the same."""
+    return _each_once(path, (unquoted(n) if n.startswith("'") else n.strip() for n in names))
+
+
+def _each_once(path: Path, names: Iterable[str]) -> list[str]:
+    found = list(names)
     twice = next((name for name in found if name and found.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"{path} has two columns that are called {shortly(twice)}: rename one.")
@@ -204,7 +208,7 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     except (pyarrow.ArrowException, OSError) as wrong:
         reason = str(wrong).partition("\n")[0]
         raise InputError(f"{path} cannot be read as Parquet: {reason}.") from None
-    names = heads(path, table.column_names)
+    names = _each_once(path, map(str.strip, table.column_names))
     return {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
 
 
@@ -274,15 +278,28 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
             )
     names = [f"{LATENT}_{name}" for name in study.names]
     known = len(stated) == len(names) > 0 and all(name in table for name in names)
-    if not known:
-        return None
+    return _checked_latent(study, path, table, names) if known else None
+
+
+def _checked_latent(
+    study: Opened, path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]
+) -> np.ndarray:
+    """Latent thetas `[n, D]` in columns of these names, once they are those of the thetas beside.
+
+    A row of somebody's own says neither them nor their bounds.
+    """
     latent = _numbers(path, table, names)
     shown, said = to_user(study.parameters, latent), _numbers(path, table, theta_columns(study))
-    apart = ~np.isclose(shown, said, rtol=1e-6, atol=1e-9) & np.isfinite(latent)
+    beside = [[cell not in ("", None) for cell in table[f"{BOUNDS}_{n}"]] for n in study.names]
+    empty = np.isnan(latent)
+    near = np.isclose(shown, said, rtol=1e-6, atol=1e-9) & np.isfinite(latent)
+    apart = np.where(empty, np.array(beside, bool).T, ~near)
     if apart.any():
         line, column = np.argwhere(apart)[0]
+        wrong = "empty" if empty[line, column] else f"not that of {study.names[column]}"
         raise InputError(
-            f"line {line + 2} of {path}: {names[column]} is not that of {study.names[column]}."
+            f"line {line + 2} of {path}: {names[column]} is {wrong}: put it back, or leave out the "
+            f"columns that begin with {LATENT}_."
         )
     return latent
 
@@ -290,7 +307,7 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
 def _families(study: Opened, table: dict[str, Sequence[Any]]) -> list[str]:
     """The names of the families that drew the rows, empty where none did; [] without a column."""
     cells = () if FAMILY in theta_columns(study) else table.get(FAMILY, ())
-    return ["" if cell is None else str(cell).removeprefix("'") for cell in cells]
+    return ["" if cell is None else str(cell) for cell in cells]
 
 
 def _block_names(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> list[str]:

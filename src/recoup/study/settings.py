@@ -236,7 +236,8 @@ def parameters_given(given: Any) -> list[Parameter]:
         return []
     if isinstance(given, Mapping):
         return checked_parameters([_one(name, how) for name, how in given.items()])
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
+    listed = hasattr(given, "__iter__") and getattr(given, "shape", None) != ()
+    if isinstance(given, str) or not listed:
         raise InputError(f"params must be a mapping of names to bounds, got {shortly(given)}.")
     return checked_parameters([_listed(row) for row in given])
 

@@ -176,7 +176,7 @@ class TorchModule:
         return function
 
     def holding(self, theta: Any) -> Any:
-        """A module of the user's class that holds theta, `eval()`: a copy, theirs to change."""
+        """A module of the user's class that holds theta, to be used: a copy, theirs to change."""
         check_shape("theta", theta, "[D]", (self.parameters,))
         torch, module = import_module("torch"), copy.deepcopy(self._module)
         flat = torch.tensor(np.asarray(theta, float))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.checks import check_path
 from recoup.outputs import Kind, Over, check_output, written
 from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.policies.onnx_file import onnx_bytes
@@ -19,7 +20,7 @@ FORMS: dict[str, Callable[[Any, np.ndarray], bytes] | None] = {
 }
 
 
-KIND = Kind(tuple(FORMS), lambda path: False)  # a policy, ours or not, is not written over unasked
+KIND = Kind(tuple(FORMS), lambda path: False, once=True)  # somebody may have deployed it
 
 
 def export_policy(policy: SavedPolicy, path: str | Path, *, force: bool = False) -> Path:
@@ -27,7 +28,7 @@ def export_policy(policy: SavedPolicy, path: str | Path, *, force: bool = False)
 
     Nothing is written over, unless by `force`; what is there stays whole until the new one is.
     """
-    path = Path(path)
+    path = check_path("the file of the policy", path)
     check_output(path, KIND, Over(force))
     form = FORMS[path.suffix.lower()]
     if form is None:
