@@ -287,6 +287,20 @@ class TestPointsOfTheCurve:
             for test in study.store.tests()[1:-1]:
                 assert test.mean != stopped.curve.mean[min(test.move, 3)]
 
+    def test_of_trials_are_left_out_where_no_trial_was_drawn(self, tmp_path):
+        """The distributions of moves that were made again drew none; the last is tested."""
+        out = tmp_path / "r"
+        before = walk(out, episodes=20)
+        assert amended(out, trial=9, value=-500.0).moves == [3, 4, 5]
+        run = recoup.resume(out, task=own_tasks.Walk)
+        measured = [step.iteration for step in run.history if step.curve_episodes]
+        assert measured == [0, 1, 2, 5]
+        assert run.curve.episodes.tolist() == [0, 4, 8, 20]
+        assert run.curve.mean[:2].tolist() == before.curve.mean[:2].tolist()
+        assert run.best.iteration in measured
+        best = recoup.load_policy(out / "policies" / "best.npz")
+        np.testing.assert_array_equal(best.theta, run.means[run.best.iteration])
+
     def test_an_amendment_beside_a_running_one(self, tmp_path):
         """Of a process of its own, while the run is made and while its end is tested."""
         out, said = tmp_path / "r", []

@@ -161,7 +161,7 @@ class TestNormalisation:
     HOW = {"normalize": True, "warm_up": 4, **QUICK}  # noqa: RUF012
 
     def test_statistics_are_taken_once_and_stored(self, tmp_path):
-        run = recoup.train(own_tasks.Big, episodes=40, **SHORT, out=tmp_path / "r")
+        run = recoup.train(own_tasks.Big, episodes=40, **self.HOW, out=tmp_path / "r")
         scale = run.task.policy.scale
         assert 300 < scale.mean[0] < 700
         assert scale.seen >= 4
@@ -171,15 +171,17 @@ class TestNormalisation:
         assert run.summary()["warm_up"] == 4
 
     def test_a_resumed_run_has_the_same(self, tmp_path):
-        calm = recoup.train(own_tasks.Big, episodes=40, **SHORT)
+        calm = recoup.train(own_tasks.Big, episodes=40, **self.HOW)
         stop = {"callbacks": Stop(12), "out": tmp_path / "r"}
-        stopped = recoup.train(own_tasks.Big, episodes=40, **SHORT, **stop)
+        stopped = recoup.train(own_tasks.Big, episodes=40, **self.HOW, **stop)
         assert not stopped.finished
         assert content(recoup.resume(tmp_path / "r", task=own_tasks.Big)) == content(calm)
 
     def test_samples_of_another_version_are_refused(self, tmp_path):
         """The same theta is another policy there: returns differ by far more than their noise."""
-        runs = [recoup.train(own_tasks.Big, episodes=40, **{**SHORT, "warm_up": n}) for n in (4, 7)]
+        runs = [
+            recoup.train(own_tasks.Big, episodes=40, **{**self.HOW, "warm_up": n}) for n in (4, 7)
+        ]
         theta = runs[0].study.trials()[0].theta
         from recoup.tasks.engines.engine import Job
 
@@ -198,7 +200,7 @@ class TestNormalisation:
 
     def test_of_the_same_version_they_are_taken(self, tmp_path):
         one, other = (
-            recoup.train(own_tasks.Big, episodes=20, batch=5, std=s, **SHORT) for s in (1.0, 0.5)
+            recoup.train(own_tasks.Big, episodes=20, batch=5, std=s, **self.HOW) for s in (1.0, 0.5)
         )
         assert one.plan.version == other.plan.version
         other.study.export(tmp_path / "t.csv")
