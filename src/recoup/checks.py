@@ -16,6 +16,7 @@ DIGITS = 40  # likewise, of a whole number
 AT_ONCE = 1_000_000  # trials or episodes, at most, that are asked for or rolled out together
 NUMBERS = 10_000_000  # of a sample, at most: more would not fit a row of a file
 STEPS = 2**31 - 1  # of an episode, at most: they are counted in 32 bits
+FARTHEST = 1e100  # of thetas, means and deviations: beyond, their squares are no numbers
 LONGEST = 1_000_000  # characters of a text that somebody writes into a study
 
 
@@ -199,6 +200,19 @@ def check_stds(what: str, array: Any) -> None:
         return
     wrong = _first(array, ~(np.asarray(array) > 0))
     raise InputError(f"{what} must be positive standard deviations, got {wrong}.")
+
+
+def check_start(mean: Any = 0.0, std: Any = 1.0) -> None:
+    """Raises where latent means or deviations are such that no density could be told of draws."""
+    far, spread = np.abs(np.asarray(mean, float)) >= FARTHEST, np.asarray(std, float)
+    wild = (spread >= FARTHEST) | (spread < 1 / FARTHEST)
+    if far.any():
+        raise InputError(f"mean must be below {FARTHEST:.0e} in size, got {_first(mean, far)}.")
+    if wild.any():
+        raise InputError(
+            f"std must be at least {1 / FARTHEST:.0e} and below {FARTHEST:.0e}, got "
+            f"{_first(std, wild)}."
+        )
 
 
 def check_vector(what: str, value: Any, dim: int, letter: str = "D") -> None:

@@ -344,8 +344,9 @@ class TestNames:
         with opened(tmp_path / "c.db", "diagonal") as c:
             assert "uncorrelated" not in take(c, bare).words
 
-    def test_a_parameter_may_be_called_as_the_column_is(self, tmp_path):
+    def test_a_parameter_of_before_may_be_called_as_the_column_is(self, tmp_path, monkeypatch):
         """In a table of somebody's own; an export of ours would have two columns of that name."""
+        monkeypatch.setattr("recoup.study.settings.check_new", lambda parameters: None)
         params = {"family": None, "rho_0": None}
         path = tmp_path / "t.csv"
         path.write_text("family,rho_0,return\n1,2,3\n2,4,4\n0,1,2\n")
@@ -353,6 +354,12 @@ class TestNames:
             assert take(study, path).fitted
             with pytest.raises(InputError, match="two columns would be called 'family': fork"):
                 study.export(tmp_path / "u.csv")
+        with Study.open(tmp_path / "b.db", params={"task_version": None}, batch=4) as study:
+            for trial in study.ask(4):
+                study.tell(trial.id, 1.0 * trial.id)
+            study.export(tmp_path / "v.csv")
+        with Study.open(tmp_path / "c.db", params={"task_version": None}, batch=4) as study:
+            assert take(study, tmp_path / "v.csv").samples == 4
 
 
 class TestByHand:

@@ -457,6 +457,50 @@ class TestPlaces:
         assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["robot.db", *names])
 
 
+class TestStarts:
+    """Where no density could be told of what is drawn, nothing is drawn."""
+
+    @pytest.mark.parametrize(
+        ("start", "words"),
+        [
+            ({"std": 1.7e308}, r"std must be at least 1e-100 and below 1e\+100, got 1.7e\+308"),
+            ({"std": [1.0, 1e100]}, r"std must be at least 1e-100 and below 1e\+100, got 1e\+100"),
+            ({"std": 1e-101}, r"std must be at least 1e-100 and below 1e\+100, got 1e-101"),
+            ({"mean": -1e100}, r"mean must be below 1e\+100 in size, got -1e\+100"),
+            ({"mean": [0.0, 1e308]}, r"mean must be below 1e\+100 in size, got 1e\+308"),
+        ],
+    )
+    def test_one_beyond_what_squares_hold_is_refused(self, tmp_path, start, words):
+        with pytest.raises(ValueError, match=words):
+            Study.open(tmp_path / "new.db", dim=2, **start)
+        with Study.open(tmp_path / "old.db", dim=2, batch=4) as study:
+            for trial in study.ask(4):
+                study.tell(trial.id, float(trial.theta.sum()))
+            with pytest.raises(ValueError, match=words):
+                study.fork(tmp_path / "new.db", **start)
+            with pytest.raises(ValueError, match=words):
+                study.evaluate(**start)
+        assert not (tmp_path / "new.db").exists()
+
+    def test_so_are_those_of_a_named_parameter(self, tmp_path):
+        for one in ({"name": "x", "std": 1e200}, {"name": "x", "start": 1e200}):
+            with pytest.raises(ValueError, match=r"(mean|std) must be .*below 1e\+100"):
+                Study.open(tmp_path / "new.db", params=[one])
+        assert not (tmp_path / "new.db").exists()
+
+    def test_what_lies_within_is_taken_and_drawn(self, tmp_path):
+        with Study.open(tmp_path / "new.db", dim=2, mean=-1e99, std=[1e99, 1e-100]) as study:
+            assert np.isfinite(study.ask()[0].theta).all()
+
+    def test_a_study_of_before_with_such_a_start_still_opens(self, tmp_path, monkeypatch):
+        given = {"dim": 2, "std": 1.7e308}
+        with monkeypatch.context() as before:
+            before.setattr("recoup.study.settings.check_start", lambda mean, std: None)
+            Study.open(tmp_path / "old.db", **given).close()
+        with Study.open(tmp_path / "old.db", **given) as study:
+            assert study.counts()["ok"] == 0
+
+
 class TestWholeOrNot:
     """Forks and recoveries that are stopped before their last step are not there at all."""
 

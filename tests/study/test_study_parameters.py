@@ -81,6 +81,38 @@ def test_wrong_parameters_get_one_sentence(text, sentence):
         parameter(text)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(["task_version"], ["family"], ["rho_0"], ["x", "rho_12"], ["x", "std_x"]),
+        *(["x", "latent_x"], ["bounds_x", "x"], ["x", "mean_x"], ["latent_x", "latent_latent_x"]),
+    ],
+    ids=",".join,
+)
+def test_no_new_parameter_is_called_as_a_column_of_tables_is(tmp_path, names):
+    with pytest.raises(InputError, match="cannot name a parameter: tables have such a column"):
+        recoup.Study.open(tmp_path / "s.db", params=names)
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_others_that_begin_so_are_names(tmp_path):
+    names = ["rho", "rho_x", "latent_x", "bounds_y", "families"]
+    with recoup.Study.open(tmp_path / "s.db", params=names, batch=4) as study:
+        for trial in study.ask(4):
+            study.tell(trial.id, 1.0 * trial.id)
+        study.export(tmp_path / "t.csv")
+    with recoup.Study.open(tmp_path / "u.db", params=names, batch=4) as again:
+        read_samples(again.opened, tmp_path / "t.csv")
+
+
+def test_a_study_of_before_with_such_a_name_still_opens(tmp_path, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr("recoup.study.settings.check_new", lambda parameters: None)
+        recoup.Study.open(tmp_path / "s.db", params=["family", "rho_0"]).close()
+    with recoup.Study.open(tmp_path / "s.db", params=["family", "rho_0"]) as study:
+        study.tell(study.ask()[0].id, 1.0)
+
+
 @pytest.mark.parametrize("params", [np.array(1.0), 5, "x"], ids=repr)
 def test_parameters_that_are_no_list_get_one_sentence(tmp_path, params):
     with pytest.raises(InputError, match="params must be a mapping of names to bounds, got"):

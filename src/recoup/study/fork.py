@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
 from recoup.store.amending import dropped
@@ -117,6 +117,8 @@ def _settings(
     found = completed(given) if change is None else resolved(given)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(parameters) for parameters in charts]
+    if any(key in changes for key in MOVED):
+        check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
     both = {**given.get("defaults", {}), **changes}
     return found, {key: value for key, value in both.items() if is_part(key, value)}

@@ -15,6 +15,7 @@ from recoup.checks import (
     check_choice,
     check_finite,
     check_numbers,
+    check_start,
     check_stds,
     check_vector,
     check_whole_numbers,
@@ -247,7 +248,10 @@ class Opened:
             mean = self.by_name(mean)
         check_vector("mean", mean, self.dim)
         check_finite("mean", mean)
-        return to_latent(self.parameters, np.broadcast_to(np.asarray(mean, float), (self.dim,)))
+        each = np.broadcast_to(np.asarray(mean, float), (self.dim,))
+        found = to_latent(self.parameters, each)
+        check_start(mean=found)
+        return found
 
     def latent_std(self, std: Any = None) -> np.ndarray:
         """A candidate's standard deviations, latent as they are; the newest's if None."""
@@ -255,6 +259,7 @@ class Opened:
             return self.std
         check_vector("std", std, self.layout.stds)
         check_stds("std", std)
+        check_start(std=std)
         return np.broadcast_to(np.asarray(std, float), (self.layout.stds,)).copy()
 
     # -- trials and results --

@@ -7,6 +7,7 @@ or exp(z). A whole number is the nearest to such a value between low - 1/2 and h
 searched, and has a density, is the latent value.
 """
 
+import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from recoup.checks import InputError, check_choice, nearest, shortly
 SCALES = ("linear", "log", "int")
 KEYS = ("low", "high", "scale", "start", "std")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
+BESIDE = ("family", "task_version")  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
@@ -165,6 +167,7 @@ def check_new(parameters: Sequence[Parameter]) -> None:
     Files made before may hold such, and are opened all the same.
     """
     alike: dict[str, str] = {}
+    _check_columns([p.name for p in parameters])
     for p in parameters:
         if p.name != p.name.strip():
             raise InputError(
@@ -181,6 +184,14 @@ def check_new(parameters: Sequence[Parameter]) -> None:
                 f"whole numbers are searched between -2^48 and 2^48, and {p.name} goes beyond: "
                 "larger ones are not exact; search it on a linear or log scale and round it."
             )
+
+
+def _check_columns(names: Sequence[str]) -> None:
+    """Raises where a name is that of a column which tables have beside those of these names."""
+    beside = {f"{what}_{name}" for what in ("latent", "bounds") for name in names}
+    for name in names:
+        if name in BESIDE or name in beside or re.fullmatch("rho_[0-9]+", name):
+            raise InputError(f"{name!r} cannot name a parameter: tables have such a column.")
 
 
 def plain(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:

@@ -217,7 +217,8 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     for name in (*theta, "return"):
         if name not in table:
             raise InputError(f"{path} has no column {name!r}.{nearest(name, table)}")
-    _check_version(study, path, {str(text or "") for text in table.get(VERSION, ())})
+    versions = () if VERSION in theta else table.get(VERSION, ())
+    _check_version(study, path, {str(text or "") for text in versions})
     returns = _numbers(path, table, ["return"])[:, 0]
     failed = None
     if "status" in table:  # an export: failed and pending trials have no return

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import (
+    FARTHEST,
     InputError,
     check_numbers,
     check_shape,
@@ -20,8 +21,6 @@ from recoup.study.parameters import check_values, to_latent
 from recoup.study.proposals import of_gaussians
 
 IMPORTED, FITTED = "imported", "fitted"
-
-LARGEST = 1e100  # of a number that is imported
 
 
 class Imported(NamedTuple):
@@ -208,9 +207,9 @@ def _of_each(
 
 def _check_size(numbers: np.ndarray) -> None:
     """Raises where numbers are so large that their squares are not: no density could be told."""
-    if not np.abs(numbers).max(initial=0.0) < LARGEST:
+    if not np.abs(numbers).max(initial=0.0) < FARTHEST:
         raise InputError(
-            f"thetas, and the mean and std that drew them, must be below {LARGEST:.0e}: nothing "
+            f"thetas, and the mean and std that drew them, must be below {FARTHEST:.0e}: nothing "
             "was imported."
         )
 

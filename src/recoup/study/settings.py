@@ -14,6 +14,7 @@ from recoup.checks import (
     check_count,
     check_finite,
     check_shape,
+    check_start,
     check_stds,
     check_vector,
     shortly,
@@ -156,7 +157,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a new study, every one checked, as plain values."""
     check_new(parameters_given(given.get("params")))
-    return completed(given)
+    found = completed(given)
+    check_start(found["mean"], found["std"])
+    return found
 
 
 def completed(given: Mapping[str, Any]) -> dict[str, Any]:
