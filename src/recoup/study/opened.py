@@ -248,8 +248,7 @@ class Opened:
             mean = self.by_name(mean)
         check_vector("mean", mean, self.dim)
         check_finite("mean", mean)
-        each = np.broadcast_to(np.asarray(mean, float), (self.dim,))
-        found = to_latent(self.parameters, each)
+        found = to_latent(self.parameters, np.broadcast_to(np.asarray(mean, float), (self.dim,)))
         check_start(mean=found)
         return found
 

@@ -341,8 +341,7 @@ class Study:
     @property
     def best(self) -> tuple[Trial, float] | None:
         """The trial with the highest return, and that return; None before the first."""
-        with self.store.reading():
-            found = self.store.best(dropped(self.store))
+        found = self.store.best(dropped(self.store))
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
@@ -389,7 +388,6 @@ class Study:
 
     def export(self, path: str | Path, *, force: bool = False) -> int:
         """All trials as a table, CSV or, by the name's ending, Parquet; how many there are.
-
         An older table of this study is replaced; with `force` any other file but a study.
         """
         return export(self.opened, check_path("the table", path), force=force)
