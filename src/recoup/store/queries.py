@@ -179,7 +179,7 @@ class Queries:
         return dict(self._file.rows(query, (OK,)))
 
     def best(self, without: Collection[int] = ()) -> tuple[Asked, float] | None:
-        """The trial with the highest return, none of `without`, and that return; None before one."""
+        """The trial with the highest return, none of `without`, and that return; None if none."""
         query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT ?'
         rows = self._file.rows(query, (OK, len(without) + 1))
         for (number,) in (row for row in rows if row[0] not in without):
