@@ -96,7 +96,7 @@ def test_a_method_of_the_users(tmp_path):
         ("--task toy --method snes --target nan", "target must be finite, got nan"),
         (
             "--task toy --method snes --seed 9999999999999999999999",
-            "seed must be a whole number",
+            "seed must be at most 4294967295",
         ),
         ("--task toy --method snes --dim 3", "toy has parameters of its own: leave --dim out"),
         ("--task hopper --method snes --dim 3", "hopper has parameters of its own"),
