@@ -248,9 +248,8 @@ class Opened:
             mean = self.by_name(mean)
         check_vector("mean", mean, self.dim)
         check_finite("mean", mean)
-        each = np.broadcast_to(np.asarray(mean, float), (self.dim,))
-        found = to_latent(self.parameters, each)
-        check_start(mean=found)
+        mean = np.broadcast_to(np.asarray(mean, float), (self.dim,))
+        check_start(mean=(found := to_latent(self.parameters, mean)))
         return found
 
     def latent_std(self, std: Any = None) -> np.ndarray:
