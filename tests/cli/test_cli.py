@@ -122,7 +122,7 @@ def test_the_version_is_printed():
 
 
 def test_a_return_that_is_not_finite_is_a_failure(tmp_path):
-    done = recoup("train", "toy", "--iterations", "1", "--mean", "-1e300", "--json", cwd=tmp_path)
+    done = recoup("train", "toy", "--iterations", "1", "--mean", "-9e99", "--json", cwd=tmp_path)
     assert done.returncode == 1
     assert "not finite" in done.stderr
     assert done.stdout == ""
