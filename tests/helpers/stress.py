@@ -17,7 +17,8 @@ from recoup.runs.train import resume
 from recoup.study.study import Study
 from recoup.study.verify import check
 
-PAUSE = 0.02  # seconds that a rollout takes
+PAUSE = 0.3  # seconds that a rollout of a worker takes, on average
+SHORT = 0.02  # and one of the run
 NEAR = 40  # results back that are put right: older ones take long to make moves of again
 
 
@@ -28,7 +29,7 @@ def value_of(trial):
 
 def earned(theta, seed):
     """The task of the run."""
-    time.sleep(PAUSE)
+    time.sleep(SHORT)
     return float(-np.sum((theta - 0.3) ** 2)) + (seed % 1000) / 1e4
 
 
@@ -72,7 +73,7 @@ def amender(path, stop, journal, number):
     rng, noted = np.random.default_rng([number, os.getpid()]), Journal(journal)
     with Study.open(path) as study:
         while not Path(stop).exists():
-            time.sleep(10 * PAUSE)
+            time.sleep(PAUSE)
             known = list(study.store.returns().items())[-NEAR:]
             if not known:
                 continue
@@ -93,7 +94,7 @@ def forker(path, stop, journal, number):
     """Forks the study, goes on with the fork by itself, and looks whether that is sound."""
     noted, made = Journal(journal), 0
     while not Path(stop).exists():
-        time.sleep(20 * PAUSE)
+        time.sleep(2 * PAUSE)
         new = Path(path).with_name(f"fork-{os.getpid()}-{made}.db")
         made += 1
         with Study.open(path) as study, study.fork(new) as child:
