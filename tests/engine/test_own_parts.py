@@ -1,13 +1,13 @@
 """Parts of a user's own, wherever a word is accepted."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from own_families import Round
 
 import recoup
 from recoup.core import baselines, weights
@@ -95,17 +95,6 @@ def test_a_row_takes_the_place_of_a_name():
     assert info.max_weight <= 1.5 + 1e-6
     bare, _ = learned(Method("bare"))
     np.testing.assert_array_equal(bare, learned("niw-pgpe")[0])
-
-
-class Round(NamedTuple):
-    centre: jax.Array
-    log_width: jax.Array
-
-    mean = property(lambda self: self.centre)
-    std = property(lambda self: jnp.exp(self.log_width) + 0 * self.centre)
-
-    def theta(self, noise):
-        return self.centre + jnp.exp(self.log_width) * noise
 
 
 ROUND = recoup.family(

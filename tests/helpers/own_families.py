@@ -59,14 +59,16 @@ class PlainWidths(NamedTuple):
         return self.centre + self.width * noise
 
 
+def width_density(rho, theta):
+    return jnp.sum(-0.5 * ((theta - rho.centre) / rho.width) ** 2 - jnp.log(rho.width))
+
+
 def plain_widths(name):
     """A family that draws each coordinate for itself."""
     return recoup.family(
         name,
         start=lambda mean, std: PlainWidths(mean, std, 0 * std),
-        log_density=lambda rho, theta: jnp.sum(
-            -0.5 * ((theta - rho.centre) / rho.width) ** 2 - jnp.log(rho.width)
-        ),
+        log_density=width_density,
     )
 
 
@@ -88,9 +90,7 @@ def width_first():
     return recoup.family(
         "width-first",
         start=lambda mean, std: WidthFirst(std, mean),
-        log_density=lambda rho, theta: jnp.sum(
-            -0.5 * ((theta - rho.centre) / rho.width) ** 2 - jnp.log(rho.width)
-        ),
+        log_density=width_density,
     )
 
 
