@@ -15,6 +15,7 @@ from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Propo
 from recoup.store.store import Store
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
+from recoup.study.goals import goal_of, turned_row
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain
 from recoup.study.samples import IMPORTED
@@ -108,13 +109,14 @@ def _settings(
         given["method"] = study.method
         given["defaults"] = _method_settings(study)
     elif study.method.space == "parameters" and not isinstance(name, Method):
-        given["defaults"] = of_the_problem(study.method)
+        given["defaults"] = of_the_problem(turned_row(study.method, study.sign))
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
     if change is not None:
         given |= {"dim": len(change.after), "params": plain(change.after)}
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
     given |= changes
-    found = completed(given) if change is None else resolved(given)
+    made = completed if change is None else resolved
+    found = made(given, study.goal)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(parameters) for parameters in charts]
     if any(key in changes for key in MOVED):
@@ -172,6 +174,7 @@ def _start(
             numbers = study.rho(newest.numbers).rearranged(change.source, *here).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
+    same &= goal_of(settings) == study.goal
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
     memory = study.store.last_move().memory if same else None
     return Proposal(0, START, study.family, study.store.newest().numbers), memory

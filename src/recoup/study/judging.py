@@ -8,6 +8,7 @@ from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.store.store import Store
 from recoup.study.advice import advice, judgement
 from recoup.study.ends import outdated
+from recoup.study.goals import turned, turned_ends
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
@@ -33,15 +34,16 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
                 "evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
+    low, high = turned_ends(*found.worth.interval, opened.sign)
     return Evaluation(
-        mean=found.worth.mean,
+        mean=turned(found.worth.mean, opened.sign),
         stderr=found.worth.stderr,
         ess=found.worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
         words=judgement(found),
-        low=found.worth.interval.low,
-        high=found.worth.interval.high,
+        low=low,
+        high=high,
         unseen=found.worth.unseen,
         explained=found.worth.explained,
     )

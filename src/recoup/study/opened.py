@@ -23,11 +23,13 @@ from recoup.checks import (
 )
 from recoup.core.families.rho import RHOS, STARTS_AS
 from recoup.engine.parts import PARTS
+from recoup.store.amending import dropped
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store
 from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
+from recoup.study.goals import goal_of
 from recoup.study.ledger import Ledger
 from recoup.study.parameters import Parameter, check_values, to_latent, to_user
 from recoup.study.settings import (
@@ -69,6 +71,7 @@ class Opened:
             self.settings = as_made(store.settings())
             check_settings(self.settings)
             self.parts = without_other_families(self.settings, parts or {})
+            self.goal = goal_of(self.settings)
             self.method = method_of(self.settings, self.parts)
             self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
             self.layout = layout_of(self.settings)
@@ -263,6 +266,15 @@ class Opened:
 
     # -- trials and results --
 
+    @property
+    def sign(self) -> float:
+        """1 where what is told are returns, -1 where they are costs: times it, larger is better."""
+        return self.goal.sign
+
+    def best(self) -> tuple[Asked, float] | None:
+        """The trial with the best result that was told, and that; None before the first."""
+        return self.store.best(dropped(self.store), lowest=self.sign < 0)
+
     def trial(self, asked: Asked) -> Trial:
         """A trial as the user sees it."""
         spread = None
@@ -306,6 +318,7 @@ class Opened:
             after=after,
             foreign=foreign,
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
+            sign=self.sign,
         )
 
 

@@ -11,6 +11,7 @@ from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
+from recoup.study.goals import turned
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -36,7 +37,7 @@ class Batch(NamedTuple):
 
     def times(self, unit: float) -> "Batch":
         """The same in other units."""
-        return self._replace(mean=self.mean * unit, stderr=self.stderr * unit)
+        return self._replace(mean=self.mean * unit + 0.0, stderr=self.stderr * abs(unit))
 
 
 class Gain(NamedTuple):
@@ -53,8 +54,8 @@ class Gain(NamedTuple):
 
 def _times(interval: Interval, unit: float) -> Interval:
     """An interval in other units; no return, and so no end, lies beyond the largest number."""
-    ends = (float(np.clip(end, -FARTHEST / unit, FARTHEST / unit)) for end in interval)
-    return Interval(*(end * unit for end in ends))
+    most = FARTHEST / abs(unit)
+    return Interval(*sorted(float(np.clip(end, -most, most)) * unit + 0.0 for end in interval))
 
 
 class Recommendation(NamedTuple):
@@ -109,7 +110,8 @@ def recommend(study: Opened) -> Recommendation:
     names = study.names or [f"theta_{i}" for i in range(study.dim)]
     climbs = [name for name, top in zip(names, tops, strict=True) if top.low > 0 or top.high < 0]
     verdict, tries = _verdict(worth, gain, noise, climbs)  # scaled: nothing can be lost in it
-    worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
+    gain, unit = gain.times(unit), unit * study.sign  # what is gained is better, either way
+    worth, batches = worth.times(unit), [batch.times(unit) for batch in batches]
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
     theta = study.in_units(mean)
     return Recommendation(
@@ -149,7 +151,9 @@ class Tried(NamedTuple):
 
 def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
     """The results that have a value and lie within the study's bounds."""
-    values = [result.told.value for _, result in told if result.told.value is not None]
+    values = [
+        turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
+    ]
     if not values:
         raise InputError(f"{study.path} has no return yet: tell a few results first.")
     failure = study.method.failure
@@ -157,7 +161,9 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
     found = []
     for trial, result in told:
         theta, inside = study.here(trial)
-        value = worth if result.told.status == FAILED else result.told.value
+        value = worth
+        if result.told.value is not None:
+            value = turned(result.told.value, study.sign)
         if inside and value is not None:
             found.append(Known(trial.kind, trial.proposal, theta, float(value)))
     if not found:
@@ -194,7 +200,7 @@ class Worth(NamedTuple):
     def times(self, unit: float) -> "Worth":
         """The same in other units."""
         ends = _times(self.interval, unit)
-        return Worth(self.value * unit, self.stderr * unit, ends, self.rests_on)
+        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
 
 
 def _worth(

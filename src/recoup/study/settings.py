@@ -28,11 +28,13 @@ from recoup.engine.methods import (
     default_batch,
     known_method,
     method_row,
+    own_parts,
     settings_of,
     sized,
 )
 from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
+from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
 from recoup.study.parameters import (
     Parameter,
     check_new,
@@ -57,7 +59,8 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     """The method's row as the study was made with it, whatever its defaults are today.
 
     `parts` are functions and objects that only Python can give; where one is missing, the row has
-    the method's own in its place, and `missing_parts` names it.
+    the method's own in its place, and `missing_parts` names it. What failing costs is as it is
+    computed with: larger is better.
     """
     row = known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
     own = {key: settings[key] for key in settings_of(row) if key in settings}
@@ -65,7 +68,7 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
         del own[key]
         if parts and key in parts:
             own[key] = parts[key]
-    return checked(replace(row, **own))
+    return turned_row(checked(replace(row, **own)), goal_of(settings).sign)
 
 
 def as_made(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,6 +101,13 @@ def without_other_families(settings: Mapping[str, Any], parts: Mapping[str, Any]
 def is_part(key: str, value: Any) -> bool:
     """Whether a setting is a part of a method that only Python can give."""
     return key in (*PARTS, "direction") and not isinstance(value, (str, type(None)))
+
+
+def parts_given(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of what a user gives, one by one or with a row of their own."""
+    row = given.get("method")
+    own = own_parts(row) if isinstance(row, Method) else {}
+    return {**own, **{key: value for key, value in given.items() if is_part(key, value)}}
 
 
 def plain_method(row: Method) -> dict[str, Any]:
@@ -154,17 +164,17 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         check_between("discount", settings["discount"], 0.0, 1.0)
 
 
-def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of a new study, every one checked, as plain values."""
+def resolved(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
+    """All settings of a new study, every one checked, as plain values; `goal` unless they say."""
     check_new(parameters_given(given.get("params")))
-    found = completed(given)
+    found = completed(given, goal)
     check_start(found["mean"], found["std"])
     return found
 
 
-def completed(given: Mapping[str, Any]) -> dict[str, Any]:
+def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
     """The same of a study that may be older, whose names stay as they are."""
-    given = dict(given)
+    said, given = goal_given(given)
     parameters = parameters_given(given.pop("params", None))
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
@@ -188,18 +198,28 @@ def completed(given: Mapping[str, Any]) -> dict[str, Any]:
     found["mean"], found["std"] = _start(parameters, dim, stds, mean, std)
     if parameters:
         found["params"] = plain(parameters)
+    if (said or goal) != MAXIMIZE:
+        found[GOAL] = (said or goal).word
     return found | plain_method(row)
 
 
 def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raises where settings differ from those that the study in `path` was made with."""
+    said, given = goal_given(given)
+    goal = goal_of(settings)
+    if said is not None and said != goal:
+        raise InputError(
+            f"the study in {path} holds {goal.nouns}: {goal.better} (direction={goal.word!r}, not "
+            f"{said.word!r}). `fork` it with the other direction to take what was told the other "
+            "way, into a new file."
+        )
     if not given:
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
     made = {key: settings[key] for key in keys if key in settings}
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
-    asked = completed({**made, **given})
+    asked = completed({**made, **given}, goal)
     row = given.get("method")
     for key in (*given, *(settings_of(row) if isinstance(row, Method) else ())):
         mine, other = settings.get(key), asked.get(key)

@@ -16,7 +16,7 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.methods import Method
-from recoup.store.amending import DROPPED, dropped
+from recoup.store.amending import DROPPED
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
@@ -24,6 +24,7 @@ from recoup.study.amend import Amended, amend
 from recoup.study.asking import ask
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
+from recoup.study.goals import turned_row
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.listing import dataframe, trials
@@ -34,7 +35,7 @@ from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
-from recoup.study.settings import check_same, is_part, resolved
+from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
 from recoup.study.summary import as_html, in_a_line, mean_policy
 from recoup.study.tables import export
@@ -60,7 +61,7 @@ class Study:
         """`parts` are those of the method that only Python can give."""
         self.opened = Opened(store, parts)
         self.store, self.settings = store, self.opened.settings
-        self.method: Method = self.opened.method
+        self.method: Method = turned_row(self.opened.method, self.opened.sign)  # as it was told
         self.parameters, self.names = self.opened.parameters, self.opened.names
         self.dim, self.batch = self.opened.dim, self.opened.batch
         self._mover = Mover(self.opened)
@@ -82,12 +83,14 @@ class Study:
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
 
         An existing study goes on with the settings it was made with; others given here must agree.
+        Results are returns, larger is better; with `direction="minimize"` costs, smaller is better.
         `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
         200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
-        parameters. `settings` are the method's: `failure=-20` says what failing costs, `window=5`
-        forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a memory. A
-        method that explores in action space needs `horizon`, and takes `actions` and `discount`.
+        parameters. `settings` are the method's: `failure=-20` says what failing is worth,
+        `window=5` forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a
+        memory. A method that explores in action space needs `horizon`, and takes `actions` and
+        `discount`.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
@@ -99,7 +102,7 @@ class Study:
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
-            return cls.create(path, resolved(given), _parts(given))
+            return cls.create(path, resolved(given), parts_given(given))
         except Exists:  # made by another process meanwhile
             return cls._opened(path, given)
 
@@ -107,7 +110,7 @@ class Study:
     def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
         store = Store.open(path)
         try:
-            study = cls(store, _parts(given))
+            study = cls(store, parts_given(given))
             check_same(path, study.settings, given)
         except BaseException:
             store.close()
@@ -340,8 +343,8 @@ class Study:
 
     @property
     def best(self) -> tuple[Trial, float] | None:
-        """The trial with the highest return, and that return; None before the first."""
-        found = self.store.best(dropped(self.store))
+        """The trial with the highest return (or lowest cost), and that; None before the first."""
+        found = self.opened.best()
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
@@ -394,7 +397,3 @@ class Study:
 
 
 UNSET = ("window", "flatten", "truncate")  # settings whose None means something
-
-
-def _parts(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if is_part(key, value)}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED, dropped
+from recoup.store.amending import AMENDED
 from recoup.study.judging import diagnostics
 from recoup.study.leases import told_later
 from recoup.study.notebook import SHOWN, digits, facts, grid
@@ -65,7 +65,7 @@ def as_html(study: Opened) -> str:
     """A study as a notebook shows it: its state, and the mean policy."""
     try:
         with study.store.reading():
-            found, best = diagnostics(study), study.store.best(dropped(study.store))
+            found, best = diagnostics(study), study.best()
             state = summary_rows(study, found, None if best is None else (best[0].id, best[1]))
             rows = deployed(study)
     except Exception:  # closed, or damaged: what shows an object must not fail
