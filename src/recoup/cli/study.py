@@ -31,7 +31,6 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import (
     distribution_table,
-    more_results,
     plain,
     print_trials,
     print_waiting,
@@ -40,6 +39,7 @@ from recoup.cli.study_tables import (
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
+from recoup.study.sentences import more_results
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:

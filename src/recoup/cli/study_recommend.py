@@ -9,7 +9,7 @@ from rich.table import Table
 from recoup.cli.app import cell
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import SHOWN, plain
-from recoup.study.recommend import between
+from recoup.study.sentences import between
 
 if TYPE_CHECKING:
     from recoup.study.recommend import Recommendation

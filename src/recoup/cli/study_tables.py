@@ -12,10 +12,9 @@ from rich.table import Table
 
 from recoup.cli.app import cell
 from recoup.store.rows import REPEAT
-from recoup.study.advice import LEAST
 from recoup.study.notebook import SHOWN, digits
+from recoup.study.sentences import LEAST
 from recoup.study.summary import best_trial, deployed
-from recoup.study.summary import more_results as more_results
 from recoup.study.summary import summary_rows as state_rows
 from recoup.study.tables import quoted
 

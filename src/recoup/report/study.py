@@ -10,9 +10,9 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.recommend import between
+from recoup.study.sentences import between, of_the_move
 from recoup.study.study import Study
-from recoup.study.summary import Deployed, best_trial, deployed, summary_rows, with_interval
+from recoup.study.summary import Deployed, best_trial, deployed, summary_rows
 
 MOVES = 100  # that the table shows, the last ones
 PARAMETERS = 50  # that stand in the table at the top; all of them stand below it, to be copied
@@ -73,7 +73,11 @@ def _content(study: Study) -> dict[str, Any]:
             "summary": summary_rows(study.opened, found, best_trial(study.best), waiting),
             "advice": found["advice"],
             "picture": drawn(study.plot()),
-            "moves": [{**move, "estimate": with_interval(move)} for move in history[-MOVES:]],
+            "moves": [{**move, "estimate": _estimate(move)} for move in history[-MOVES:]],
             "count": len(history),
             "settings": study.settings,
         }
+
+
+def _estimate(move: dict[str, Any]) -> str:
+    return of_the_move(move["objective"], move.get("low"), move.get("high"))

@@ -1,12 +1,13 @@
 """What a study's results say: how the search fares, and what a candidate is worth."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.store.store import Store
-from recoup.study.advice import advice, judgement
+from recoup.study import sentences
+from recoup.study.advice import advice
 from recoup.study.ends import outdated
 from recoup.study.goals import turned, turned_ends
 from recoup.study.leases import overdue
@@ -14,6 +15,9 @@ from recoup.study.opened import Opened
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
+
+if TYPE_CHECKING:  # needs JAX
+    from recoup.study.steps import Judged
 
 SHOWN = 3  # improbable results that are spoken of, the last ones
 
@@ -34,18 +38,32 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
                 "evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
-    low, high = turned_ends(*found.worth.interval, opened.sign)
+    worth = found.worth
+    low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
-        mean=turned(found.worth.mean, opened.sign),
-        stderr=found.worth.stderr,
-        ess=found.worth.ess,
+        mean=turned(worth.mean, opened.sign),
+        stderr=worth.stderr,
+        ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=judgement(found),
+        words=_words(found),
         low=low,
         high=high,
-        unseen=found.worth.unseen,
-        explained=found.worth.explained,
+        unseen=worth.unseen,
+        explained=worth.explained,
+    )
+
+
+def _words(found: "Judged") -> str:
+    worth = found.worth
+    return sentences.judgement(
+        found.samples,
+        worth.ess,
+        worth.explained,
+        refused=worth.refused,
+        unseen=worth.unseen,
+        censored=found.censored,
+        draw=found.draw,
     )
 
 

@@ -3,6 +3,8 @@
 from math import expm1, isfinite
 from typing import Any
 
+from recoup.study import sentences
+
 PATIENT = 2.0  # standard errors above which the model's expectation is more than a guess
 LITTLE = 0.1  # share of the weight below which earlier batches have next to no say
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
@@ -21,9 +23,7 @@ def reasons(notes: dict[str, Any], ess: float) -> list[str]:
     else:
         said = [rests(notes, ess), f"{length(notes)} {spread(notes)}", expected(notes)]
     if notes["repeat"]:
-        said.append(
-            "The next batch tries one candidate twice, to tell noise from a rugged landscape."
-        )
+        said.append(sentences.twice())
     return said
 
 

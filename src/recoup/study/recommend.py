@@ -11,6 +11,7 @@ from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
+from recoup.study import sentences
 from recoup.study.goals import turned
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
@@ -24,7 +25,6 @@ SURE = 0.5  # likewise: an expected return that is known as well as this is know
 MOST_TRIES = 50
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 FARTHEST = float(np.finfo(float).max)
-NAMED = 5  # parameters, at most, in a sentence
 
 
 class Batch(NamedTuple):
@@ -248,15 +248,6 @@ def _in_units(
     return np.where(np.isfinite(z), ends, z)
 
 
-def between(low: float, high: float) -> str:
-    """An interval in words: open where the best may lie beyond what was tried."""
-    if isfinite(low) and isfinite(high):
-        return f"{low:.4g} to {high:.4g}"
-    if isfinite(low):
-        return f"{low:.4g} or more"
-    return f"{high:.4g} or less" if isfinite(high) else "not known"
-
-
 def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
     """What the last distributions earned, and the slope of that with its 95 % interval.
 
@@ -316,49 +307,28 @@ def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ())
 
 
 def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, then: str) -> str:
-    said = ["The mean policy is the one to deploy."]
-    if tried.failed:
-        times = "once" if tried.times == 1 else f"{tried.times} times"
-        said = [f"The mean policy was tried {times} and failed {tried.failed}: do not rely on it."]
-    if isfinite(worth.value):
-        low, high = worth.interval
-        ends = f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else ""
-        said.append(f"Its expected return is {worth.value:.4g}{ends}, from {worth.rests_on}.")
-    else:
-        said.append(f"What it is worth is not known: {worth.rests_on}.")
-    if tried.left_out:
-        several = "s are" if tried.left_out > 1 else " is"
-        said.append(f"{tried.left_out} failed result{several} left out of that.")
-    if isfinite(gain.each):
-        low, high = gain.interval
-        said.append(
-            f"Over the last {len(batches)} distributions a batch gained {gain.each:.2g} "
-            f"({low:.2g} to {high:.2g})."
-        )
-    return " ".join([*said, then])
+    said = (
+        sentences.deploy(tried.times, tried.failed),
+        sentences.expected_return(worth.value, *worth.interval, worth.rests_on),
+        sentences.left_out_of_that(tried.left_out),
+        sentences.gained(len(batches), gain.each, *gain.interval),
+        then,
+    )
+    return " ".join(filter(None, said))
 
 
 def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int) -> str:
     """What to do next, in a sentence."""
     if isfinite(gain.each) and gain.interval.high < 0:
-        return (
-            "Stop and look: the last batches lost. What is rolled out may have changed, or steps "
-            "are too long (`recoup study show`, `fork` with a shorter epsilon)."
-        )
+        return sentences.lost()
     if verdict == STOP:
-        return (
-            f"Stop: the next batch would gain less than {max(gain.interval.high, 0.0):.2g}, and a "
-            f"return varies by {gain.spread:.2g}."
-        )
+        return sentences.stop(gain.interval.high, gain.spread)
     if verdict == TRY:
-        times = f"{tries} times (ask at the mean)"
-        return f"The search gains no more: try the mean {times} to be sure of what it is worth."
+        return sentences.try_the_mean(tries)
     if not isfinite(gain.each):
-        return "Go on: two batches are needed to say what one gains."
+        return sentences.go_on_blind()
     if gain.interval.low > 0:
-        return f"Go on: the next batch should gain about {gain.each:.2g}."
+        return sentences.go_on(gain.each)
     if climbs:
-        more = f" and {len(climbs) - NAMED} more" if len(climbs) > NAMED else ""
-        which = f"{', '.join(climbs[:NAMED])}{more}"
-        return f"Go on: {which} {'is' if len(climbs) == 1 else 'are'} not at the best value yet."
-    return f"Go on: the next batch may gain up to {gain.interval.high:.2g}."
+        return sentences.go_on_for(climbs)
+    return sentences.go_on_perhaps(gain.interval.high)

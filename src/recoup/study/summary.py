@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.store.amending import AMENDED
+from recoup.study import sentences
 from recoup.study.judging import diagnostics
 from recoup.study.leases import told_later
 from recoup.study.notebook import SHOWN, digits, facts, grid
@@ -92,8 +93,8 @@ def summary_rows(
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
         f"{'' if study.dim == 1 else 's'}",
         "trials": trials,
-        "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
-        "best": "none yet" if best is None else _best(*best, found["ok"]),
+        "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
+        "best": "none yet" if best is None else sentences.best_trial(*best, found["ok"]),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
@@ -108,28 +109,10 @@ def summary_rows(
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        rows["estimate"] = f"{with_interval(found)}, of the distribution that moved last"
+        estimate = sentences.of_the_move(found["objective"], found.get("low"), found.get("high"))
+        rows["estimate"] = f"{estimate}, of the distribution that moved last"
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
-
-
-def _best(trial: int, value: float, told: int) -> str:
-    """The best trial: of several noisy ones, the one that was lucky, too."""
-    among = f", the best of {told} noisy returns: expect less of it" if told > 1 else ""
-    return f"trial {trial}: {value:.6g}{among}"
-
-
-def more_results(left: int) -> str:
-    """So many more results, in words."""
-    return f"{left} more result{'' if left == 1 else 's'}"
-
-
-def with_interval(info: dict[str, Any]) -> str:
-    """The estimate of a move with its interval, if it has one that can be believed."""
-    low, high = info.get("low"), info.get("high")
-    if low is None or high is None or not isfinite(low):
-        return f"{info['objective']:.4g}, without an interval that could be believed"
-    return f"{info['objective']:.4g} ({low:.4g} to {high:.4g}, 95 %)"
 
 
 def best_trial(found: tuple[Trial, float] | None) -> tuple[int, float] | None:
