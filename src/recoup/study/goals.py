@@ -21,6 +21,9 @@ class Goal(NamedTuple):
     sign: float  # of what is told, where larger is better
     noun: str
     better: str
+    gain: str  # what is gained, before a number: a verb
+    gained: str
+    top: str  # where it is best
 
     @property
     def nouns(self) -> str:
@@ -28,8 +31,16 @@ class Goal(NamedTuple):
         return f"{self.noun}s"
 
 
-MAXIMIZE = Goal("maximize", 1.0, "return", "larger is better")
-MINIMIZE = Goal("minimize", -1.0, "cost", "smaller is better")
+MAXIMIZE = Goal("maximize", 1.0, "return", "larger is better", "gain", "gained", "top")
+MINIMIZE = Goal(
+    "minimize",
+    -1.0,
+    "cost",
+    "smaller is better",
+    "lower the cost by",
+    "lowered the cost by",
+    "bottom",
+)
 GOALS = {goal.word: goal for goal in (MAXIMIZE, MINIMIZE)}
 
 

@@ -9,7 +9,7 @@ from recoup.store.store import Store
 from recoup.study import sentences
 from recoup.study.advice import advice
 from recoup.study.ends import outdated
-from recoup.study.goals import turned, turned_ends
+from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
@@ -46,7 +46,7 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=_words(found),
+        words=_words(found, opened.goal),
         low=low,
         high=high,
         unseen=worth.unseen,
@@ -54,7 +54,7 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
     )
 
 
-def _words(found: "Judged") -> str:
+def _words(found: "Judged", goal: Goal) -> str:
     worth = found.worth
     return sentences.judgement(
         found.samples,
@@ -64,6 +64,7 @@ def _words(found: "Judged") -> str:
         unseen=worth.unseen,
         censored=found.censored,
         draw=found.draw,
+        goal=goal,
     )
 
 
@@ -94,5 +95,8 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]
-    said = [*filter(None, [outdated(opened)]), *advice(opened.method, opened.batch, found)]
+    said = [
+        *filter(None, [outdated(opened)]),
+        *advice(opened.method, opened.batch, found, opened.goal),
+    ]
     return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}

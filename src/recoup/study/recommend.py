@@ -12,7 +12,7 @@ from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
 from recoup.study import sentences
-from recoup.study.goals import turned
+from recoup.study.goals import Goal, turned
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -114,6 +114,7 @@ def recommend(study: Opened) -> Recommendation:
     worth, batches = worth.times(unit), [batch.times(unit) for batch in batches]
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
     theta = study.in_units(mean)
+    then = _next(gain, climbs, verdict, tries, study.goal)
     return Recommendation(
         theta=theta,
         params=by_name(names, theta, study.whole),
@@ -128,7 +129,7 @@ def recommend(study: Opened) -> Recommendation:
         gain_interval=gain.interval,
         verdict=verdict,
         tries=tries,
-        words=_words(worth, batches, gain, tried, _next(gain, climbs, verdict, tries)),
+        words=_words(worth, batches, gain, tried, study.goal, then),
     )
 
 
@@ -155,7 +156,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
         turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
     ]
     if not values:
-        raise InputError(f"{study.path} has no return yet: tell a few results first.")
+        raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
     failure = study.method.failure
     worth = min(values) if failure == "worst" else None if failure == "censored" else failure
     found = []
@@ -222,7 +223,7 @@ def _worth(
         return Worth(float(values[0]), np.nan, NOTHING, about), everywhere, 0.0
     z = (np.stack([result.theta for result in known]) - mean) / std
     found = nearby(z, values)
-    near = f"{found.results} results, by a model of the returns near it"
+    near = f"{found.results} results, by a model of the {study.goal.nouns} near it"
     worth = Worth(found.value, found.stderr, found.interval, near)
     return alone or worth, found.tops, found.noise
 
@@ -306,29 +307,31 @@ def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ())
     return TRY, int(np.clip(tries, AT_MEAN, MOST_TRIES))
 
 
-def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, then: str) -> str:
+def _words(
+    worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, goal: Goal, then: str
+) -> str:
     said = (
         sentences.deploy(tried.times, tried.failed),
-        sentences.expected_return(worth.value, *worth.interval, worth.rests_on),
+        sentences.expected_return(worth.value, *worth.interval, worth.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
-        sentences.gained(len(batches), gain.each, *gain.interval),
+        sentences.gained(len(batches), gain.each, *gain.interval, goal),
         then,
     )
     return " ".join(filter(None, said))
 
 
-def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int) -> str:
+def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int, goal: Goal) -> str:
     """What to do next, in a sentence."""
     if isfinite(gain.each) and gain.interval.high < 0:
-        return sentences.lost()
+        return sentences.lost(goal)
     if verdict == STOP:
-        return sentences.stop(gain.interval.high, gain.spread)
+        return sentences.stop(gain.interval.high, gain.spread, goal)
     if verdict == TRY:
-        return sentences.try_the_mean(tries)
+        return sentences.try_the_mean(tries, goal)
     if not isfinite(gain.each):
-        return sentences.go_on_blind()
+        return sentences.go_on_blind(goal)
     if gain.interval.low > 0:
-        return sentences.go_on(gain.each)
+        return sentences.go_on(gain.each, goal)
     if climbs:
         return sentences.go_on_for(climbs)
-    return sentences.go_on_perhaps(gain.interval.high)
+    return sentences.go_on_perhaps(gain.interval.high, goal)

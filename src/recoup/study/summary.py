@@ -92,9 +92,12 @@ def summary_rows(
     rows = {
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
         f"{'' if study.dim == 1 else 's'}",
+        "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
-        "best": "none yet" if best is None else sentences.best_trial(*best, found["ok"]),
+        "best": "none yet"
+        if best is None
+        else sentences.best_trial(*best, found["ok"], study.goal),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
