@@ -70,6 +70,10 @@ class Mover:
             self._densities = last
         return self._whole
 
+    def next_results(self) -> Ledger:
+        """What the next move will be made of, as far as it was told; inside `reading()`."""
+        return self._results_of(self.store.last_move().id)
+
     def _due(self) -> bool:
         return self.store.counters().fresh >= self.opened.batch
 

@@ -356,9 +356,14 @@ class Study:
         """
         return evaluate(self.opened, self._mover, mean, std)
 
-    def recommend(self) -> Recommendation:
-        """The parameters to deploy, what they are worth, and whether to go on; no rollout."""
-        return recommend(self.opened)
+    def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Recommendation:
+        """The parameters to deploy, what they are worth, and whether to go on; no rollout.
+
+        `worth` is a difference in return that matters: a batch that should gain less than a tenth
+        of it is not worth its trials. `budget` says how many trials are left: how many to search
+        with, and how many to try the mean policy with.
+        """
+        return recommend(self.opened, self._mover, worth, budget)
 
     # -- other archives, other methods --
 

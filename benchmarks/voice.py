@@ -1,0 +1,116 @@
+"""What a study says, held to the truth: `python -m benchmarks.voice [STUDIES] [PROCESSES]`.
+
+Studies of the default method with its own batch and start, on the tasks of `benchmarks.known`. When
+a study has made the first move behind 15, 30, 60, 100 and 150 results, what it says is put beside
+what is true: the expected return of the mean policy (`recommend`) and of a draw (`evaluate`), where
+each parameter is best, what the next move gains for both, and what it advises.
+"""
+
+import pickle
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import known
+from recoup.study.settings import resolved
+from recoup.study.study import Study
+
+COUNTS = (15, 30, 60, 100, 150)
+STUDIES = 40
+TASKS = {**known.MADE_WITH, **known.HELD_OUT}
+
+
+def searched(name: str, seed: int) -> Iterator[Study]:
+    """A study of a task after every move."""
+    task = TASKS[name]
+    study = Study.create(None, resolved({**task.settings, "seed": seed}))
+    rng = np.random.default_rng([seed, 77])
+    while True:
+        trials = study.ask(study.until_move() or study.batch)
+        study.tell([t.id for t in trials], [task.told(t.theta, rng) for t in trials])
+        yield study
+
+
+def rows(job: tuple[str, int]) -> list[dict]:
+    """What one study said, and what was true, a row at a time."""
+    name, seed = job
+    task, due, found, open_row = TASKS[name], list(COUNTS), [], None
+    for study in searched(name, seed):
+        truth = (
+            float(task.value(study.opened.in_units(study.mean))),
+            task.over(study),
+        )
+        if open_row is not None:
+            open_row |= {
+                "gain": truth[0] - open_row["true"],
+                "gain_draw": truth[1] - open_row["true_draw"],
+            }
+            found.append(open_row)
+            open_row = None
+        results = study.counts()["ok"]
+        if not due:
+            return found
+        if results >= due[0]:
+            due = [count for count in due if count > results]
+            open_row = {"task": name, "seed": seed, "n": results, **said(study, task, truth)}
+
+
+def said(study: Study, task: known.Known, truth: tuple[float, float]) -> dict:
+    """One row, but for what the next move gains."""
+    r, e = study.recommend(), study.evaluate()
+    return {
+        "true": truth[0],
+        "true_draw": truth[1],
+        "top": task.top,
+        "expected": (r.expected, *r.interval),
+        "evaluated": (e.mean, e.low, e.high),
+        "forecast": (r.next_gain, *r.next_gain_interval),
+        "forecast_draw": (r.next_draw_gain, *r.next_draw_gain_interval),
+        "stderr": r.stderr,
+        "spread": float(np.std([t.value for t in study.trials()])),
+        "verdict": r.verdict,
+        "past": (r.gain, *r.gain_interval),
+        "best": best_held(study, task, r),
+        "dim": study.dim,
+    }
+
+
+def best_held(study: Study, task: known.Known, found) -> list[tuple[bool, bool]]:
+    """For each of the first parameters, whether its best value is held, and both ends are known."""
+    inside, width = [], 200.0
+    steps = np.sinh(np.linspace(-np.arcsinh(width), np.arcsinh(width), 4001))
+    for i in range(min(study.dim, 6)):
+        along = study.opened.in_units(
+            study.mean + steps[:, None] * study.std * np.eye(study.dim)[i]
+        )
+        values = task.value(along)
+        best = along[values >= np.max(values) - 1e-9 * np.ptp(values), i]
+        low, high = found.low[i], found.high[i]
+        slack = 0.02 * abs(study.opened.in_units(study.mean + study.std)[i] - found.theta[i])
+        held = bool(np.any((best >= low - slack) & (best <= high + slack)))
+        inside.append((held, bool(np.isfinite(low) and np.isfinite(high))))
+    return inside
+
+
+def made(names, studies: int, processes: int) -> list[dict]:
+    """The rows of so many studies of each task."""
+    jobs = [(name, 1000 + seed) for seed in range(studies) for name in names]
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        return [row for several in pool.map(rows, jobs) for row in several]
+
+
+def main(studies: int = STUDIES, processes: int = 2, which: str = "", keep: str = "") -> None:
+    """Prints a table for the tasks that were looked at, and one for those that were not."""
+    names = [*TASKS] if not which else [*getattr(known, which)]
+    found = made(names, studies, processes)
+    if keep:
+        Path(keep).write_bytes(pickle.dumps(found))
+
+
+if __name__ == "__main__":
+    numbers = [int(x) for x in sys.argv[1:3]]
+    main(*numbers, *sys.argv[3:])
