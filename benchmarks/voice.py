@@ -53,10 +53,11 @@ def rows(job: tuple[str, int]) -> list[dict]:
             open_row = None
         results = study.counts()["ok"]
         if not due:
-            return found
+            break
         if results >= due[0]:
             due = [count for count in due if count > results]
             open_row = {"task": name, "seed": seed, "n": results, **said(study, task, truth)}
+    return found
 
 
 def said(study: Study, task: known.Known, truth: tuple[float, float]) -> dict:

@@ -1,4 +1,4 @@
-"""What the last distributions earned, and the slope of that: the past, and nothing of what comes."""
+"""What the last distributions earned, and the slope of that: of the past alone."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

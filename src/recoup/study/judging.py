@@ -80,7 +80,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     here = worth_of(found, found.here(1.0), results)
     half = (here.interval.high - here.interval.low) / 2
     spread = float(np.std(results.values))
-    if not np.isfinite(half) or not chosen and half > VAGUE * spread:
+    if not np.isfinite(half) or (not chosen and half > VAGUE * spread):
         return None
     unit = results.unit
     return Worth(

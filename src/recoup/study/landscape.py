@@ -132,7 +132,7 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
 
     Of a family of the user's, about its means and standard deviations.
     """
-    if study.has_own_family:
+    if rho is None and study.has_own_family:
         mean, std = results.mean, results.std
         look: Callable[[np.ndarray], np.ndarray] = lambda theta: (theta - mean) / std  # noqa: E731
     else:

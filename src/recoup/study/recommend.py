@@ -121,7 +121,7 @@ class Outlook(NamedTuple):
 def recommend(
     study: Opened, mover: Mover, worth: float | None = None, budget: int | None = None
 ) -> Recommendation:
-    """The mean policy with what its neighbourhood says, what the next batch should gain, what to do.
+    """The mean policy, what its neighbourhood says, what the next batch should gain, what to do.
 
     Nothing is computed by the search's weights: a model of the returns near the mean says what it
     is worth and where each parameter is best; trials of the mean itself, where there are enough,

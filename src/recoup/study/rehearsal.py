@@ -22,7 +22,7 @@ from recoup.study.opened import Opened
 from recoup.study.steps import Before
 
 DRAWS = ((10, 32), (30, 20), (100, 12), (np.inf, 6))  # rehearsals, by the number of parameters
-OPTIMISM = 0.2  # of its own error, by which the model expects too much of a mean policy
+OPTIMISM = 0.15  # of its own error, by which the model expects too much of a mean policy
 WIDER = 1.4  # times its own errors, as `core.plain.belief`
 
 

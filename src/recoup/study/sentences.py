@@ -4,7 +4,8 @@ Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks,
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *recommend* "What recommend says is held to the
-truth", *voice* "What a study says, held to the truth"; a sentence without it repeats what the file holds, and forecasts nothing.
+truth", *voice* "What a study says, held to the truth"; a sentence without it repeats what the file
+holds, and forecasts nothing.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.w
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
 TRIALS = 12  # that a sentence names
 PARAMETERS = 5  # that a sentence names
+NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter may have none
 
 
 # -- the mean policy --
@@ -69,6 +71,29 @@ def between(low: float, high: float) -> str:
     if isfinite(low):
         return f"{low:.4g} or more"
     return f"{high:.4g} or less" if isfinite(high) else "not known"
+
+
+def predicted(value: float, low: float, high: float, results: int, goal: Goal = MAXIMIZE) -> str:
+    """The expected return of one theta. Claims what `expected_return` does. Backed by: *voice*."""
+    return (
+        f"The expected {goal.noun} is {value:.4g} (95 %: {low:.4g} to {high:.4g}), from {results} "
+        f"results, by a model of the {goal.nouns} near it."
+    )
+
+
+def not_predicted(why: str) -> str:
+    """That results say nothing of a theta, and why."""
+    return f"What it is worth is not known: {why}. A rollout or two of it would say."
+
+
+def matter(name: str, share: float, stderr: float) -> str:
+    """How much of what returns vary by a parameter explains, or that no effect of it is seen.
+
+    Claims the share to two standard errors. Backed by: *voice*, "which parameters matter".
+    """
+    if share < NO_EFFECT and share - 2 * stderr <= 0:
+        return f"{name} does nothing that can be seen ({share:.1%} ± {stderr:.1%})."
+    return f"{name} explains {share:.0%} ± {stderr:.0%} of it."
 
 
 # -- what batches gained, and what the next will --

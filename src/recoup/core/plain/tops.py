@@ -1,4 +1,4 @@
-"""Where each coordinate is best while the others stay, and how much each of them matters. No JAX."""
+"""Where each coordinate is best while the others stay, and how much each matters. No JAX."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -7,13 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.plain.belief import Belief, Looks, drawn, looks_at
-from recoup.core.worth import LEVEL, Interval
+from recoup.core.worth import LEVEL, PROBES, Interval, probes
 
 DRAWS = 400  # functions that may be true, by which tops are known
+WIDER = 1.25  # times their own spread, as `core.plain.belief`
+FEW = 100  # functions by which effects are known
 NEAR = np.linspace(-2.5, 2.5, 31)  # in standard deviations
 FAR = 8  # places beyond those, up to the farthest result on either side
-NODES, SHARES = np.polynomial.hermite_e.hermegauss(9)  # of Gauss and Hermite, under N(0, 1)
-PAIRED = 6  # coordinates that matter most, of which pairs are looked at
+SPOTS = 128  # places at which all of what returns vary by is known
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(7)  # of Gauss and Hermite, under N(0, 1)
+PAIRED = 4  # coordinates that matter most, of which pairs are looked at
 
 
 def places(tried: np.ndarray) -> np.ndarray:
@@ -32,16 +35,17 @@ def places(tried: np.ndarray) -> np.ndarray:
 def tops(belief: Belief, ways: np.ndarray, tried: np.ndarray) -> list[Interval]:
     """Between which values each coordinate is best, 95 %, while the others stay at 0.
 
-    Coordinate i runs along `ways[i] [D]`, and results lie at `tried[:, i]` of it. The model is drawn
-    many times over, and each time the best place looked for; infinite where that is the last place
-    looked at too often.
+    Coordinate i runs along `ways[i] [D]`, and results lie at `tried[:, i]` of it. The model is
+    drawn many times over, and each time the best place looked for; infinite where that is the last
+    place looked at too often.
     """
     rng = np.random.default_rng(0)
     found = []
     for way, column in zip(ways, tried.T, strict=True):
         at = places(column)
         (lines,) = drawn(belief, [belief.looks(at[:, None] * way)], DRAWS, rng)
-        found.append(top_of(at, np.argmax(lines, axis=1)))
+        middle = np.mean(lines, axis=0)
+        found.append(top_of(at, np.argmax(middle + WIDER * (lines - middle), axis=1)))
     return found
 
 
@@ -65,25 +69,29 @@ def effects(belief: Belief, mean: np.ndarray, std: np.ndarray) -> list[Effect]:
     """Of every coordinate, and of pairs of those that matter, under N(`mean`, `std`^2) `[D]`.
 
     Implements: sobol2001 eqs. 5, 6 first- and second-order indices; E[f | x_i] is a look in which
-    x_i does not vary. Differs: variances are those of functions that the model may be, with a
-    standard error over them, less what functions of pure doubt vary by.
+    x_i does not vary. Differs: the variances are those of functions that the model may be, with the
+    standard deviation over them, so that doubt counts as a small effect.
     """
-    rng, dim = np.random.default_rng(0), len(mean)
+    rng, dim, belief = np.random.default_rng(0), len(mean), _apart(belief)
     at, spread = mean * belief.stretch, std * belief.stretch
-    whole = looks_at(
-        at + spread * rng.standard_normal((DRAWS // 2, dim)), np.zeros((DRAWS // 2, dim))
-    )
+    spots = at + spread * probes(dim)[:: PROBES // SPOTS]
     alone = [_fixed(at, spread, (i,)) for i in range(dim)]
-    lines = drawn(belief, [whole, *alone], DRAWS, rng)
+    lines = drawn(belief, [looks_at(spots, np.zeros_like(spots)), *alone], FEW, rng)
     total = np.var(lines[0], axis=1)
     first = np.array([_variance(line, SHARES) for line in lines[1:]])  # [D, draws]
     found = [_effect((i,), first[i], total) for i in range(dim)]
     likeliest = sorted(range(dim), key=lambda i: -found[i].share)[:PAIRED]
     weights = np.outer(SHARES, SHARES).ravel()
     for i, j in combinations(sorted(likeliest), 2):
-        (both,) = drawn(belief, [_fixed(at, spread, (i, j))], DRAWS, rng)
+        (both,) = drawn(belief, [_fixed(at, spread, (i, j))], FEW, rng)
         found.append(_effect((i, j), _variance(both, weights) - first[i] - first[j], total))
     return found
+
+
+def _apart(belief: Belief) -> Belief:
+    """The model without what depends on the distance alone, which is no coordinate's effect."""
+    cells = [cell for cell in belief.cells if not cell.hyper.about]
+    return belief._replace(cells=cells) if cells else belief
 
 
 def _fixed(mean: np.ndarray, std: np.ndarray, which: Sequence[int]) -> Looks:
