@@ -21,6 +21,7 @@ from recoup.study.study import Study
 
 COUNTS = (15, 30, 60, 100, 150)
 STUDIES = 40
+DRAWS = 2000
 TASKS = {**known.MADE_WITH, **known.HELD_OUT}
 
 
@@ -56,11 +57,16 @@ def rows(job: tuple[str, int]) -> list[dict]:
             break
         if results >= due[0]:
             due = [count for count in due if count > results]
-            open_row = {"task": name, "seed": seed, "n": results, **said(study, task, truth)}
+            open_row = {
+                "task": name,
+                "seed": seed,
+                "n": results,
+                **said(study, task, truth, 60 <= results < 100),
+            }
     return found
 
 
-def said(study: Study, task: known.Known, truth: tuple[float, float]) -> dict:
+def said(study: Study, task: known.Known, truth: tuple[float, float], often: bool) -> dict:
     """One row, but for what the next move gains."""
     r, e = study.recommend(), study.evaluate()
     return {
@@ -77,6 +83,7 @@ def said(study: Study, task: known.Known, truth: tuple[float, float]) -> dict:
         "past": (r.gain, *r.gain_interval),
         "best": best_held(study, task, r),
         "dim": study.dim,
+        "others": candidates(study, task, np.random.default_rng(len(study))) if often else [],
     }
 
 
@@ -95,6 +102,27 @@ def best_held(study: Study, task: known.Known, found) -> list[tuple[bool, bool]]
         held = bool(np.any((best >= low - slack) & (best <= high + slack)))
         inside.append((held, bool(np.isfinite(low) and np.isfinite(high))))
     return inside
+
+
+def candidates(study: Study, task: known.Known, rng: np.random.Generator) -> list[tuple]:
+    """Distributions and points of no result's choice: what is said of them, and the truth.
+
+    Shifted by up to two standard deviations in any direction, as wide as the newest or half.
+    """
+    found = []
+    z = rng.standard_normal((DRAWS, study.dim))
+    for shift in (0.5, 1.0, 2.0):
+        way = rng.standard_normal(study.dim)
+        mean = study.mean + shift * study.std * way / np.linalg.norm(way)
+        shown = study.opened.in_units(mean)
+        for narrow in (1.0, 0.5):
+            e = study.evaluate(mean=shown, std=narrow * study.std)
+            theta = mean + narrow * study.std * np.concatenate([z, -z])
+            truth = float(np.mean(task.value(study.opened.in_units(theta))))
+            found.append(("distribution", shift, narrow, e.mean, e.low, e.high, truth))
+        p = study.predict(shown)
+        found.append(("point", shift, 0.0, p.expected, p.low, p.high, float(task.value(shown))))
+    return found
 
 
 def made(names, studies: int, processes: int) -> list[dict]:

@@ -33,6 +33,7 @@ AT_MEAN = 5  # trials of the mean policy that are enough by themselves
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
+SOON = 3  # distributions before which it is too soon to stop
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 MOST_TRIES = 50
 MOST_BATCHES = 12  # that a budget is planned for
@@ -111,6 +112,7 @@ class Outlook(NamedTuple):
     """What a verdict is made of, over the unit of the results."""
 
     worth: Worth
+    batches: int  # of the past, as far as they are looked back on
     past: Gain
     coming: list[Forecast]  # empty where nothing can be rehearsed
     noise: float
@@ -136,9 +138,11 @@ def recommend(
         none = why_none(study, results)
         found = None if none else landscape(study, results)
         ranges = _tops(study, results, found)
+        batches, past = gained(results.known)
         outlook = Outlook(
             worth=_worth(study, results, tried, found, none),
-            past=gained(results.known)[1],
+            batches=len(batches),
+            past=past,
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
             climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
@@ -266,8 +270,8 @@ def _coming(
     study: Opened, mover: Mover, results: Results, found: Landscape | None, budget: int | None
 ) -> list[Forecast]:
     """What the next moves should gain, as many as a budget allows for."""
-    if found is None or not can_rehearse(study):
-        return []
+    if found is None or results.unit != 1.0 or not can_rehearse(study):
+        return []  # returns as large or small as numbers go are not imagined
     batches = 1 if budget is None else int(np.clip(budget // study.batch, 1, MOST_BATCHES))
     return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
 
@@ -287,13 +291,13 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
 
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
     return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
-    nothing can be learned yet; then know what it is worth; then stop. Stop at once where the last
+    it is too soon to say; then know what it is worth; then stop. Stop at once where the last
     batches surely lost.
     """
     past = outlook.past
     if isfinite(past.each) and past.interval.high < 0:
         return STOP, 0
-    if outlook.rare is not None or not isfinite(past.each):
+    if outlook.rare is not None or outlook.batches < SOON:
         return GO_ON, 0
     if outlook.coming:
         coming = outlook.coming[0]
