@@ -152,3 +152,24 @@ def test_functions_of_the_model_itself_are_held_as_often_as_it_says():
         mean, covariance = expected(found, found.looks(np.zeros((1, 2))))
         held.append(abs(mean[0] - f[25]) < norm.ppf(0.975) * covariance[0, 0] ** 0.5)
     assert np.mean(held) > 0.95 - 3 * (0.95 * 0.05 / studies) ** 0.5
+
+
+def test_a_covariance_that_rounding_took_below_zero_has_a_factor():
+    x = np.random.default_rng(0).normal(size=(6, 2)) * 1e7
+    flat = x @ x.T  # of rank 2, to rounding errors of 0.01
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(flat + 1e-3 * np.eye(6))
+    factor = model.factored(flat, 1e-3)
+    np.testing.assert_allclose(factor @ factor.T, flat, rtol=1e-6, atol=1e-2 * flat.max() * 1e-6)
+
+
+def test_results_far_apart_without_noise_are_believed():
+    """As after a long search without noise: the first results lie a million deviations away."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(60, 5)) * np.geomspace(1e6, 1, 60)[:, None]
+    found = believed(z, -np.sum(z**2, axis=1))
+    mean, covariance = expected(found, found.looks(np.zeros((1, 5))))
+    assert np.isfinite(mean).all()
+    assert np.isfinite(covariance).all()
+    told = found.cells[0].told(found.looks(z[:3] + 0.1), np.zeros(3))
+    assert np.isfinite(told.half).all()

@@ -62,7 +62,7 @@ def test_trials_that_wait_are_the_first_that_are_imagined(monkeypatch):
 
 def test_a_rehearsed_move_is_the_move_that_is_made(monkeypatch):
     """Where the imagined returns are those that are told afterwards, to the bit."""
-    study, rng = searched(20, batch=5, repeats=False)
+    study, _rng = searched(20, batch=5, repeats=False)
     moves = []
     real = rehearsal._step
     monkeypatch.setattr(rehearsal, "_step", lambda *x: moves.append((x, real(*x))) or moves[-1][1])
@@ -75,7 +75,7 @@ def test_a_rehearsed_move_is_the_move_that_is_made(monkeypatch):
 
 @pytest.mark.parametrize("method", ["recoup", "mis-pgpe-ob", "iw-pgpe-ob", "pgpe"])
 def test_a_rehearsal_leaves_a_study_as_it_was(method):
-    study, rng = searched(20, method=method, batch=5)
+    study, _rng = searched(20, method=method, batch=5)
     before = study.diagnostics(), len(study), study.store.newest().numbers
     first = rehearsed(study)
     again = rehearsed(study)

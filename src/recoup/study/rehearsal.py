@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import TINY, Seen, joined
+from recoup.core.plain.belief import Seen, factored, joined
 from recoup.core.worth import Interval, quantile
 from recoup.engine.plain import can_move
 from recoup.store.rows import DRAWN, MIRROR, SAMPLED
@@ -22,7 +22,7 @@ from recoup.study.opened import Opened
 from recoup.study.steps import Before
 
 DRAWS = ((10, 32), (30, 20), (100, 12), (np.inf, 6))  # rehearsals, by the number of parameters
-OPTIMISM = 0.15  # of its own error, by which the model expects too much of a mean policy
+OPTIMISM = 0.2  # of its own error, by which the model expects too much of a mean policy
 WIDER = 1.4  # times its own errors, as `core.plain.belief`
 
 
@@ -126,8 +126,7 @@ def _moved(
     theta = np.array([*waiting, *_next_draws(scene.study, stage, size - len(waiting))])
     looks, belief, hyper = scene.found.at(theta), scene.found.belief, stage.cell.hyper
     mean, spread = stage.cell.expects(looks)
-    noisy = spread + (hyper.signal * hyper.noise + TINY) * np.eye(size)
-    y = mean + np.linalg.cholesky(noisy) @ rng.standard_normal(size)
+    y = mean + factored(spread, hyper.signal * hyper.noise) @ rng.standard_normal(size)
     returns = scene.unit * (belief.level + belief.scale * y)
     rows = _with_results(stage.rows, stage.before.numbers, theta, returns)
     after = _step(scene, stage, rows)

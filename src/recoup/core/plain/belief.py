@@ -21,7 +21,7 @@ ABOUT = (0.0, 3.0)  # variances of what depends on the distance alone, over that
 REACH = 1.0  # its length, over the root of the number of dimensions
 RADII = 64  # distances by which a distribution is known
 LIKELY = 1e-3  # share of the evidence below which a cell of the grid is left out
-TINY = 1e-9  # what keeps a covariance positive
+TINY, SMALLEST = 1e-9, 1e-8  # what keeps a covariance positive; of its largest variance
 STRETCHED = (0.3, 3.0)  # coordinates, at least and at most
 WIDER = 1.6  # times its own errors: the truth lies outside of them oftener than the model thinks
 
@@ -124,7 +124,7 @@ class Seen(NamedTuple):
         beside = covariance(self.hyper, self.at, looks, self.middle)
         rows = solve_lower(np, self.factor, beside).T  # [k, n]
         own = covariance(self.hyper, looks, looks, self.middle) - rows @ rows.T
-        corner = np.linalg.cholesky(own + (self.hyper.noise + TINY) * np.eye(len(y)))
+        corner = factored(own, self.hyper.noise)
         factor = np.block([[self.factor, np.zeros(rows.T.shape)], [rows, corner]])
         more = solve_lower(np, corner, y - rows @ self.half)
         at = joined(self.at, looks)
@@ -137,7 +137,7 @@ def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> Seen:
     Implements: rasmussen2006 eqs. 2.25, 2.26 the posterior of a Gaussian process.
     """
     k = covariance(hyper, at, at, middle)
-    factor = np.linalg.cholesky(k + (hyper.noise + TINY) * np.eye(len(k)))
+    factor = factored(k, hyper.noise)
     return Seen(hyper, at, middle, factor, solve_lower(np, factor, y))
 
 
@@ -230,10 +230,22 @@ def drawn(
         rows = [i for i, other in enumerate(chosen) if other is cell]
         for one, into in zip(looks, found, strict=True):
             mean, spread = cell.expects(one)
-            factor = np.linalg.cholesky(spread + _jitter(spread))
+            factor = factored(spread, SMALLEST * float(np.max(np.diagonal(spread))))
             into[rows] = mean + rng.standard_normal((len(rows), len(mean))) @ factor.T
     return found
 
 
-def _jitter(spread: np.ndarray) -> np.ndarray:
-    return (TINY + 1e-8 * np.max(np.diagonal(spread))) * np.eye(len(spread))
+def factored(covariance: np.ndarray, noise: float) -> np.ndarray:
+    """The lower factor `[n, n]` of a covariance with `noise` on its diagonal.
+
+    Results that lie far apart in units of a narrow distribution make numbers of many sizes, and
+    rounding can take a covariance below zero: then with as little more as it takes.
+    """
+    own = np.eye(len(covariance))
+    least = np.finfo(float).eps * max(float(np.max(np.diagonal(covariance), initial=0.0)), TINY)
+    for more in (0.0, *(least * 10.0**i for i in range(2, 12))):
+        try:
+            return np.linalg.cholesky(covariance + (noise + TINY + more) * own)
+        except np.linalg.LinAlgError:
+            continue
+    return np.diag(np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise + TINY))
