@@ -1,7 +1,7 @@
 """Tasks whose expected return is known, for holding what a study says to the truth.
 
-Half of them (`MADE_WITH`) were looked at while the intervals and forecasts were made; the others
-(`HELD_OUT`) only afterwards.
+Intervals and forecasts were made with `MADE_WITH`; `HELD_OUT` was then looked at once, and one
+number (by how much a gain in doubt is shrunk) chosen anew with both; `FRESH` only afterwards.
 """
 
 from collections.abc import Callable
@@ -170,4 +170,98 @@ HELD_OUT = {
     "flat": Known(lambda theta: 0.0 * theta[..., 0], {"dim": 3}, 1.0, 0.0),
     "near the top": Known(ellipse, {"dim": 4, "mean": [1, -0.5, 0.3, 0.8], "std": 0.5}, 1.0, 0.0),
     "heavy peaked": Known(peaked, {"dim": 2}, "heavy", 0.0),
+}
+
+
+def held_up(theta):
+    """Minus the cost of holding a pendulum up by two gains, from three pushes."""
+    p, d = (np.asarray(x, float) for x in np.moveaxis(theta, -1, 0))
+    cost = np.zeros_like(p)
+    for push in (0.3, -0.6, 0.9):
+        angle, speed = push + np.zeros_like(p), np.zeros_like(p)
+        for _ in range(60):
+            torque = np.clip(-p * angle - d * speed, -12, 12)
+            speed = np.clip(speed + 0.05 * (6 * np.sin(angle) + torque), -20, 20)
+            angle = np.clip(angle + 0.05 * speed, -3, 3)
+            cost = cost + 0.02 * (angle**2 + 0.001 * torque**2)
+    return -cost
+
+
+def thrown(theta):
+    """Minus how far from 8 m a ball lands, thrown with an angle, a speed and a height."""
+    angle, speed, height = np.moveaxis(theta, -1, 0)
+    up, along = speed * np.sin(angle), speed * np.cos(angle)
+    time = (up + np.sqrt(up**2 + 19.6 * height)) / 9.8
+    return -np.abs(along * time - 8) - 0.02 * speed
+
+
+def correlated(theta):
+    turned = theta @ np.linalg.qr(np.cos(np.arange(49.0).reshape(7, 7)))[0]
+    return -np.sum(np.linspace(0.1, 2, 7) * (turned - 0.4) ** 2, axis=-1)
+
+
+def bump(theta):
+    return 5 * np.exp(-np.sum((theta - 0.7) ** 2, axis=-1))
+
+
+def humps(theta):
+    one = np.exp(-np.sum((theta - [1.2, 0.2]) ** 2, axis=-1))
+    return 2 * one + 1.4 * np.exp(-np.sum((theta - [-1.0, -0.4]) ** 2, axis=-1))
+
+
+def grasp(theta):
+    return expit(2.5 - 3 * np.sum(np.abs(theta - [0.2, 0.6, -0.3]), axis=-1))
+
+
+def counts(theta):
+    n, rate = np.moveaxis(theta, -1, 0)
+    return -((np.round(n) - 7) ** 2) / 4 - 3 * (np.log10(rate) + 2) ** 2
+
+
+def uphill(theta):
+    return np.sum(theta * [1, 2, 0.5, 1.5], axis=-1)
+
+
+def valley(theta):
+    x, y = theta[..., 0] - 0.6, theta[..., 1] + 0.4
+    return -3 * np.abs(x + y) - 0.3 * (x - y) ** 2
+
+
+def weak(theta):
+    return -np.sum(np.r_[2.0, 1.0, np.full(10, 0.02)] * (theta - 0.5) ** 2, axis=-1)
+
+
+def ackley(theta):
+    far = np.sqrt(np.mean((theta - 0.5) ** 2, axis=-1))
+    waves = np.mean(np.cos(2 * np.pi * (theta - 0.5)), axis=-1)
+    return 5 * np.exp(-0.4 * far) + 0.5 * np.exp(waves) - 5 - 0.5 * np.e
+
+
+def skewed(theta):
+    x = theta - 0.3
+    return -np.sum(np.exp(0.8 * x) - 0.8 * x - 1, axis=-1)
+
+
+BOX = dict.fromkeys("abcd", (0, 1))
+FRESH = {
+    "held up": Known(
+        held_up, {"params": {"p": (2, 60, "log"), "d": (0.1, 20, "log")}}, 0.05, -0.134
+    ),
+    "thrown": Known(
+        thrown, {"params": {"angle": (0.1, 1.4), "speed": (3, 15), "height": (0.5, 2)}}, 0.3, -0.158
+    ),
+    "correlated 7": Known(correlated, {"dim": 7}, 0.5, 0.0),
+    "bump 4": Known(bump, {"dim": 4}, 0.3, 5.0),
+    "two humps": Known(humps, {"dim": 2}, 0.3, 2.01),
+    "grasp": Known(grasp, {"dim": 3}, "success", float(expit(2.5))),
+    "counts": Known(
+        counts, {"params": {"n": (1, 20, "int"), "rate": (1e-4, 1.0, "log")}}, 0.5, 0.0
+    ),
+    "uphill in a box": Known(uphill, {"params": BOX}, 0.3, 5.0),
+    "valley": Known(valley, {"dim": 2}, 0.3, 0.0),
+    "weak 12": Known(weak, {"dim": 12}, 0.5, 0.0),
+    "ackley 3": Known(ackley, {"dim": 3}, 0.2, 0.0),
+    "skewed 5": Known(skewed, {"dim": 5}, 0.3, 0.0),
+    "far start": Known(sphere, {"dim": 6, "mean": [3.0] * 6}, 1.0, 0.0),
+    "heavy arm": Known(arm, {"dim": 6, "mean": [0.5] * 6, "std": 0.5}, "heavy", 0.0),
 }

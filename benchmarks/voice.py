@@ -22,7 +22,7 @@ from recoup.study.study import Study
 COUNTS = (15, 30, 60, 100, 150)
 STUDIES = 40
 DRAWS = 2000
-TASKS = {**known.MADE_WITH, **known.HELD_OUT}
+TASKS = {**known.MADE_WITH, **known.HELD_OUT, **known.FRESH}
 
 
 def searched(name: str, seed: int) -> Iterator[Study]:

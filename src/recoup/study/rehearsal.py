@@ -22,7 +22,7 @@ from recoup.study.opened import Opened
 from recoup.study.steps import Before
 
 DRAWS = ((10, 32), (30, 20), (100, 12), (np.inf, 6))  # rehearsals, by the number of parameters
-OPTIMISM = 0.2  # of its own error, by which the model expects too much of a mean policy
+DOUBT = 0.5  # of its own error: by how much of it a gain of the mean policy is shrunk
 WIDER = 1.4  # times its own errors, as `core.plain.belief`
 
 
@@ -80,16 +80,22 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     return [
         Forecast(
             sum(sizes[: i + 1]),
-            _gain(means[:, i, 0], variances[:, i, 0], belief.results, OPTIMISM),
+            _gain(means[:, i, 0], variances[:, i, 0], belief.results, DOUBT),
             _gain(means[:, i, 1], variances[:, i, 1], belief.results, 0.0),
         )
         for i in range(batches)
     ]
 
 
-def _gain(means: np.ndarray, variances: np.ndarray, results: int, optimism: float) -> Gain:
+def _gain(means: np.ndarray, variances: np.ndarray, results: int, doubt: float) -> Gain:
+    """What rehearsals say together; a gain is shrunk as far as it is in doubt.
+
+    The model expects too much of steps that it has little to say about: g^2 / (g + doubt error).
+    """
     stderr = float(np.var(means) + np.mean(variances)) ** 0.5
-    value = float(np.mean(means)) - optimism * stderr
+    value = float(np.mean(means))
+    if value > 0:
+        value *= value / (value + doubt * stderr)
     half = WIDER * quantile(results) * stderr
     return Gain(value, stderr, Interval(value - half, value + half))
 
