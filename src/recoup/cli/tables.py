@@ -22,8 +22,8 @@ from recoup.checks import printable
 NARROW = 16  # characters: narrower than this, words are wrapped only where nothing else is left
 USUAL = 80  # columns of a terminal that does not say how many it has
 GLUE = "\xa0"  # stands for a space at which no line breaks
-# Behind a number its unit, or another short word; behind ± a number.
-GLUED = re.compile(r"(?<=\d) (?=[^\d\s(+.-]\S{0,7}(?:\s|$))|(?<=±) ")
+# Behind a number its unit, or another short word; around ± and = what belongs together.
+GLUED = re.compile(r"(?<=\d) (?=[^\d\s(+.-]\S{0,7}(?:\s|$))|(?<=[±=<>]) | (?=[±=<>] )")
 
 
 class Cell(NamedTuple):
