@@ -25,10 +25,10 @@ REPRODUCE_EXAMPLES = """
   recoup reproduce all
 """
 VERDICTS = {
-    "holds": Cell("✓ holds", style="green"),
-    "does not hold": Cell("✗ does not hold", style="red"),
+    "holds": Cell("✓ holds", True, "green"),
+    "does not hold": Cell("✗ does not hold", True, "red"),
 }
-OPEN = Cell("? inconclusive", style="yellow")
+OPEN = Cell("? inconclusive", True, "yellow")
 
 
 @app.command(epilog=REPRODUCE_EXAMPLES)

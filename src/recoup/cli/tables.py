@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -26,8 +27,12 @@ GLUE = "\xa0"  # stands for a space at which no line breaks
 GLUED = re.compile(r"(?<=\d) (?=[^\d\s(+.-]\S{0,7}(?:\s|$))|(?<=[±=<>]) | (?=[±=<>] )")
 
 
+WORDS = re.compile(" +")
+PARTS = re.compile(r" +|_+ *|(?<=[^\W\d_])[-:/,](?=[^\W\d_])")  # of names: never inside a number
+
+
 class Cell(NamedTuple):
-    """A text of a table; where it `breaks`, between words and behind underscores, it may wrap."""
+    """A text of a table; where it `breaks`, between words and parts of names, it may wrap."""
 
     text: str
     breaks: bool = False
@@ -117,12 +122,12 @@ def terminal_width() -> int | None:
         return USUAL
 
 
-def wrapped(text: str, width: int | None, underscores: bool = False) -> list[str]:
+def wrapped(text: str, width: int | None, names: bool = False) -> list[str]:
     """The lines of a text: of at most `width` columns wherever its words are."""
     if width is None:
         return [text]
     lines = [""]
-    for piece in _pieces(text, underscores):
+    for piece in _pieces(text, names):
         if lines[-1] and cell_len(lines[-1] + piece.rstrip(" ")) > width:
             lines.append("")
         lines[-1] += piece
@@ -253,16 +258,17 @@ def _len(piece: str) -> int:
     return cell_len(piece.rstrip(" "))
 
 
-def _pieces(text: str, underscores: bool) -> list[str]:
-    """What stays together of a text: words, or parts of them up to an underscore."""
+def _pieces(text: str, names: bool) -> list[str]:
+    """What stays together of a text: words, or the parts of names."""
     glued = GLUED.sub(GLUE, text)
-    return re.findall(r"[^ _]*_+ *|[^ _]+ *| +" if underscores else r"[^ ]+ *| +", glued)
+    ends = [0, *(end.end() for end in (PARTS if names else WORDS).finditer(glued)), len(glued)]
+    return [glued[a:b] for a, b in pairwise(ends) if a < b]
 
 
-def _fit(cell: Cell, width: int, underscores: bool) -> Cell:
+def _fit(cell: Cell, width: int, names: bool) -> Cell:
     if not cell.breaks or cell_len(cell.text) <= width:
         return cell
-    return cell._replace(text="\n".join(wrapped(cell.text, width, underscores)))
+    return cell._replace(text="\n".join(wrapped(cell.text, width, names)))
 
 
 def _cell(given: str | Cell, breaks: bool) -> Cell:
@@ -274,7 +280,7 @@ def _draw(grid: Grid) -> None:
     """Prints a table that has been laid out."""
     table = Table(show_edge=False, show_header=any(head.text for head in grid.heads))
     for head, *cells in zip(grid.heads, *grid.rows, strict=True):
-        words = bool(cells) and all(cell.breaks for cell in cells)
+        words = any(cell.breaks for cell in cells)
         table.add_column(Text(head.text), justify="left" if words else "right", no_wrap=True)
     for row in grid.rows:
         table.add_row(*(Text(cell.text, cell.style) for cell in row))
