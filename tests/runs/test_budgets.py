@@ -66,7 +66,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(run, budget, sentence):
 
 
 def test_trials_of_several_episodes_are_whole(tmp_path):
-    how = {"iterations": 1, "batch": 4, "episodes_per_trial": 3, "test_episodes": 2}
+    how = {"iterations": 1, "batch": 4, "episodes_per_trial": 3, "horizon": 5}
     recoup.train(own_tasks.Walk, "pgpe", out=tmp_path / "r", **how)
     with pytest.raises(InputError, match="multiple of the 3 episodes of a trial, got 20"):
         recoup.resume(tmp_path / "r", task=own_tasks.Walk, episodes=20)
