@@ -183,7 +183,7 @@ def pending(
 ) -> None:
     """Show again the trials that wait for a result, since when, and how long their leases run."""
     check_choice("format", format, FORMATS)
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         waiting = study.waiting()
     if waiting or format == "json":
         print_waiting(waiting, format)
@@ -356,7 +356,7 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with opened(file) as study, study.store.reading():
+    with opened(file, read_only=True) as study, study.store.reading():
         found, best = study.diagnostics(), study.best
         if as_json:
             print(
@@ -384,7 +384,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         found = study.evaluate(**given_options(mean=mean, std=std))
     if as_json:
         print(json.dumps(plain(found._asdict())))

@@ -133,7 +133,7 @@ def export(
         check_choice("format", format, tables.FORMATS)
     if format == "parquet" and out is None:
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         if out is None:
             tables.write_csv(study.opened, to_terminal(sys.stdout))
             return
@@ -186,7 +186,7 @@ def replay(
     from recoup.pictures.files import PICTURE, write_picture
     from recoup.study.replay import replay as replay_study
 
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         over = Over(force, study=file)
         if plot is not None:
             check_output(plot, PICTURE, over)
@@ -243,7 +243,8 @@ def fork(
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
     changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
     given |= {key: value for key, value in changes.items() if value}
-    with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
+    given |= method_settings(set_)
+    with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
         say(f"{new}: {forked_words(forked.opened, file)}")
 
 

@@ -26,7 +26,7 @@ EXAMPLES = """
 @app.command(epilog=EXAMPLES)
 def recommend(file: File, as_json: JsonOption = False) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         found = study.recommend()
     if as_json:
         print(json.dumps(plain(found.plain())))

@@ -1,4 +1,7 @@
-"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order."""
+"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order.
+
+Longer than others: every door of a study stands here; what is behind them stands elsewhere.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -77,6 +80,7 @@ class Study:
         batch: int | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
+        read_only: bool = False,
         **settings: Any,
     ) -> "Study":
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
@@ -88,14 +92,18 @@ class Study:
         parameters. `settings` are the method's: `failure=-20` says what failing costs, `window=5`
         forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a memory. A
         method that explores in action space needs `horizon`, and takes `actions` and `discount`.
+
+        With `read_only` an existing study is read, also while others write to it: nothing is
+        written, no move is made, and what would write is refused. Any number of threads may use a
+        study at once.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
         named |= {"seed": seed, "params": params, **settings}
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
-        if path.exists():
-            return cls._opened(path, given)
+        if path.exists() or read_only:
+            return cls._opened(path, given, read_only)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
@@ -104,8 +112,8 @@ class Study:
             return cls._opened(path, given)
 
     @classmethod
-    def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
-        store = Store.open(path)
+    def _opened(cls, path: Path, given: dict[str, Any], read_only: bool = False) -> "Study":
+        store = Store.open(path, read_only)
         try:
             study = cls(store, _parts(given))
             check_same(path, study.settings, given)
