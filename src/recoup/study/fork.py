@@ -13,6 +13,7 @@ from recoup.store.amending import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.candidates import means_given, stds_given
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
 from recoup.study.goals import goal_of, turned_row
@@ -32,7 +33,8 @@ from recoup.study.settings import (
 
 KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
 FORKED = "forked"  # the event of a fork
-MOVED = ("mean", "std")
+GIVEN = {"mean": means_given, "std": stds_given}
+MOVED = tuple(GIVEN)
 
 
 def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
@@ -114,11 +116,15 @@ def _settings(
     if change is not None:
         given |= {"dim": len(change.after), "params": plain(change.after)}
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
-    given |= changes
+    named = {key: changes[key] for key in MOVED if isinstance(changes.get(key), Mapping)}
+    given |= {key: value for key, value in changes.items() if key not in named}
     made = completed if change is None else resolved
     found = made(given, study.goal)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(parameters) for parameters in charts]
+    parameters = study.parameters if change is None else change.after
+    for key, how in named.items():
+        found[key] = GIVEN[key](parameters, how, here[key]).tolist()
     if any(key in changes for key in MOVED):
         check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
@@ -212,7 +218,7 @@ def forked_words(study: Opened, of: Any) -> str:
     """What a fork starts from, in a sentence or two."""
     counters = study.store.counters()
     found = study.store.events(FORKED)[-1].content
-    said = [f"starts from {counters.ok} results of {of}"]
+    said = [f"starts from {counters.ok} results of {of} ({study.goal.better})"]
     if found["outside"]:
         one = found["outside"] == 1
         said.append(

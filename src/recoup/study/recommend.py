@@ -12,7 +12,7 @@ from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
 from recoup.study import sentences
-from recoup.study.goals import Goal, turned
+from recoup.study.goals import MAXIMIZE, Goal, turned
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -75,6 +75,7 @@ class Recommendation(NamedTuple):
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
     words: str
+    direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
@@ -130,6 +131,7 @@ def recommend(study: Opened) -> Recommendation:
         verdict=verdict,
         tries=tries,
         words=_words(worth, batches, gain, tried, study.goal, then),
+        direction=study.goal.word,
     )
 
 

@@ -27,7 +27,7 @@ from recoup.study.fork import fork
 from recoup.study.goals import turned_row
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
-from recoup.study.listing import dataframe, trials
+from recoup.study.listing import best, dataframe, trials
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
 from recoup.study.proposals import of_family
@@ -88,9 +88,8 @@ class Study:
         200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
         parameters. `settings` are the method's: `failure=-20` says what failing is worth,
-        `window=5` forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a
-        memory. A method that explores in action space needs `horizon`, and takes `actions` and
-        `discount`.
+        `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
+        explores in action space needs `horizon`, and takes `actions` and `discount`.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
@@ -219,7 +218,9 @@ class Study:
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
-        return told_of(value, **how, layout=self.opened.layout, discount=self.opened.discount)
+        study = self.opened
+        how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
+        return told_of(value, **how)
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
@@ -344,7 +345,7 @@ class Study:
     @property
     def best(self) -> tuple[Trial, float] | None:
         """The trial with the highest return (or lowest cost), and that; None before the first."""
-        found = self.opened.best()
+        found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
