@@ -16,6 +16,7 @@ from recoup.store.store import Store
 from recoup.study.candidates import means_given, stds_given
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
+from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain
@@ -202,10 +203,16 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
-    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0}, dropped(old)
+    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, dropped(old)
+    freezing = None if change is None else freezing_of(study, change)
+    drew: dict[bytes, int] = {}
     for result in (one for one in told if one.id not in nothing):
         kept = result.told._replace(trajectory=trajectories.get(result.id))
-        placed, what = _placed(study, asked[result.id], change, first)
+        if freezing is None:
+            placed, what = _placed(study, asked[result.id], change, first)
+        else:
+            placed, what = _fewer(study, asked[result.id], freezing, new, drew)
+            found["frozen"] = len(freezing.frozen)
         if what:
             found[what] += 1
         if placed is not None:
@@ -225,9 +232,16 @@ def forked_words(study: Opened, of: Any) -> str:
             f"{found['outside']} of them {'lies' if one else 'lie'} outside of the new bounds: "
             f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
+    if found.get("near"):
+        said.append(
+            f"{found['near']} stood near what is frozen (within {NEAR:g} of its standard deviation)"
+            " and count with the densities that drew them, as if they stood there"
+        )
     if found["left_out"]:
-        verb = "has" if found["left_out"] == 1 else "have"
-        said.append(f"{found['left_out']} {verb} no place among its parameters and are left out")
+        why = "stood elsewhere"
+        if not found.get("frozen"):
+            why = f"{'has' if found['left_out'] == 1 else 'have'} no place among its parameters"
+        said.append(f"{found['left_out']} {why} and are left out")
     if found["unweighed"]:
         said.append(
             f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
@@ -244,6 +258,27 @@ def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
     if change is None or change.keeps_bounds or chart_of(proposal.family):
         return proposal.family
     return charted(proposal.family, len(study.charts) + 1)
+
+
+def _fewer(
+    study: Opened, trial: Asked, freezing: Freezing, new: Store, drew: dict[bytes, int]
+) -> tuple[Asked | None, str]:
+    """A trial in a fork of fewer parameters, if it is near it, and what became of it.
+
+    `drew` are the distributions that the fork has already, by their numbers.
+    """
+    theta, inside = study.here(trial)
+    if not inside or not freezing.is_near(theta):
+        return None, "left_out"
+    kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
+    if trial.kind not in (*SAMPLED, FOREIGN):
+        return kept, "unweighed"
+    if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
+        return kept._replace(kind=OWN), "unweighed"
+    block = freezing.drew(study, trial)
+    if block.tobytes() not in drew:
+        drew[block.tobytes()] = new.add_proposals(IMPORTED, study.family, [block])
+    return kept._replace(kind=FOREIGN, proposal=drew[block.tobytes()]), "near"
 
 
 def _placed(
