@@ -62,6 +62,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {match[0]!r}?" if match else ""
 
 
+def check_larger_is_better(given: Mapping[str, Any]) -> None:
+    """Raises where settings say which way is better, where only returns can be told."""
+    word = given.get("direction")
+    if isinstance(word, str) and word in ("minimize", "maximize"):
+        raise InputError(
+            f"direction={word!r} is for studies (`recoup.Study.open`): everywhere else larger is "
+            "better, so leave it out and give returns; that of a cost is its negative."
+        )
+
+
 def check_choice(what: str, value: str, known: Iterable[str]) -> str:
     """`value`, once it is one of the `known` names."""
     known = list(known)

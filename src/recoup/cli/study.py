@@ -22,6 +22,7 @@ from recoup.cli.study_app import (
     LeaseOption,
     MeanOption,
     MethodOption,
+    MinimizeOption,
     SeedOption,
     SetOption,
     StdOption,
@@ -134,9 +135,10 @@ def new(
     ] = None,
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
     discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    minimize: MinimizeOption = False,
     set_: SetOption = None,
 ) -> None:
-    """Start a study in a new file."""
+    """Start a study in a new file; of what is told, larger is better unless you --minimize."""
     if file.exists():
         raise InputError(f"{file} exists already: `recoup study show {file}` says what is in it.")
     named = [parameter(text) for text in param or []]
@@ -147,12 +149,13 @@ def new(
     given = given_options(
         dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
     )
-    if named:
-        given["params"] = named
+    given |= {"params": named} if named else {}
+    given |= {"direction": "minimize"} if minimize else {}
     from recoup.study.study import Study
 
-    Study.open(file, **given, **method_settings(set_)).close()
-    say(file)
+    with Study.open(file, **given, **method_settings(set_)) as study:
+        say(file)
+        print(f"Tell {study.opened.goal.nouns}: {study.opened.goal.better}.")
 
 
 @app.command(epilog=ASK_EXAMPLES)
@@ -236,23 +239,23 @@ def tell(
         Path | None, typer.Option("--file", help="A CSV file with columns id, return, failed.")
     ] = None,
 ) -> None:
-    """Tell what came of a trial, or of many from a file: all of them, or none."""
+    """Tell what came of a trial, or of many; larger is better, unless the study minimizes."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
     if results is not None and (value or failed or trajectory):
         raise InputError("with --file every result stands in the file.")
     with opened(file) as study:
-        moved = len(study.history())
+        moved, better = len(study.history()), study.opened.goal.better
         if results is not None:
             told = _read_results(study, results)
             later = study.tell_all(told)
-            print(f"{len(told)} results told.")
+            print(f"{len(told)} results told ({better}).")
         else:
             assert id is not None
             told = [(id, study.result(**_told(value, failed, trajectory)))]
             later = study.tell_all(told)
             if not later:
-                say(f"Trial {id}: {in_words(told[0][1])}.")
+                say(f"Trial {id}: {in_words(told[0][1])} ({better}).")
         for row in later:
             say(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):

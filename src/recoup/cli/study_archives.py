@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -27,6 +27,9 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import plain, print_replay
 from recoup.study.fork import forked_words
+
+if TYPE_CHECKING:
+    from recoup.study.study import Study
 
 CHECK_EXAMPLES = """
 [bold]Examples[/]
@@ -165,9 +168,14 @@ def import_(
 
             if found.mean is not None or found.blocks is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            drawn = {key: np.asarray(value, float) for key, value in given.items()}
+            drawn = {key: np.asarray(_in_order(study, x), float) for key, x in given.items()}
             found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
         say(import_samples(study.opened, found, str(samples)).words)
+
+
+def _in_order(study: "Study", given: Any) -> Any:
+    """Values as they stand, or by name, all of them."""
+    return study.opened.by_name(given) if isinstance(given, dict) else given
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -200,7 +208,7 @@ def replay(
         if plot is not None:
             from recoup.pictures.curves import replayed
 
-            drawn = replayed(study.method.name, own, name, found)
+            drawn = replayed(study.method.name, own, name, found, study.opened.goal.noun)
             write_picture(drawn, plot, 150, over)
         if as_json:
             print(json.dumps([plain(row.plain()) for row in found]))
@@ -227,6 +235,13 @@ def fork(
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
+    minimize: Annotated[
+        bool | None,
+        typer.Option(
+            "--minimize/--maximize",
+            help="Take what was told as costs, or as returns (as the old study does unless said).",
+        ),
+    ] = None,
     rename: Annotated[
         list[str] | None, typer.Option(help="Another name, repeatable.", metavar="OLD=NEW")
     ] = None,
@@ -244,6 +259,8 @@ def fork(
     changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
     given |= {key: value for key, value in changes.items() if value}
     given |= method_settings(set_)
+    if minimize is not None:
+        given["direction"] = "minimize" if minimize else "maximize"
     with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
         say(f"{new}: {forked_words(forked.opened, file)}")
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from recoup.cli.app import cell
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import SHOWN, plain
+from recoup.study.goals import GOALS
 from recoup.study.sentences import between
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def shown(value: float | str) -> str:
 
 def _batches_table(found: "Recommendation") -> Table:
     table = Table(show_edge=False, title="the last distributions", title_justify="left")
-    for head in ("results", "mean return", "standard error"):
+    noun = GOALS[found.direction].noun
+    for head in ("results", f"mean {noun}", "standard error"):
         table.add_column(head, justify="right")
     for batch in found.batches:
         table.add_row(str(batch.results), f"{batch.mean:.4g}", f"{batch.stderr:.2g}")

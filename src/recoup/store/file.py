@@ -40,6 +40,7 @@ from recoup.store.records import counters_of
 from recoup.store.rows import Counters
 from recoup.store.schema import (
     APPLICATION,
+    EXTENDED,
     EXTRAS,
     LATER,
     NEWEST,
@@ -240,15 +241,16 @@ class StudyFile:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
         if table in LATER and not self.has(table):
             self.connection.execute(statements_of((table,))[0])
-            self.mark_newest()
+            self.mark(EXTENDED)
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
             f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
         )
 
-    def mark_newest(self) -> None:
-        """Says that an older recoup cannot read the file; inside a transaction."""
-        self.connection.execute(f"PRAGMA user_version = {NEWEST}")
+    def mark(self, version: int) -> None:
+        """Says that a recoup older than a format cannot read the file; inside a transaction."""
+        (now,) = self.rows("PRAGMA user_version")[0]
+        self.connection.execute(f"PRAGMA user_version = {max(now, version)}")
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
@@ -332,5 +334,5 @@ def _check_format(path: Path, version: int) -> None:
             f"{path} is of format 1, written by recoup 0.1: `recoup study upgrade {path} NEW` "
             "carries it over to a new file."
         )
-    if version not in (VERSION, NEWEST):
+    if not VERSION <= version <= NEWEST:
         raise InputError(damage(path, f"it says to be of format {version}, which there is none of"))

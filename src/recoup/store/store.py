@@ -54,6 +54,7 @@ from recoup.store.rows import (
     Test,
     Told,
 )
+from recoup.store.schema import COSTS, EXTENDED
 
 OVER = "INSERT OR REPLACE"
 
@@ -265,7 +266,9 @@ class Store(Queries):
             rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
             self._file.insert("settings", rows)
             if settings.get("charts"):  # densities that an older recoup would not know of
-                self._file.mark_newest()
+                self._file.mark(EXTENDED)
+            if settings.get("goal"):  # nor of costs, which it would maximise
+                self._file.mark(COSTS)
             self._file.insert("proposals", [of_proposal(start._replace(id=0, origin=START))])
             self._file.insert("moves", [of_move(Move(0, 0, 0, memory, {}, time.time()))])
             self.note(CREATED, settings)  # on another page, in case theirs is lost

@@ -4,12 +4,13 @@ from typing import Any
 
 from recoup.engine.methods import Method
 from recoup.study import sentences
+from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.reasons import reasons
 
 MANY, LEAST = 0.3, 3  # failures that are spoken of: more than this share, and no fewer
 
 
-def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
+def advice(method: Method, batch: int, found: dict[str, Any], goal: Goal = MAXIMIZE) -> list[str]:
     """What `Study.diagnostics` found, in sentences."""
     said = []
     if found["missing"] and not found["until_move"]:
@@ -17,13 +18,13 @@ def advice(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     if found["moves"] == 0:
         said.append(sentences.first_move(found["until_move"]))
     elif found.get("notes"):
-        said += reasons(found["notes"], found["ess"])
+        said += reasons(found["notes"], found["ess"], goal)
     elif method.window == 1:
         said.append(sentences.nothing_kept(method.name))
     else:
         said.append(sentences.health(found["samples"], found["ess"], found["pareto_k"]))
         said.append(sentences.next_batch(found["ess"], batch))
-    said += _late(method, batch, found) + _failures(method, found)
+    said += _late(method, batch, found) + _failures(method, found, goal)
     if found["waiting"]:
         said.append(sentences.waiting(found["waiting"]))
     return said + ([sentences.overdue(found["overdue"])] if found["overdue"] else [])
@@ -41,9 +42,9 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     return said
 
 
-def _failures(method: Method, found: dict[str, Any]) -> list[str]:
+def _failures(method: Method, found: dict[str, Any], goal: Goal) -> list[str]:
     failures = found["failed"] - found.get("dropped", 0)
     share = failures / max(found["ok"] + failures, 1)
     if method.failure != "censored" or share <= MANY or failures < LEAST:
         return []
-    return [sentences.many_failures(share)]
+    return [sentences.many_failures(share, goal)]

@@ -9,6 +9,7 @@ from recoup.store.store import Store
 from recoup.study import sentences
 from recoup.study.advice import advice
 from recoup.study.ends import outdated
+from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.settling import Mover
@@ -38,21 +39,23 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
             )
         found = judge(opened.method, mover.all_results(), counted, target)
     worth = found.worth
+    low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
-        mean=worth.mean,
+        mean=turned(worth.mean, opened.sign),
         stderr=worth.stderr,
         ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=_words(found),
-        low=worth.interval.low,
-        high=worth.interval.high,
+        words=_words(found, opened.goal),
+        low=low,
+        high=high,
         unseen=worth.unseen,
         explained=worth.explained,
+        direction=opened.goal.word,
     )
 
 
-def _words(found: "Judged") -> str:
+def _words(found: "Judged", goal: Goal) -> str:
     worth = found.worth
     return sentences.judgement(
         found.samples,
@@ -62,6 +65,7 @@ def _words(found: "Judged") -> str:
         unseen=worth.unseen,
         censored=found.censored,
         draw=found.draw,
+        goal=goal,
     )
 
 
@@ -88,9 +92,13 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "overdue": overdue(store),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
+        "direction": opened.goal.word,
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]
-    said = [*filter(None, [outdated(opened)]), *advice(opened.method, opened.batch, found)]
+    said = [
+        *filter(None, [outdated(opened)]),
+        *advice(opened.method, opened.batch, found, opened.goal),
+    ]
     return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}

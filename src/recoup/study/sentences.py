@@ -10,6 +10,8 @@ truth"; a sentence without it repeats what the file holds, and forecasts nothing
 from collections.abc import Sequence
 from math import isfinite
 
+from recoup.study.goals import MAXIMIZE, Goal
+
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
 LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
@@ -32,7 +34,9 @@ def deploy(times: int, failed: int) -> str:
     return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
 
 
-def expected_return(value: float, low: float, high: float, rests_on: str) -> str:
+def expected_return(
+    value: float, low: float, high: float, rests_on: str, goal: Goal = MAXIMIZE
+) -> str:
     """What a rollout of the mean policy earns on average, or that it is not known.
 
     Claims that the interval holds that mean 95 times in a hundred. Backed by: *recommend*, column
@@ -41,7 +45,7 @@ def expected_return(value: float, low: float, high: float, rests_on: str) -> str
     if not isfinite(value):
         return f"What it is worth is not known: {rests_on}."
     ends = f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else ""
-    return f"Its expected return is {value:.4g}{ends}, from {rests_on}."
+    return f"Its expected {goal.noun} is {value:.4g}{ends}, from {rests_on}."
 
 
 def left_out_of_that(failures: int) -> str:
@@ -70,7 +74,7 @@ def between(low: float, high: float) -> str:
 # -- what batches gained, and what the next will --
 
 
-def gained(distributions: int, each: float, low: float, high: float) -> str:
+def gained(distributions: int, each: float, low: float, high: float, goal: Goal = MAXIMIZE) -> str:
     """The slope of the returns over the last distributions; empty where there are too few.
 
     Of the past alone: a straight line through what was told, and its 95 % interval.
@@ -78,49 +82,52 @@ def gained(distributions: int, each: float, low: float, high: float) -> str:
     if not isfinite(each):
         return ""
     return (
-        f"Over the last {distributions} distributions a batch gained {each:.2g} "
+        f"Over the last {distributions} distributions a batch {goal.gained} {each:.2g} "
         f"({low:.2g} to {high:.2g})."
     )
 
 
-def lost() -> str:
+def lost(goal: Goal = MAXIMIZE) -> str:
     """What to do where the last batches surely earned less than those before: of the past."""
+    what = "the last batches lost" if goal is MAXIMIZE else "the cost rose in the last batches"
     return (
-        "Stop and look: the last batches lost. What is rolled out may have changed, or steps "
-        "are too long (`recoup study show`, `fork` with a shorter epsilon)."
+        f"Stop and look: {what}. What is rolled out may have changed, or steps are too long "
+        "(`recoup study show`, `fork` with a shorter epsilon)."
     )
 
 
-def stop(most: float, spread: float) -> str:
+def stop(most: float, spread: float, goal: Goal = MAXIMIZE) -> str:
     """That the next batch gains less than `most`, where one return varies by `spread`.
 
     Claims the upper end of a 95 % interval of the gain. Backed by: *recommend*.
     """
     return (
-        f"Stop: the next batch would gain less than {max(most, 0.0):.2g}, and a return varies by "
-        f"{spread:.2g}."
+        f"Stop: the next batch would {goal.gain} less than {max(most, 0.0):.2g}, and a {goal.noun} "
+        f"varies by {spread:.2g}."
     )
 
 
-def try_the_mean(times: int) -> str:
+def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
     """How often to try the mean policy for its expected return to be known.
 
     Claims that so many make its error half of what one return varies. Backed by: *recommend*.
     """
+    what = "gains no more" if goal is MAXIMIZE else "lowers the cost no more"
     return (
-        f"The search gains no more: try the mean {times} times (ask at the mean) to be sure of "
-        "what it is worth."
+        f"The search {what}: try the mean {times} times (ask at the mean) to be sure of what it is "
+        "worth."
     )
 
 
-def go_on_blind() -> str:
+def go_on_blind(goal: Goal = MAXIMIZE) -> str:
     """That nothing can be forecast before the second batch."""
-    return "Go on: two batches are needed to say what one gains."
+    what = "what one gains" if goal is MAXIMIZE else "by how much one lowers the cost"
+    return f"Go on: two batches are needed to say {what}."
 
 
-def go_on(gain: float) -> str:
+def go_on(gain: float, goal: Goal = MAXIMIZE) -> str:
     """What the next batch should gain. Backed by: *recommend*."""
-    return f"Go on: the next batch should gain about {gain:.2g}."
+    return f"Go on: the next batch should {goal.gain} about {gain:.2g}."
 
 
 def go_on_for(names: Sequence[str]) -> str:
@@ -133,9 +140,9 @@ def go_on_for(names: Sequence[str]) -> str:
     return f"Go on: {which} {'is' if len(names) == 1 else 'are'} not at the best value yet."
 
 
-def go_on_perhaps(most: float) -> str:
+def go_on_perhaps(most: float, goal: Goal = MAXIMIZE) -> str:
     """The upper end of the 95 % interval of what the next batch gains. Backed by: *recommend*."""
-    return f"Go on: the next batch may gain up to {most:.2g}."
+    return f"Go on: the next batch may {goal.gain} up to {most:.2g}."
 
 
 # -- a distribution, judged by weights --
@@ -150,6 +157,7 @@ def judgement(
     unseen: float = 0.0,
     censored: int = 0,
     draw: int = 1,
+    goal: Goal = MAXIMIZE,
 ) -> str:
     """What the judgement of a distribution rests on, or why there is none.
 
@@ -161,22 +169,24 @@ def judgement(
     count = f"{samples} result{'' if one else 's'} that count{'s' if one else ''} for {count_for}"
     left_out = left_out_here(censored)
     if refused == "equal":
-        return f"{count}, all returns equal: without any spread there is no interval.{left_out}"
+        return (
+            f"{count}, all {goal.nouns} equal: without any spread there is no interval.{left_out}"
+        )
     if refused:
         why = f"{count} {'says' if one else 'say'} too little about it: "
-        why += _why(refused, unseen, draw)
+        why += _why(refused, unseen, draw, goal)
         return f"{why} A few rollouts of its own would say more.{left_out}"
     rests = "it rests on weights alone"
     if explained >= LITTLE:
         rests = (
-            f"a model of the returns takes over {min(explained, 0.99):.0%} of their variance, "
+            f"a model of the {goal.nouns} takes over {min(explained, 0.99):.0%} of their variance, "
             "weights correct it"
         )
-    about = " This is the return of a rollout that does not fail." if left_out else ""
+    about = f" This is the {goal.noun} of a rollout that does not fail." if left_out else ""
     return f"{count}; {rests}.{left_out}{about}"
 
 
-def _why(refused: str, unseen: float, draw: int) -> str:
+def _why(refused: str, unseen: float, draw: int, goal: Goal) -> str:
     if refused == "unseen":
         return f"{unseen:.0%} of it lies where hardly any result could have been drawn."
     if refused == "few":
@@ -185,7 +195,7 @@ def _why(refused: str, unseen: float, draw: int) -> str:
     if refused == "dimensions":
         return "there are fewer than four for each parameter, so that it must be nearer to them."
     if refused == "huge":
-        return "the returns are too large to compute with."
+        return f"the {goal.nouns} are too large to compute with."
     return "their weights do not average to 1, so that they miss a part of it."
 
 
@@ -210,9 +220,10 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
     return f"{objective:.4g} ({low:.4g} to {high:.4g}, 95 %)"
 
 
-def best_trial(trial: int, value: float, told: int) -> str:
+def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE) -> str:
     """The best trial: of several noisy ones, the one that was lucky, too."""
-    among = f", the best of {told} noisy returns: expect less of it" if told > 1 else ""
+    less = "less" if goal is MAXIMIZE else "more"
+    among = f", the best of {told} noisy {goal.nouns}: expect {less} of it" if told > 1 else ""
     return f"trial {trial}: {value:.6g}{among}"
 
 
@@ -302,12 +313,12 @@ def late_unbounded() -> str:
     )
 
 
-def many_failures(share: float) -> str:
+def many_failures(share: float, goal: Goal = MAXIMIZE) -> str:
     """That failures are many and left out, and what makes them fewer."""
     return (
         f"{share:.0%} of the results are failures, which are left out: the search does not learn "
-        "to avoid them. Smaller standard deviations would help, or a return for what now counts as "
-        "failed (`fork` with failure=worst, or a number)."
+        f"to avoid them. Smaller standard deviations would help, or a {goal.noun} for what now "
+        "counts as failed (`fork` with failure=worst, or a number)."
     )
 
 

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED, dropped
+from recoup.store.amending import AMENDED
 from recoup.study import sentences
+from recoup.study.goals import MAXIMIZE
 from recoup.study.judging import diagnostics
 from recoup.study.leases import told_later
+from recoup.study.listing import best
 from recoup.study.notebook import SHOWN, digits, facts, grid
 from recoup.study.opened import Opened
 from recoup.study.trials import Named, Trial, by_name
@@ -59,15 +61,16 @@ def in_a_line(study: Opened) -> str:
         state += f", {moves} move{'' if moves == 1 else 's'}"
     except Exception:  # closed, or damaged: what shows an object must not fail
         state = "closed"
-    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state})"
+    better = "" if study.goal is MAXIMIZE else f", {study.goal.better}"
+    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state}{better})"
 
 
 def as_html(study: Opened) -> str:
     """A study as a notebook shows it: its state, and the mean policy."""
     try:
         with study.store.reading():
-            found, best = diagnostics(study), study.store.best(dropped(study.store))
-            state = summary_rows(study, found, None if best is None else (best[0].id, best[1]))
+            found, top = diagnostics(study), best(study)
+            state = summary_rows(study, found, None if top is None else (top[0].id, top[1]))
             rows = deployed(study)
     except Exception:  # closed, or damaged: what shows an object must not fail
         return facts(in_a_line(study), {})
@@ -92,9 +95,12 @@ def summary_rows(
     rows = {
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
         f"{'' if study.dim == 1 else 's'}",
+        "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
-        "best": "none yet" if best is None else sentences.best_trial(*best, found["ok"]),
+        "best": "none yet"
+        if best is None
+        else sentences.best_trial(*best, found["ok"], study.goal),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
