@@ -101,7 +101,7 @@ class TestHowThingsShowThemselves:
 
     def test_an_evaluation(self):
         known = Evaluation(-2.28, 0.3, 30.04, 0.2, 47, f"rests on {NASTY}", -3.03, -1.54, 0.0, 0.0)
-        text = "-2.28, 95 % interval -3.03 to -1.54"
+        text = "-2.28 (95 %: -3.03 to -1.54)"
         assert repr(known) == f"Evaluation({text}; 47 results that count for 30.0)"
         assert text in shown(known)
         assert NASTY in shown(known)

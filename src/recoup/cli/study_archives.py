@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from recoup.checks import InputError, check_choice
+from recoup.checks import InputError, check_choice, without_nan
 from recoup.cli.app import ForceOption, say, to_terminal
 from recoup.cli.parsing import method_settings, whole_option
 from recoup.cli.study_app import (
@@ -25,7 +25,7 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import plain, print_replay
+from recoup.cli.study_tables import print_replay
 from recoup.study.fork import forked_words
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def replay(
             drawn = replayed(study.method.name, own, name, found, study.opened.goal.noun)
             write_picture(drawn, plot, 150, over)
         if as_json:
-            print(json.dumps([plain(row.plain()) for row in found]))
+            print(json.dumps([without_nan(row.plain()) for row in found]))
         else:
             print_replay(study, own, name, found)
 

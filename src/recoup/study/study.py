@@ -40,9 +40,11 @@ from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
-from recoup.study.summary import as_html, in_a_line, mean_policy
+from recoup.study.snapshot import Snapshot, snapshot
+from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.views import as_html
 
 if TYPE_CHECKING:
     import pandas
@@ -151,7 +153,7 @@ class Study:
         return in_a_line(self.opened)
 
     def _repr_html_(self) -> str:
-        return as_html(self.opened)
+        return as_html(self)
 
     def __len__(self) -> int:
         return self.store.counters().trials
@@ -344,6 +346,10 @@ class Study:
     def distributions(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         """Latent means and standard deviations after every move; 0 is the start."""
         return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
+
+    def snapshot(self) -> Snapshot:
+        """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
+        return snapshot(self)
 
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
