@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from recoup.cli.tables import show_table, show_text
 from recoup.store.rows import REPEAT
-from recoup.study.advice import LEAST
 from recoup.study.notebook import typed
+from recoup.study.sentences import LEAST
 from recoup.study.summary import best_trial, deployed
-from recoup.study.summary import more_results as more_results
 from recoup.study.summary import summary_rows as state_rows
 from recoup.study.tables import quoted
 
@@ -128,15 +127,6 @@ def show_distribution(study: "Study") -> None:
 
 def _numbered(n: int) -> list[str]:
     return [f"theta_{i}" for i in range(n)]
-
-
-def plain(found: Any) -> Any:
-    """What JSON can hold: null for what is not a number."""
-    if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [plain(value) for value in found]
-    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 def print_replay(

@@ -147,7 +147,13 @@ def _line(axes: Axes, line: Line, colour: str, style: str) -> None:
     axes.plot(line.episodes, line.mean, style, color=colour, lw=1.9, label=label)
 
 
-def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequence[Any]) -> Figure:
+def replayed(
+    own_name: str,
+    own: list[dict[str, Any]],
+    name: str,
+    found: Sequence[Any],
+    noun: str = "return",
+) -> Figure:
     """Estimates and effective sample sizes of a study's moves, and of another method's."""
     figure = Figure(figsize=(7, 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])
@@ -162,7 +168,7 @@ def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequenc
         above.fill_between(results, low, high, color=colour, alpha=0.18, lw=0)
         above.plot(results, value, style, color=colour, linewidth=1.7, label=label)
         below.plot(results, ess, style, color=colour, linewidth=1.5)
-    above.set_ylabel("estimated return,\n95 % interval")
+    above.set_ylabel(f"estimated {noun},\n95 % interval")
     legend_above(above, f"{name} on the results of {own_name}", 6)
     below.set(xlabel="results", ylabel="effective\nsample size", yscale="log")
     for axes in (above, below):

@@ -40,6 +40,8 @@ class Portrait(NamedTuple):
     parameters: list["Shown"]  # [P] over time
     sliced: list["Shown"]  # at most three, those that have moved most
     dim: int  # how many parameters there are
+    noun: str = "return"  # what a result is called
+    sign: float = 1.0  # -1 where smaller is better
 
 
 class Shown(NamedTuple):
@@ -76,7 +78,7 @@ def _history(axes: Axes, portrait: Portrait) -> None:
     """Every result, and the estimate of each move with its interval."""
     title = "Results, and the estimate of each move"
     _dress(axes, title)
-    axes.set_ylabel("return", fontsize=9)
+    axes.set_ylabel(portrait.noun, fontsize=9)
     n, returns = len(portrait.returns), portrait.returns
     _by_results(axes, n)
     if not n:
@@ -224,7 +226,7 @@ def _slices(figure: SubFigure, portrait: Portrait) -> None:
     shown = portrait.sliced
     pairs = [(a, b) for i, a in enumerate(shown) for b in shown[i + 1 :]]
     cells = figure.subplots(1, max(len(pairs), 1), squeeze=False)[0]
-    title = "Results by return, and the newest mean"
+    title = f"Results by {portrait.noun}, and the newest mean"
     if portrait.dim > len(shown) > 1:
         title += f" (the {len(shown)} parameters of {portrait.dim} that moved most)"
     figure.suptitle(title, x=0.01, ha="left", color=INK, fontsize=10)
@@ -234,7 +236,7 @@ def _slices(figure: SubFigure, portrait: Portrait) -> None:
     drawn = [_pair(axes, *pair, portrait) for axes, pair in zip(cells, pairs, strict=True)]
     if drawn[0] is not None:
         bar = figure.colorbar(drawn[0], ax=list(cells), shrink=0.9, aspect=28)
-        bar.set_label("return", fontsize=9)
+        bar.set_label(portrait.noun, fontsize=9)
         bar.ax.tick_params(labelsize=7.5)
 
 
@@ -248,11 +250,13 @@ def _pair(axes: Axes, a: Shown, b: Shown, portrait: Portrait) -> Any:
     axes.plot(a.values[~ok], b.values[~ok], "x", color=GREY, ms=5)
     drawn = None
     if ok.any():
-        order = np.flatnonzero(ok)[np.argsort(returns[ok], kind="stable")]  # the best on top
-        low, high = np.quantile(returns[ok], [0.05, 1])
+        better = portrait.sign * returns[ok]
+        order = np.flatnonzero(ok)[np.argsort(better, kind="stable")]  # the best on top
+        low, high = sorted(portrait.sign * np.quantile(better, [0.05, 1]))
+        colours = "viridis" if portrait.sign > 0 else "viridis_r"  # the best is bright
         low, high = (low, high) if high > low else (low - 0.5, low + 0.5)
         drawn = axes.scatter(
-            a.values[order], b.values[order], 18, returns[order], cmap="viridis",
+            a.values[order], b.values[order], 18, returns[order], cmap=colours,
             vmin=low, vmax=high, lw=0, alpha=0.9, rasterized=bool(ok.sum() > MANY),
         )  # fmt: skip
     _mean_mark(axes, a.mean[-1], b.mean[-1])
@@ -271,7 +275,7 @@ def _single(axes: Axes, parameter: Shown, portrait: Portrait) -> None:
     _far(axes, values, returns, inside)
     axes.axvline(parameter.mean[-1], color=SECOND, lw=1.4, label="newest mean")
     axes.set_xlabel(_plain(parameter.name, 40), fontsize=9)
-    axes.set_ylabel("return", fontsize=9)
+    axes.set_ylabel(portrait.noun, fontsize=9)
     _scale(axes, "x", parameter, np.append(parameter.values, parameter.mean[-1]))
     legend_above(axes, "", 5.4)
 

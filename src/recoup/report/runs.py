@@ -17,8 +17,8 @@ from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
 from recoup.runs.run import Run, load
-from recoup.study.advice import health
 from recoup.study.reasons import reasons
+from recoup.study.sentences import health
 
 PAGE = "report.html"
 MEASURED = {  # by whether a run's distributions were tested: what its curve is of

@@ -178,9 +178,10 @@ class Queries:
         query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
         return dict(self._file.rows(query, (OK,)))
 
-    def best(self, without: Collection[int] = ()) -> tuple[Asked, float] | None:
-        """The trial with the highest return, none of `without`, and that return; None if none."""
-        query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT ?'
+    def best(self, without: Collection[int], lowest: bool) -> tuple[Asked, float] | None:
+        """The trial with the highest (or `lowest`) return, none of `without`, and that; or None."""
+        order = "ASC" if lowest else "DESC"
+        query = f'SELECT id FROM told WHERE status = ? ORDER BY "return" {order}, id LIMIT ?'
         rows = self._file.rows(query, (OK, len(without) + 1))
         for (number,) in (row for row in rows if row[0] not in without):
             trials, result = self.asked([number]), self.results([number]).get(number)
