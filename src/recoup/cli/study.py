@@ -3,16 +3,13 @@
 import csv
 import io
 import json
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from recoup.checks import InputError, check_choice, shortly
-from recoup.cli.app import cell, say
+from recoup.checks import InputError, check_choice, shortly, without_nan
+from recoup.cli.app import say
 from recoup.cli.parsing import duration, method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -22,6 +19,7 @@ from recoup.cli.study_app import (
     LeaseOption,
     MeanOption,
     MethodOption,
+    MinimizeOption,
     SeedOption,
     SetOption,
     StdOption,
@@ -30,16 +28,16 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import (
-    distribution_table,
-    plain,
     print_trials,
     print_waiting,
+    show_distribution,
     summary_rows,
 )
+from recoup.cli.tables import show_facts, show_text
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
-from recoup.study.sentences import more_results
+from recoup.study.sentences import CANDIDATE, DRAW, more_results
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:
@@ -134,9 +132,10 @@ def new(
     ] = None,
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
     discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    minimize: MinimizeOption = False,
     set_: SetOption = None,
 ) -> None:
-    """Start a study in a new file."""
+    """Start a study in a new file; of what is told, larger is better unless you --minimize."""
     if file.exists():
         raise InputError(f"{file} exists already: `recoup study show {file}` says what is in it.")
     named = [parameter(text) for text in param or []]
@@ -147,12 +146,13 @@ def new(
     given = given_options(
         dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
     )
-    if named:
-        given["params"] = named
+    given |= {"params": named} if named else {}
+    given |= {"direction": "minimize"} if minimize else {}
     from recoup.study.study import Study
 
-    Study.open(file, **given, **method_settings(set_)).close()
-    say(file)
+    with Study.open(file, **given, **method_settings(set_)) as study:
+        say(file)
+        print(f"Tell {study.opened.goal.nouns}: {study.opened.goal.better}.")
 
 
 @app.command(epilog=ASK_EXAMPLES)
@@ -172,8 +172,7 @@ def ask(
     check_choice("format", format, FORMATS)
     seconds = None if lease is None else duration("--lease", lease)
     with opened(file) as study:
-        trials = study.ask(n, at=at, lease=seconds)
-    print_trials(trials, format)
+        print_trials(study, study.ask(n, at=at, lease=seconds), format)
 
 
 @app.command()
@@ -183,12 +182,12 @@ def pending(
 ) -> None:
     """Show again the trials that wait for a result, since when, and how long their leases run."""
     check_choice("format", format, FORMATS)
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         waiting = study.waiting()
-    if waiting or format == "json":
-        print_waiting(waiting, format)
-    else:
-        print("No trial waits for a result.")
+        if waiting or format == "json":
+            print_waiting(study, waiting, format)
+        else:
+            print("No trial waits for a result.")
 
 
 @app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
@@ -236,27 +235,28 @@ def tell(
         Path | None, typer.Option("--file", help="A CSV file with columns id, return, failed.")
     ] = None,
 ) -> None:
-    """Tell what came of a trial, or of many from a file: all of them, or none."""
+    """Tell what came of a trial, or of many; larger is better, unless the study minimizes."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
     if results is not None and (value or failed or trajectory):
         raise InputError("with --file every result stands in the file.")
     with opened(file) as study:
-        moved = len(study.history())
+        moved, better = len(study.history()), study.opened.goal.better
         if results is not None:
             told = _read_results(study, results)
             later = study.tell_all(told)
-            print(f"{len(told)} results told.")
+            print(f"{len(told)} results told ({better}).")
         else:
             assert id is not None
             told = [(id, study.result(**_told(value, failed, trajectory)))]
             later = study.tell_all(told)
             if not later:
-                say(f"Trial {id}: {in_words(told[0][1])}.")
+                which = "" if told[0][1].value is None else f" ({better})"
+                show_text(f"Trial {id}: {in_words(told[0][1])}{which}.")
         for row in later:
-            say(row.words)
+            show_text(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):
-            say(slip.words)
+            show_text(slip.words)
         _say_next(study, len(study.history()) - moved)
 
 
@@ -282,7 +282,7 @@ def amend(
     del given["trajectory"]
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
-    say(found.words)
+    show_text(found.words)
 
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
@@ -356,24 +356,19 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with opened(file) as study, study.store.reading():
-        found, best = study.diagnostics(), study.best
+    from recoup.study.snapshot import snapshot  # as heavy as the study itself
+
+    with opened(file, read_only=True) as study, study.store.reading():
+        now = snapshot(study, compiling=as_json)
         if as_json:
-            print(
-                json.dumps(
-                    plain({**found, "best": best and {**best[0].plain(), "return": best[1]}})
-                )
-            )
+            print(json.dumps({**without_nan(now.found), **now.plain()}))
             return
-        console, table = Console(), Table(show_edge=False, show_header=False)
-        waiting = [trial.id for trial in study.pending()]
-        for key, text in summary_rows(study, found, best, waiting).items():
-            table.add_row(f"[bold]{key}", text)
-        console.print(table)
-        console.print()
-        console.print(distribution_table(study))
-        for sentence in found["advice"]:
-            console.print(f"\n{cell(sentence)}", highlight=False)
+        show_facts(summary_rows(study, now.found, now.best, now.waiting))
+        print()
+        show_distribution(study)
+        for sentence in now.advice:
+            print()
+            show_text(sentence)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
@@ -384,13 +379,12 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    with opened(file) as study:
-        found = study.evaluate(**given_options(mean=mean, std=std))
+    from recoup.study.snapshot import of_a_draw
+
+    with opened(file, read_only=True) as study:
+        found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
     if as_json:
-        print(json.dumps(plain(found._asdict())))
-    elif isfinite(found.low):
-        say(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
-    elif isfinite(found.mean):
-        say(f"{found.mean:.4g}. {found.words}")
-    else:
-        say(found.words[:1].upper() + found.words[1:])
+        print(json.dumps(without_nan(found._asdict())))
+        return
+    of = DRAW if mean is None and std is None else CANDIDATE
+    show_text(of_a_draw(found, goal=goal, of=of))

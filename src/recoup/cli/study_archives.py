@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from recoup.checks import InputError, check_choice
+from recoup.checks import InputError, check_choice, without_nan
 from recoup.cli.app import ForceOption, say, to_terminal
 from recoup.cli.parsing import method_settings, whole_option
 from recoup.cli.study_app import (
@@ -25,8 +25,12 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import plain, print_replay
+from recoup.cli.study_tables import print_replay
+from recoup.cli.tables import show_text
 from recoup.study.fork import forked_words
+
+if TYPE_CHECKING:
+    from recoup.study.study import Study
 
 CHECK_EXAMPLES = """
 [bold]Examples[/]
@@ -89,14 +93,14 @@ def check(
 
         with _progress("reading its pages", quiet) as tick:
             words = recover_file(file, recover, tick).words
-        say(words)
+        show_text(words)
         return
     from recoup.study.verify import check as check_file
 
     with _progress("making its moves again", quiet) as tick:
         found = check_file(file, tick)
     for finding in found:
-        say(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
+        show_text(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
     if not all(finding.sound for finding in found):
         raise typer.Exit(1)
 
@@ -133,7 +137,7 @@ def export(
         check_choice("format", format, tables.FORMATS)
     if format == "parquet" and out is None:
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         if out is None:
             tables.write_csv(study.opened, to_terminal(sys.stdout))
             return
@@ -165,9 +169,14 @@ def import_(
 
             if found.mean is not None or found.blocks is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            drawn = {key: np.asarray(value, float) for key, value in given.items()}
+            drawn = {key: np.asarray(_in_order(study, x), float) for key, x in given.items()}
             found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
-        say(import_samples(study.opened, found, str(samples)).words)
+        show_text(import_samples(study.opened, found, str(samples)).words)
+
+
+def _in_order(study: "Study", given: Any) -> Any:
+    """Values as they stand, or by name, all of them."""
+    return study.opened.by_name(given) if isinstance(given, dict) else given
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -186,7 +195,7 @@ def replay(
     from recoup.pictures.files import PICTURE, write_picture
     from recoup.study.replay import replay as replay_study
 
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         over = Over(force, study=file)
         if plot is not None:
             check_output(plot, PICTURE, over)
@@ -200,10 +209,10 @@ def replay(
         if plot is not None:
             from recoup.pictures.curves import replayed
 
-            drawn = replayed(study.method.name, own, name, found)
+            drawn = replayed(study.method.name, own, name, found, study.opened.goal.noun)
             write_picture(drawn, plot, 150, over)
         if as_json:
-            print(json.dumps([plain(row.plain()) for row in found]))
+            print(json.dumps([without_nan(row.plain()) for row in found]))
         else:
             print_replay(study, own, name, found)
 
@@ -227,6 +236,13 @@ def fork(
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
+    minimize: Annotated[
+        bool | None,
+        typer.Option(
+            "--minimize/--maximize",
+            help="Take what was told as costs, or as returns (as the old study does unless said).",
+        ),
+    ] = None,
     rename: Annotated[
         list[str] | None, typer.Option(help="Another name, repeatable.", metavar="OLD=NEW")
     ] = None,
@@ -243,8 +259,11 @@ def fork(
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
     changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
     given |= {key: value for key, value in changes.items() if value}
-    with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
-        say(f"{new}: {forked_words(forked.opened, file)}")
+    given |= method_settings(set_)
+    if minimize is not None:
+        given["direction"] = "minimize" if minimize else "maximize"
+    with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
+        show_text(f"{new}: {forked_words(forked.opened, file)}")
 
 
 def _names(texts: list[str] | None) -> dict[str, str]:
@@ -276,4 +295,4 @@ def upgrade(
     """Carry a study of an older format over to a new file; the old one stays as it is."""
     from recoup.store.format1 import carry_over
 
-    say(carry_over(old, new).words)
+    show_text(carry_over(old, new).words)

@@ -178,13 +178,8 @@ class Queries:
         query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
         return dict(self._file.rows(query, (OK,)))
 
-    def best(
-        self, without: Collection[int] = (), *, lowest: bool = False
-    ) -> tuple[Asked, float] | None:
-        """The trial with the highest return, or the `lowest`, none of `without`; None if none.
-
-        And that return.
-        """
+    def best(self, without: Collection[int], lowest: bool) -> tuple[Asked, float] | None:
+        """The trial with the highest (or `lowest`) return, none of `without`, and that; or None."""
         order = "ASC" if lowest else "DESC"
         query = f'SELECT id FROM told WHERE status = ? ORDER BY "return" {order}, id LIMIT ?'
         rows = self._file.rows(query, (OK, len(without) + 1))

@@ -13,8 +13,10 @@ from recoup.store.amending import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.candidates import means_given, stds_given
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
+from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain
@@ -32,7 +34,8 @@ from recoup.study.settings import (
 
 KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
 FORKED = "forked"  # the event of a fork
-MOVED = ("mean", "std")
+GIVEN = {"mean": means_given, "std": stds_given}
+MOVED = tuple(GIVEN)
 
 
 def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
@@ -114,11 +117,15 @@ def _settings(
     if change is not None:
         given |= {"dim": len(change.after), "params": plain(change.after)}
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
-    given |= changes
+    named = {key: changes[key] for key in MOVED if isinstance(changes.get(key), Mapping)}
+    given |= {key: value for key, value in changes.items() if key not in named}
     made = completed if change is None else resolved
     found = made(given, study.goal)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(parameters) for parameters in charts]
+    parameters = study.parameters if change is None else change.after
+    for key, how in named.items():
+        found[key] = GIVEN[key](parameters, how, here[key]).tolist()
     if any(key in changes for key in MOVED):
         check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
@@ -196,10 +203,16 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
-    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0}, dropped(old)
+    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, dropped(old)
+    freezing = None if change is None else freezing_of(study, change)
+    drew: dict[bytes, int] = {}
     for result in (one for one in told if one.id not in nothing):
         kept = result.told._replace(trajectory=trajectories.get(result.id))
-        placed, what = _placed(study, asked[result.id], change, first)
+        if freezing is None:
+            placed, what = _placed(study, asked[result.id], change, first)
+        else:
+            placed, what = _fewer(study, asked[result.id], freezing, new, drew)
+            found["frozen"] = len(freezing.frozen)
         if what:
             found[what] += 1
         if placed is not None:
@@ -212,16 +225,23 @@ def forked_words(study: Opened, of: Any) -> str:
     """What a fork starts from, in a sentence or two."""
     counters = study.store.counters()
     found = study.store.events(FORKED)[-1].content
-    said = [f"starts from {counters.ok} results of {of}"]
+    said = [f"starts from {counters.ok} results of {of} ({study.goal.better})"]
     if found["outside"]:
         one = found["outside"] == 1
         said.append(
             f"{found['outside']} of them {'lies' if one else 'lie'} outside of the new bounds: "
             f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
+    if found.get("near"):
+        said.append(
+            f"{found['near']} stood near what is frozen (within {NEAR:g} of its standard deviation)"
+            " and count with the densities that drew them, as if they stood there"
+        )
     if found["left_out"]:
-        verb = "has" if found["left_out"] == 1 else "have"
-        said.append(f"{found['left_out']} {verb} no place among its parameters and are left out")
+        why = "stood elsewhere"
+        if not found.get("frozen"):
+            why = f"{'has' if found['left_out'] == 1 else 'have'} no place among its parameters"
+        said.append(f"{found['left_out']} {why} and are left out")
     if found["unweighed"]:
         said.append(
             f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
@@ -238,6 +258,27 @@ def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
     if change is None or change.keeps_bounds or chart_of(proposal.family):
         return proposal.family
     return charted(proposal.family, len(study.charts) + 1)
+
+
+def _fewer(
+    study: Opened, trial: Asked, freezing: Freezing, new: Store, drew: dict[bytes, int]
+) -> tuple[Asked | None, str]:
+    """A trial in a fork of fewer parameters, if it is near it, and what became of it.
+
+    `drew` are the distributions that the fork has already, by their numbers.
+    """
+    theta, inside = study.here(trial)
+    if not inside or not freezing.is_near(theta):
+        return None, "left_out"
+    kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
+    if trial.kind not in (*SAMPLED, FOREIGN):
+        return kept, "unweighed"
+    if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
+        return kept._replace(kind=OWN), "unweighed"
+    block = freezing.drew(study, trial)
+    if block.tobytes() not in drew:
+        drew[block.tobytes()] = new.add_proposals(IMPORTED, study.family, [block])
+    return kept._replace(kind=FOREIGN, proposal=drew[block.tobytes()]), "near"
 
 
 def _placed(

@@ -60,6 +60,7 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         high=high,
         unseen=worth.unseen,
         explained=worth.explained,
+        direction=opened.goal.word,
     )
 
 
@@ -131,6 +132,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "overdue": overdue(store),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
+        "direction": opened.goal.word,
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
     }
     strange = slips(store.returns())

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
+from recoup.store.amending import dropped
 from recoup.store.rows import PENDING, Asked, Result, Told
 from recoup.study.opened import Opened
 from recoup.study.tables import columns_of, rows_of, text_columns
@@ -18,6 +19,11 @@ def trials(study: Opened) -> list[TrialResult]:
     """All trials by number, each with what came of it."""
     with study.store.reading():
         return [_record(study, *row) for row in study.store.trials()]
+
+
+def best(study: Opened) -> tuple[Asked, float] | None:
+    """The trial with the best result, and that as it was told; None before the first."""
+    return study.store.best(dropped(study.store), study.sign < 0)
 
 
 def _record(study: Opened, asked: Asked, result: Result | None) -> TrialResult:
@@ -37,6 +43,7 @@ def _record(study: Opened, asked: Asked, result: Result | None) -> TrialResult:
         told_at=at,
         names=study.names,
         whole=study.whole,
+        direction=study.goal.word,
     )
 
 

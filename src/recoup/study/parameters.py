@@ -23,7 +23,11 @@ from recoup.checks import InputError, check_choice, nearest, shortly
 SCALES = ("linear", "log", "int")
 KEYS = ("low", "high", "scale", "start", "std")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
-BESIDE = ("family", "task_version")  # columns too, but parameters of before may be called so
+BESIDE = (
+    "family",
+    "task_version",
+    "study_direction",
+)  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 

@@ -63,6 +63,8 @@ def portrait(study: Opened) -> "Portrait":
         parameters=[_shown(study, i, units) for i in range(min(study.dim, OVER_TIME))],
         sliced=[_shown(study, i, units, theta[:, j]) for j, i in enumerate(sliced)],
         dim=study.dim,
+        noun=study.goal.noun,
+        sign=study.sign,
     )
 
 

@@ -13,7 +13,7 @@ from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
 from recoup.study.gained import Batch, Gain, gained, times
-from recoup.study.goals import Goal
+from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.landscape import (
     Landscape,
     Results,
@@ -70,6 +70,7 @@ class Recommendation(NamedTuple):
     tries: int  # how often, for the last
     plan: Plan | None  # of a budget, where one was given
     words: str
+    direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
@@ -195,6 +196,7 @@ def _told(
         tries=tries,
         plan=plan,
         words="",
+        direction=study.goal.word,
     )
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
 

@@ -16,7 +16,6 @@ from recoup.checks import (
     check_shape,
     check_start,
     check_stds,
-    check_vector,
     shortly,
 )
 from recoup.engine.episodes import episode_of
@@ -34,6 +33,7 @@ from recoup.engine.methods import (
 )
 from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
+from recoup.study.candidates import means_given, stds_given
 from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
 from recoup.study.parameters import (
     Parameter,
@@ -43,7 +43,6 @@ from recoup.study.parameters import (
     parameter,
     plain,
     starts,
-    to_latent,
 )
 from recoup.study.parameters import checked as checked_parameters
 
@@ -302,21 +301,13 @@ def _start(
     parameters: list[Parameter], dim: int, stds: int, mean: Any, std: Any
 ) -> tuple[list[float], list[float]]:
     """Latent means `[D]` and standard deviations at the start."""
-    first: tuple[Any, Any] = (0.0, 1.0)
+    alike = std is not None and not isinstance(std, Mapping) and np.ndim(std) == 0
+    means, spread = [0.0] * dim, [1.0] * stds
     if parameters:
-        first = starts(parameters, std if np.ndim(std) == 0 else None)
-    if isinstance(mean, Mapping):
-        mean = [mean.get(p.name) for p in parameters]
+        means, spread = starts(parameters, std if alike else None)
     if mean is not None:
-        check_vector("mean", mean, dim)
-        check_finite("mean", mean)
-        mean = to_latent(parameters, np.broadcast_to(np.asarray(mean, float), (dim,)))
+        means = means_given(parameters, mean, means).tolist()
     if std is not None:
-        check_vector("std", std, stds, "D" if stds == dim else "A")
-        check_stds("std", std)
-    means = first[0] if mean is None else mean
-    spread = first[1] if std is None or (parameters and np.ndim(std) == 0) else std
-    return (
-        np.broadcast_to(np.asarray(means, float), (dim,)).tolist(),
-        np.broadcast_to(np.asarray(spread, float), (stds,)).tolist(),
-    )
+        found = stds_given(parameters, std, spread, "D" if stds == dim else "A")
+        spread = spread if parameters and alike else found.tolist()
+    return list(map(float, means)), list(map(float, spread))

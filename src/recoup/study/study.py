@@ -1,4 +1,7 @@
-"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order."""
+"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order.
+
+Longer than others: every door of a study stands here; what is behind them stands elsewhere.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +30,7 @@ from recoup.study.fork import fork
 from recoup.study.goals import turned_row
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
-from recoup.study.listing import dataframe, trials
+from recoup.study.listing import best, dataframe, trials
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
 from recoup.study.predict import Matters, Prediction, matters, predict
@@ -38,9 +41,11 @@ from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
-from recoup.study.summary import as_html, in_a_line, mean_policy
+from recoup.study.snapshot import Snapshot, snapshot
+from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.views import as_html
 
 if TYPE_CHECKING:
     import pandas
@@ -79,6 +84,7 @@ class Study:
         batch: int | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
+        read_only: bool = False,
         **settings: Any,
     ) -> "Study":
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
@@ -89,17 +95,20 @@ class Study:
         200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
         parameters. `settings` are the method's: `failure=-20` says what failing is worth,
-        `window=5` forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a
-        memory. A method that explores in action space needs `horizon`, and takes `actions` and
-        `discount`.
+        `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
+        explores in action space needs `horizon`, and takes `actions` and `discount`.
+
+        With `read_only` an existing study is read, also while others write to it: nothing is
+        written, no move is made, and what would write is refused. Any number of threads may use a
+        study at once.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
         named |= {"seed": seed, "params": params, **settings}
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
-        if path.exists():
-            return cls._opened(path, given)
+        if path.exists() or read_only:
+            return cls._opened(path, given, read_only)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
@@ -108,8 +117,8 @@ class Study:
             return cls._opened(path, given)
 
     @classmethod
-    def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
-        store = Store.open(path)
+    def _opened(cls, path: Path, given: dict[str, Any], read_only: bool = False) -> "Study":
+        store = Store.open(path, read_only)
         try:
             study = cls(store, parts_given(given))
             check_same(path, study.settings, given)
@@ -145,7 +154,7 @@ class Study:
         return in_a_line(self.opened)
 
     def _repr_html_(self) -> str:
-        return as_html(self.opened)
+        return as_html(self)
 
     def __len__(self) -> int:
         return self.store.counters().trials
@@ -220,7 +229,9 @@ class Study:
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
-        return told_of(value, **how, layout=self.opened.layout, discount=self.opened.discount)
+        study = self.opened
+        how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
+        return told_of(value, **how)
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
@@ -337,6 +348,10 @@ class Study:
         """Latent means and standard deviations after every move; 0 is the start."""
         return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
 
+    def snapshot(self) -> Snapshot:
+        """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
+        return snapshot(self)
+
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
         with self.store.reading():
@@ -345,7 +360,7 @@ class Study:
     @property
     def best(self) -> tuple[Trial, float] | None:
         """The trial with the highest return (or lowest cost), and that; None before the first."""
-        found = self.opened.best()
+        found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:

@@ -1,4 +1,4 @@
-"""A study in short: in one line, as rows of a table, and as a notebook shows it."""
+"""A study in short: in one line, and as rows of a table."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -8,9 +8,9 @@ import numpy as np
 
 from recoup.store.amending import AMENDED
 from recoup.study import sentences
-from recoup.study.judging import diagnostics
+from recoup.study.goals import MAXIMIZE
 from recoup.study.leases import told_later
-from recoup.study.notebook import SHOWN, digits, facts, grid
+from recoup.study.notebook import SHOWN, typed
 from recoup.study.opened import Opened
 from recoup.study.trials import Named, Trial, by_name
 
@@ -22,6 +22,18 @@ class Deployed(NamedTuple):
     value: float
     low: float | None  # None where the search explores in actions
     high: float | None
+
+    @property
+    def varies(self) -> float | None:
+        """By how much the search varies it; None where it does not."""
+        if self.low is None or self.high is None:
+            return None
+        return min(abs(self.value - self.low), abs(self.high - self.value))
+
+    @property
+    def text(self) -> str:
+        """Its value with the digits that it takes to type it."""
+        return typed(self.value, self.varies)
 
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":
@@ -59,23 +71,8 @@ def in_a_line(study: Opened) -> str:
         state += f", {moves} move{'' if moves == 1 else 's'}"
     except Exception:  # closed, or damaged: what shows an object must not fail
         state = "closed"
-    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state})"
-
-
-def as_html(study: Opened) -> str:
-    """A study as a notebook shows it: its state, and the mean policy."""
-    try:
-        with study.store.reading():
-            found, best = diagnostics(study), study.best()
-            state = summary_rows(study, found, None if best is None else (best[0].id, best[1]))
-            rows = deployed(study)
-    except Exception:  # closed, or damaged: what shows an object must not fail
-        return facts(in_a_line(study), {})
-    heads = ("parameter", "mean policy", "-1 std", "+1 std")
-    cells = [(r.name, *("" if x is None else digits(x) for x in r[1:])) for r in rows[:SHOWN]]
-    if study.dim > SHOWN:
-        cells.append((f"... {study.dim - SHOWN} more", "", "", ""))
-    return facts(str(study.path), state) + grid(heads, cells)
+    better = "" if study.goal is MAXIMIZE else f", {study.goal.better}"
+    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state}{better})"
 
 
 def summary_rows(
@@ -112,8 +109,6 @@ def summary_rows(
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        estimate = sentences.of_the_move(found["objective"], found.get("low"), found.get("high"))
-        rows["estimate"] = f"{estimate}, of the distribution that moved last"
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
 
