@@ -6,6 +6,8 @@ its numbers are made. *Backed by* names the section of docs/benchmarks.md that m
 *coverage* is "How often intervals hold the truth", *recommend* "What recommend says is held to the
 truth", *voice* "What a study says, held to the truth"; a sentence without it repeats what the file
 holds, and forecasts nothing.
+
+Longer than others: it is the one place where all of them can be read side by side.
 """
 
 from collections.abc import Sequence
