@@ -39,6 +39,8 @@ REPORT_EXAMPLES = """
   recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
 
   recoup report robot.db
+
+  recoup report monday.db tuesday.db   (curves laid over each other, numbers side by side)
 """
 
 
@@ -108,17 +110,18 @@ def render(
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Run directories, or the file of a study.", metavar="RUN..."),
+        typer.Argument(help="Run directories, or files of studies.", metavar="RUN..."),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The page (report.html in the first run, or FILE-report.html, unless said)."
+            help="The page (report.html in the first run, FILE-report.html, or "
+            "studies-report.html beside the first of several, unless said)."
         ),
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write one self-contained HTML page about runs, or about a study.
+    """Write one self-contained HTML page about runs, or about studies.
 
     An older page of recoup's is replaced, any other file is not.
     """
@@ -127,13 +130,20 @@ def report(
 
         say(write_report(runs, out, force=force))
         return
-    if len(runs) > 1:
-        raise InputError("a page is of runs, or of one study: name the file of a study alone.")
+    if any(path.is_dir() for path in runs):
+        raise InputError(
+            "a page is of runs or of studies: name run directories, or files of studies (that of a "
+            "run is its study.db)."
+        )
+    from recoup.report.studies import write_studies_report
     from recoup.report.study import write_study_report
     from recoup.store.errors import sensible
 
     with sensible(runs[0]):
-        say(write_study_report(runs[0], out, force=force))
+        if len(runs) > 1:
+            say(write_studies_report(runs, out, force=force))
+        else:
+            say(write_study_report(runs[0], out, force=force))
 
 
 def show_returns(title: str, returns: Mapping[str, tuple[float, float, int]]) -> None:
