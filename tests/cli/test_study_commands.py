@@ -28,7 +28,7 @@ def study(cwd, *arguments, fails=None):
 def test_a_walk(tmp_path):
     """New, ask, tell in odd order, fail one, wrong results, a file of results, show, evaluate."""
     words = "new robot.db --dim 2 --std 0.3 --mean -1,0.5 --batch 3 --method iw-pgpe-ob --seed 4"
-    assert study(tmp_path, *words.split()) == "robot.db\n"
+    assert study(tmp_path, *words.split()) == "robot.db\nTell returns: larger is better.\n"
     study(tmp_path, "new", "robot.db", "--dim", "2", fails="exists already")
     trials = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "6", "--format", "json"]))
     assert [trial["id"] for trial in trials] == [1, 2, 3, 4, 5, 6]
@@ -72,7 +72,7 @@ def test_a_longer_walk(tmp_path):
         "[damping]\nlow = 0\nhigh = 1\n"
     )
     words = "new robot.db --params robot.toml --std 0.5 --batch 6 --seed 2"
-    assert study(tmp_path, *words.split()) == "robot.db\n"
+    assert study(tmp_path, *words.split()) == "robot.db\nTell returns: larger is better.\n"
     trials = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "20", "--format", "json"]))
     assert set(trials[0]["params"]) == {"stiffness", "damping"}
     assert all(10 < trial["params"]["stiffness"] < 200 for trial in trials)

@@ -253,7 +253,8 @@ def tell(
             told = [(id, study.result(**_told(value, failed, trajectory)))]
             later = study.tell_all(told)
             if not later:
-                say(f"Trial {id}: {in_words(told[0][1])} ({better}).")
+                which = "" if told[0][1].value is None else f" ({better})"
+                say(f"Trial {id}: {in_words(told[0][1])}{which}.")
         for row in later:
             say(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):
