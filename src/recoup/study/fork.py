@@ -34,7 +34,7 @@ from recoup.study.settings import (
 
 KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
 FORKED = "forked"  # the event of a fork
-GIVEN = {"mean": means_given, "std": stds_given}
+GIVEN: dict[str, Any] = {"mean": means_given, "std": stds_given}
 MOVED = tuple(GIVEN)
 
 
