@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -268,3 +269,12 @@ def _interval(low: float, high: float, open_low: bool) -> str:
     if high >= np.finfo(np.float64).max:
         return f"above {low:g} and finite" if open_low else f"at least {low:g} and finite"
     return f"in {'(' if open_low else '['}{low:g}, {high:g}]"
+
+
+def without_nan(found: Any) -> Any:
+    """What JSON can hold: null for what is not a number."""
+    if isinstance(found, dict):
+        return {key: without_nan(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [without_nan(value) for value in found]
+    return None if isinstance(found, float) and not isfinite(found) else found

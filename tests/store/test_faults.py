@@ -119,7 +119,7 @@ class TestRefusals:
                 use()
 
     def test_locked(self, path, monkeypatch):
-        monkeypatch.setattr(files, "BUSY", 0.05)
+        monkeypatch.setattr("recoup.store.connecting.BUSY", 0.05)
         one, other = Store.open(path), Store.open(path)
         with one.writing(), pytest.raises(ValueError, match="being written by another process"):
             other.writing().__enter__()

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from recoup.checks import InputError, check_choice, shortly
+from recoup.checks import InputError, check_choice, shortly, without_nan
 from recoup.cli.app import cell, say
 from recoup.cli.parsing import duration, method_settings, whole_option
 from recoup.cli.study_app import (
@@ -32,7 +31,6 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import (
     distribution_table,
-    plain,
     print_trials,
     print_waiting,
     summary_rows,
@@ -40,7 +38,7 @@ from recoup.cli.study_tables import (
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
-from recoup.study.sentences import more_results
+from recoup.study.sentences import CANDIDATE, DRAW, more_results
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:
@@ -186,7 +184,7 @@ def pending(
 ) -> None:
     """Show again the trials that wait for a result, since when, and how long their leases run."""
     check_choice("format", format, FORMATS)
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         waiting = study.waiting()
     if waiting or format == "json":
         print_waiting(waiting, format)
@@ -360,23 +358,20 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with opened(file) as study, study.store.reading():
-        found, best = study.diagnostics(), study.best
+    from recoup.study.snapshot import snapshot  # as heavy as the study itself
+
+    with opened(file, read_only=True) as study, study.store.reading():
+        now = snapshot(study, compiling=as_json)
         if as_json:
-            print(
-                json.dumps(
-                    plain({**found, "best": best and {**best[0].plain(), "return": best[1]}})
-                )
-            )
+            print(json.dumps({**without_nan(now.found), **now.plain()}))
             return
         console, table = Console(), Table(show_edge=False, show_header=False)
-        waiting = [trial.id for trial in study.pending()]
-        for key, text in summary_rows(study, found, best, waiting).items():
+        for key, text in summary_rows(study, now.found, now.best, now.waiting).items():
             table.add_row(f"[bold]{key}", text)
         console.print(table)
         console.print()
         console.print(distribution_table(study))
-        for sentence in found["advice"]:
+        for sentence in now.advice:
             console.print(f"\n{cell(sentence)}", highlight=False)
 
 
@@ -388,13 +383,12 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    with opened(file) as study:
-        found = study.evaluate(**given_options(mean=mean, std=std))
+    from recoup.study.snapshot import of_a_draw
+
+    with opened(file, read_only=True) as study:
+        found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
     if as_json:
-        print(json.dumps(plain(found._asdict())))
-    elif isfinite(found.low):
-        say(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
-    elif isfinite(found.mean):
-        say(f"{found.mean:.4g}. {found.words}")
-    else:
-        say(found.words[:1].upper() + found.words[1:])
+        print(json.dumps(without_nan(found._asdict())))
+        return
+    of = DRAW if mean is None and std is None else CANDIDATE
+    say(of_a_draw(found, goal=goal, of=of))

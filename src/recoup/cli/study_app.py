@@ -32,14 +32,14 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES
 
 
 @contextmanager
-def opened(file: Path) -> "Iterator[Study]":
+def opened(file: Path, read_only: bool = False) -> "Iterator[Study]":
     """The study in `file`; what stands there but makes no sense gets one sentence."""
     from recoup.store.errors import sensible
     from recoup.study.study import Study
 
     if not check_path("FILE", file).exists():
         raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
-    with sensible(file), Study.open(file) as study:
+    with sensible(file), Study.open(file, read_only=read_only) as study:
         yield study
 
 

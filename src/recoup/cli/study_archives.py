@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from recoup.checks import InputError, check_choice
+from recoup.checks import InputError, check_choice, without_nan
 from recoup.cli.app import ForceOption, say, to_terminal
 from recoup.cli.parsing import method_settings, whole_option
 from recoup.cli.study_app import (
@@ -25,7 +25,7 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import plain, print_replay
+from recoup.cli.study_tables import print_replay
 from recoup.study.fork import forked_words
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def export(
         check_choice("format", format, tables.FORMATS)
     if format == "parquet" and out is None:
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         if out is None:
             tables.write_csv(study.opened, to_terminal(sys.stdout))
             return
@@ -194,7 +194,7 @@ def replay(
     from recoup.pictures.files import PICTURE, write_picture
     from recoup.study.replay import replay as replay_study
 
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         over = Over(force, study=file)
         if plot is not None:
             check_output(plot, PICTURE, over)
@@ -211,7 +211,7 @@ def replay(
             drawn = replayed(study.method.name, own, name, found, study.opened.goal.noun)
             write_picture(drawn, plot, 150, over)
         if as_json:
-            print(json.dumps([plain(row.plain()) for row in found]))
+            print(json.dumps([without_nan(row.plain()) for row in found]))
         else:
             print_replay(study, own, name, found)
 
@@ -258,9 +258,10 @@ def fork(
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
     changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
     given |= {key: value for key, value in changes.items() if value}
+    given |= method_settings(set_)
     if minimize is not None:
         given["direction"] = "minimize" if minimize else "maximize"
-    with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
+    with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
         say(f"{new}: {forked_words(forked.opened, file)}")
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from recoup.checks import without_nan
 from recoup.cli.app import cell
 from recoup.cli.study_app import File, JsonOption, app, opened
-from recoup.cli.study_tables import SHOWN, plain
+from recoup.cli.study_tables import SHOWN
 from recoup.study.goals import GOALS
-from recoup.study.sentences import between
+from recoup.study.sentences import best_between, between
 
 if TYPE_CHECKING:
     from recoup.study.recommend import Recommendation
@@ -27,15 +28,15 @@ EXAMPLES = """
 @app.command(epilog=EXAMPLES)
 def recommend(file: File, as_json: JsonOption = False) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         found = study.recommend()
     if as_json:
-        print(json.dumps(plain(found.plain())))
+        print(json.dumps(without_nan(found.plain())))
         return
     console = Console()
     console.print(parameters_table(found))
     console.print(
-        "\nbest between: the 95 % interval of the best value of each, while the others stay.",
+        f"\nbest between: {best_between()}.",
         highlight=False,
     )
     if len(found.batches) > 1:

@@ -130,15 +130,6 @@ def _numbered(n: int) -> list[str]:
     return [f"theta_{i}" for i in range(n)]
 
 
-def plain(found: Any) -> Any:
-    """What JSON can hold: null for what is not a number."""
-    if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [plain(value) for value in found]
-    return None if isinstance(found, float) and not isfinite(found) else found
-
-
 def print_replay(
     study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 from recoup.study import sentences
 from recoup.study.goals import MAXIMIZE, Goal
 
-PATIENT = 2.0  # standard errors above which the model's expectation is more than a guess
 LITTLE = 0.1  # share of the weight below which earlier batches have next to no say
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
 NONE = 0.005  # share of a step below which nothing is said of it
@@ -14,7 +13,7 @@ BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before cand
 
 
 def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[str]:
-    """What the last step rests on, why it was long or short, and whether to expect more."""
+    """What the last step rests on, why it was long or short, and what it left unexplained."""
     notes = {**BEFORE, **notes}
     if notes["flat"]:
         better = "above" if goal is MAXIMIZE else "below"
@@ -24,7 +23,7 @@ def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[st
         ]
     else:
         said = [rests(notes, ess), f"{length(notes, goal)} {spread(notes, goal)}"]
-        said.append(expected(notes, goal))
+        said.append(unexplained(notes, goal))
     if notes["repeat"]:
         said.append(sentences.twice())
     return said
@@ -83,17 +82,10 @@ def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
     return f"The spread {'grew' if grew > 0 else 'shrank'} by {abs(grew):.0%}."
 
 
-def expected(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
-    """Whether to expect more."""
-    gain, error = notes["gain"], notes["gain_stderr"]
-    noise = f"the model leaves {notes['noise']:.0%} of the variance of {goal.nouns} unexplained"
-    if not isfinite(gain):
-        return f"What more there is has no number; {noise}."
-    if not notes["evident"]:
-        return (
-            f"Nothing is known yet but noise: {goal.nouns} do not depend on theta visibly; {noise}."
-        )
-    if gain > PATIENT * error:
-        sees = "sees" if goal is MAXIMIZE else "sees the cost fall by"
-        return f"Expect more: the model {sees} {gain:.3g} ± {error:.2g} in its own step; {noise}."
-    return f"What more there is cannot be told from noise yet ({gain:.3g} ± {error:.2g}); {noise}."
+def unexplained(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+    """What the model of the last step could not explain. What is to come, `recommend` forecasts."""
+    left = f"model left {notes['noise']:.0%} of the variance of {goal.nouns} unexplained"
+    if isfinite(notes["gain"]) and not notes["evident"]:
+        nothing = f"Nothing stood out from noise: {goal.nouns} did not depend on theta visibly"
+        return f"{nothing}; the {left}."
+    return f"The {left}."

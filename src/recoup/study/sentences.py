@@ -17,6 +17,8 @@ LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.w
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
 TRIALS = 12  # that a sentence names
 PARAMETERS = 5  # that a sentence names
+MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
+CANDIDATE = "a draw of the candidate"
 
 
 # -- the mean policy --
@@ -35,17 +37,27 @@ def deploy(times: int, failed: int) -> str:
 
 
 def expected_return(
-    value: float, low: float, high: float, rests_on: str, goal: Goal = MAXIMIZE
+    value: float,
+    low: float,
+    high: float,
+    rests_on: str,
+    goal: Goal = MAXIMIZE,
+    of: str = MEAN_POLICY,
 ) -> str:
-    """What a rollout of the mean policy earns on average, or that it is not known.
+    """What a rollout earns on average, or that it is not known: one of the mean policy, or a draw.
 
     Claims that the interval holds that mean 95 times in a hundred. Backed by: *recommend*, column
-    "return held".
+    "return held", for the mean policy; *coverage* for a distribution.
     """
+    about = f"The expected {goal.noun} of {of} is"
     if not isfinite(value):
-        return f"What it is worth is not known: {rests_on}."
-    ends = f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else ""
-    return f"Its expected {goal.noun} is {value:.4g}{ends}, from {rests_on}."
+        return f"{about} not known: {rests_on.rstrip('.')}."
+    return f"{about} {with_ends(value, low, high)}, from {rests_on.rstrip('.')}."
+
+
+def with_ends(value: float, low: float, high: float) -> str:
+    """An expected return with its 95 % interval, if it has one. Backed by: *coverage*."""
+    return f"{value:.4g}" + (f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else "")
 
 
 def left_out_of_that(failures: int) -> str:
@@ -69,6 +81,11 @@ def between(low: float, high: float) -> str:
     if isfinite(low):
         return f"{low:.4g} or more"
     return f"{high:.4g} or less" if isfinite(high) else "not known"
+
+
+def best_between() -> str:
+    """What `between` is of. Backed by: *recommend*, column "best held"."""
+    return "the 95 % interval of the best value of each, while the others stay"
 
 
 # -- what batches gained, and what the next will --

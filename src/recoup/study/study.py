@@ -1,4 +1,7 @@
-"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order."""
+"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order.
+
+Longer than others: every door of a study stands here; what is behind them stands elsewhere.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,9 +40,11 @@ from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
-from recoup.study.summary import as_html, in_a_line, mean_policy
+from recoup.study.snapshot import Snapshot, snapshot
+from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.views import as_html
 
 if TYPE_CHECKING:
     import pandas
@@ -78,6 +83,7 @@ class Study:
         batch: int | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
+        read_only: bool = False,
         **settings: Any,
     ) -> "Study":
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
@@ -90,14 +96,18 @@ class Study:
         parameters. `settings` are the method's: `failure=-20` says what failing is worth,
         `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
         explores in action space needs `horizon`, and takes `actions` and `discount`.
+
+        With `read_only` an existing study is read, also while others write to it: nothing is
+        written, no move is made, and what would write is refused. Any number of threads may use a
+        study at once.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
         named |= {"seed": seed, "params": params, **settings}
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
-        if path.exists():
-            return cls._opened(path, given)
+        if path.exists() or read_only:
+            return cls._opened(path, given, read_only)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
@@ -106,8 +116,8 @@ class Study:
             return cls._opened(path, given)
 
     @classmethod
-    def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
-        store = Store.open(path)
+    def _opened(cls, path: Path, given: dict[str, Any], read_only: bool = False) -> "Study":
+        store = Store.open(path, read_only)
         try:
             study = cls(store, parts_given(given))
             check_same(path, study.settings, given)
@@ -143,7 +153,7 @@ class Study:
         return in_a_line(self.opened)
 
     def _repr_html_(self) -> str:
-        return as_html(self.opened)
+        return as_html(self)
 
     def __len__(self) -> int:
         return self.store.counters().trials
@@ -336,6 +346,10 @@ class Study:
     def distributions(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         """Latent means and standard deviations after every move; 0 is the start."""
         return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
+
+    def snapshot(self) -> Snapshot:
+        """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
+        return snapshot(self)
 
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""

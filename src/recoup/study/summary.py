@@ -1,4 +1,4 @@
-"""A study in short: in one line, as rows of a table, and as a notebook shows it."""
+"""A study in short: in one line, and as rows of a table."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -9,10 +9,8 @@ import numpy as np
 from recoup.store.amending import AMENDED
 from recoup.study import sentences
 from recoup.study.goals import MAXIMIZE
-from recoup.study.judging import diagnostics
 from recoup.study.leases import told_later
-from recoup.study.listing import best
-from recoup.study.notebook import SHOWN, digits, facts, grid
+from recoup.study.notebook import SHOWN
 from recoup.study.opened import Opened
 from recoup.study.trials import Named, Trial, by_name
 
@@ -65,22 +63,6 @@ def in_a_line(study: Opened) -> str:
     return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state}{better})"
 
 
-def as_html(study: Opened) -> str:
-    """A study as a notebook shows it: its state, and the mean policy."""
-    try:
-        with study.store.reading():
-            found, top = diagnostics(study), best(study)
-            state = summary_rows(study, found, None if top is None else (top[0].id, top[1]))
-            rows = deployed(study)
-    except Exception:  # closed, or damaged: what shows an object must not fail
-        return facts(in_a_line(study), {})
-    heads = ("parameter", "mean policy", "-1 std", "+1 std")
-    cells = [(r.name, *("" if x is None else digits(x) for x in r[1:])) for r in rows[:SHOWN]]
-    if study.dim > SHOWN:
-        cells.append((f"... {study.dim - SHOWN} more", "", "", ""))
-    return facts(str(study.path), state) + grid(heads, cells)
-
-
 def summary_rows(
     study: Opened,
     found: dict[str, Any],
@@ -115,8 +97,6 @@ def summary_rows(
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        estimate = sentences.of_the_move(found["objective"], found.get("low"), found.get("high"))
-        rows["estimate"] = f"{estimate}, of the distribution that moved last"
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
 

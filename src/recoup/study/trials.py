@@ -13,6 +13,7 @@ from recoup.checks import printable
 from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.goals import GOALS, MAXIMIZE
 from recoup.study.notebook import SHOWN, digits, facts, in_a_row
+from recoup.study.sentences import with_ends
 
 AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and before
 
@@ -139,9 +140,8 @@ class Evaluation(NamedTuple):
     def _answer(self) -> str:
         if not isfinite(self.mean):
             return "unknown"
-        if not isfinite(self.low):
-            return f"{digits(self.mean)}, without an interval"
-        return f"{digits(self.mean)}, 95 % interval {digits(self.low)} to {digits(self.high)}"
+        without = "" if isfinite(self.low) else ", without an interval"
+        return f"{with_ends(self.mean, self.low, self.high)}{without}"
 
 
 def _kind(kind: str) -> str:
