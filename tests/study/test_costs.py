@@ -92,7 +92,7 @@ def assert_negatives(one, other):
         elif key in ("objective", "expected", "mean", "return") and isinstance(a, float):
             assert a == -b or np.isnan([a, b]).all(), key
         elif key == "interval":
-            assert a == [-b[1], -b[0]]
+            assert a == [None if end is None else -end for end in b[::-1]]
         elif key == "low" and isinstance(a, float):
             assert a == -other["high"] or np.isnan([a, other["high"]]).all()
         elif key == "high" and isinstance(a, float):
