@@ -402,19 +402,30 @@ def test_the_two_directions_are_not_confused(tmp_path):
     recoup.Study.open(tmp_path / "c.db", direction="gradient").close()
 
 
-def ahead(returns, weights, scores, baseline):
-    return (weights * returns) @ scores / weights.size
+def to_the_best(rho, samples, earned):
+    """From the mean to the best sample so far, as a direction of one's own."""
+    import jax.numpy as jnp
+
+    best = jnp.argmax(jnp.where(earned.valid, earned.returns, -jnp.inf))
+    where = samples.reshape(-1, samples.shape[-1])[best]
+    return type(rho)(where - rho.mean, jnp.zeros_like(rho.std)), 0.0
 
 
 def test_costs_go_with_a_direction_of_ones_own(tmp_path):
-    row = Method("mine", weighting="balance", direction=ahead)
-    with recoup.Study.open(
-        tmp_path / "a.db", dim=2, method=row, batch=4, direction="minimize"
-    ) as study:
-        assert not study.opened.missing
-        assert study.opened.sign == -1.0
-    with recoup.Study.open(tmp_path / "a.db", direction=ahead) as study:
-        assert study.opened.sign == -1.0
+    row = Method("mine", weighting="balance", direction=to_the_best)
+    for sign, name in ((1, "a.db"), (-1, "b.db")):
+        how = {"direction": "minimize"} if sign < 0 else {}
+        with recoup.Study.open(tmp_path / name, dim=2, method=row, batch=4, **how) as study:
+            for trial in study.ask(4):
+                study.tell(trial.id, sign * float(np.sum(trial.theta)))
+    with (
+        recoup.Study.open(tmp_path / "a.db", direction=to_the_best) as one,
+        recoup.Study.open(tmp_path / "b.db", direction=to_the_best) as other,
+    ):
+        assert len(other.history()) == 1
+        assert (one.opened.sign, other.opened.sign) == (1.0, -1.0)
+        np.testing.assert_array_equal(one.mean, other.mean)
+        assert one.mean.sum() > 0
 
 
 @pytest.mark.parametrize(
