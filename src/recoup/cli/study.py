@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from recoup.checks import InputError, check_choice, shortly, without_nan
-from recoup.cli.app import cell, say
+from recoup.cli.app import say
 from recoup.cli.parsing import duration, method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -30,11 +28,13 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import (
-    distribution_table,
     print_trials,
     print_waiting,
+    show_distribution,
     summary_rows,
 )
+from recoup.cli.tables import show_facts, show_text
+from recoup.store.states import version_of
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
@@ -173,8 +173,7 @@ def ask(
     check_choice("format", format, FORMATS)
     seconds = None if lease is None else duration("--lease", lease)
     with opened(file) as study:
-        trials = study.ask(n, at=at, lease=seconds)
-    print_trials(trials, format)
+        print_trials(study, study.ask(n, at=at, lease=seconds), format)
 
 
 @app.command()
@@ -186,10 +185,10 @@ def pending(
     check_choice("format", format, FORMATS)
     with opened(file, read_only=True) as study:
         waiting = study.waiting()
-    if waiting or format == "json":
-        print_waiting(waiting, format)
-    else:
-        print("No trial waits for a result.")
+        if waiting or format == "json":
+            print_waiting(study, waiting, format)
+        else:
+            print("No trial waits for a result.")
 
 
 @app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
@@ -254,11 +253,11 @@ def tell(
             later = study.tell_all(told)
             if not later:
                 which = "" if told[0][1].value is None else f" ({better})"
-                say(f"Trial {id}: {in_words(told[0][1])}{which}.")
+                show_text(f"Trial {id}: {in_words(told[0][1])}{which}.")
         for row in later:
-            say(row.words)
+            show_text(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):
-            say(slip.words)
+            show_text(slip.words)
         _say_next(study, len(study.history()) - moved)
 
 
@@ -284,7 +283,7 @@ def amend(
     del given["trajectory"]
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
-    say(found.words)
+    show_text(found.words)
 
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
@@ -365,14 +364,12 @@ def show(file: File, as_json: JsonOption = False) -> None:
         if as_json:
             print(json.dumps({**without_nan(now.found), **now.plain()}))
             return
-        console, table = Console(), Table(show_edge=False, show_header=False)
-        for key, text in summary_rows(study, now.found, now.best, now.waiting).items():
-            table.add_row(f"[bold]{key}", text)
-        console.print(table)
-        console.print()
-        console.print(distribution_table(study))
+        show_facts(summary_rows(study, now.found, now.best, now.waiting))
+        print()
+        show_distribution(study)
         for sentence in now.advice:
-            console.print(f"\n{cell(sentence)}", highlight=False)
+            print()
+            show_text(sentence)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
@@ -385,10 +382,11 @@ def evaluate(
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
     from recoup.study.snapshot import of_a_draw
 
-    with opened(file, read_only=True) as study:
+    with opened(file, read_only=True) as study, study.store.reading():
         found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
+        version = version_of(study.store)
     if as_json:
-        print(json.dumps(without_nan(found._asdict())))
+        print(json.dumps(without_nan({**found._asdict(), "version": version})))
         return
     of = DRAW if mean is None and std is None else CANDIDATE
-    say(of_a_draw(found, goal=goal, of=of))
+    show_text(of_a_draw(found, goal=goal, of=of))

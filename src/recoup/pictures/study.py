@@ -1,5 +1,6 @@
 """The picture of a study: results, parameters over time, slices, and what reuse is worth."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from recoup.pictures.curves import ACCENT, INK, SECOND
+from recoup.pictures.curves import ACCENT, INK, SECOND, legend_above
 
 KINDS = {  # of results: marker, size, filled, what they are
     "drawn": ("o", 16, True, "result"),
@@ -75,7 +76,8 @@ def study_picture(portrait: Portrait) -> Figure:
 
 def _history(axes: Axes, portrait: Portrait) -> None:
     """Every result, and the estimate of each move with its interval."""
-    _dress(axes, "Results, and the estimate of each move")
+    title = "Results, and the estimate of each move"
+    _dress(axes, title)
     axes.set_ylabel(portrait.noun, fontsize=9)
     n, returns = len(portrait.returns), portrait.returns
     _by_results(axes, n)
@@ -98,7 +100,7 @@ def _history(axes: Axes, portrait: Portrait) -> None:
         room = 0.06 * (limits[1] - limits[0])
         axes.set_ylim(limits[0] - room, limits[1] + room)
     _failures(axes, x[failed])
-    axes.legend(frameon=False, fontsize=8, loc="best")
+    legend_above(axes, title, 5.4, 10)
 
 
 def _far(axes: Axes, x: np.ndarray, returns: np.ndarray, inside: np.ndarray) -> None:
@@ -176,7 +178,7 @@ def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     axes.fill_between(at, low, high, color=ACCENT, alpha=0.18, lw=0)
     axes.plot(at, mean, color=ACCENT, lw=1.7)
     axes.plot(at[-1], mean[-1], "o", color=ACCENT, ms=4)
-    label = _plain(f"{parameter.name}\n{mean[-1]:.4g}", 18)
+    label = _plain(f"{_broken(parameter.name, 20)}\n{mean[-1]:.5g}", 40)
     axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
     every = np.concatenate([mean, low, high])
     _scale(axes, "y", parameter, every[np.isfinite(every)])
@@ -241,8 +243,8 @@ def _slices(figure: SubFigure, portrait: Portrait) -> None:
 def _pair(axes: Axes, a: Shown, b: Shown, portrait: Portrait) -> Any:
     """One slice; what its colours mean."""
     _dress(axes)
-    axes.set_xlabel(_plain(a.name, 22), fontsize=8.5)
-    axes.set_ylabel(_plain(b.name, 22), fontsize=8.5, labelpad=2)
+    axes.set_xlabel(_plain(_broken(a.name, 20), 40), fontsize=8.5)
+    axes.set_ylabel(_plain(_broken(b.name, 24), 40), fontsize=8.5, labelpad=2)
     axes.tick_params(labelsize=7)
     returns, ok = portrait.returns, np.isfinite(portrait.returns)
     axes.plot(a.values[~ok], b.values[~ok], "x", color=GREY, ms=5)
@@ -275,7 +277,7 @@ def _single(axes: Axes, parameter: Shown, portrait: Portrait) -> None:
     axes.set_xlabel(_plain(parameter.name, 40), fontsize=9)
     axes.set_ylabel(portrait.noun, fontsize=9)
     _scale(axes, "x", parameter, np.append(parameter.values, parameter.mean[-1]))
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes, "", 5.4)
 
 
 def _mean_mark(axes: Axes, x: float, y: float) -> None:
@@ -287,7 +289,8 @@ def _mean_mark(axes: Axes, x: float, y: float) -> None:
 
 def _health(axes: Axes, portrait: Portrait) -> None:
     """How many results each move used, and how many fresh ones they were worth."""
-    _dress(axes, "Health of reuse: what each move was made of")
+    title = "Health of reuse: what each move was made of"
+    _dress(axes, title)
     _by_results(axes, len(portrait.returns))
     if not len(portrait.ess):
         _say(axes, "The distribution has not moved yet.")
@@ -301,7 +304,7 @@ def _health(axes: Axes, portrait: Portrait) -> None:
         label = f"Pareto k-hat above {TRUSTED}: a few weights decide"
         axes.plot(at[poor], portrait.ess[poor], "o", color=SECOND, ms=6.5, mfc="none", label=label)
     axes.set_ylim(0, None)
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    legend_above(axes, title, 5.4, 10)
 
 
 # -- small parts --
@@ -325,6 +328,16 @@ def _by_results(axes: Axes, n: int) -> None:
 def _say(axes: Axes, words: str) -> None:
     axes.set_yticks([])
     axes.text(0.5, 0.5, words, ha="center", va="center", color=GREY, transform=axes.transAxes)
+
+
+def _broken(name: str, width: int) -> str:
+    """A name on lines of about so many letters, broken behind underscores and spaces."""
+    lines = [""]
+    for part in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
+        if lines[-1] and len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _plain(text: str, longest: int = 110) -> str:

@@ -10,7 +10,7 @@ from recoup.store.amending import AMENDED
 from recoup.study import sentences
 from recoup.study.goals import MAXIMIZE
 from recoup.study.leases import told_later
-from recoup.study.notebook import SHOWN
+from recoup.study.notebook import SHOWN, typed
 from recoup.study.opened import Opened
 from recoup.study.trials import Named, Trial, by_name
 
@@ -22,6 +22,18 @@ class Deployed(NamedTuple):
     value: float
     low: float | None  # None where the search explores in actions
     high: float | None
+
+    @property
+    def varies(self) -> float | None:
+        """By how much the search varies it; None where it does not."""
+        if self.low is None or self.high is None:
+            return None
+        return min(abs(self.value - self.low), abs(self.high - self.value))
+
+    @property
+    def text(self) -> str:
+        """Its value with the digits that it takes to type it."""
+        return typed(self.value, self.varies)
 
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":

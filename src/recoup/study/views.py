@@ -19,7 +19,9 @@ def as_html(study: Door) -> str:
         state["a draw"] = rest[0]
     heads = ("parameter", "mean policy", "-1 std", "+1 std")
     rows = now.distribution[:SHOWN]
-    cells = [(r.name, *("" if x is None else digits(x) for x in r[1:])) for r in rows]
+    cells = [
+        (r.name, r.text, *("" if x is None else digits(x) for x in (r.low, r.high))) for r in rows
+    ]
     if opened.dim > SHOWN:
         cells.append((f"... {opened.dim - SHOWN} more", "", "", ""))
     return facts(now.path, state) + grid(heads, cells)
