@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_start
+from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
 from recoup.store.amending import dropped
@@ -15,12 +15,15 @@ from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Propo
 from recoup.store.store import Store
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
+from recoup.study.diary import copy_writing
 from recoup.study.opened import Opened, check_own_family
-from recoup.study.parameters import Parameter, plain
+from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
 from recoup.study.settings import (
     CHARTS,
+    RETURN_UNIT,
     STEPPING,
+    UNITS,
     completed,
     family_name,
     is_part,
@@ -41,7 +44,7 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
     any of the method; `params`, `rename` and `freeze` change its parameters. Unless they say
     otherwise it starts where `study` has come to, with the memory of the same update rule. Trials
     are numbered on from there, so that no draw is repeated; those that wait for a result, and
-    results that were dropped, stay behind.
+    results that were dropped, stay behind. Its title and notes come along.
     """
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
@@ -70,6 +73,7 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
     def copy(new: Store) -> None:
         found = _copy(study, new, change)
         new.set_last(study.store.counters().last)
+        copy_writing(study.store, new)
         new.note(FORKED, {"of": str(study.path), **found})
 
     start, memory = _start(study, settings, changes, change)
@@ -98,7 +102,7 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
-    keys = ("dim", "batch", "seed", "params")
+    keys = ("dim", "batch", "seed", "params", RETURN_UNIT)
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
@@ -113,7 +117,8 @@ def _settings(
     if change is not None:
         given |= {"dim": len(change.after), "params": plain(change.after)}
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
-    given |= changes
+    units = units_of(study.parameters if change is None else change.after)
+    given |= {**changes, UNITS: {**units, **check_mapping("units", changes.get(UNITS) or {})}}
     found = completed(given) if change is None else resolved(given)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(parameters) for parameters in charts]

@@ -10,6 +10,7 @@ from recoup.study.advice import advice, judgement
 from recoup.study.ends import outdated
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
+from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
@@ -61,7 +62,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
     found: dict[str, Any] = {
         **unset,
         **last.info,
-        PENDING: counters.trials - counters.ok - counters.failed,
+        PENDING: counters.trials - counters.ok - counters.failed - len(store.cancelled()),
         OK: counters.ok,
         FAILED: counters.failed,
         "dropped": _dropped(store),
@@ -71,6 +72,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
+        **people(opened),
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]

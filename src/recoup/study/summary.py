@@ -8,9 +8,10 @@ import numpy as np
 
 from recoup.store.amending import AMENDED, dropped
 from recoup.study.judging import diagnostics
-from recoup.study.leases import told_later
+from recoup.study.leases import now, told_later
 from recoup.study.notebook import SHOWN, digits, facts, grid
 from recoup.study.opened import Opened
+from recoup.study.people import further_rows, people_rows
 from recoup.study.trials import Named, Trial, by_name
 
 
@@ -89,6 +90,7 @@ def summary_rows(
     if found["imported"]:
         trials += f" ({found['imported']} of them from elsewhere)"
     rows = {
+        **people_rows(study, found, now()),
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
         f"{'' if study.dim == 1 else 's'}",
         "trials": trials,
@@ -105,6 +107,7 @@ def summary_rows(
         more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
         word = "trials" if len(waiting) > 1 else "trial"
         rows["waiting"] = f"{word} {', '.join(map(str, waiting[:SHOWN]))}{more}"
+    rows |= further_rows(study, found)
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
