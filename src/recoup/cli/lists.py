@@ -1,6 +1,7 @@
 """`recoup methods|tasks`: what there is to choose from."""
 
 from recoup.cli.app import app
+from recoup.cli.tables import show_list
 from recoup.engine.methods import DEFAULT_METHOD, METHODS
 from recoup.tasks.own.found import registered
 from recoup.tasks.registry import TASKS
@@ -9,17 +10,15 @@ from recoup.tasks.registry import TASKS
 @app.command()
 def methods() -> None:
     """List the methods, one line each."""
-    for row in METHODS.values():
-        mark = " (default)" if row.name == DEFAULT_METHOD else ""
-        print(f"{row.name:<15} {row.summary}{mark}")
+    marks = {DEFAULT_METHOD: " (default)"}
+    show_list({row.name: f"{row.summary}{marks.get(row.name, '')}" for row in METHODS.values()})
 
 
 @app.command()
 def tasks() -> None:
     """List the tasks, one line each."""
-    for row in TASKS.values():
-        print(f"{row.name:<18} {row.summary}")
-    for found in registered().values():
-        print(f"{found.name:<18} {found.summary or 'registered'}")
-    print(f"{'a Gymnasium id':<18} any registered environment, for instance Pendulum-v1")
-    print(f"{'module:callable':<18} a function that makes an environment; with --dim, of theta")
+    rows = {row.name: row.summary for row in TASKS.values()}
+    rows |= {found.name: found.summary or "registered" for found in registered().values()}
+    rows["a Gymnasium id"] = "any registered environment, for instance Pendulum-v1"
+    rows["module:callable"] = "a function that makes an environment; with --dim, of theta"
+    show_list(rows)

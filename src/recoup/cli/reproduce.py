@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from recoup.checks import InputError, check_count
 from recoup.cli.app import ForceOption, app, interruptible, stop
 from recoup.cli.parsing import whole_option
+from recoup.cli.tables import Cell, show_table
 from recoup.reproduce import ORDER
 
 if TYPE_CHECKING:
@@ -25,7 +24,11 @@ REPRODUCE_EXAMPLES = """
 
   recoup reproduce all
 """
-VERDICTS = {"holds": "[green]✓ holds", "does not hold": "[red]✗ does not hold"}
+VERDICTS = {
+    "holds": Cell("✓ holds", True, "green"),
+    "does not hold": Cell("✗ does not hold", True, "red"),
+}
+OPEN = Cell("? inconclusive", True, "yellow")
 
 
 @app.command(epilog=REPRODUCE_EXAMPLES)
@@ -80,17 +83,16 @@ def reproduce(
 
 
 def _show_claims(findings: "list[Finding]") -> None:
-    title = "claims of the paper, judged alone and together with all others (Holm)"
-    table = Table(show_edge=False, title=title, title_justify="left")
-    for head in ("alone", "together", "claim", "least favourable contrast"):
-        table.add_column(head, no_wrap=head == "claim")
+    rows: list[list[str | Cell]] = []
     for finding in findings:
         for claim in finding.judged:
             least = claim["contrasts"][claim["least"]]
             words = f"{least['effect']:.3g} ± {least['stderr']:.2g}  {least['what']}"
-            verdicts = (
-                VERDICTS.get(claim[key], "[yellow]? inconclusive")
-                for key in ("verdict", "holm_verdict")
-            )
-            table.add_row(*verdicts, claim["id"], words)
-    Console().print(table)
+            verdicts = (VERDICTS.get(claim[key], OPEN) for key in ("verdict", "holm_verdict"))
+            rows.append([*verdicts, claim["id"], words])
+    show_table(
+        ["alone", "together", "claim", "least favourable contrast"],
+        rows,
+        texts=["claim", "least favourable contrast"],
+        title="claims of the paper, judged alone and together with all others (Holm)",
+    )

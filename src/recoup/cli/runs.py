@@ -3,16 +3,17 @@
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from recoup.checks import InputError, printable
-from recoup.cli.app import ForceOption, JsonOption, app, cell, say
+from recoup.cli.app import ForceOption, JsonOption, app, say
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
+from recoup.cli.tables import show_table
 
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -71,10 +72,8 @@ def evaluate(
             returns = {"iteration": move, **at, **returns}
         print(json.dumps({**loaded.summary(), "run": str(run), **returns, **wall}))
         return
-    table = returns_table(f"{loaded.plan.task} by {loaded.plan.method}")
-    table.add_row("search distribution", *cells(*found.return_search))
-    table.add_row("mean policy", *cells(*found.return_mean_policy))
-    Console().print(table)
+    both = {"search distribution": found.return_search, "mean policy": found.return_mean_policy}
+    show_returns(f"{loaded.plan.task} by {loaded.plan.method}", both)
     if found.failed:
         print(f"{found.failed} episodes failed: the returns are of the others.")
     if loaded.outdated:
@@ -137,15 +136,7 @@ def report(
         say(write_study_report(runs[0], out, force=force))
 
 
-def returns_table(title: str) -> Table:
-    """A table for expected returns, empty."""
-    table = Table(title=cell(title), title_justify="left", show_edge=False)
-    table.add_column("")
-    table.add_column("expected return", justify="right")
-    table.add_column("test episodes", justify="right")
-    return table
-
-
-def cells(mean: float, stderr: float, episodes: int) -> tuple[str, str]:
-    """What a measured return shows in it."""
-    return f"{mean:.2f} ± {stderr:.2f}", str(episodes)
+def show_returns(title: str, returns: Mapping[str, tuple[float, float, int]]) -> None:
+    """Prints expected returns: of what, the mean and its standard error, of how many episodes."""
+    rows = [[what, f"{x:.2f} ± {e:.2f}", str(n)] for what, (x, e, n) in returns.items()]
+    show_table(["", "expected return", "test episodes"], rows, texts=[""], title=title)

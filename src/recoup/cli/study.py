@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from recoup.checks import InputError, check_choice, shortly
-from recoup.cli.app import cell, say
+from recoup.cli.app import say
 from recoup.cli.parsing import duration, method_settings, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -30,13 +28,14 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import (
-    distribution_table,
     more_results,
     plain,
     print_trials,
     print_waiting,
+    show_distribution,
     summary_rows,
 )
+from recoup.cli.tables import show_facts, show_text
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
@@ -172,8 +171,7 @@ def ask(
     check_choice("format", format, FORMATS)
     seconds = None if lease is None else duration("--lease", lease)
     with opened(file) as study:
-        trials = study.ask(n, at=at, lease=seconds)
-    print_trials(trials, format)
+        print_trials(study, study.ask(n, at=at, lease=seconds), format)
 
 
 @app.command()
@@ -185,10 +183,10 @@ def pending(
     check_choice("format", format, FORMATS)
     with opened(file) as study:
         waiting = study.waiting()
-    if waiting or format == "json":
-        print_waiting(waiting, format)
-    else:
-        print("No trial waits for a result.")
+        if waiting or format == "json":
+            print_waiting(study, waiting, format)
+        else:
+            print("No trial waits for a result.")
 
 
 @app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
@@ -252,11 +250,11 @@ def tell(
             told = [(id, study.result(**_told(value, failed, trajectory)))]
             later = study.tell_all(told)
             if not later:
-                say(f"Trial {id}: {in_words(told[0][1])}.")
+                show_text(f"Trial {id}: {in_words(told[0][1])}.")
         for row in later:
-            say(row.words)
+            show_text(row.words)
         for slip in slips(study.store.returns(), {number for number, _ in told}):
-            say(slip.words)
+            show_text(slip.words)
         _say_next(study, len(study.history()) - moved)
 
 
@@ -282,7 +280,7 @@ def amend(
     del given["trajectory"]
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
-    say(found.words)
+    show_text(found.words)
 
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
@@ -365,15 +363,13 @@ def show(file: File, as_json: JsonOption = False) -> None:
                 )
             )
             return
-        console, table = Console(), Table(show_edge=False, show_header=False)
         waiting = [trial.id for trial in study.pending()]
-        for key, text in summary_rows(study, found, best, waiting).items():
-            table.add_row(f"[bold]{key}", text)
-        console.print(table)
-        console.print()
-        console.print(distribution_table(study))
+        show_facts(summary_rows(study, found, best, waiting))
+        print()
+        show_distribution(study)
         for sentence in found["advice"]:
-            console.print(f"\n{cell(sentence)}", highlight=False)
+            print()
+            show_text(sentence)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
@@ -389,8 +385,10 @@ def evaluate(
     if as_json:
         print(json.dumps(plain(found._asdict())))
     elif isfinite(found.low):
-        say(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
+        show_text(
+            f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}"
+        )
     elif isfinite(found.mean):
-        say(f"{found.mean:.4g}. {found.words}")
+        show_text(f"{found.mean:.4g}. {found.words}")
     else:
-        say(found.words[:1].upper() + found.words[1:])
+        show_text(found.words[:1].upper() + found.words[1:])

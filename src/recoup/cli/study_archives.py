@@ -26,6 +26,7 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import plain, print_replay
+from recoup.cli.tables import show_text
 from recoup.study.fork import forked_words
 
 CHECK_EXAMPLES = """
@@ -89,14 +90,14 @@ def check(
 
         with _progress("reading its pages", quiet) as tick:
             words = recover_file(file, recover, tick).words
-        say(words)
+        show_text(words)
         return
     from recoup.study.verify import check as check_file
 
     with _progress("making its moves again", quiet) as tick:
         found = check_file(file, tick)
     for finding in found:
-        say(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
+        show_text(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
     if not all(finding.sound for finding in found):
         raise typer.Exit(1)
 
@@ -167,7 +168,7 @@ def import_(
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
             drawn = {key: np.asarray(value, float) for key, value in given.items()}
             found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
-        say(import_samples(study.opened, found, str(samples)).words)
+        show_text(import_samples(study.opened, found, str(samples)).words)
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -244,7 +245,7 @@ def fork(
     changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
     given |= {key: value for key, value in changes.items() if value}
     with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
-        say(f"{new}: {forked_words(forked.opened, file)}")
+        show_text(f"{new}: {forked_words(forked.opened, file)}")
 
 
 def _names(texts: list[str] | None) -> dict[str, str]:
@@ -276,4 +277,4 @@ def upgrade(
     """Carry a study of an older format over to a new file; the old one stays as it is."""
     from recoup.store.format1 import carry_over
 
-    say(carry_over(old, new).words)
+    show_text(carry_over(old, new).words)

@@ -3,13 +3,11 @@
 import json
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
-from recoup.cli.app import cell
 from recoup.cli.study_app import File, JsonOption, app, opened
-from recoup.cli.study_tables import SHOWN, plain
+from recoup.cli.study_tables import MANY, plain
+from recoup.cli.tables import show_table, show_text
 from recoup.study.recommend import between
+from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
     from recoup.study.recommend import Recommendation
@@ -26,45 +24,30 @@ EXAMPLES = """
 @app.command(epilog=EXAMPLES)
 def recommend(file: File, as_json: JsonOption = False) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
-    with opened(file) as study:
-        found = study.recommend()
+    with opened(file) as study, study.store.reading():
+        found, rows = study.recommend(), deployed(study.opened)
     if as_json:
         print(json.dumps(plain(found.plain())))
         return
-    console = Console()
-    console.print(parameters_table(found))
-    console.print(
-        "\nbest between: the 95 % interval of the best value of each, while the others stay.",
-        highlight=False,
-    )
+    show_parameters(found, rows)
+    print()
+    show_text("best between: the 95 % interval of the best value of each, while the others stay.")
     if len(found.batches) > 1:
-        console.print()
-        console.print(_batches_table(found))
-    console.print(f"\n{cell(found.words)}", highlight=False)
+        print()
+        _show_batches(found)
+    print()
+    show_text(found.words)
 
 
-def parameters_table(found: "Recommendation") -> Table:
-    """The parameters to deploy, and between what each is best."""
-    table = Table(show_edge=False)
-    for head in ("parameter", "deploy", "best between"):
-        table.add_column(head, justify="left" if head == "parameter" else "right")
-    rows = list(zip(found.params.items(), found.low, found.high, strict=True))
-    for (name, value), low, high in rows[:SHOWN]:
-        table.add_row(cell(name), shown(value), between(low, high))
-    if len(rows) > SHOWN:
-        table.add_row(f"... {len(rows) - SHOWN} more", "", "")
-    return table
+def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
+    """Prints the parameters to deploy, and between what each is best."""
+    ends = [between(*pair) for pair in zip(found.low, found.high, strict=True)]
+    cells = [[row.name, row.text, best] for row, best in zip(rows, ends, strict=True)]
+    show_table(["parameter", "deploy", "best between"], cells[:MANY], texts=["parameter"])
+    if len(cells) > MANY:
+        show_text(f"{len(cells) - MANY} more parameters: --json gives all of them.")
 
 
-def shown(value: float | str) -> str:
-    """A value as a table shows it."""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def _batches_table(found: "Recommendation") -> Table:
-    table = Table(show_edge=False, title="the last distributions", title_justify="left")
-    for head in ("results", "mean return", "standard error"):
-        table.add_column(head, justify="right")
-    for batch in found.batches:
-        table.add_row(str(batch.results), f"{batch.mean:.4g}", f"{batch.stderr:.2g}")
-    return table
+def _show_batches(found: "Recommendation") -> None:
+    rows = [[str(b.results), f"{b.mean:.4g}", f"{b.stderr:.2g}"] for b in found.batches]
+    show_table(["results", "mean return", "standard error"], rows, title="the last distributions")

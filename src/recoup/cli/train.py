@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from recoup.checks import printable
-from recoup.cli.app import JsonOption, app, cell, fail, interruptible, stop
+from recoup.cli.app import JsonOption, app, fail, interruptible, say, stop
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -26,7 +25,8 @@ from recoup.cli.parsing import (
     vector,
     whole_option,
 )
-from recoup.cli.runs import cells, returns_table
+from recoup.cli.runs import show_returns
+from recoup.cli.tables import show_text
 from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 
 if TYPE_CHECKING:
@@ -334,27 +334,26 @@ def _say(run: "Run", out: Path, as_json: bool, quiet: bool) -> None:
 def _show(run: "Run", out: Path) -> None:
     first, plan, policy = run.history[0], run.plan, run.return_mean_policy
     assert policy is not None
-    table = returns_table(f"{plan.task} by {plan.method}: final test")
+    returns: dict[str, tuple[float, float, int]] = {}
     if first.curve_episodes:
         start = (first.return_curve, first.return_curve_stderr, first.curve_episodes)
-        table.add_row("start of the curve", *cells(*start))
-    table.add_row("search distribution", *cells(*run.return_search))
-    table.add_row("mean policy", *cells(*policy))
-    console = Console()
-    console.print()
-    console.print(table)
+        returns["start of the curve"] = start
+    returns |= {"search distribution": run.return_search, "mean policy": policy}
+    print()
+    show_returns(f"{plan.task} by {plan.method}: final test", returns)
     moves = run.history[-1].iteration
-    console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
+    print()
+    show_text(f"{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
     if plan.own:
-        console.print(cell(_about(run)), highlight=False)
+        show_text(_about(run))
     if run.tests_failed:
-        console.print(f"{run.tests_failed} test episodes failed: the returns are of the others.")
+        show_text(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
-        console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
+        show_text(f"{run.failed} of the episodes failed: nothing was learned from them.")
     assert run.out is not None
     for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
         if (run.out / name).exists():
-            console.print(f"  {cell(out / name)}", soft_wrap=True, highlight=False)
+            say(f"  {out / name}")
 
 
 def _about(run: "Run") -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.store.amending import AMENDED, dropped
 from recoup.study.judging import diagnostics
 from recoup.study.leases import now, told_later
-from recoup.study.notebook import SHOWN, digits, facts, grid
+from recoup.study.notebook import SHOWN, digits, facts, grid, typed
 from recoup.study.opened import Opened
 from recoup.study.people import further_rows, people_rows
 from recoup.study.trials import Named, Trial, by_name
@@ -22,6 +22,18 @@ class Deployed(NamedTuple):
     value: float
     low: float | None  # None where the search explores in actions
     high: float | None
+
+    @property
+    def varies(self) -> float | None:
+        """By how much the search varies it; None where it does not."""
+        if self.low is None or self.high is None:
+            return None
+        return min(abs(self.value - self.low), abs(self.high - self.value))
+
+    @property
+    def text(self) -> str:
+        """Its value with the digits that it takes to type it."""
+        return typed(self.value, self.varies)
 
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":
@@ -72,7 +84,10 @@ def as_html(study: Opened) -> str:
     except Exception:  # closed, or damaged: what shows an object must not fail
         return facts(in_a_line(study), {})
     heads = ("parameter", "mean policy", "-1 std", "+1 std")
-    cells = [(r.name, *("" if x is None else digits(x) for x in r[1:])) for r in rows[:SHOWN]]
+    cells = [
+        (r.name, r.text, *("" if x is None else digits(x) for x in (r.low, r.high)))
+        for r in rows[:SHOWN]
+    ]
     if study.dim > SHOWN:
         cells.append((f"... {study.dim - SHOWN} more", "", "", ""))
     return facts(str(study.path), state) + grid(heads, cells)
