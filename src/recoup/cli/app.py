@@ -1,12 +1,16 @@
 """The program's commands are added to this app, and what they share."""
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Annotated, NoReturn, cast
+from math import isfinite
+from pathlib import Path
+from typing import IO, Annotated, Any, NoReturn, cast
 
+import numpy as np
 import typer
 from rich.markup import escape
 
@@ -19,7 +23,7 @@ app = typer.Typer(
 )
 
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+    bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")
 ]
 
 ForceOption = Annotated[
@@ -37,6 +41,34 @@ def fail(sentence: str, status: int) -> NoReturn:
 def say(text: object) -> None:
     """Prints a text on one line; what a terminal would obey of what it quotes is written out."""
     print(printable(str(text)))
+
+
+def say_path(what: str, path: Path, as_json: bool) -> None:
+    """Prints what was written: its name alone, or as JSON under what it is."""
+    if as_json:
+        print_json({what: path})
+    else:
+        say(path)
+
+
+def print_json(found: Any) -> None:
+    """Prints what a command found as one line of JSON."""
+    print(json.dumps(plain(found)))
+
+
+def plain(found: Any) -> Any:
+    """What JSON can hold: null for what is not a number, texts for paths, lists for arrays."""
+    if hasattr(found, "_asdict"):
+        found = found._asdict()
+    if isinstance(found, dict):
+        return {key: plain(value) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [plain(value) for value in found]
+    if isinstance(found, (np.ndarray, np.generic)):
+        return plain(found.tolist())
+    if isinstance(found, Path):
+        return str(found)
+    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 def cell(text: object) -> str:

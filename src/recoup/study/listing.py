@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
-from recoup.store.rows import CANCELLED, PENDING, Asked, Result, Told
-from recoup.study.diary import notes_by_trial
+from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
+from recoup.study.diary import WHY, notes_by_trial
 from recoup.study.opened import Opened
 from recoup.study.tables import columns_of, rows_of, text_columns, theta_columns
 from recoup.study.trials import TrialResult, by_name
@@ -24,7 +24,7 @@ def trials(study: Opened) -> list[TrialResult]:
     with study.store.reading():
         cancelled, written = study.store.cancelled(), notes_by_trial(study.store)
         return [
-            _record(study, asked, result, asked.id in cancelled, written)
+            _record(study, asked, result, cancelled.get(asked.id), written)
             for asked, result in study.store.trials()
         ]
 
@@ -33,10 +33,10 @@ def _record(
     study: Opened,
     asked: Asked,
     result: Result | None,
-    cancelled: bool,
+    cancelled: Event | None,
     written: Mapping[int, tuple[str, ...]],
 ) -> TrialResult:
-    waits = Told(CANCELLED if cancelled else PENDING)
+    waits = Told(PENDING) if cancelled is None else Told(CANCELLED, note=cancelled.content[WHY])
     told, at = (waits, None) if result is None else (result.told, result.told_at)
     return TrialResult(
         id=asked.id,

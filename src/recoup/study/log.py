@@ -16,9 +16,11 @@ from recoup.store.leasing import TOLD_LATER, later_of
 from recoup.store.rows import (
     CANCELLED,
     CREATED,
+    DRAWN,
     ENQUEUED,
     FAILED,
     FOREIGN,
+    MIRROR,
     NOTED,
     RECOVERED,
     TITLED,
@@ -94,8 +96,9 @@ def _asked(rows: Iterable[Asked]) -> Iterator[Happened]:
         else:
             groups.append([row])
     for group in groups:
-        kinds = sorted({row.kind for row in group} - {"drawn", "mirror"})
-        of = f" ({', '.join(kinds)})" if kinds else ""
+        kinds = Counter(row.kind for row in group if row.kind not in (DRAWN, MIRROR))
+        named = [kind if n == len(group) else f"{n} {kind}" for kind, n in sorted(kinds.items())]
+        of = f" ({', '.join(named)})" if named else ""
         numbers = tuple(row.id for row in group)
         yield Happened(group[0].asked_at, ASKED, f"{_named(numbers)}{of}", numbers)
 

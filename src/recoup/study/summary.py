@@ -11,6 +11,7 @@ from recoup.study.judging import diagnostics
 from recoup.study.leases import now, told_later
 from recoup.study.notebook import SHOWN, digits, facts, grid, typed
 from recoup.study.opened import Opened
+from recoup.study.parameters import labelled
 from recoup.study.people import further_rows, people_rows
 from recoup.study.trials import Named, Trial, by_name
 
@@ -22,6 +23,12 @@ class Deployed(NamedTuple):
     value: float
     low: float | None  # None where the search explores in actions
     high: float | None
+    unit: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, with its unit if it has one."""
+        return labelled(self.name, self.unit)
 
     @property
     def varies(self) -> float | None:
@@ -57,7 +64,8 @@ def deployed(study: Opened) -> list[Deployed]:
     around: list[Any] = [[None] * study.dim] * 2
     if study.method.space == "parameters":
         around = [study.in_units(mean + sign * std).tolist() for sign in (-1, 1)]
-    return [Deployed(*row) for row in zip(names, values, *around, strict=True)]
+    units = [study.units.get(name) for name in names]
+    return [Deployed(*row) for row in zip(names, values, *around, units, strict=True)]
 
 
 def in_a_line(study: Opened) -> str:
@@ -85,7 +93,7 @@ def as_html(study: Opened) -> str:
         return facts(in_a_line(study), {})
     heads = ("parameter", "mean policy", "-1 std", "+1 std")
     cells = [
-        (r.name, r.text, *("" if x is None else digits(x) for x in (r.low, r.high)))
+        (r.label, r.text, *("" if x is None else digits(x) for x in (r.low, r.high)))
         for r in rows[:SHOWN]
     ]
     if study.dim > SHOWN:
@@ -110,7 +118,7 @@ def summary_rows(
         f"{'' if study.dim == 1 else 's'}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
-        "best": "none yet" if best is None else _best(*best, found["ok"]),
+        "best": "none yet" if best is None else best_in_words(*best, found["ok"]),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
@@ -131,7 +139,7 @@ def summary_rows(
     return rows
 
 
-def _best(trial: int, value: float, told: int) -> str:
+def best_in_words(trial: int, value: float, told: int) -> str:
     """The best trial: of several noisy ones, the one that was lucky, too."""
     among = f", the best of {told} noisy returns: expect less of it" if told > 1 else ""
     return f"trial {trial}: {value:.6g}{among}"

@@ -73,7 +73,7 @@ class TrialResult(NamedTuple):
     value: float | None  # its return
     stderr: float | None  # of several episodes
     episodes: int | None
-    note: str | None  # why it failed
+    note: str | None  # why it failed, or was cancelled
     theta: np.ndarray  # [D] in the user's units
     seed: int
     proposal: int | None  # that drew it, if one did
