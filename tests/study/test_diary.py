@@ -338,7 +338,9 @@ class TestWhatSomebodyComesBackTo:
         study.amend(5, drop="nobody knows")
         study.enqueue([1.0, 2.0], "last year's")
         study.title = "Left arm"
+        study.note("a pause")
         found = study.diagnostics()
+        assert [note["text"] for note in found["remarks"]] == ["a pause"]
         assert found["reasons"] == {"fell": 1, "slipped": 2}  # the last at the end
         assert found["enqueued"] == [{"theta": [1.0, 2.0], "note": "last year's"}]
         assert found["created_at"] <= found["last_asked_at"] <= found["last_told_at"]
@@ -347,6 +349,15 @@ class TestWhatSomebodyComesBackTo:
         assert "2 x slipped; fell" in text
         assert "theta=[1, 2] (last year&#x27;s)" in text
         assert "Left arm" in text
+
+    def test_nothing_that_the_search_says_is_hidden_by_it(self, study):
+        for trial in study.ask(8):
+            study.tell(trial.id, -float(trial.theta @ trial.theta))
+        study.note("a pause")
+        info, found = study.store.last_move().info, study.diagnostics()
+        assert info["notes"]
+        assert {key: repr(found[key]) for key in info} == {k: repr(x) for k, x in info.items()}
+        assert any("The last step rests" in sentence for sentence in found["advice"])
 
     def test_before_the_first_result(self, study):
         assert study.diagnostics()["last_told_at"] is None

@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import IO, Annotated, Any, NoReturn, cast
 
@@ -14,7 +13,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from recoup.checks import printable
+from recoup.checks import printable, without_nan
 
 app = typer.Typer(
     rich_markup_mode="rich",
@@ -52,23 +51,21 @@ def say_path(what: str, path: Path, as_json: bool) -> None:
 
 
 def print_json(found: Any) -> None:
-    """Prints what a command found as one line of JSON."""
-    print(json.dumps(plain(found)))
+    """Prints what a command found as one line of JSON: null for what is not a number."""
+    print(json.dumps(without_nan(_plain(found))))
 
 
-def plain(found: Any) -> Any:
-    """What JSON can hold: null for what is not a number, texts for paths, lists for arrays."""
+def _plain(found: Any) -> Any:
+    """The same as dicts, lists, texts and numbers."""
     if hasattr(found, "_asdict"):
         found = found._asdict()
     if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
+        return {key: _plain(value) for key, value in found.items()}
     if isinstance(found, (list, tuple)):
-        return [plain(value) for value in found]
+        return [_plain(value) for value in found]
     if isinstance(found, (np.ndarray, np.generic)):
-        return plain(found.tolist())
-    if isinstance(found, Path):
-        return str(found)
-    return None if isinstance(found, float) and not isfinite(found) else found
+        return found.tolist()
+    return str(found) if isinstance(found, Path) else found
 
 
 def cell(text: object) -> str:

@@ -140,6 +140,22 @@ def _value(key: str, text: str) -> Any:
     return text
 
 
+def vector_or_named(option: str, text: str) -> float | list[float] | dict[str, float]:
+    """The same, or some of a study's parameters by name: kp=300,ki=0.1."""
+    if "=" not in text:
+        return vector(option, text)
+    found = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.rpartition("="))
+        try:
+            found[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not (name and equals):
+            raise InputError(f"{option} takes values in order, or NAME=VALUE,..., got {text!r}.")
+    return found
+
+
 def vector(option: str, text: str) -> float | list[float]:
     """A number, or several separated by commas."""
     try:

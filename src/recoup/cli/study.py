@@ -2,7 +2,6 @@
 
 import csv
 import io
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,7 @@ from recoup.cli.study_app import (
     JsonOption,
     MeanOption,
     MethodOption,
+    MinimizeOption,
     SeedOption,
     SetOption,
     StdOption,
@@ -26,7 +26,6 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import (
-    more_results,
     show_distribution,
     summary_rows,
 )
@@ -35,6 +34,7 @@ from recoup.study.amend import in_words
 from recoup.study.diary import other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
+from recoup.study.sentences import CANDIDATE, DRAW, more_results
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def new(
     ] = None,
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
     discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    minimize: MinimizeOption = False,
     set_: SetOption = None,
     title: Annotated[str | None, typer.Option(help="What the study is called.")] = None,
     unit: Annotated[
@@ -121,7 +122,7 @@ def new(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a study in a new file."""
+    """Start a study in a new file; of what is told, larger is better unless you --minimize."""
     if file.exists():
         raise InputError(f"{file} exists already: `recoup study show {file}` says what is in it.")
     named = [parameter(text) for text in param or []]
@@ -133,14 +134,15 @@ def new(
         dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
     )
     given |= given_options(title=title, return_unit=return_unit)
-    if named:
-        given["params"] = named
-    if unit:
-        given["units"] = names_given("--unit", "NAME=UNIT", unit)
+    given |= {"params": named} if named else {}
+    given |= {"units": names_given("--unit", "NAME=UNIT", unit)} if unit else {}
+    given |= {"direction": "minimize"} if minimize else {}
     from recoup.study.study import Study
 
-    Study.open(file, **given, **method_settings(set_)).close()
-    say_path("study", file, as_json)
+    with Study.open(file, **given, **method_settings(set_)) as study:
+        say_path("study", file, as_json)
+        if not as_json:
+            print(f"Tell {study.opened.goal.nouns}: {study.opened.goal.better}.")
 
 
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
@@ -163,7 +165,7 @@ def tell(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what came of a trial, or of many from a file: all of them, or none."""
+    """Tell what came of a trial, or of many; larger is better, unless the study minimizes."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
     if results is not None and (value or failed or trajectory):
@@ -184,14 +186,15 @@ def tell(
             if number in numbers
         ]
         said += [slip.words for slip in slips(study.store.returns(), numbers)]
-        moves = len(study.history()) - moved
+        moves, better = len(study.history()) - moved, study.opened.goal.better
         if as_json:
             _print_told(study, told, said, moves)
             return
         if results is not None:
-            print(f"{len(told)} results told.")
+            print(f"{len(told)} results told ({better}).")
         elif not later:
-            show_text(f"Trial {id}: {in_words(told[0][1])}.")
+            which = "" if told[0][1].value is None else f" ({better})"
+            show_text(f"Trial {id}: {in_words(told[0][1])}{which}.")
         for sentence in said:
             show_text(sentence)
         _say_next(study, moves)
@@ -306,16 +309,17 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with opened(file) as study, study.store.reading():
-        found, best = study.diagnostics(), study.best
+    from recoup.study.snapshot import snapshot  # as heavy as the study itself
+
+    with opened(file, read_only=True) as study, study.store.reading():
+        now = snapshot(study, compiling=as_json)
         if as_json:
-            print_json({**found, "best": best and {**best[0].plain(), "return": best[1]}})
+            print_json({**now.found, **now.plain()})
             return
-        waiting = [trial.id for trial in study.pending()]
-        show_facts(summary_rows(study, found, best, waiting))
+        show_facts(summary_rows(study, now.found, now.best, now.waiting))
         print()
         show_distribution(study)
-        for sentence in found["advice"]:
+        for sentence in now.advice:
             print()
             show_text(sentence)
 
@@ -328,15 +332,12 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    with opened(file) as study:
-        found = study.evaluate(**given_options(mean=mean, std=std))
+    from recoup.study.snapshot import of_a_draw
+
+    with opened(file, read_only=True) as study:
+        found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
     if as_json:
         print_json(found)
-    elif isfinite(found.low):
-        show_text(
-            f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}"
-        )
-    elif isfinite(found.mean):
-        show_text(f"{found.mean:.4g}. {found.words}")
-    else:
-        show_text(found.words[:1].upper() + found.words[1:])
+        return
+    of = DRAW if mean is None and std is None else CANDIDATE
+    show_text(of_a_draw(found, goal=goal, of=of))

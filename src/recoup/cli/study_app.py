@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from recoup.checks import InputError, check_choice, check_path
 from recoup.cli.app import JsonOption as JsonOption
-from recoup.cli.parsing import complete_method, complete_setting, vector, whole_option
+from recoup.cli.parsing import complete_method, complete_setting, vector_or_named, whole_option
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -50,14 +50,14 @@ app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", e
 
 
 @contextmanager
-def opened(file: Path) -> "Iterator[Study]":
+def opened(file: Path, read_only: bool = False) -> "Iterator[Study]":
     """The study in `file`; what stands there but makes no sense gets one sentence."""
     from recoup.store.errors import sensible
     from recoup.study.study import Study
 
     if not check_path("FILE", file).exists():
         raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
-    with sensible(file), Study.open(file) as study:
+    with sensible(file), Study.open(file, read_only=read_only) as study:
         yield study
 
 
@@ -81,10 +81,17 @@ FormatOption = Annotated[
     typer.Option(help=f"{', '.join(FORMATS)} (a table unless said).", metavar="FORMAT"),
 ]
 MeanOption = Annotated[
-    str | None, typer.Option(help="Means: a number, or D separated by commas.", metavar="X,...")
+    str | None,
+    typer.Option(
+        help="Means: a number, D separated by commas, or some by name: kp=300,ki=0.1.",
+        metavar="X,...",
+    ),
 ]
 StdOption = Annotated[
     str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
+]
+MinimizeOption = Annotated[
+    bool, typer.Option("--minimize", help="Costs are told, not returns: smaller is better.")
 ]
 LeaseOption = Annotated[
     str | None,
@@ -111,6 +118,6 @@ def given_options(**options: Any) -> dict[str, Any]:
     """The options that were given, vectors as numbers."""
     found = {key: value for key, value in options.items() if value is not None}
     return {
-        key: vector(f"--{key}", value) if key in ("mean", "std") else value
+        key: vector_or_named(f"--{key}", value) if key in ("mean", "std") else value
         for key, value in found.items()
     }

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -27,6 +27,9 @@ from recoup.cli.study_app import (
 from recoup.cli.study_tables import print_replay
 from recoup.cli.tables import show_text
 from recoup.study.fork import forked_words
+
+if TYPE_CHECKING:
+    from recoup.study.study import Study
 
 CHECK_EXAMPLES = """
 [bold]Examples[/]
@@ -138,7 +141,7 @@ def export(
         check_choice("format", format, tables.FORMATS)
     if format == "parquet" and out is None:
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         if out is None and as_json:
             with study.store.reading():
                 heads, rows = tables.columns_of(study.opened), tables.rows_of(study.opened)
@@ -176,10 +179,15 @@ def import_(
 
             if found.mean is not None or found.blocks is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            drawn = {key: np.asarray(value, float) for key, value in given.items()}
+            drawn = {key: np.asarray(_in_order(study, x), float) for key, x in given.items()}
             found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
         added = import_samples(study.opened, found, str(samples))
     print_json(added) if as_json else show_text(added.words)
+
+
+def _in_order(study: "Study", given: Any) -> Any:
+    """Values as they stand, or by name, all of them."""
+    return study.opened.by_name(given) if isinstance(given, dict) else given
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -198,7 +206,7 @@ def replay(
     from recoup.pictures.files import PICTURE, write_picture
     from recoup.study.replay import replay as replay_study
 
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         over = Over(force, study=file)
         if plot is not None:
             check_output(plot, PICTURE, over)
@@ -212,7 +220,7 @@ def replay(
         if plot is not None:
             from recoup.pictures.curves import replayed
 
-            drawn = replayed(study.method.name, own, name, found)
+            drawn = replayed(study.method.name, own, name, found, study.opened.goal.noun)
             write_picture(drawn, plot, 150, over)
         if as_json:
             print_json([row.plain() for row in found])
@@ -237,6 +245,13 @@ def fork(
             help="Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says behind @ "
             "what it was in all results so far: NAME=LOW:HIGH@VALUE.",
             metavar="NAME=LOW:HIGH",
+        ),
+    ] = None,
+    minimize: Annotated[
+        bool | None,
+        typer.Option(
+            "--minimize/--maximize",
+            help="Take what was told as costs, or as returns (as the old study does unless said).",
         ),
     ] = None,
     rename: Annotated[
@@ -264,7 +279,10 @@ def fork(
         "freeze": _values(freeze),
     }
     given |= {key: value for key, value in changes.items() if value}
-    with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
+    given |= method_settings(set_)
+    if minimize is not None:
+        given["direction"] = "minimize" if minimize else "maximize"
+    with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
         words = forked_words(forked.opened, file)
         found = {"study": new, "of": file, **forked.counts(), "words": words}
     print_json(found) if as_json else show_text(f"{new}: {words}")

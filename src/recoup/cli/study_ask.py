@@ -68,7 +68,7 @@ def pending(
 ) -> None:
     """Show again the trials that wait for a result, since when, and how long their leases run."""
     form = form_of(format, as_json)
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         waiting = study.waiting()
         if waiting or form == "json":
             print_waiting(study, waiting, form)

@@ -28,7 +28,8 @@ from recoup.store.rows import (
 from recoup.study.leases import now
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
-from recoup.study.summary import best_in_words, deployed
+from recoup.study.sentences import best_trial
+from recoup.study.summary import deployed
 from recoup.study.tables import quoted
 from recoup.study.times import when
 
@@ -94,7 +95,7 @@ def trials(
     for what, value, known in (("--status", status, STATUSES), ("--kind", kind, KINDS)):
         if value is not None:
             check_choice(what, value, known)
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         found = [
             trial
             for trial in reversed(study.trials())
@@ -117,7 +118,7 @@ def log(
     file: File, last: LastOption = None, everything: AllOption = False, as_json: JsonOption = False
 ) -> None:
     """What happened to a study when, the newest last."""
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         found = study.log()
     form = form_of(None, as_json)
     shown = found[-_how_many(last, everything, form, len(found)) :]
@@ -133,12 +134,12 @@ def log(
 @app.command()
 def best(file: File, as_json: JsonOption = False) -> None:
     """The trial with the best result. What to deploy is another question: see `recommend`."""
-    with opened(file) as study, study.store.reading():
+    with opened(file, read_only=True) as study, study.store.reading():
         found, told = study.best, study.counts()[OK]
         if found is None:
             raise InputError(f"{file} has no return yet: tell a few results first.")
         trial, value = found
-        words = f"Best is {best_in_words(trial.id, value, told)}."
+        words = f"Best is {best_trial(trial.id, value, told, study.opened.goal)}."
         if as_json:
             units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
             print_json({**trial.plain(), "return": value, **units, "words": words})
@@ -234,7 +235,7 @@ def _say_left_out(shown: int, there: int, what: str) -> None:
 def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
     """Prints trials, a row each: what came of them, their parameters, and what is to be said."""
     at, opened_ = now(), study.opened
-    value = labelled("return", opened_.return_unit)
+    value = labelled(opened_.goal.noun, opened_.return_unit)
     columns = {
         "id": [str(trial.id) for trial in found],
         "when": [when(_last_time(trial), at) for trial in found],

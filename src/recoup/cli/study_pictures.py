@@ -30,6 +30,6 @@ def plot(
 
     An older picture of recoup's is replaced, any other file is not.
     """
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         study.plot(out, force=force)
     say_path("picture", out, as_json)

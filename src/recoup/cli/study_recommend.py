@@ -6,7 +6,8 @@ from recoup.cli.app import print_json
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import show_table, show_text
-from recoup.study.recommend import between
+from recoup.study.goals import GOALS
+from recoup.study.sentences import best_between, between
 from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ EXAMPLES = """
 @app.command(epilog=EXAMPLES)
 def recommend(file: File, as_json: JsonOption = False) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
-    with opened(file) as study, study.store.reading():
+    with opened(file, read_only=True) as study, study.store.reading():
         found, rows = study.recommend(), deployed(study.opened)
     if as_json:
         units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
@@ -32,7 +33,7 @@ def recommend(file: File, as_json: JsonOption = False) -> None:
         return
     show_parameters(found, rows)
     print()
-    show_text("best between: the 95 % interval of the best value of each, while the others stay.")
+    show_text(f"best between: {best_between()}.")
     if len(found.batches) > 1:
         print()
         _show_batches(found)
@@ -52,5 +53,6 @@ def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
 
 
 def _show_batches(found: "Recommendation") -> None:
+    heads = ["results", f"mean {GOALS[found.direction].noun}", "standard error"]
     rows = [[str(b.results), f"{b.mean:.4g}", f"{b.stderr:.2g}"] for b in found.batches]
-    show_table(["results", "mean return", "standard error"], rows, title="the last distributions")
+    show_table(heads, rows, title="the last distributions")

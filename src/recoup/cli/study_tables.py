@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from recoup.cli.app import plain as plain
 from recoup.cli.app import print_json
 from recoup.cli.tables import show_table, show_text
 from recoup.store.rows import REPEAT
-from recoup.study.advice import LEAST
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
+from recoup.study.sentences import LEAST
 from recoup.study.summary import best_trial, deployed
-from recoup.study.summary import more_results as more_results
 from recoup.study.summary import summary_rows as state_rows
 from recoup.study.tables import quoted
 

@@ -56,6 +56,8 @@ RESUME_EXAMPLES = """
 
   recoup resume runs/mountain-car-recoup-0 --iterations 60
 
+  recoup resume runs/mountain-car-recoup-0 --episodes 400
+
   recoup resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8
 """
 
@@ -235,6 +237,7 @@ def resume(
         int | None,
         whole_option("Go on to so many iterations in all, also where the run is finished."),
     ] = None,
+    episodes: Annotated[int | None, whole_option("Or to so many episodes in all.")] = None,
     task: TaskOption = None,
     engine: Engine = None,
     workers: Workers = None,
@@ -245,13 +248,14 @@ def resume(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run after any stop or amendment, or to more iterations than were planned."""
+    """Go on with a run after any stop or amendment, or to more than was planned."""
     from recoup.runs.train import resume as resume_run
 
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
     given = {key: value for key, value in rolling.items() if value is not None}
     how: dict[str, Any] = {"task": task, "engine": given or None, "progress": not quiet}
-    done = _run(lambda: resume_run(run, iterations=iterations, **how), run, task)
+    how |= {"iterations": iterations, "episodes": episodes}
+    done = _run(lambda: resume_run(run, **how), run, task)
     _say(done, run, as_json, quiet)
 
 

@@ -17,6 +17,7 @@ from recoup.checks import (
     check_count,
     check_finite,
     check_flag,
+    check_larger_is_better,
     check_numbers,
     check_positive,
     nearest,
@@ -237,6 +238,7 @@ def method_row(
     have none.
     """
     row = known_method(method)
+    check_larger_is_better(settings)
     if "direction" in settings and row.direction != "blend":
         row = replace(row, direction=settings["direction"])
     known = settings_of(row)

@@ -29,7 +29,6 @@ from recoup.store.records import (
 )
 from recoup.store.rows import (
     CANCELLED,
-    FAILED,
     FOREIGN,
     OK,
     Asked,
@@ -179,16 +178,6 @@ class Queries:
         """Results by trial, without trajectories; trials that wait have none."""
         return {row.id: row for row in self._by_id("told", result_of, ids)}
 
-    def failures(self) -> list[Result]:
-        """Results that failed, by trial."""
-        return self._file.read("told", result_of, "WHERE status = ? ORDER BY id", (FAILED,))
-
-    def last_times(self) -> tuple[float | None, float | None]:
-        """When the study was last asked, and last told; None where it never was."""
-        query = "SELECT (SELECT MAX(asked_at) FROM asked), (SELECT MAX(told_at) FROM told)"
-        asked, told = (x if isinstance(x, float) else None for x in self._file.rows(query)[0])
-        return asked, told
-
     def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
         """Trajectories `[t, F + A + 1]` by trial, of those that have one."""
         return dict(self._by_id("trajectories", trajectory_of, ids))
@@ -202,9 +191,10 @@ class Queries:
         query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
         return dict(self._file.rows(query, (OK,)))
 
-    def best(self, without: Collection[int] = ()) -> tuple[Asked, float] | None:
-        """The trial with the highest return, none of `without`, and that return; None if none."""
-        query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT ?'
+    def best(self, without: Collection[int], lowest: bool) -> tuple[Asked, float] | None:
+        """The trial with the highest (or `lowest`) return, none of `without`, and that; or None."""
+        order = "ASC" if lowest else "DESC"
+        query = f'SELECT id FROM told WHERE status = ? ORDER BY "return" {order}, id LIMIT ?'
         rows = self._file.rows(query, (OK, len(without) + 1))
         for (number,) in (row for row in rows if row[0] not in without):
             trials, result = self.asked([number]), self.results([number]).get(number)

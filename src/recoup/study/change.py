@@ -41,6 +41,13 @@ class Change(NamedTuple):
         return not self.frozen and None not in self.source
 
     @property
+    def only_freezes(self) -> bool:
+        """Whether all that are left were there before, within the same bounds."""
+        pairs = zip(self.source, self.after, strict=True)
+        stay = (i is not None and _range(self.before[i]) == _range(p) for i, p in pairs)
+        return bool(self.frozen) and all(stay)
+
+    @property
     def keeps_bounds(self) -> bool:
         """Whether names alone have changed."""
         pairs = zip(self.before, self.after, strict=False)

@@ -1,19 +1,24 @@
 """What a study's results say: how the search fares, and what a candidate is worth."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.store.store import Store
-from recoup.study.advice import advice, judgement
+from recoup.study import sentences
+from recoup.study.advice import advice
 from recoup.study.ends import outdated
+from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
+
+if TYPE_CHECKING:  # needs JAX
+    from recoup.study.steps import Judged
 
 SHOWN = 3  # improbable results that are spoken of, the last ones
 
@@ -34,17 +39,34 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
                 "evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
+    worth = found.worth
+    low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
-        mean=found.worth.mean,
-        stderr=found.worth.stderr,
-        ess=found.worth.ess,
+        mean=turned(worth.mean, opened.sign),
+        stderr=worth.stderr,
+        ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=judgement(found),
-        low=found.worth.interval.low,
-        high=found.worth.interval.high,
-        unseen=found.worth.unseen,
-        explained=found.worth.explained,
+        words=_words(found, opened.goal),
+        low=low,
+        high=high,
+        unseen=worth.unseen,
+        explained=worth.explained,
+        direction=opened.goal.word,
+    )
+
+
+def _words(found: "Judged", goal: Goal) -> str:
+    worth = found.worth
+    return sentences.judgement(
+        found.samples,
+        worth.ess,
+        worth.explained,
+        refused=worth.refused,
+        unseen=worth.unseen,
+        censored=found.censored,
+        draw=found.draw,
+        goal=goal,
     )
 
 
@@ -71,10 +93,14 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "overdue": overdue(store),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
+        "direction": opened.goal.word,
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
         **people(opened),
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]
-    said = [*filter(None, [outdated(opened)]), *advice(opened.method, opened.batch, found)]
+    said = [
+        *filter(None, [outdated(opened)]),
+        *advice(opened.method, opened.batch, found, opened.goal),
+    ]
     return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}

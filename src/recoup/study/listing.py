@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
+from recoup.store.amending import dropped
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
 from recoup.study.diary import WHY, notes_by_trial
 from recoup.study.opened import Opened
@@ -27,6 +28,11 @@ def trials(study: Opened) -> list[TrialResult]:
             _record(study, asked, result, cancelled.get(asked.id), written)
             for asked, result in study.store.trials()
         ]
+
+
+def best(study: Opened) -> tuple[Asked, float] | None:
+    """The trial with the best result, and that as it was told; None before the first."""
+    return study.store.best(dropped(study.store), study.sign < 0)
 
 
 def _record(
@@ -53,6 +59,7 @@ def _record(
         told_at=at,
         names=study.names,
         whole=study.whole,
+        direction=study.goal.word,
         notes=written.get(asked.id, ()),
     )
 

@@ -27,6 +27,7 @@ BESIDE = (
     "family",
     "task_version",
     "notes",
+    "study_direction",
 )  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 LONGEST_UNIT = 24  # characters

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recoup.store.amending import dropped
-from recoup.store.rows import CREATED
+from recoup.store.states import dates_of, failures
 from recoup.study.asking import in_line
 from recoup.study.diary import notes, title
 from recoup.study.notebook import SHOWN, in_a_row
@@ -21,19 +21,18 @@ REASONS = 3  # of failures, and thetas in line, that a row names
 def people(study: Opened) -> dict[str, Any]:
     """Title, units, dates, reasons of failures, what is in line, cancelled and written down."""
     store = study.store
-    created = [event.at for event in store.events(CREATED)]
-    asked, told = store.last_times()
+    dates = dates_of(store)
     return {
         "title": title(store),
         "units": study.units,
         "return_unit": study.return_unit or None,
-        "created_at": created[0] if created else None,
-        "last_asked_at": asked,
-        "last_told_at": told,
+        "created_at": dates.created,
+        "last_asked_at": dates.last_asked,
+        "last_told_at": dates.last_told,
         "reasons": reasons(study),
         "enqueued": in_line(study),
         "cancelled": sorted(store.cancelled()),
-        "notes": [note._asdict() for note in notes(store)],
+        "remarks": [note._asdict() for note in notes(store)],
     }
 
 
@@ -43,10 +42,8 @@ def reasons(study: Opened) -> dict[str, int]:
     What was dropped did not fail.
     """
     nothing = dropped(study.store)
-    failed = [row for row in study.store.failures() if row.id not in nothing]
-    failed.sort(key=lambda row: (row.told_at, row.id))
-    counted = Counter(str(row.told.note) for row in failed)
-    in_order = dict.fromkeys(str(row.told.note) for row in reversed(failed))
+    said = [str(row.told.note) for row in failures(study.store) if row.id not in nothing]
+    counted, in_order = Counter(said), dict.fromkeys(reversed(said))
     return {why: counted[why] for why in reversed(in_order)}
 
 
@@ -71,7 +68,7 @@ def further_rows(study: Opened, found: Mapping[str, Any]) -> dict[str, str]:
         "failed": reasons_in_words(found["reasons"]),
         "in line": line_in_words(study, found["enqueued"]),
         "cancelled": _trials_in_words(found["cancelled"]),
-        "notes": notes_in_words(found["notes"]),
+        "notes": notes_in_words(found["remarks"]),
         "returns": f"in {found['return_unit']}" if found["return_unit"] else "",
     }
     return {key: text for key, text in rows.items() if text}

@@ -65,6 +65,8 @@ def portrait(study: Opened) -> "Portrait":
         sliced=[_shown(study, i, units, theta[:, j]) for j, i in enumerate(sliced)],
         dim=study.dim,
         unit=study.return_unit,
+        noun=study.goal.noun,
+        sign=study.sign,
     )
 
 

@@ -11,6 +11,8 @@ from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
+from recoup.study import sentences
+from recoup.study.goals import MAXIMIZE, Goal, turned
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -23,7 +25,6 @@ SURE = 0.5  # likewise: an expected return that is known as well as this is know
 MOST_TRIES = 50
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 FARTHEST = float(np.finfo(float).max)
-NAMED = 5  # parameters, at most, in a sentence
 
 
 class Batch(NamedTuple):
@@ -36,7 +37,7 @@ class Batch(NamedTuple):
 
     def times(self, unit: float) -> "Batch":
         """The same in other units."""
-        return self._replace(mean=self.mean * unit, stderr=self.stderr * unit)
+        return self._replace(mean=self.mean * unit + 0.0, stderr=self.stderr * abs(unit))
 
 
 class Gain(NamedTuple):
@@ -53,8 +54,8 @@ class Gain(NamedTuple):
 
 def _times(interval: Interval, unit: float) -> Interval:
     """An interval in other units; no return, and so no end, lies beyond the largest number."""
-    ends = (float(np.clip(end, -FARTHEST / unit, FARTHEST / unit)) for end in interval)
-    return Interval(*(end * unit for end in ends))
+    most = FARTHEST / abs(unit)
+    return Interval(*sorted(float(np.clip(end, -most, most)) * unit + 0.0 for end in interval))
 
 
 class Recommendation(NamedTuple):
@@ -74,6 +75,7 @@ class Recommendation(NamedTuple):
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
     words: str
+    direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
@@ -109,9 +111,11 @@ def recommend(study: Opened) -> Recommendation:
     names = study.names or [f"theta_{i}" for i in range(study.dim)]
     climbs = [name for name, top in zip(names, tops, strict=True) if top.low > 0 or top.high < 0]
     verdict, tries = _verdict(worth, gain, noise, climbs)  # scaled: nothing can be lost in it
-    worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
+    gain, unit = gain.times(unit), unit * study.sign  # what is gained is better, either way
+    worth, batches = worth.times(unit), [batch.times(unit) for batch in batches]
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
     theta = study.in_units(mean)
+    then = _next(gain, climbs, verdict, tries, study.goal)
     return Recommendation(
         theta=theta,
         params=by_name(names, theta, study.whole),
@@ -126,7 +130,8 @@ def recommend(study: Opened) -> Recommendation:
         gain_interval=gain.interval,
         verdict=verdict,
         tries=tries,
-        words=_words(worth, batches, gain, tried, _next(gain, climbs, verdict, tries)),
+        words=_words(worth, batches, gain, tried, study.goal, then),
+        direction=study.goal.word,
     )
 
 
@@ -149,15 +154,19 @@ class Tried(NamedTuple):
 
 def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
     """The results that have a value and lie within the study's bounds."""
-    values = [result.told.value for _, result in told if result.told.value is not None]
+    values = [
+        turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
+    ]
     if not values:
-        raise InputError(f"{study.path} has no return yet: tell a few results first.")
+        raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
     failure = study.method.failure
     worth = min(values) if failure == "worst" else None if failure == "censored" else failure
     found = []
     for trial, result in told:
         theta, inside = study.here(trial)
-        value = worth if result.told.status == FAILED else result.told.value
+        value = worth
+        if result.told.value is not None:
+            value = turned(result.told.value, study.sign)
         if inside and value is not None:
             found.append(Known(trial.kind, trial.proposal, theta, float(value)))
     if not found:
@@ -194,7 +203,7 @@ class Worth(NamedTuple):
     def times(self, unit: float) -> "Worth":
         """The same in other units."""
         ends = _times(self.interval, unit)
-        return Worth(self.value * unit, self.stderr * unit, ends, self.rests_on)
+        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
 
 
 def _worth(
@@ -216,7 +225,7 @@ def _worth(
         return Worth(float(values[0]), np.nan, NOTHING, about), everywhere, 0.0
     z = (np.stack([result.theta for result in known]) - mean) / std
     found = nearby(z, values)
-    near = f"{found.results} results, by a model of the returns near it"
+    near = f"{found.results} results, by a model of the {study.goal.nouns} near it"
     worth = Worth(found.value, found.stderr, found.interval, near)
     return alone or worth, found.tops, found.noise
 
@@ -240,15 +249,6 @@ def _in_units(
     z = np.array([top[side] for top in tops])
     ends = study.in_units(mean + np.where(np.isfinite(z), z, 0.0) * std)
     return np.where(np.isfinite(z), ends, z)
-
-
-def between(low: float, high: float) -> str:
-    """An interval in words: open where the best may lie beyond what was tried."""
-    if isfinite(low) and isfinite(high):
-        return f"{low:.4g} to {high:.4g}"
-    if isfinite(low):
-        return f"{low:.4g} or more"
-    return f"{high:.4g} or less" if isfinite(high) else "not known"
 
 
 def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
@@ -309,50 +309,31 @@ def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ())
     return TRY, int(np.clip(tries, AT_MEAN, MOST_TRIES))
 
 
-def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, then: str) -> str:
-    said = ["The mean policy is the one to deploy."]
-    if tried.failed:
-        times = "once" if tried.times == 1 else f"{tried.times} times"
-        said = [f"The mean policy was tried {times} and failed {tried.failed}: do not rely on it."]
-    if isfinite(worth.value):
-        low, high = worth.interval
-        ends = f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else ""
-        said.append(f"Its expected return is {worth.value:.4g}{ends}, from {worth.rests_on}.")
-    else:
-        said.append(f"What it is worth is not known: {worth.rests_on}.")
-    if tried.left_out:
-        several = "s are" if tried.left_out > 1 else " is"
-        said.append(f"{tried.left_out} failed result{several} left out of that.")
-    if isfinite(gain.each):
-        low, high = gain.interval
-        said.append(
-            f"Over the last {len(batches)} distributions a batch gained {gain.each:.2g} "
-            f"({low:.2g} to {high:.2g})."
-        )
-    return " ".join([*said, then])
+def _words(
+    worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, goal: Goal, then: str
+) -> str:
+    said = (
+        sentences.deploy(tried.times, tried.failed),
+        sentences.expected_return(worth.value, *worth.interval, worth.rests_on, goal),
+        sentences.left_out_of_that(tried.left_out),
+        sentences.gained(len(batches), gain.each, *gain.interval, goal),
+        then,
+    )
+    return " ".join(filter(None, said))
 
 
-def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int) -> str:
+def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int, goal: Goal) -> str:
     """What to do next, in a sentence."""
     if isfinite(gain.each) and gain.interval.high < 0:
-        return (
-            "Stop and look: the last batches lost. What is rolled out may have changed, or steps "
-            "are too long (`recoup study show`, `fork` with a shorter epsilon)."
-        )
+        return sentences.lost(goal)
     if verdict == STOP:
-        return (
-            f"Stop: the next batch would gain less than {max(gain.interval.high, 0.0):.2g}, and a "
-            f"return varies by {gain.spread:.2g}."
-        )
+        return sentences.stop(gain.interval.high, gain.spread, goal)
     if verdict == TRY:
-        times = f"{tries} times (ask at the mean)"
-        return f"The search gains no more: try the mean {times} to be sure of what it is worth."
+        return sentences.try_the_mean(tries, goal)
     if not isfinite(gain.each):
-        return "Go on: two batches are needed to say what one gains."
+        return sentences.go_on_blind(goal)
     if gain.interval.low > 0:
-        return f"Go on: the next batch should gain about {gain.each:.2g}."
+        return sentences.go_on(gain.each, goal)
     if climbs:
-        more = f" and {len(climbs) - NAMED} more" if len(climbs) > NAMED else ""
-        which = f"{', '.join(climbs[:NAMED])}{more}"
-        return f"Go on: {which} {'is' if len(climbs) == 1 else 'are'} not at the best value yet."
-    return f"Go on: the next batch may gain up to {gain.interval.high:.2g}."
+        return sentences.go_on_for(climbs)
+    return sentences.go_on_perhaps(gain.interval.high, goal)

@@ -19,7 +19,7 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.methods import Method
-from recoup.store.amending import DROPPED, dropped
+from recoup.store.amending import DROPPED
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
@@ -38,9 +38,10 @@ from recoup.study.diary import (
 )
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
+from recoup.study.goals import turned_row
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
-from recoup.study.listing import dataframe, trials
+from recoup.study.listing import best, dataframe, trials
 from recoup.study.log import Happened, log
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
@@ -49,11 +50,13 @@ from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
-from recoup.study.settings import check_same, is_part, resolved
+from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
-from recoup.study.summary import as_html, in_a_line, mean_policy
+from recoup.study.snapshot import Snapshot, snapshot
+from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.views import as_html
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +78,7 @@ class Study:
         """`parts` are those of the method that only Python can give."""
         self.opened = Opened(store, parts)
         self.store, self.settings = store, self.opened.settings
-        self.method: Method = self.opened.method
+        self.method: Method = turned_row(self.opened.method, self.opened.sign)  # as it was told
         self.parameters, self.names = self.opened.parameters, self.opened.names
         self.dim, self.batch = self.opened.dim, self.opened.batch
         self._mover = Mover(self.opened)
@@ -94,19 +97,25 @@ class Study:
         params: Mapping[str, Any] | Sequence[Any] | None = None,
         title: str | None = None,
         return_unit: str | None = None,
+        read_only: bool = False,
         **settings: Any,
     ) -> "Study":
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
 
         An existing study goes on with the settings it was made with; others given here must agree.
+        Results are returns, larger is better; with `direction="minimize"` costs, smaller is better.
         `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
         200, "log"), "offset": None}`, or each as a mapping, which may give a unit: `{"low": 10,
         "high": 200, "scale": "log", "unit": "N/m"}`; `mean` is then in those units, `std` latent.
         `title` and `return_unit` are for people to read, as units are. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
-        parameters. `settings` are the method's: `failure=-20` says what failing costs, `window=5`
-        forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a memory. A
-        method that explores in action space needs `horizon`, and takes `actions` and `discount`.
+        parameters. `settings` are the method's: `failure=-20` says what failing is worth,
+        `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
+        explores in action space needs `horizon`, and takes `actions` and `discount`.
+
+        With `read_only` an existing study is read, also while others write to it: nothing is
+        written, no move is made, and what would write is refused. Any number of threads may use a
+        study at once.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
@@ -114,20 +123,22 @@ class Study:
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
         called = None if title is None else check_title(title)
-        if path.exists():
-            return cls._opened(path, given, called)
+        if path.exists() or read_only:
+            return cls._opened(path, given, called, read_only)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
-            return cls.create(path, resolved(given), _parts(given), called)
+            return cls.create(path, resolved(given), parts_given(given), called)
         except Exists:  # made by another process meanwhile
             return cls._opened(path, given, called)
 
     @classmethod
-    def _opened(cls, path: Path, given: dict[str, Any], called: str | None) -> "Study":
-        store = Store.open(path)
+    def _opened(
+        cls, path: Path, given: dict[str, Any], called: str | None, read_only: bool = False
+    ) -> "Study":
+        store = Store.open(path, read_only)
         try:
-            study = cls(store, _parts(given))
+            study = cls(store, parts_given(given))
             check_same(path, study.settings, given)
             if called is not None:
                 check_same_title(store, called)
@@ -165,7 +176,7 @@ class Study:
         return in_a_line(self.opened)
 
     def _repr_html_(self) -> str:
-        return as_html(self.opened)
+        return as_html(self)
 
     def __len__(self) -> int:
         return self.store.counters().trials
@@ -240,7 +251,9 @@ class Study:
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
-        return told_of(value, **how, layout=self.opened.layout, discount=self.opened.discount)
+        study = self.opened
+        how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
+        return told_of(value, **how)
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
@@ -406,6 +419,10 @@ class Study:
         """Latent means and standard deviations after every move; 0 is the start."""
         return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
 
+    def snapshot(self) -> Snapshot:
+        """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
+        return snapshot(self)
+
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
         with self.store.reading():
@@ -413,8 +430,8 @@ class Study:
 
     @property
     def best(self) -> tuple[Trial, float] | None:
-        """The trial with the highest return, and that return; None before the first."""
-        found = self.store.best(dropped(self.store))
+        """The trial with the highest return (or lowest cost), and that; None before the first."""
+        found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
@@ -467,7 +484,3 @@ class Study:
 
 
 UNSET = ("window", "flatten", "truncate")  # settings whose None means something
-
-
-def _parts(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if is_part(key, value)}

@@ -1,0 +1,361 @@
+"""Every sentence about the future, a failure or an interval, each with what backs it.
+
+Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks, pages, JSON) takes
+the sentence from here, so that a thing is said in one way. Which of them is said is decided where
+its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
+*coverage* is "How often intervals hold the truth", *recommend* "What recommend says is held to the
+truth"; a sentence without it repeats what the file holds, and forecasts nothing.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
+
+from recoup.study.goals import MAXIMIZE, Goal
+
+TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
+LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too
+LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
+TRIALS = 12  # that a sentence names
+PARAMETERS = 5  # that a sentence names
+MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
+CANDIDATE = "a draw of the candidate"
+
+
+# -- the mean policy --
+
+
+def deploy(times: int, failed: int) -> str:
+    """Which parameters to take, or that they failed when they were tried so many times.
+
+    Claims no more than that the search ends there. Backed by: *recommend*, whose tasks end near
+    their best.
+    """
+    if not failed:
+        return "The mean policy is the one to deploy."
+    tried = "once" if times == 1 else f"{times} times"
+    return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+
+
+def expected_return(
+    value: float,
+    low: float,
+    high: float,
+    rests_on: str,
+    goal: Goal = MAXIMIZE,
+    of: str = MEAN_POLICY,
+) -> str:
+    """What a rollout earns on average, or that it is not known: one of the mean policy, or a draw.
+
+    Claims that the interval holds that mean 95 times in a hundred. Backed by: *recommend*, column
+    "return held", for the mean policy; *coverage* for a distribution.
+    """
+    about = f"The expected {goal.noun} of {of} is"
+    if not isfinite(value):
+        return f"{about} not known: {rests_on.rstrip('.')}."
+    return f"{about} {with_ends(value, low, high)}, from {rests_on.rstrip('.')}."
+
+
+def with_ends(value: float, low: float, high: float) -> str:
+    """An expected return with its 95 % interval, if it has one. Backed by: *coverage*."""
+    return f"{value:.4g}" + (f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else "")
+
+
+def left_out_of_that(failures: int) -> str:
+    """That an expected return is one of rollouts that do not fail; empty where none did.
+
+    Backed by: *coverage*, the rows of failures, whose truth is that mean.
+    """
+    if not failures:
+        return ""
+    return f"{failures} failed result{'s are' if failures > 1 else ' is'} left out of that."
+
+
+def between(low: float, high: float) -> str:
+    """Where a parameter is best while the others stay; open beyond what was tried.
+
+    Claims that the interval holds the best value 95 times in a hundred. Backed by: *recommend*,
+    columns "best held" and "closed".
+    """
+    if isfinite(low) and isfinite(high):
+        return f"{low:.4g} to {high:.4g}"
+    if isfinite(low):
+        return f"{low:.4g} or more"
+    return f"{high:.4g} or less" if isfinite(high) else "not known"
+
+
+def best_between() -> str:
+    """What `between` is of. Backed by: *recommend*, column "best held"."""
+    return "the 95 % interval of the best value of each, while the others stay"
+
+
+# -- what batches gained, and what the next will --
+
+
+def gained(distributions: int, each: float, low: float, high: float, goal: Goal = MAXIMIZE) -> str:
+    """The slope of the returns over the last distributions; empty where there are too few.
+
+    Of the past alone: a straight line through what was told, and its 95 % interval.
+    """
+    if not isfinite(each):
+        return ""
+    return (
+        f"Over the last {distributions} distributions a batch {goal.gained} {each:.2g} "
+        f"({low:.2g} to {high:.2g})."
+    )
+
+
+def lost(goal: Goal = MAXIMIZE) -> str:
+    """What to do where the last batches surely earned less than those before: of the past."""
+    what = "the last batches lost" if goal is MAXIMIZE else "the cost rose in the last batches"
+    return (
+        f"Stop and look: {what}. What is rolled out may have changed, or steps are too long "
+        "(`recoup study show`, `fork` with a shorter epsilon)."
+    )
+
+
+def stop(most: float, spread: float, goal: Goal = MAXIMIZE) -> str:
+    """That the next batch gains less than `most`, where one return varies by `spread`.
+
+    Claims the upper end of a 95 % interval of the gain. Backed by: *recommend*.
+    """
+    return (
+        f"Stop: the next batch would {goal.gain} less than {max(most, 0.0):.2g}, and a {goal.noun} "
+        f"varies by {spread:.2g}."
+    )
+
+
+def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
+    """How often to try the mean policy for its expected return to be known.
+
+    Claims that so many make its error half of what one return varies. Backed by: *recommend*.
+    """
+    what = "gains no more" if goal is MAXIMIZE else "lowers the cost no more"
+    return (
+        f"The search {what}: try the mean {times} times (ask at the mean) to be sure of what it is "
+        "worth."
+    )
+
+
+def go_on_blind(goal: Goal = MAXIMIZE) -> str:
+    """That nothing can be forecast before the second batch."""
+    what = "what one gains" if goal is MAXIMIZE else "by how much one lowers the cost"
+    return f"Go on: two batches are needed to say {what}."
+
+
+def go_on(gain: float, goal: Goal = MAXIMIZE) -> str:
+    """What the next batch should gain. Backed by: *recommend*."""
+    return f"Go on: the next batch should {goal.gain} about {gain:.2g}."
+
+
+def go_on_for(names: Sequence[str]) -> str:
+    """The parameters whose best value surely lies elsewhere.
+
+    Claims it of their 95 % intervals. Backed by: *recommend*, column "best held".
+    """
+    more = f" and {len(names) - PARAMETERS} more" if len(names) > PARAMETERS else ""
+    which = f"{', '.join(names[:PARAMETERS])}{more}"
+    return f"Go on: {which} {'is' if len(names) == 1 else 'are'} not at the best value yet."
+
+
+def go_on_perhaps(most: float, goal: Goal = MAXIMIZE) -> str:
+    """The upper end of the 95 % interval of what the next batch gains. Backed by: *recommend*."""
+    return f"Go on: the next batch may {goal.gain} up to {most:.2g}."
+
+
+# -- a distribution, judged by weights --
+
+
+def judgement(
+    samples: int,
+    ess: float,
+    explained: float,
+    *,
+    refused: str = "",
+    unseen: float = 0.0,
+    censored: int = 0,
+    draw: int = 1,
+    goal: Goal = MAXIMIZE,
+) -> str:
+    """What the judgement of a distribution rests on, or why there is none.
+
+    `refused` is the reason that `core.worth` gives. Claims that the interval beside it holds the
+    expected return 95 times in a hundred. Backed by: *coverage*.
+    """
+    count_for = f"{ess:.0f}" if ess >= 10 else f"{ess:.1f}"
+    one = samples == 1
+    count = f"{samples} result{'' if one else 's'} that count{'s' if one else ''} for {count_for}"
+    left_out = left_out_here(censored)
+    if refused == "equal":
+        return (
+            f"{count}, all {goal.nouns} equal: without any spread there is no interval.{left_out}"
+        )
+    if refused:
+        why = f"{count} {'says' if one else 'say'} too little about it: "
+        why += _why(refused, unseen, draw, goal)
+        return f"{why} A few rollouts of its own would say more.{left_out}"
+    rests = "it rests on weights alone"
+    if explained >= LITTLE:
+        rests = (
+            f"a model of the {goal.nouns} takes over {min(explained, 0.99):.0%} of their variance, "
+            "weights correct it"
+        )
+    about = f" This is the {goal.noun} of a rollout that does not fail." if left_out else ""
+    return f"{count}; {rests}.{left_out}{about}"
+
+
+def _why(refused: str, unseen: float, draw: int, goal: Goal) -> str:
+    if refused == "unseen":
+        return f"{unseen:.0%} of it lies where hardly any result could have been drawn."
+    if refused == "few":
+        pairs = " (in pairs, 5)" if draw > 1 else ""
+        return f"an interval needs six that count for {LEAST * draw:.0f}{pairs}."
+    if refused == "dimensions":
+        return "there are fewer than four for each parameter, so that it must be nearer to them."
+    if refused == "huge":
+        return f"the {goal.nouns} are too large to compute with."
+    return "their weights do not average to 1, so that they miss a part of it."
+
+
+def left_out_here(failures: int) -> str:
+    """The failures that a judgement leaves out, behind a space; empty where there are none.
+
+    Backed by: *coverage*, the rows of failures.
+    """
+    if not failures:
+        return ""
+    return f" {failures} failed result{'s are' if failures > 1 else ' is'} left out."
+
+
+def of_the_move(objective: float, low: float | None, high: float | None) -> str:
+    """The estimate of a move, of the distribution that it moved from, with its interval if any.
+
+    Claims that the interval holds that distribution's expected return 95 times in a hundred. Backed
+    by: *coverage*, "The interval of a move's objective".
+    """
+    if low is None or high is None or not isfinite(low):
+        return f"{objective:.4g}, without an interval that could be believed"
+    return f"{objective:.4g} ({low:.4g} to {high:.4g}, 95 %)"
+
+
+def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE) -> str:
+    """The best trial: of several noisy ones, the one that was lucky, too."""
+    less = "less" if goal is MAXIMIZE else "more"
+    among = f", the best of {told} noisy {goal.nouns}: expect {less} of it" if told > 1 else ""
+    return f"trial {trial}: {value:.6g}{among}"
+
+
+# -- the health of reuse --
+
+
+def health(samples: float, ess: float, k: float) -> str:
+    """What the weights of the last move say, and what to do about it.
+
+    Claims that below the limits errors can be trusted. Backed by: *coverage*, by effective sample
+    size.
+    """
+    words = f"The last move used {samples:.0f} results that count for {ess:.1f}."
+    if not ess >= LEAST:
+        return words + " That is too little to say how good the distribution is."
+    if k > TRUSTED:
+        return words + (
+            f" Pareto k-hat is {k:.2f}, above {TRUSTED}: a few weights decide the estimate, and "
+            "its error cannot be trusted. Bounded weights (mis-pgpe-ob), a window or smaller steps "
+            "help."
+        )
+    if ess < 0.1 * samples:
+        return words + " Most of what was kept no longer counts: a window would lose little."
+    return words + " The estimate rests on many of them."
+
+
+def next_batch(ess: float, batch: int) -> str:
+    """What reuse is worth for the next batch, by the effective sample size of the last move."""
+    if ess < 1.5 * batch:
+        return (
+            f"Reuse adds little now: the next move rests on its own {batch} rollouts and not much "
+            "else."
+        )
+    return (
+        f"Reuse makes the next batch of {batch} about {ess / batch:.1f} times as large: what is "
+        f"kept is worth {ess:.0f} fresh rollouts."
+    )
+
+
+def nothing_kept(method: str) -> str:
+    """That a method of one batch has nothing to reuse."""
+    return f"{method} keeps nothing between moves: every batch starts afresh."
+
+
+# -- what is to come --
+
+
+def first_move(left: int) -> str:
+    """When the distribution moves for the first time."""
+    return f"The distribution moves after {left} more results."
+
+
+def due(missing: Sequence[str]) -> str:
+    """That a move waits for a part of the method that only Python can give."""
+    return (
+        f"A move is due. It needs {' and '.join(missing)}, which a file cannot hold: it is made "
+        "once the study is opened with it, in Python. Nothing told is lost."
+    )
+
+
+def twice() -> str:
+    """That the next batch holds one candidate twice, and why."""
+    return "The next batch tries one candidate twice, to tell noise from a rugged landscape."
+
+
+def imported_left_out(method: str, imported: int) -> str:
+    """That a method without weights cannot move by what others drew."""
+    return (
+        f"{method} has no weights, so that its moves leave out the {imported} results from "
+        "elsewhere; `evaluate` uses them."
+    )
+
+
+def late_unweighted(method: str, late: int) -> str:
+    """That late results were used as if the newest distribution had drawn them."""
+    return (
+        f"{late} results of the last move were drawn by older distributions; {method} has no "
+        "weights and uses them as if they were new."
+    )
+
+
+def late_unbounded() -> str:
+    """That weights have lost their bound, and how they get it back."""
+    return (
+        "No result of the last move came from the newest distribution, so that its weights have no "
+        "bound: tell some of the newest trials before the next."
+    )
+
+
+def many_failures(share: float, goal: Goal = MAXIMIZE) -> str:
+    """That failures are many and left out, and what makes them fewer."""
+    return (
+        f"{share:.0%} of the results are failures, which are left out: the search does not learn "
+        f"to avoid them. Smaller standard deviations would help, or a {goal.noun} for what now "
+        "counts as failed (`fork` with failure=worst, or a number)."
+    )
+
+
+def waiting(trials: int) -> str:
+    """How many drawn trials wait, and that none is too late."""
+    several = "s wait for a result" if trials > 1 else " waits for a result"
+    return (
+        f"{trials} drawn trial{several}: however late, it will count with the density that drew it."
+    )
+
+
+def overdue(trials: Sequence[int]) -> str:
+    """The trials that came back, of workers that may have died."""
+    more = f" and {len(trials) - TRIALS} more" if len(trials) > TRIALS else ""
+    named = f"{', '.join(map(str, trials[:TRIALS]))}{more}"
+    if len(trials) == 1:
+        return f"The lease of trial {named} has run out: the next `ask` hands it out again."
+    return f"The leases of trials {named} have run out: the next `ask` hands them out again."
+
+
+def more_results(left: int) -> str:
+    """So many more results, in words."""
+    return f"{left} more result{'' if left == 1 else 's'}"

@@ -1,0 +1,38 @@
+"""What the program says about the future, a failure or an interval stands in one module."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from recoup.study import sentences
+
+ROOT = Path(__file__).parents[2]
+SAYS = [
+    node
+    for node in ast.parse(Path(sentences.__file__).read_text()).body
+    if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+]
+TITLES = {"coverage": "How often intervals hold the truth", "recommend": "What recommend says"}
+
+
+@pytest.mark.parametrize("function", SAYS, ids=lambda node: node.name)
+def test_what_speaks_of_an_interval_names_the_measurement_that_backs_it(function):
+    words = ast.get_docstring(function)
+    assert words
+    texts = [node.value for node in ast.walk(function) if isinstance(node, ast.Constant)]
+    if any("95 %" in str(text) for text in texts) and "past alone" not in words:
+        assert re.search(r"Backed\s+by:", words), function.name
+    for section in re.findall(r"Backed\s+by:\s+\*(\w+)\*", words):
+        assert section in TITLES
+
+
+def test_the_sections_that_back_sentences_are_in_the_docs():
+    heads = [
+        line
+        for line in (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
+        if line.startswith("## ")
+    ]
+    for title in TITLES.values():
+        assert any(title in head for head in heads), title
