@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, printable
-from recoup.cli.app import ForceOption, JsonOption, app, say
+from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.tables import show_table
 
@@ -95,6 +95,7 @@ def render(
     task: TaskOption = None,
     force: ForceOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Film the learned policy: a video and a film strip."""
     from recoup.runs.render import render_run
@@ -102,8 +103,11 @@ def render(
     chosen = None if steps is None else [whole(part) for part in steps.split(",")]
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out, task=task, force=force)
-    for path in () if quiet else written.values():
-        say((out or run) / path.name)
+    found = {what: (out or run) / path.name for what, path in written.items()}
+    if as_json:
+        print_json(found)
+    for path in () if quiet or as_json else found.values():
+        say(path)
 
 
 @app.command(epilog=REPORT_EXAMPLES)
@@ -120,6 +124,7 @@ def report(
         ),
     ] = None,
     force: ForceOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write one self-contained HTML page about runs, or about studies.
 
@@ -128,7 +133,7 @@ def report(
     if not any(path.is_file() for path in runs):
         from recoup.report.runs import write_report
 
-        say(write_report(runs, out, force=force))
+        say_path("page", write_report(runs, out, force=force), as_json)
         return
     if any(path.is_dir() for path in runs):
         raise InputError(
@@ -141,9 +146,9 @@ def report(
 
     with sensible(runs[0]):
         if len(runs) > 1:
-            say(write_studies_report(runs, out, force=force))
+            say_path("page", write_studies_report(runs, out, force=force), as_json)
         else:
-            say(write_study_report(runs[0], out, force=force))
+            say_path("page", write_study_report(runs[0], out, force=force), as_json)
 
 
 def show_returns(title: str, returns: Mapping[str, tuple[float, float, int]]) -> None:

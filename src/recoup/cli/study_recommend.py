@@ -1,9 +1,8 @@
 """`recoup study recommend`: which parameters to deploy, what they are worth, whether to go on."""
 
-import json
 from typing import TYPE_CHECKING
 
-from recoup.checks import without_nan
+from recoup.cli.app import print_json
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import show_table, show_text
@@ -31,7 +30,8 @@ def recommend(file: File, as_json: JsonOption = False) -> None:
         found, rows = study.recommend(), deployed(study.opened)
         version = version_of(study.store)
     if as_json:
-        print(json.dumps(without_nan({**found.plain(), "version": version})))
+        units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
+        print_json({**found.plain(), **units, "version": version})
         return
     show_parameters(found, rows)
     print()
@@ -40,13 +40,15 @@ def recommend(file: File, as_json: JsonOption = False) -> None:
         print()
         _show_batches(found)
     print()
+    if study.opened.return_unit:
+        show_text(f"Returns are in {study.opened.return_unit}.")
     show_text(found.words)
 
 
 def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
     """Prints the parameters to deploy, and between what each is best."""
     ends = [between(*pair) for pair in zip(found.low, found.high, strict=True)]
-    cells = [[row.name, row.text, best] for row, best in zip(rows, ends, strict=True)]
+    cells = [[row.label, row.text, best] for row, best in zip(rows, ends, strict=True)]
     show_table(["parameter", "deploy", "best between"], cells[:MANY], texts=["parameter"])
     if len(cells) > MANY:
         show_text(f"{len(cells) - MANY} more parameters: --json gives all of them.")
