@@ -14,7 +14,10 @@ SAYS = [
     for node in ast.parse(Path(sentences.__file__).read_text()).body
     if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
 ]
-TITLES = {"coverage": "How often intervals hold the truth", "recommend": "What recommend says"}
+TITLES = {
+    "coverage": "How often intervals hold the truth",
+    "voice": "What a study says, held to the truth",
+}
 
 
 @pytest.mark.parametrize("function", SAYS, ids=lambda node: node.name)
