@@ -132,6 +132,13 @@ KINDS = {
     ),
     "bounds, scales, whole numbers": lambda path: made(path, params=NAMED, value=near),
     "six batches": lambda path: made(path, batches=6),
+    "six gains, tried 65 times": lambda path: made(
+        path,
+        batches=13,
+        batch=5,
+        params={f"gain_{i}": (0.01, 100.0, "log") for i in range(6)},
+        value=lambda t: -float(np.sum(np.log(t.theta) ** 2)) / 5 + noise(t),
+    ),
     "costs": lambda path: made(path, value=lambda t: -bowl(t.theta), direction="minimize"),
     "full covariance": lambda path: made(path, batches=4, dim=3, family="full"),
     "mis-pgpe-ob": lambda path: made(path, method="mis-pgpe-ob"),

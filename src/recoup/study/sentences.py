@@ -347,6 +347,14 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
     return f"{objective:.4g} ({low:.4g} to {high:.4g}, 95 %)"
 
 
+def replayed() -> str:
+    """What the columns of a replay are. Backed by: *coverage*, as `of_the_move`."""
+    return (
+        "±: half of the 95 % interval, where there is one that can be believed; worth: effective "
+        "sample size; apart: distance of the means, in standard deviations."
+    )
+
+
 def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE) -> str:
     """The best trial: of several noisy ones, the one that was lucky, too."""
     less = "less" if goal is MAXIMIZE else "more"
