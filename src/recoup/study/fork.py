@@ -235,7 +235,7 @@ def forked_words(study: Opened, of: Any) -> str:
     if found.get("near"):
         said.append(
             f"{found['near']} that were drawn stood near what is frozen (within {NEAR:g} of its "
-            "standard deviation) and count as if they stood there, with the densities that drew them"
+            "standard deviation) and count as if there, with the densities that drew them"
         )
     if found["left_out"]:
         why = "stood elsewhere"
