@@ -359,7 +359,7 @@ class TestTheStudysPage:
     def test_a_study_that_has_not_begun_has_one_too(self, tmp_path):
         recoup.Study.open(tmp_path / "new.db", dim=60).close()
         text = write_study_report(tmp_path / "new.db").read_text()
-        assert "the distribution has not moved yet" in text
+        assert "The distribution has not moved yet" in text
         assert "10 more parameters stand below" in text
         assert (tmp_path / "new-report.html").is_file()
 

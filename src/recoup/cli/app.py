@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import IO, Annotated, NoReturn, cast
 
 import typer
-from rich.markup import escape
 
 from recoup.checks import printable
 
@@ -37,11 +36,6 @@ def fail(sentence: str, status: int) -> NoReturn:
 def say(text: object) -> None:
     """Prints a text on one line; what a terminal would obey of what it quotes is written out."""
     print(printable(str(text)))
-
-
-def cell(text: object) -> str:
-    """A text as rich prints it in a table or a sentence: on one line, and none of it markup."""
-    return escape(printable(str(text)))
 
 
 def stop(sentence: str) -> NoReturn:

@@ -7,6 +7,7 @@ from recoup.checks import without_nan
 from recoup.cli.study_app import File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import show_table, show_text
+from recoup.store.states import version_of
 from recoup.study.goals import GOALS
 from recoup.study.sentences import best_between, between
 from recoup.study.summary import Deployed, deployed
@@ -28,8 +29,9 @@ def recommend(file: File, as_json: JsonOption = False) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
     with opened(file, read_only=True) as study, study.store.reading():
         found, rows = study.recommend(), deployed(study.opened)
+        version = version_of(study.store)
     if as_json:
-        print(json.dumps(without_nan(found.plain())))
+        print(json.dumps(without_nan({**found.plain(), "version": version})))
         return
     show_parameters(found, rows)
     print()

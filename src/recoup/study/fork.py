@@ -1,6 +1,6 @@
 """A new study that starts from all results of another."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from recoup.study.settings import (
 
 KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
 FORKED = "forked"  # the event of a fork
-GIVEN = {"mean": means_given, "std": stds_given}
+GIVEN: dict[str, Callable[..., np.ndarray]] = {"mean": means_given, "std": stds_given}
 MOVED = tuple(GIVEN)
 
 
