@@ -2,14 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recoup.checks import InputError
+from recoup.core.worth import Worth
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.store.store import Store
 from recoup.study import sentences
 from recoup.study.advice import advice
 from recoup.study.ends import outdated
+from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
+from recoup.study.landscape import landscape, results_of, why_none, worth_of
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.people import people
@@ -20,6 +25,7 @@ from recoup.study.trials import Evaluation
 if TYPE_CHECKING:  # needs JAX
     from recoup.study.steps import Judged
 
+VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
 SHOWN = 3  # improbable results that are spoken of, the last ones
 
 
@@ -39,6 +45,9 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
                 "evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
+        modelled = _modelled(opened, target, found.worth)
+    if modelled is not None:
+        found = found._replace(worth=modelled)
     worth = found.worth
     low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
@@ -53,6 +62,37 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         unseen=worth.unseen,
         explained=worth.explained,
         direction=opened.goal.word,
+    )
+
+
+def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
+    """What the model of the returns says of a candidate, where weights cannot; None where neither.
+
+    Weights are right for a candidate that was fixed beforehand. The newest distribution was chosen
+    by the very results that would be weighed: of it they say too much good.
+    """
+    moved = opened.store.last_move().id > 0
+    chosen = moved and np.array_equal(target, opened.store.newest().numbers)
+    if not (chosen or worth.refused) or opened.has_own_family:
+        return None
+    results = results_of(opened)
+    if why_none(opened, results):
+        return None
+    found = landscape(opened, results, opened.rho(target))
+    here = worth_of(found, found.here(1.0), results)
+    half = (here.interval.high - here.interval.low) / 2
+    spread = float(np.std(results.values))
+    if not np.isfinite(half) or (not chosen and half > VAGUE * spread):
+        return None
+    unit = results.unit
+    return Worth(
+        here.value * unit,
+        here.stderr * unit,
+        times(here.interval, unit),
+        worth.ess,
+        worth.unseen,
+        1.0,
+        "chosen" if chosen else "modelled",
     )
 
 

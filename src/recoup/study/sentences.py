@@ -4,7 +4,10 @@ Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks,
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *recommend* "What recommend says is held to the
-truth"; a sentence without it repeats what the file holds, and forecasts nothing.
+truth", *voice* "What a study says, held to the truth"; a sentence without it repeats what the file
+holds, and forecasts nothing.
+
+Longer than others: it is the one place where all of them can be read side by side.
 """
 
 from collections.abc import Sequence
@@ -17,6 +20,7 @@ LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.w
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
 TRIALS = 12  # that a sentence names
 PARAMETERS = 5  # that a sentence names
+NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter may have none
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
 
@@ -83,6 +87,29 @@ def between(low: float, high: float) -> str:
     return f"{high:.4g} or less" if isfinite(high) else "not known"
 
 
+def predicted(value: float, low: float, high: float, results: int, goal: Goal = MAXIMIZE) -> str:
+    """The expected return of one theta. Claims what `expected_return` does. Backed by: *voice*."""
+    return (
+        f"The expected {goal.noun} is {value:.4g} (95 %: {low:.4g} to {high:.4g}), from {results} "
+        f"results, by a model of the {goal.nouns} near it."
+    )
+
+
+def not_predicted(why: str) -> str:
+    """That results say nothing of a theta, and why."""
+    return f"What it is worth is not known: {why}. A rollout or two of it would say."
+
+
+def matter(name: str, share: float, stderr: float) -> str:
+    """How much of what returns vary by a parameter explains, or that no effect of it is seen.
+
+    Claims the share to two standard errors. Backed by: *voice*, "which parameters matter".
+    """
+    if share < NO_EFFECT and share - 2 * stderr <= 0:
+        return f"{name} does nothing that can be seen ({share:.1%} ± {stderr:.1%})."
+    return f"{name} explains {share:.0%} ± {stderr:.0%} of it."
+
+
 def best_between() -> str:
     """What `between` is of. Backed by: *recommend*, column "best held"."""
     return "the 95 % interval of the best value of each, while the others stay"
@@ -142,9 +169,61 @@ def go_on_blind(goal: Goal = MAXIMIZE) -> str:
     return f"Go on: two batches are needed to say {what}."
 
 
-def go_on(gain: float, goal: Goal = MAXIMIZE) -> str:
-    """What the next batch should gain. Backed by: *recommend*."""
-    return f"Go on: the next batch should {goal.gain} about {gain:.2g}."
+def coming(
+    results: int, gain: float, low: float, high: float, whom: str, goal: Goal = MAXIMIZE
+) -> str:
+    """What the next move should bring to the mean policy.
+
+    Claims that the gain is so much on average, and that the interval holds it nine times in ten.
+    Backed by: *voice*, columns "said / true" and "gain held" of the mean policy.
+    """
+    more = "next result" if results == 1 else f"next {results} results"
+    about = f"{goal.gain} about {gain:.2g}" if gain > 0 else f"{goal.gain} nothing"
+    if goal.sign < 0 and gain <= 0:
+        about = "lower the cost by nothing"
+    return f"the {more} should {about} for {whom} (95 %: {low:.2g} to {high:.2g})."
+
+
+def coming_draw(gain: float, low: float, high: float, goal: Goal = MAXIMIZE) -> str:
+    """The same for a draw of the distribution, which is what the next trials are.
+
+    Backed by: *voice*, columns "said / true" and "gain held" of a draw.
+    """
+    ends = f"{low:.2g} to {high:.2g}"
+    word = "gain" if goal.sign > 0 else "fall in cost"
+    return f"Of a draw of the distribution the {word} should be {gain:.2g} ({ends})."
+
+
+def gains_still() -> str:
+    """That batches have gained of late, where what comes cannot be rehearsed: of the past."""
+    return "Go on: the last batches have gained."
+
+
+def go_on_rare(differ: int, goal: Goal = MAXIMIZE) -> str:
+    """That nothing can be learned yet from results that are all but equal."""
+    if not differ:
+        return (
+            f"Go on, or start elsewhere: all {goal.nouns} are equal, so that nothing says yet "
+            "where to go. The search widens by itself; a larger std, or a trial of your own "
+            "choice (`enqueue`) that differs, helps most."
+        )
+    times = "result differs" if differ == 1 else "results differ"
+    return (
+        f"Go on: only {differ} {times} from all others, which is too little to say what a batch "
+        "gains."
+    )
+
+
+def plan(search: int, gain: float, tries: int, goal: Goal = MAXIMIZE) -> str:
+    """How to spend a budget: so many trials to search with, so many of the mean policy.
+
+    Claims of the gain what `coming` claims. Backed by: *voice*.
+    """
+    if not search:
+        return f"Of {tries} trials, try the mean with all: the search should bring too little."
+    should = f", which should {goal.gain} about {gain:.2g}" if isfinite(gain) else ""
+    rest = f", and try the mean {tries} times" if tries else ""
+    return f"Of {search + tries} trials, search with {search}{should}{rest}."
 
 
 def go_on_for(names: Sequence[str]) -> str:
@@ -185,6 +264,14 @@ def judgement(
     one = samples == 1
     count = f"{samples} result{'' if one else 's'} that count{'s' if one else ''} for {count_for}"
     left_out = left_out_here(censored)
+    if refused in ("chosen", "modelled"):
+        by = f"{samples} results, by a model of the {goal.nouns}: " + (
+            "the same results chose this distribution, so that their weights would flatter it"
+            if refused == "chosen"
+            else "weights alone say too little about it"
+        )
+        about = f" This is the {goal.noun} of a rollout that does not fail." if left_out else ""
+        return f"{by}.{left_out}{about}"
     if refused == "equal":
         return (
             f"{count}, all {goal.nouns} equal: without any spread there is no interval.{left_out}"

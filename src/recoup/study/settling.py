@@ -105,6 +105,10 @@ class Mover:
         """All results, and their densities as the last move left them; inside `reading()`."""
         return self._looks.now()
 
+    def next_results(self) -> Ledger:
+        """What the next move will be made of, as far as it was told; inside `reading()`."""
+        return self._results_of(self.store.last_move().id)
+
     def _due(self) -> bool:
         return self.store.counters().fresh >= self.opened.batch
 

@@ -45,6 +45,7 @@ from recoup.study.listing import best, dataframe, trials
 from recoup.study.log import Happened, log
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
+from recoup.study.predict import Matters, Prediction, matters, predict
 from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
@@ -443,9 +444,26 @@ class Study:
         """
         return evaluate(self.opened, self._mover, mean, std)
 
-    def recommend(self) -> Recommendation:
-        """The parameters to deploy, what they are worth, and whether to go on; no rollout."""
-        return recommend(self.opened)
+    def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Recommendation:
+        """The parameters to deploy, what they are worth, and whether to go on; no rollout.
+
+        `worth` is a difference in return that matters: a batch that should gain less than a tenth
+        of it is not worth its trials. `budget` says how many trials are left: how many to search
+        with, and how many to try the mean policy with.
+        """
+        return recommend(self.opened, self._mover, worth, budget)
+
+    def predict(self, params: Any) -> Prediction:
+        """The expected return of parameters that need not have been tried; no rollout.
+
+        In the user's units, in order or by name; those not named stay at the mean policy. Where
+        nothing near them was tried the answer is not a number, and `words` says so.
+        """
+        return predict(self.opened, params)
+
+    def matters(self) -> list[Matters]:
+        """How much of what returns vary by each parameter explains, and pairs of them."""
+        return matters(self.opened)
 
     # -- other archives, other methods --
 
