@@ -443,7 +443,7 @@ class TestSlips:
         for _ in range(40):
             values = dict(enumerate(rng.normal(middle, 1.0, 60).tolist()))
             said, count = said + len(slips(values)), count + len(values)
-        assert said / count <= 0.0003 + 4 * (0.0003 / count) ** 0.5
+        assert said / count <= 0.0001 + 4 * (0.0001 / count) ** 0.5
 
     def test_a_sign_among_both_signs_says_nothing(self):
         values = {i: (-4.0 if i % 7 else 3.0) + 0.01 * (i % 5) for i in range(40)}

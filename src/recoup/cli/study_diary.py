@@ -110,7 +110,7 @@ def trials(
             print("There is no such trial." if status or kind else "No trial was asked for yet.")
         else:
             _show_trials(study, shown)
-            _say_left_out(len(shown), len(found), "trials")
+            _say_left_out(len(shown), len(found))
 
 
 @app.command(epilog=LOG_EXAMPLES)
@@ -128,7 +128,9 @@ def log(
     at = now()
     rows = [[when(one.at, at), one.what, one.words] for one in shown]
     show_table(["when", "what", "about"], rows, texts=["what", "about"], turns=False)
-    _say_left_out(len(shown), len(found), "entries")
+    if len(shown) < len(found):
+        print()
+        show_text("Earlier entries are left out: --all shows all of them.")
 
 
 @app.command()
@@ -226,10 +228,10 @@ def _how_many(last: int | None, everything: bool, form: str, there: int) -> int:
     return max(there, 1) if everything or form != "table" else NEWEST
 
 
-def _say_left_out(shown: int, there: int, what: str) -> None:
+def _say_left_out(shown: int, there: int) -> None:
     if shown < there:
         print()
-        show_text(f"The newest {shown} of {there} {what}: --all shows all of them.")
+        show_text(f"The newest {shown} of {there} trials: --all shows all of them.")
 
 
 def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
