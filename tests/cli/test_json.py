@@ -57,7 +57,7 @@ STUDY = {  # of a study with a move, a failure, a cancelled trial and one that w
     "title": ["title", "s.db", "Left arm"],
     "plot": ["plot", "s.db", "--out", "s.png"],
     "recommend": ["recommend", "s.db"],
-    "predict": ["predict", "s.db", "0.5", "-1"],
+    "predict": ["predict", "s.db", "--param", "theta_0=0.5"],
     "evaluate": ["evaluate", "s.db"],
     "check": ["check", "s.db"],
     "export": ["export", "s.db"],

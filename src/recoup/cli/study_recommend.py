@@ -42,8 +42,8 @@ def recommend(
     worth: Annotated[
         float | None,
         typer.Option(
-            help="A difference in return that matters to you: a batch that should gain less than a "
-            "tenth of it is not worth its trials."
+            help="A difference in return that matters to you: a batch from which less than a tenth "
+            "of it is expected is not worth its trials."
         ),
     ] = None,
     budget: Annotated[
