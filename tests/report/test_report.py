@@ -171,7 +171,7 @@ class TestTheRunsPage:
         found = visit(page, width=500)
         assert len(found["images"]) == 7  # one of both
         assert found["width"] <= found["window"]
-        assert "tiw-pgpe-ob\t2\t40" in found["text"]
+        assert "tiw-pgpe-ob\n2\n40\n" in found["text"]  # narrow: a line each
 
     @pytest.mark.usefixtures("sketches")
     def test_a_run_that_is_named_twice_is_not_laid_over_itself(self, run, tmp_path):

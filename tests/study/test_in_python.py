@@ -147,7 +147,7 @@ class TestItsTrials:
 class TestItsTable:
     def test_is_the_one_that_is_exported(self, study, tmp_path):
         pandas = pytest.importorskip("pandas")
-        table = study.dataframe()
+        table = study.dataframe(full=True)
         study.export(tmp_path / "t.csv")
         with (tmp_path / "t.csv").open(newline="") as file:
             heads, *rows = csv.reader(file)
@@ -163,7 +163,32 @@ class TestItsTable:
     def test_of_an_empty_study_has_its_columns(self, tmp_path):
         pytest.importorskip("pandas")
         with Study.open(tmp_path / "s.db", dim=1) as made:
-            assert list(made.dataframe().columns)[:2] == ["id", "kind"]
+            assert list(made.dataframe(full=True).columns)[:2] == ["id", "kind"]
+            assert list(made.dataframe().columns)[:3] == ["id", "status", "kind"]
+            assert len(made.dataframe()) == 0
+
+    def test_is_short_unless_all_of_it_is_wanted(self, study):
+        pandas = pytest.importorskip("pandas")
+        study.note("oil on the table", 3)
+        table = study.dataframe()
+        names = "id status kind return stderr episodes stiffness damping asked told note"
+        assert list(table.columns) == names.split()
+        assert table["return"].tolist()[:3] == pytest.approx([-4.0, np.nan, -2.0], nan_ok=True)
+        assert isinstance(table["told"].dtype, pandas.DatetimeTZDtype)
+        seconds = [study.trials()[0].told_at, study.trials()[0].asked_at]
+        found = [table[name][0].timestamp() for name in ("told", "asked")]
+        assert found == pytest.approx(seconds, abs=1e-3)
+        assert pandas.isna(table["told"][5])
+        assert table["note"][1] == f"slipped {NASTY}"
+        assert table["note"][2] == "oil on the table"
+        assert table["episodes"].dtype == "Int64"
+        assert len(study.dataframe(full=True).columns) > 2 * len(table.columns)
+
+    def test_a_parameter_may_be_called_told(self, tmp_path):
+        pytest.importorskip("pandas")
+        with Study.open(tmp_path / "s.db", params={"told": (0, 1)}) as made:
+            made.ask()
+            assert list(made.dataframe().columns)[-4:] == ["told", "asked", "told_at", "note"]
 
     def test_without_pandas_one_sentence_says_what_to_install(self, study, monkeypatch):
         monkeypatch.setitem(sys.modules, "pandas", None)
@@ -205,6 +230,12 @@ VERBS = {
     "tell": lambda study: study.tell(1, 1.0),
     "enqueue": lambda study: study.enqueue([0.0, 1.0]),
     "amend": lambda study: study.amend(1, 2.0),
+    "cancel": lambda study: study.cancel(2),
+    "note": lambda study: study.note("x"),
+    "notes": lambda study: study.notes(),
+    "title": lambda study: study.title,
+    "log": lambda study: study.log(),
+    "queue": lambda study: study.queue(),
     "pending": lambda study: study.pending(),
     "waiting": lambda study: study.waiting(),
     "told_later": lambda study: study.told_later(),

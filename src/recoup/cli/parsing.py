@@ -101,6 +101,17 @@ def pairs(option: str, texts: list[str]) -> dict[str, Any]:
     return values
 
 
+def names_given(option: str, how: str, texts: list[str] | None) -> dict[str, str]:
+    """Texts by name, written NAME=TEXT."""
+    found = {}
+    for text in texts or []:
+        name, equals, other = (part.strip() for part in text.partition("="))
+        if not (name and equals and other):
+            raise InputError(f"{option} takes {how}, got {text!r}.")
+        found[name] = other
+    return found
+
+
 def method_settings(texts: list[str] | None) -> dict[str, Any]:
     """Settings of a method, written KEY=VALUE after --set."""
     found = pairs("--set", texts or [])

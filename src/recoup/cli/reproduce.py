@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recoup.checks import InputError, check_count
-from recoup.cli.app import ForceOption, app, interruptible, stop
+from recoup.cli.app import ForceOption, JsonOption, app, interruptible, print_json, stop
 from recoup.cli.parsing import whole_option
 from recoup.cli.tables import Cell, show_table
 from recoup.reproduce import ORDER
@@ -50,6 +50,7 @@ def reproduce(
     ] = None,
     force: ForceOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure, draw and judge figures of the paper; `all` ends in a page."""
     if quick and paper:
@@ -68,18 +69,23 @@ def reproduce(
     if ALL in figures:
         check_page(out / PAGE, Over(force))
     try:
-        with interruptible(), reproducing(work_left(figures, size, out), quiet) as show:
+        with interruptible(), reproducing(work_left(figures, size, out), quiet or as_json) as show:
             findings = run(figures, size, out, show, processes, force=force)
     except KeyboardInterrupt:
         stop(f"stopped; the same command goes on from what lies in {out}.")
-    if not quiet:
+    if not quiet and not as_json:
         _show_claims(findings)
     for finding in findings:
         if finding.problem is not None:
             print(
                 f"recoup: no picture of {finding.figure.name}: {finding.problem}", file=sys.stderr
             )
-    print(write_reproduction(out, force=force) if ALL in figures else out)
+    written = write_reproduction(out, force=force) if ALL in figures else out
+    if as_json:
+        claims = {finding.figure.name: finding.judged for finding in findings}
+        print_json({"out": written, "figures": claims})
+    else:
+        print(written)
 
 
 def _show_claims(findings: "list[Finding]") -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from recoup.checks import InputError, check_path
+from recoup.checks import InputError, check_choice, check_path
+from recoup.cli.app import JsonOption as JsonOption
 from recoup.cli.parsing import complete_method, complete_setting, vector_or_named, whole_option
 
 if TYPE_CHECKING:
@@ -28,7 +30,23 @@ EXAMPLES = """
 """
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
+ORDER = (  # of the commands in the help; others stand behind them
+    *("new", "ask", "pending", "tell", "amend", "cancel", "enqueue", "show", "trials", "log"),
+    *("best", "note", "title", "plot", "recommend", "predict", "evaluate", "check", "export"),
+    *("import", "replay", "fork", "upgrade"),
+)
+
+
+class _InOrder(TyperGroup):
+    """The commands in the order in which somebody needs them, whichever module adds them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        found = super().list_commands(ctx)
+        return sorted(found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
+app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
 @contextmanager
@@ -57,7 +75,11 @@ SetOption = Annotated[
         autocompletion=complete_setting,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
+FORMATS = ("table", "json", "csv")
+FormatOption = Annotated[
+    str | None,
+    typer.Option(help=f"{', '.join(FORMATS)} (a table unless said).", metavar="FORMAT"),
+]
 MeanOption = Annotated[
     str | None,
     typer.Option(
@@ -80,6 +102,16 @@ LeaseOption = Annotated[
 ]
 BatchOption = Annotated[int | None, whole_option("Results of one move (the method's unless said).")]
 SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
+
+
+def form_of(format: str | None, as_json: bool) -> str:
+    """The form in which trials are printed: `--json` is `--format json`."""
+    if format is None:
+        return "json" if as_json else "table"
+    check_choice("format", format, FORMATS)
+    if as_json and format != "json":
+        raise InputError(f"give --json or --format {format}, not both.")
+    return format
 
 
 def given_options(**options: Any) -> dict[str, Any]:

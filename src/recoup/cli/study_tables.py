@@ -1,15 +1,16 @@
 """What `recoup study` prints: trials, the state of a study, a replay."""
 
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from recoup.cli.app import print_json
 from recoup.cli.tables import show_table, show_text
 from recoup.store.rows import REPEAT
 from recoup.study.notebook import typed
+from recoup.study.parameters import labelled
 from recoup.study.sentences import LEAST, replayed
 from recoup.study.summary import best_trial, deployed
 from recoup.study.summary import summary_rows as state_rows
@@ -27,7 +28,7 @@ MANY = 100  # parameters, at most, that tables show
 def print_trials(study: "Study", trials: "Sequence[Trial]", form: str) -> None:
     """Trials as a table, as JSON or as CSV."""
     if form == "json":
-        print(json.dumps([trial.plain() for trial in trials]))
+        print_json([trial.plain() for trial in trials])
     elif form == "csv":
         _print_csv(trials, {})
     else:
@@ -38,7 +39,7 @@ def print_waiting(study: "Study", waiting: "Sequence[Waiting]", form: str) -> No
     """Trials that wait for a result, with their ages and leases, likewise."""
     trials = [row.trial for row in waiting]
     if form == "json":
-        print(json.dumps([row.plain() for row in waiting]))
+        print_json([row.plain() for row in waiting])
     elif form == "csv":
         times = [row.asked_at for row in waiting], [row.lease_until for row in waiting]
         _print_csv(trials, dict(zip(("asked_at", "lease_until"), times, strict=True)))
@@ -78,16 +79,31 @@ def _show_trials(study: "Study", trials: "Sequence[Trial]", beside: dict[str, li
     rows = []
     for i, trial in enumerate(trials):
         values = (list(trial.params.values()) or trial.theta.tolist())[:MANY]
-        shown = [_typed(*pair) for pair in zip(values, varies, strict=True)]
+        shown = [typed_value(*pair) for pair in zip(values, varies, strict=True)]
         more = [cells[i] for cells in beside.values()]
         rows.append([str(trial.id), str(trial.seed), *shown, *more])
-    show_table(["id", "seed", *names[:MANY], *beside], rows)
+    labels = [labelled(name, study.opened.units.get(name)) for name in names[:MANY]]
+    show_table(["id", "seed", *labels, *beside], rows)
     if len(names) > MANY:
         show_text(f"{len(names) - MANY} more parameters: --format json gives all of them.")
     _explain_repeats(trials)
 
 
-def _typed(value: float, varies: float | None) -> str:
+def show_values(study: "Study", trial: "Trial") -> None:
+    """Prints one trial, a row a parameter."""
+    units = study.opened.units
+    values = list(trial.params.values()) or trial.theta.tolist()
+    names = [labelled(name, units.get(name)) for name in _names([trial])]
+    varies = [row.varies for row in deployed(study.opened)]
+    cells = [typed_value(*pair) for pair in zip(values, varies, strict=True)]
+    rows = list(zip(names, cells, strict=True))[:MANY]
+    show_table(["parameter", f"trial {trial.id}"], rows, texts=["parameter"])
+    if len(names) > MANY:
+        show_text(f"{len(names) - MANY} more parameters: --json gives all of them.")
+
+
+def typed_value(value: float, varies: float | None) -> str:
+    """A value of a parameter with the digits that it takes to type it."""
     return str(value) if isinstance(value, int) else typed(value, varies)
 
 
@@ -115,7 +131,7 @@ def show_distribution(study: "Study") -> None:
     in_actions = study.method.space == "actions"
     heads = ["parameter", "mean policy", *([] if in_actions else ["±1 std"])]
     rows = [
-        [row.name, row.text, *([] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"])]
+        [row.label, row.text, *([] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"])]
         for row in deployed(study.opened)[:MANY]
     ]
     for i, sigma in enumerate(study.std if in_actions else ()):

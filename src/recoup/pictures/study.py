@@ -40,6 +40,7 @@ class Portrait(NamedTuple):
     parameters: list["Shown"]  # [P] over time
     sliced: list["Shown"]  # at most three, those that have moved most
     dim: int  # how many parameters there are
+    unit: str = ""  # of returns
     noun: str = "return"  # what a result is called
     sign: float = 1.0  # -1 where smaller is better
 
@@ -54,6 +55,7 @@ class Shown(NamedTuple):
     low: np.ndarray  # [M + 1] mean - 1 std, not a number where there is none
     high: np.ndarray  # [M + 1]
     values: np.ndarray  # [n] of the results; empty where they are not needed
+    unit: str = ""
 
 
 def study_picture(portrait: Portrait) -> Figure:
@@ -78,7 +80,7 @@ def _history(axes: Axes, portrait: Portrait) -> None:
     """Every result, and the estimate of each move with its interval."""
     title = "Results, and the estimate of each move"
     _dress(axes, title)
-    axes.set_ylabel(portrait.noun, fontsize=9)
+    axes.set_ylabel(_with_unit(portrait.noun, portrait.unit), fontsize=9)
     n, returns = len(portrait.returns), portrait.returns
     _by_results(axes, n)
     if not n:
@@ -178,7 +180,8 @@ def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     axes.fill_between(at, low, high, color=ACCENT, alpha=0.18, lw=0)
     axes.plot(at, mean, color=ACCENT, lw=1.7)
     axes.plot(at[-1], mean[-1], "o", color=ACCENT, ms=4)
-    label = _plain(f"{_broken(parameter.name, 20)}\n{mean[-1]:.5g}", 40)
+    value = f"{mean[-1]:.5g} {parameter.unit}".rstrip()
+    label = _plain(f"{_broken(parameter.name, 20)}\n{value}", 40)
     axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
     every = np.concatenate([mean, low, high])
     _scale(axes, "y", parameter, every[np.isfinite(every)])
@@ -236,15 +239,16 @@ def _slices(figure: SubFigure, portrait: Portrait) -> None:
     drawn = [_pair(axes, *pair, portrait) for axes, pair in zip(cells, pairs, strict=True)]
     if drawn[0] is not None:
         bar = figure.colorbar(drawn[0], ax=list(cells), shrink=0.9, aspect=28)
-        bar.set_label(portrait.noun, fontsize=9)
+        bar.set_label(_with_unit(portrait.noun, portrait.unit), fontsize=9)
         bar.ax.tick_params(labelsize=7.5)
 
 
 def _pair(axes: Axes, a: Shown, b: Shown, portrait: Portrait) -> Any:
     """One slice; what its colours mean."""
     _dress(axes)
-    axes.set_xlabel(_plain(_broken(a.name, 20), 40), fontsize=8.5)
-    axes.set_ylabel(_plain(_broken(b.name, 24), 40), fontsize=8.5, labelpad=2)
+    axes.set_xlabel(_with_unit(_plain(_broken(a.name, 20), 40), a.unit), fontsize=8.5)
+    name = _with_unit(_plain(_broken(b.name, 24), 40), b.unit)
+    axes.set_ylabel(name, fontsize=8.5, labelpad=2)
     axes.tick_params(labelsize=7)
     returns, ok = portrait.returns, np.isfinite(portrait.returns)
     axes.plot(a.values[~ok], b.values[~ok], "x", color=GREY, ms=5)
@@ -274,8 +278,8 @@ def _single(axes: Axes, parameter: Shown, portrait: Portrait) -> None:
     axes.scatter(values, inside, 18, color=ACCENT, alpha=0.7, lw=0)
     _far(axes, values, returns, inside)
     axes.axvline(parameter.mean[-1], color=SECOND, lw=1.4, label="newest mean")
-    axes.set_xlabel(_plain(parameter.name, 40), fontsize=9)
-    axes.set_ylabel(portrait.noun, fontsize=9)
+    axes.set_xlabel(_with_unit(_plain(parameter.name, 40), parameter.unit), fontsize=9)
+    axes.set_ylabel(_with_unit(portrait.noun, portrait.unit), fontsize=9)
     _scale(axes, "x", parameter, np.append(parameter.values, parameter.mean[-1]))
     legend_above(axes, "", 5.4)
 
@@ -328,6 +332,10 @@ def _by_results(axes: Axes, n: int) -> None:
 def _say(axes: Axes, words: str) -> None:
     axes.set_yticks([])
     axes.text(0.5, 0.5, words, ha="center", va="center", color=GREY, transform=axes.transAxes)
+
+
+def _with_unit(label: str, unit: str) -> str:
+    return f"{label} [{_plain(unit)}]" if unit else label
 
 
 def _broken(name: str, width: int) -> str:

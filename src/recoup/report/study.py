@@ -41,7 +41,8 @@ def write_study_report(
     over = Over(force, study=path)
     check_page(target, over)
     with Study.open(path, read_only=True) as study:
-        content = page("study.html", name=path.name, **_content(study))
+        name = f"{study.title} ({path.name})" if study.title else path.name
+        content = page("study.html", name=name, **_content(study))
     return write_page(target, content, over)
 
 

@@ -231,10 +231,10 @@ class Store(Queries):
 
     # -- what else is kept --
 
-    def note(self, kind: str, content: dict[str, Any]) -> None:
-        """Writes that something happened to the study."""
+    def note(self, kind: str, content: dict[str, Any], at: float | None = None) -> None:
+        """Writes that something happened to the study, now unless it was `at` another time."""
         self._counters()
-        row = Event(self._last("events") + 1, kind, content, time.time())
+        row = Event(self._last("events") + 1, kind, content, time.time() if at is None else at)
         self._file.insert("events", [of_event(row)])
 
     def add_test(self, test: Test) -> None:

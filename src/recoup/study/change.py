@@ -125,7 +125,7 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
                 f"{p.name} cannot become {'whole' if p.scale == 'int' else 'continuous'}: its "
                 "results were rolled out at other values than it would stand for."
             )
-        after[p.name] = (p, i, np.nan)
+        after[p.name] = (replace(p, unit=p.unit or old.unit), i, np.nan)
     parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
     checked_parameters(parameters)
     return Change(study.parameters, tuple(parameters), tuple(source), tuple(was_all), frozen)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_start
+from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
 from recoup.store.amending import dropped
@@ -16,14 +16,17 @@ from recoup.store.store import Store
 from recoup.study.candidates import means_given, stds_given
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
+from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
 from recoup.study.opened import Opened, check_own_family
-from recoup.study.parameters import Parameter, plain
+from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
 from recoup.study.settings import (
     CHARTS,
+    RETURN_UNIT,
     STEPPING,
+    UNITS,
     completed,
     family_name,
     is_part,
@@ -45,7 +48,7 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
     any of the method; `params`, `rename` and `freeze` change its parameters. Unless they say
     otherwise it starts where `study` has come to, with the memory of the same update rule. Trials
     are numbered on from there, so that no draw is repeated; those that wait for a result, and
-    results that were dropped, stay behind.
+    results that were dropped, stay behind. Its title and notes come along.
     """
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
@@ -74,6 +77,7 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
     def copy(new: Store) -> None:
         found = _copy(study, new, change)
         new.set_last(study.store.counters().last)
+        copy_writing(study.store, new)
         new.note(FORKED, {"of": str(study.path), **found})
 
     start, memory = _start(study, settings, changes, change)
@@ -102,7 +106,7 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
-    keys = ("dim", "batch", "seed", "params")
+    keys = ("dim", "batch", "seed", "params", RETURN_UNIT)
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
@@ -119,11 +123,12 @@ def _settings(
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
     named = {key: changes[key] for key in MOVED if isinstance(changes.get(key), Mapping)}
     given |= {key: value for key, value in changes.items() if key not in named}
-    made = completed if change is None else resolved
-    found = made(given, study.goal)
-    if charts := _charts(study, change):
-        found[CHARTS] = [plain(parameters) for parameters in charts]
     parameters = study.parameters if change is None else change.after
+    units = units_of(parameters)
+    given[UNITS] = {**units, **check_mapping("units", changes.get(UNITS) or {})}
+    found = completed(given, study.goal) if change is None else resolved(given, study.goal)
+    if charts := _charts(study, change):
+        found[CHARTS] = [plain(bounds) for bounds in charts]
     for key, how in named.items():
         found[key] = GIVEN[key](parameters, how, here[key]).tolist()
     if any(key in changes for key in MOVED):
@@ -234,8 +239,8 @@ def forked_words(study: Opened, of: Any) -> str:
         )
     if found.get("near"):
         said.append(
-            f"{found['near']} stood near what is frozen (within {NEAR:g} of its standard deviation)"
-            " and count with the densities that drew them, as if they stood there"
+            f"{found['near']} that were drawn stood near what is frozen (within {NEAR:g} of its "
+            "standard deviation) and count as if there, with the densities that drew them"
         )
     if found["left_out"]:
         why = "stood elsewhere"
@@ -271,8 +276,8 @@ def _fewer(
     if not inside or not freezing.is_near(theta):
         return None, "left_out"
     kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
-    if trial.kind not in (*SAMPLED, FOREIGN):
-        return kept, "unweighed"
+    if trial.kind not in (*SAMPLED, FOREIGN):  # what was tried at the mean may not be at it now
+        return kept._replace(kind=trial.kind if freezing.is_at(theta) else OWN), ""
     if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
         return kept._replace(kind=OWN), "unweighed"
     block = freezing.drew(study, trial)

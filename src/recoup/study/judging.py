@@ -17,6 +17,7 @@ from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.landscape import landscape, results_of, why_none, worth_of
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
+from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
@@ -123,7 +124,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
     found: dict[str, Any] = {
         **unset,
         **last.info,
-        PENDING: counters.trials - counters.ok - counters.failed,
+        PENDING: counters.trials - counters.ok - counters.failed - len(store.cancelled()),
         OK: counters.ok,
         FAILED: counters.failed,
         "dropped": _dropped(store),
@@ -134,6 +135,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "until_move": max(opened.batch - counters.fresh, 0),
         "direction": opened.goal.word,
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
+        **people(opened),
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]

@@ -29,8 +29,9 @@ from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
 from recoup.study.goals import goal_of
 from recoup.study.ledger import Ledger
-from recoup.study.parameters import Parameter, check_values, to_latent, to_user
+from recoup.study.parameters import Parameter, check_values, to_latent, to_user, units_of
 from recoup.study.settings import (
+    RETURN_UNIT,
     RUN,
     as_made,
     charts_of,
@@ -39,6 +40,7 @@ from recoup.study.settings import (
     layout_of,
     method_of,
     missing_parts,
+    parameters_in,
     without_other_families,
 )
 from recoup.study.trials import Trial
@@ -58,7 +60,10 @@ class Mark(NamedTuple):
 
 
 class Opened:
-    """The read side of a study; nothing here writes."""
+    """The read side of a study; nothing here writes.
+
+    Longer than others: what it knows is asked for from everywhere, in a few lines each.
+    """
 
     def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
         """`parts` are those of the method that only Python can give."""
@@ -72,7 +77,7 @@ class Opened:
             self.goal = goal_of(self.settings)
             self.sign = self.goal.sign  # of what was told, where larger is better
             self.method = method_of(self.settings, self.parts)
-            self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
+            self.parameters = parameters_in(self.settings)
             self.layout = layout_of(self.settings)
             self.charts = charts_of(self.settings)
             self._chart_numbers: dict[int, int] = {}
@@ -82,6 +87,8 @@ class Opened:
         self.discount: float = self.settings.get("discount", 1.0)
         self.names = tuple(p.name for p in self.parameters)
         self.whole = tuple(p.name for p in self.parameters if p.scale == "int")
+        self.units = units_of(self.parameters)
+        self.return_unit: str = self.settings.get(RETURN_UNIT, "")
         self.family: str = self.missing.get("family") or family_name(self.method)
         if self.has_own_family and "family" not in self.missing:
             check_own_family(self, self.method)

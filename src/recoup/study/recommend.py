@@ -24,6 +24,7 @@ from recoup.study.landscape import (
     worth_of,
 )
 from recoup.study.opened import Opened
+from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
 from recoup.study.trials import by_name
@@ -69,6 +70,7 @@ class Recommendation(NamedTuple):
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
     plan: Plan | None  # of a budget, where one was given
+    matters: list[Matters]  # parameters and pairs, by what they explain; empty where not known
     words: str
     direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
@@ -80,6 +82,7 @@ class Recommendation(NamedTuple):
             "batches": [batch._asdict() for batch in self.batches],
             "best_between": {name: [low, high] for name, low, high in ranges},
             "plan": None if self.plan is None else self.plan._asdict(),
+            "matters": [row._asdict() for row in self.matters],
         }
         for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
             found[key] = list(found[key])
@@ -149,9 +152,12 @@ def recommend(
             climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
             rare=_rare(results.values),
         )
+        explained = matters(study, results)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    return _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
+    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
+    said = sentences.what_matters(explained, study.goal)
+    return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
 
 def _told(
@@ -195,6 +201,7 @@ def _told(
         verdict=verdict,
         tries=tries,
         plan=plan,
+        matters=[],
         words="",
         direction=study.goal.word,
     )

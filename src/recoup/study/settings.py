@@ -38,16 +38,20 @@ from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned
 from recoup.study.parameters import (
     Parameter,
     check_new,
+    check_unit,
     no_choices,
     of_table,
     parameter,
     plain,
     starts,
+    units_of,
+    with_units,
 )
 from recoup.study.parameters import checked as checked_parameters
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
 CHARTS = "charts"  # earlier bounds of the parameters, of a fork
+UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of returns: for people
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
@@ -132,6 +136,12 @@ def layout_of(settings: Mapping[str, Any]) -> Layout:
     return Layout(settings["dim"], len(settings["std"]), horizon, actions)
 
 
+def parameters_in(settings: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    """The named parameters of a study, with their units; none where they have no names."""
+    found = [Parameter(**row) for row in settings.get("params", ())]
+    return tuple(with_units(found, settings.get(UNITS)))
+
+
 def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     """The bounds and scales, other than its own, under which results of the study were drawn."""
     found = [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
@@ -158,6 +168,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         check_shape(key, settings[key], "[D]", (length,))
         check_finite(key, settings[key])
     check_stds("std", settings["std"])
+    if RETURN_UNIT in settings:
+        check_unit("returns", settings[RETURN_UNIT])
     if row.space == "actions":
         check_count("horizon", settings["horizon"])
         check_between("discount", settings["discount"], 0.0, 1.0)
@@ -174,7 +186,8 @@ def resolved(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
 def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
     """The same of a study that may be older, whose names stay as they are."""
     said, given = goal_given(given)
-    parameters = parameters_given(given.pop("params", None))
+    parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
+    return_unit = given.pop(RETURN_UNIT, None)
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
     batch = given.pop("batch", None)
@@ -197,6 +210,10 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
     found["mean"], found["std"] = _start(parameters, dim, stds, mean, std)
     if parameters:
         found["params"] = plain(parameters)
+    if units := units_of(parameters):
+        found[UNITS] = units
+    if return_unit is not None:
+        found[RETURN_UNIT] = check_unit("returns", return_unit)
     if (said or goal) != MAXIMIZE:
         found[GOAL] = (said or goal).word
     return found | plain_method(row)
@@ -215,12 +232,18 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     if not given:
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
-    made = {key: settings[key] for key in keys if key in settings}
+    made = {key: settings[key] for key in (*keys, RETURN_UNIT) if key in settings}
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
     asked = completed({**made, **given}, goal)
+    if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
+        asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
     row = given.get("method")
-    for key in (*given, *(settings_of(row) if isinstance(row, Method) else ())):
+    for key in (
+        *given,
+        *([UNITS] if UNITS in asked else []),
+        *(settings_of(row) if isinstance(row, Method) else ()),
+    ):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
             shown = other if _is_python(other) else given.get(key, other)

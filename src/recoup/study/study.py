@@ -24,16 +24,28 @@ from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
 from recoup.study.amend import Amended, amend
-from recoup.study.asking import ask
+from recoup.study.asking import ask, enqueue, in_line
+from recoup.study.diary import (
+    Cancelled,
+    Note,
+    cancel,
+    check_same_title,
+    check_title,
+    notes,
+    set_title,
+    title,
+    write_note,
+)
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
 from recoup.study.goals import turned_row
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.listing import best, dataframe, trials
+from recoup.study.log import Happened, log
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
-from recoup.study.predict import Matters, Prediction, matters, predict
+from recoup.study.predict import Prediction, predict
 from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
@@ -84,6 +96,8 @@ class Study:
         batch: int | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
+        title: str | None = None,
+        return_unit: str | None = None,
         read_only: bool = False,
         **settings: Any,
     ) -> "Study":
@@ -92,7 +106,9 @@ class Study:
         An existing study goes on with the settings it was made with; others given here must agree.
         Results are returns, larger is better; with `direction="minimize"` costs, smaller is better.
         `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
-        200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A `batch` of
+        200, "log"), "offset": None}`, or each as a mapping, which may give a unit: `{"low": 10,
+        "high": 200, "scale": "log", "unit": "N/m"}`; `mean` is then in those units, `std` latent.
+        `title` and `return_unit` are for people to read, as units are. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
         parameters. `settings` are the method's: `failure=-20` says what failing is worth,
         `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
@@ -104,24 +120,29 @@ class Study:
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
-        named |= {"seed": seed, "params": params, **settings}
+        named |= {"seed": seed, "params": params, "return_unit": return_unit, **settings}
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
+        called = None if title is None else check_title(title)
         if path.exists() or read_only:
-            return cls._opened(path, given, read_only)
+            return cls._opened(path, given, called, read_only)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
-            return cls.create(path, resolved(given), parts_given(given))
+            return cls.create(path, resolved(given), parts_given(given), called)
         except Exists:  # made by another process meanwhile
-            return cls._opened(path, given)
+            return cls._opened(path, given, called)
 
     @classmethod
-    def _opened(cls, path: Path, given: dict[str, Any], read_only: bool = False) -> "Study":
+    def _opened(
+        cls, path: Path, given: dict[str, Any], called: str | None, read_only: bool = False
+    ) -> "Study":
         store = Store.open(path, read_only)
         try:
             study = cls(store, parts_given(given))
             check_same(path, study.settings, given)
+            if called is not None:
+                check_same_title(store, called)
         except BaseException:
             store.close()
             raise
@@ -133,12 +154,14 @@ class Study:
         path: Path | None,
         settings: dict[str, Any],
         parts: Mapping[str, Any] | None = None,
+        title: str | None = None,
     ) -> "Study":
         """A new study of resolved settings; without a path it lives as long as the process."""
         start = first_proposal(settings, parts)
         if path is None:
             return cls(Store.in_memory(settings, start), parts)
-        return cls(Store.create(path, settings, start), parts)
+        then = None if not title else lambda store: set_title(store, title)
+        return cls(Store.create(path, settings, start, then=then), parts)
 
     def __enter__(self) -> "Study":
         return self
@@ -196,7 +219,7 @@ class Study:
         latent = self.opened.latent_theta(theta)
         note = None if note is None else check_text("note", note)
         with self.store.writing():
-            self.store.enqueue(latent, note)
+            enqueue(self.store, latent, note)
 
     def tell(
         self,
@@ -278,7 +301,48 @@ class Study:
             self._mover.settle()
         return found._replace(words=f"{found.words} {of_its_run(self.opened, found.moves)}".strip())
 
+    def cancel(self, id: int, why: str | None = None) -> Cancelled:
+        """Says that a trial will not be rolled out: it is not handed out or waited for any more.
+
+        It stays in the file with `why`, and counts for nothing unless it is told all the same: then
+        its result counts. Of a mirrored pair both are cancelled. What failed, or would have been
+        dangerous, is better told as `failed`: of a cancelled trial the search learns nothing.
+        """
+        why = None if why is None else check_text("why", why)
+        number = trial_number(id, self.store.path)
+        with self.store.writing():
+            return cancel(self.store, number, why)
+
+    def note(self, text: str, trial: int | None = None) -> None:
+        """Writes down something about the study, or about one of its trials, with the time."""
+        number = None if trial is None else trial_number(trial, self.store.path)
+        with self.store.writing():
+            write_note(self.store, text, number)
+
     # -- what is known --
+
+    @property
+    def title(self) -> str | None:
+        """What the study is called, if it was given a title; another may be given at any time."""
+        return title(self.store)
+
+    @title.setter
+    def title(self, text: str | None) -> None:
+        called = check_title(text)
+        with self.store.writing():
+            set_title(self.store, called)
+
+    def notes(self) -> list[Note]:
+        """What was written down about the study and its trials, in order."""
+        return notes(self.store)
+
+    def log(self) -> list[Happened]:
+        """What happened when, in order: asked, told, moved, amended, noted and so on."""
+        return log(self.opened)
+
+    def queue(self) -> list[dict[str, Any]]:
+        """What `enqueue` has put in line: values by name or in order, and the note of each."""
+        return in_line(self.opened)
 
     def pending(self) -> list[Trial]:
         """The trials that wait for a result."""
@@ -293,9 +357,14 @@ class Study:
         return told_later(self.store)
 
     def counts(self) -> dict[str, int]:
-        """How many trials are pending, ok and failed; foreign samples are among the ok."""
-        trials, ok, failed, *_ = self.store.counters()
-        return {PENDING: trials - ok - failed, OK: ok, FAILED: failed}
+        """How many trials are pending, ok and failed; foreign samples are among the ok.
+
+        Cancelled trials are none of them.
+        """
+        with self.store.reading():
+            trials, ok, failed, *_ = self.store.counters()
+            waiting = trials - ok - failed - len(self.store.cancelled())
+        return {PENDING: waiting, OK: ok, FAILED: failed}
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves again."""
@@ -305,9 +374,12 @@ class Study:
         """All trials by number, with what came of them; `for trial in study` gives the same."""
         return trials(self.opened)
 
-    def dataframe(self) -> "pandas.DataFrame":
-        """The table that `export` writes, where pandas is installed."""
-        return dataframe(self.opened)
+    def dataframe(self, *, full: bool = False) -> "pandas.DataFrame":
+        """The trials as a table, where pandas is installed: what a person looks at.
+
+        With `full` the table that `export` writes, with the distributions that drew them.
+        """
+        return dataframe(self.opened, full=full)
 
     @property
     def mean(self) -> np.ndarray:
@@ -388,10 +460,6 @@ class Study:
         nothing near them was tried the answer is not a number, and `words` says so.
         """
         return predict(self.opened, params)
-
-    def matters(self) -> list[Matters]:
-        """How much of what returns vary by each parameter explains, and pairs of them."""
-        return matters(self.opened)
 
     # -- other archives, other methods --
 

@@ -9,9 +9,11 @@ import numpy as np
 from recoup.store.amending import AMENDED
 from recoup.study import sentences
 from recoup.study.goals import MAXIMIZE
-from recoup.study.leases import told_later
+from recoup.study.leases import now, told_later
 from recoup.study.notebook import SHOWN, typed
 from recoup.study.opened import Opened
+from recoup.study.parameters import labelled
+from recoup.study.people import further_rows, people_rows
 from recoup.study.trials import Named, Trial, by_name
 
 
@@ -22,6 +24,12 @@ class Deployed(NamedTuple):
     value: float
     low: float | None  # None where the search explores in actions
     high: float | None
+    unit: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, with its unit if it has one."""
+        return labelled(self.name, self.unit)
 
     @property
     def varies(self) -> float | None:
@@ -57,7 +65,8 @@ def deployed(study: Opened) -> list[Deployed]:
     around: list[Any] = [[None] * study.dim] * 2
     if study.method.space == "parameters":
         around = [study.in_units(mean + sign * std).tolist() for sign in (-1, 1)]
-    return [Deployed(*row) for row in zip(names, values, *around, strict=True)]
+    units = [study.units.get(name) for name in names]
+    return [Deployed(*row) for row in zip(names, values, *around, units, strict=True)]
 
 
 def in_a_line(study: Opened) -> str:
@@ -87,6 +96,7 @@ def summary_rows(
     if found["imported"]:
         trials += f" ({found['imported']} of them from elsewhere)"
     rows = {
+        **people_rows(study, found, now()),
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
         f"{'' if study.dim == 1 else 's'}",
         "results": f"{study.goal.nouns}: {study.goal.better}",
@@ -106,6 +116,7 @@ def summary_rows(
         more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
         word = "trials" if len(waiting) > 1 else "trial"
         rows["waiting"] = f"{word} {', '.join(map(str, waiting[:SHOWN]))}{more}"
+    rows |= further_rows(study, found)
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""

@@ -11,8 +11,9 @@ from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
 from recoup.store.amending import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import PENDING, Told
+from recoup.store.rows import CANCELLED, PENDING, Told
 from recoup.study.amend import in_words
+from recoup.study.diary import notes_by_trial
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
@@ -27,9 +28,11 @@ PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
 PARQUET = (".parquet", ".pq")
 ENDINGS = {"csv": (".csv",), "parquet": PARQUET}
+NOTES = "notes"  # what was written down about a trial, beside why it failed
 LATER = (
     "amended",
     TOLD_LATER,
+    NOTES,
     VERSION,
     DIRECTION,
 )  # columns that a table of before may have or lack
@@ -44,6 +47,7 @@ def columns_of(study: Opened) -> list[str]:
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     last = ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
+    last += [NOTES] if notes_by_trial(study.store) else []
     last += [name for name, _ in _of_the_study(study)]
     beside = [FAMILY, *block_columns(study.block_size), *_latent_columns(study), *last]
     return _check_columns([*PLAIN, *TIMES, *theta, *drawn, *beside])
@@ -151,6 +155,7 @@ def text_columns(study: Opened) -> list[str]:
         "note",
         "amended",
         TOLD_LATER,
+        NOTES,
         VERSION,
         DIRECTION,
         FAMILY,
@@ -177,14 +182,17 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
     """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[Any]] = {}
     without_weight = dropped(study.store)  # nor does a table say what drew it
-    beside = [found for found in (_amended(study), _told_later(study)) if found]
+    written = {n: "; ".join(texts) for n, texts in notes_by_trial(study.store).items()}
+    beside = [found for found in (_amended(study), _told_later(study), written) if found]
+    cancelled = study.store.cancelled()
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
         number = trial.proposal
         if number is not None and number not in drew:
             drew[number] = _drew(study, number)
         told = (None,) * 5 if result is None else result.told[:5]
-        status = PENDING if result is None else told[0]
+        waits = CANCELLED if trial.id in cancelled else PENDING
+        status = waits if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
         values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
         drawn = nothing if number is None or trial.id in without_weight else drew[number]

@@ -71,11 +71,11 @@ class TrialResult(NamedTuple):
     id: int
     kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the trial before it once
     # more; mean; own, of one's own choice; imported
-    status: str  # pending, ok or failed
+    status: str  # pending, ok or failed; cancelled
     value: float | None  # its return
     stderr: float | None  # of several episodes
     episodes: int | None
-    note: str | None  # why it failed
+    note: str | None  # why it failed, or was cancelled
     theta: np.ndarray  # [D] in the user's units
     seed: int
     proposal: int | None  # that drew it, if one did
@@ -84,11 +84,25 @@ class TrialResult(NamedTuple):
     names: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
     direction: str = MAXIMIZE.word  # minimize: its value is a cost
+    notes: tuple[str, ...] = ()  # what was written down about it
 
     @property
     def params(self) -> dict[str, float]:
         """The parameters by name, where they have names."""
         return by_name(self.names, self.theta, self.whole)
+
+    @property
+    def remark(self) -> str:
+        """Why it failed, and what was written down about it."""
+        return "; ".join([*([self.note] if self.note else []), *self.notes])
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it."""
+        keys = ("id", "kind", "status", "stderr", "episodes", "note", "seed", "proposal")
+        found: dict[str, Any] = {key: getattr(self, key) for key in keys}
+        found |= {"return": self.value, "notes": list(self.notes), "theta": self.theta.tolist()}
+        found |= {"params": self.params} if self.names else {}
+        return {**found, "asked_at": self.asked_at, "told_at": self.told_at}
 
     def __repr__(self) -> str:
         came = self.status if self.value is None else digits(self.value)
@@ -100,8 +114,8 @@ class TrialResult(NamedTuple):
         if self.value is not None:
             error = "" if self.stderr is None else f" ± {self.stderr:.2g} of {self.episodes}"
             rows[GOALS[self.direction].noun] = f"{digits(self.value)}{error}"
-        if self.note:
-            rows["note"] = self.note
+        if self.remark:
+            rows["note"] = self.remark
         rows |= _by_name(self.names, self.theta)
         return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
 

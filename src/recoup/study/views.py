@@ -20,7 +20,7 @@ def as_html(study: Door) -> str:
     heads = ("parameter", "mean policy", "-1 std", "+1 std")
     rows = now.distribution[:SHOWN]
     cells = [
-        (r.name, r.text, *("" if x is None else digits(x) for x in (r.low, r.high))) for r in rows
+        (r.label, r.text, *("" if x is None else digits(x) for x in (r.low, r.high))) for r in rows
     ]
     if opened.dim > SHOWN:
         cells.append((f"... {opened.dim - SHOWN} more", "", "", ""))
