@@ -268,6 +268,13 @@ def table(path):
     return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
+def test_a_prediction_is_of_costs(both):
+    one, other = (study.predict({"kp": 95}) for study in both)
+    assert np.isfinite(one.expected)
+    assert_negatives(one.plain(), other.plain())
+    assert [tuple(x) for x in both[0].matters()] == [tuple(x) for x in both[1].matters()]
+
+
 def test_a_table_holds_what_was_told_and_says_that_it_is_costs(both):
     one, other = (table(study.store.path) for study in both)
     for a, b in zip(one, other, strict=True):
