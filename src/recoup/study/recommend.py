@@ -11,6 +11,7 @@ from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
+from recoup.study.failing import Failing, failing_of, in_words, refused
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -68,6 +69,7 @@ class Recommendation(NamedTuple):
     stderr: float
     interval: Interval
     rests_on: str  # what it was taken from, in words
+    failing: Failing  # how often they fail
     batches: list[Batch]
     gain: float  # of a batch, over the last of them; not a number before the second
     gain_interval: Interval
@@ -82,6 +84,7 @@ class Recommendation(NamedTuple):
             "theta": self.theta.tolist(),
             "batches": [batch._asdict() for batch in self.batches],
             "interval": list(self.interval),
+            "failing": self.failing.plain(),
             "gain_interval": list(self.gain_interval),
             "best_between": {name: [low, high] for name, low, high in ranges},
         }
@@ -111,7 +114,10 @@ def recommend(study: Opened) -> Recommendation:
     verdict, tries = _verdict(worth, gain, noise, climbs)  # scaled: nothing can be lost in it
     worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
     low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
+    then = _next(gain, climbs, verdict, tries)
     theta = study.in_units(mean)
+    failing = failing_of(study, told, mean, std)
+    no = refused(told, failing)
     return Recommendation(
         theta=theta,
         params=by_name(names, theta, study.whole),
@@ -121,12 +127,13 @@ def recommend(study: Opened) -> Recommendation:
         stderr=worth.stderr,
         interval=worth.interval,
         rests_on=worth.rests_on,
+        failing=failing,
         batches=batches,
         gain=gain.each,
         gain_interval=gain.interval,
         verdict=verdict,
         tries=tries,
-        words=_words(worth, batches, gain, tried, _next(gain, climbs, verdict, tries)),
+        words=_words(worth, batches, gain, tried._replace(no=no, failing=failing), then),
     )
 
 
@@ -145,6 +152,8 @@ class Tried(NamedTuple):
     times: int
     failed: int
     left_out: int
+    no: str = ""  # why it is not to be deployed
+    failing: Failing | None = None
 
 
 def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
@@ -152,7 +161,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
     values = [result.told.value for _, result in told if result.told.value is not None]
     if not values:
         raise InputError(f"{study.path} has no return yet: tell a few results first.")
-    failure = study.method.failure
+    failure = study.method.stated
     worth = min(values) if failure == "worst" else None if failure == "censored" else failure
     found = []
     for trial, result in told:
@@ -174,7 +183,7 @@ def _tried(study: Opened, told: Sequence[tuple[Asked, Result]], mean: np.ndarray
         if trial.kind == MEAN and np.array_equal(trial.theta, mean)
     ]
     failures = sum(result.told.status == FAILED for _, result in told)
-    return Tried(len(here), sum(here), failures if study.method.failure == "censored" else 0)
+    return Tried(len(here), sum(here), failures if study.method.stated == "censored" else 0)
 
 
 def _unit(values: Sequence[float]) -> float:
@@ -310,7 +319,7 @@ def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ())
 
 
 def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, then: str) -> str:
-    said = ["The mean policy is the one to deploy."]
+    said = [tried.no or "The mean policy is the one to deploy."]
     if tried.failed:
         times = "once" if tried.times == 1 else f"{tried.times} times"
         said = [f"The mean policy was tried {times} and failed {tried.failed}: do not rely on it."]
@@ -320,6 +329,8 @@ def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, the
         said.append(f"Its expected return is {worth.value:.4g}{ends}, from {worth.rests_on}.")
     else:
         said.append(f"What it is worth is not known: {worth.rests_on}.")
+    if tried.failing is not None and (tried.left_out or tried.failed or tried.no):
+        said.append(in_words(tried.failing))
     if tried.left_out:
         several = "s are" if tried.left_out > 1 else " is"
         said.append(f"{tried.left_out} failed result{several} left out of that.")
