@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recoup.study.failing import failing_at
 from recoup.study.settings import resolved
 from recoup.study.study import Study
 
@@ -217,6 +218,34 @@ def one(task, search, seed, trials):
     return [np.mean(failed), np.mean(failed[-LATE:]), *truth, lost, moves]
 
 
+def held(studies):
+    """Prints how often the interval of `failing_at` holds the truth, at the mean and at a draw."""
+    print(f"{studies} seeds: the 95 % interval of the chance of failing, after 40, 80, 120 trials")
+    print(f"{'':21}{'at the mean':>15}{'width':>8}{'at a draw':>15}{'width':>8}")
+    for name, task in TASKS.items():
+        found = [_looked_at(task, seed, trials) for seed in range(studies) for trials in LOOKS]
+        hit, error, width = (f(found, axis=0) for f in (np.mean, _error, np.median))
+        row = (f"{100 * hit[i]:8.0f} +-{100 * error[i]:3.0f}{width[i + 1]:9.2f}" for i in (0, 2))
+        print(f"{name:21}" + "".join(row), flush=True)
+
+
+LOOKS = (40, 80, 120)
+
+
+def _looked_at(task, seed, trials):
+    """Whether the interval holds the truth, and its width: at the mean, and at a draw."""
+    study = by_study(None)(task, Rollouts(task, seed), seed, trials)[2]
+    found = []
+    for theta in (study.mean, study.ask()[0].theta):
+        said = failing_at(study.opened, theta)
+        found += [said.low <= task.fails(theta) <= said.high, said.high - said.low]
+    return found
+
+
+def _error(found, axis):
+    return np.std(found, axis=axis, ddof=1) / len(found) ** 0.5
+
+
 def main(studies=STUDIES, names=(), trials=TRIALS):
     """Prints one table a task: means over seeds, and their standard errors."""
     entrants = {name: ENTRANTS[name] for name in names or ENTRANTS}
@@ -233,4 +262,8 @@ def main(studies=STUDIES, names=(), trials=TRIALS):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES, sys.argv[2:])
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES
+    if sys.argv[2:] != ["held"]:
+        main(wanted, sys.argv[2:])
+    if sys.argv[2:] in ([], ["held"]):
+        held(wanted)

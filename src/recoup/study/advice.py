@@ -137,10 +137,11 @@ def _failures(method: Method, found: dict[str, Any]) -> list[str]:
     failed = failures / max(found["ok"] + failures, 1)
     if method.failure != "censored" or failed <= 0.3 or failures < 3:
         return []
+    avoid = "`fork` with failure=avoid, " if method.direction == "blend" else ""
     return [
         f"{failed:.0%} of the results are failures, which are left out: the search does not learn "
-        "to avoid them. Smaller standard deviations would help, or a return for what now counts as "
-        "failed (`fork` with failure=worst, or a number)."
+        f"to avoid them. Smaller standard deviations would help, {avoid}or a return for what now "
+        "counts as failed (`fork` with failure=worst, or a number)."
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from recoup.core.arrays import Array, behind, when
 from recoup.core.rules import model as models
-from recoup.core.rules.failing import Known, worth_of_failing
+from recoup.core.rules.failing import Known, dependence, worth_of_failing
 from recoup.core.rules.newton import (
     Newton,
     Outlook,
@@ -159,13 +159,23 @@ class Step(NamedTuple):
 
 
 def valued(xp: Any, window: Window, worst: Array) -> Window:
-    """The window with the return that its failed samples stand for; `worst` is the lowest ever."""
+    """The window with the return that its failed samples stand for; `worst` is the lowest ever.
+
+    They are left out where failing is not seen to depend on theta, unless most have failed.
+    """
     if window.failed is None:
         return window
     part = window.modelled & window.valid
     known = Known(window.z, window.returns, part & ~window.failed, part & window.failed)
-    worth = worth_of_failing(xp, known, worst)
-    return window._replace(returns=xp.where(window.failed, worth, window.returns))
+    share = dependence(xp, known)
+    worth = worth_of_failing(xp, known, worst, share)
+    counts = ~window.failed | (share > 0) | (xp.sum(known.failed) >= xp.sum(known.succeeded))
+    return window._replace(
+        returns=xp.where(window.failed, worth, window.returns),
+        valid=window.valid & counts,
+        recent=window.recent & counts,
+        log_weights=xp.where(counts, window.log_weights, -xp.inf),
+    )
 
 
 class Regressed(NamedTuple):
@@ -190,6 +200,7 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     best = xp.maximum(memory.best, xp.max(xp.where(earned, window.returns, -xp.inf)))
     worst = xp.minimum(memory.worst, xp.min(xp.where(earned, window.returns, xp.inf)))
     window = valued(xp, window, worst)
+    fresh = window.fresh & window.valid
     memory = memory._replace(updates=memory.updates + 1, best=best, worst=worst)
     grown = log_spread - memory.start
     one = regressed(xp, rule, window, memory, xp.mean(grown))

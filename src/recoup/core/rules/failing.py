@@ -1,9 +1,9 @@
 """What a failed rollout is worth to the rule: a bad return, the worse the more theta decides it.
 
 A failure has no return. Left out, it teaches nothing, and a search whose returns rise towards where
-rollouts fail walks in there. So it stands for a bad return: that where the worst tenth of returns
-begins, and as far as failing is seen to depend on theta, the lowest return of all. Failures that
-come by chance are then noise of the size of returns, and those behind an edge a wall.
+rollouts fail walks in there. So, where failing is seen to depend on theta, it stands for a bad
+return: from that where the worst tenth of returns begins, as far as it depends, down to the lowest
+of all. Failures that come by chance are left out: they would be noise, and nothing else.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,8 @@ import numpy as np
 
 from recoup.core.arrays import Array, mean_of, quantiles
 
-BAD = 0.1  # of the returns lie below what a failure is worth that theta has no part in
+BAD = 0.1  # of the returns lie below what a failure is worth that theta hardly decides
+BELOW = 1e-3  # of a return, by which a failure is worse than the only one that is known
 DOUBT = 2.0  # times what chance alone makes of a difference, up to which it is none
 
 
@@ -25,18 +26,20 @@ class Known(NamedTuple):
     failed: Array  # [n]
 
 
-def worth_of_failing(xp: Any, known: Known, worst: Array) -> Array:
+def worth_of_failing(xp: Any, known: Known, worst: Array, share: Array) -> Array:
     """The return that a failure stands for; `worst` is the lowest ever seen, infinite before one.
 
-    Zero before any: then all are equal.
+    `share` is how far failing depends on theta. Zero before any return: then all are equal. Any
+    number below will do where only one return is known: the rule looks at no unit.
     """
     part, any_return = known.succeeded, xp.any(known.succeeded)
     bad = quantiles(xp, known.returns, part | ~any_return, (BAD,))[0]
     lowest = xp.minimum(xp.min(xp.where(part, known.returns, xp.inf)), worst)
     lowest = xp.where(xp.isfinite(lowest), lowest, 0.0)
     bad = xp.where(any_return, bad, lowest)
-    share = dependence(xp, known)
-    return (1 - share) * bad + share * lowest
+    equal = any_return & (xp.max(xp.where(part, known.returns, -xp.inf)) == lowest)
+    lowest = xp.where(equal, lowest - BELOW * (1 + xp.abs(lowest)), lowest)
+    return xp.where(equal, lowest, (1 - share) * bad + share * lowest)
 
 
 def dependence(xp: Any, known: Known) -> Array:

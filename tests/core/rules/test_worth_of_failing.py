@@ -27,7 +27,7 @@ def test_failing_is_never_better_than_a_bad_return(failed, level):
     """Whatever the sign of returns; and never worse than the worst that was ever seen."""
     seen = known(failed, level)
     earned = seen.returns[seen.succeeded]
-    worth = worth_of_failing(np, seen, np.min(earned) - 5)
+    worth = worth_of_failing(np, seen, np.min(earned) - 5, dependence(np, seen))
     assert np.min(earned) - 5 <= worth <= np.quantile(earned, 0.1)
 
 
@@ -37,7 +37,7 @@ def test_failures_behind_an_edge_are_worth_less_than_those_by_chance():
     assert dependence(np, chance) < 0.3
     lowest = np.min(edge.returns[edge.succeeded])
     bad = np.quantile(edge.returns[edge.succeeded], 0.1)
-    assert worth_of_failing(np, edge, np.inf) < (lowest + bad) / 2
+    assert worth_of_failing(np, edge, np.inf, dependence(np, edge)) < (lowest + bad) / 2
 
 
 def test_by_chance_little_dependence_is_seen():
@@ -51,12 +51,12 @@ def luck(z, seed):
 
 def test_before_any_return_all_failures_are_equal():
     seen = known(lambda z: np.ones(len(z), bool))
-    assert worth_of_failing(np, seen, np.inf) == 0.0
-    assert worth_of_failing(np, seen, -7.0) == -7.0
+    assert dependence(np, seen) == 1.0  # so that they count
+    assert worth_of_failing(np, seen, np.inf, 1.0) == 0.0
+    assert worth_of_failing(np, seen, -7.0, 1.0) == -7.0
 
 
 def test_two_failures_of_four_say_nothing_of_where():
-    """Too few to tell: the worst tenth of what is known."""
-    z = np.eye(4)
-    seen = Known(z, np.array([1.0, 2.0, 0, 0]), np.arange(4) < 2, np.arange(4) > 1)
-    assert worth_of_failing(np, seen, -50.0) == pytest.approx(1.1)
+    """Too few to tell: they are left out."""
+    seen = Known(np.eye(4), np.array([1.0, 2.0, 0, 0]), np.arange(4) < 2, np.arange(4) > 1)
+    assert dependence(np, seen) == 0.0
