@@ -418,7 +418,8 @@ class TestOtherBounds:
             assert wide.mean_policy == pytest.approx(named.mean_policy, rel=1e-9)
             fill(wide, 3, robot)
             assert wide.history()[0]["notes"]["modelled"] > 20  # what was drawn before, too
-            assert wide.history()[0]["ess"] == pytest.approx(4)  # but weights are of its own alone
+            assert wide.history()[0]["ess"] == pytest.approx(3)  # but weights are of its own alone:
+            # of a batch of four, of which one has failed
             with wide.fork(tmp_path / "third.db", params={"damping": (0, 2)}) as third:
                 fill(third, 2, robot)
             verdicts(tmp_path / "third.db")

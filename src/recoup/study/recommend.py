@@ -329,11 +329,11 @@ def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, the
         said.append(f"Its expected return is {worth.value:.4g}{ends}, from {worth.rests_on}.")
     else:
         said.append(f"What it is worth is not known: {worth.rests_on}.")
-    if tried.failing is not None and (tried.left_out or tried.failed or tried.no):
-        said.append(in_words(tried.failing))
     if tried.left_out:
         several = "s are" if tried.left_out > 1 else " is"
         said.append(f"{tried.left_out} failed result{several} left out of that.")
+    if tried.failing is not None and (tried.left_out or tried.failed or tried.no):
+        said.append(in_words(tried.failing))
     if isfinite(gain.each):
         low, high = gain.interval
         said.append(
