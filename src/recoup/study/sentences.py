@@ -3,8 +3,9 @@
 Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks, pages, JSON) takes
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
-*coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth";
-a sentence without it repeats what the file holds, and forecasts nothing.
+*coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
+*crashes* "Where trials fail"; a sentence without it repeats what the file holds, and forecasts
+nothing.
 
 Longer than others: it is the one place where all of them can be read side by side.
 """
@@ -28,15 +29,42 @@ CANDIDATE = "a draw of the candidate"
 # -- the mean policy --
 
 
-def deploy(times: int, failed: int) -> str:
-    """Which parameters to take, or that they failed when they were tried so many times.
+def deploy(times: int, failed: int, no: str = "") -> str:
+    """Which parameters to take, that they failed when they were tried, or why not: `no`.
 
     Claims no more than that the search ends there. Backed by: *voice*, regret at "stop".
     """
-    if not failed:
-        return "The mean policy is the one to deploy."
-    tried = "once" if times == 1 else f"{times} times"
-    return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+    if failed:
+        tried = "once" if times == 1 else f"{times} times"
+        return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+    return no or "The mean policy is the one to deploy."
+
+
+def all_failed(results: int) -> str:
+    """That the newest results say nothing but that trials fail: of the past."""
+    return f"Do not deploy the mean policy: the last {results} results all failed."
+
+
+def fails_too_often(rate: float, most: float) -> str:
+    """That the mean policy fails more often than one that is recommended.
+
+    Claims the rate of `fails_in`. Backed by: *crashes*.
+    """
+    return (
+        f"Do not deploy the mean policy: it fails in {rate:.0%} of rollouts, above the {most:.0%} "
+        "up to which one is recommended."
+    )
+
+
+def fails_in(rate: float, low: float, high: float, rests_on: str) -> str:
+    """How often the mean policy fails; empty where it is not known.
+
+    Claims that the interval holds its chance of failing 95 times in a hundred. Backed by:
+    *crashes*, column "rate held".
+    """
+    if not isfinite(rate):
+        return ""
+    return f"It fails in {rate:.0%} of rollouts (95 %: {low:.0%} to {high:.0%}), from {rests_on}."
 
 
 def expected_return(
@@ -448,12 +476,13 @@ def late_unbounded() -> str:
     )
 
 
-def many_failures(share: float, goal: Goal = MAXIMIZE) -> str:
+def many_failures(share: float, avoids: bool, goal: Goal = MAXIMIZE) -> str:
     """That failures are many and left out, and what makes them fewer."""
+    avoid = "`fork` with failure=avoid, " if avoids else ""
     return (
         f"{share:.0%} of the results are failures, which are left out: the search does not learn "
-        f"to avoid them. Smaller standard deviations would help, or a {goal.noun} for what now "
-        "counts as failed (`fork` with failure=worst, or a number)."
+        f"to avoid them. Smaller standard deviations would help, {avoid}or a {goal.noun} for what "
+        "now counts as failed (`fork` with failure=worst, or a number)."
     )
 
 
