@@ -71,8 +71,9 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     Weights are right for a candidate that was fixed beforehand. The newest distribution was chosen
     by the very results that would be weighed: of it they say too much good.
     """
-    moved = opened.store.last_move().id > 0
-    chosen = moved and np.array_equal(target, opened.store.newest().numbers)
+    store = opened.store
+    led = store.last_move().id > 0 or store.kind_count(FOREIGN) > 0  # a fork starts where led to
+    chosen = led and np.array_equal(target, store.newest().numbers)
     if not (chosen or worth.refused) or opened.has_own_family:
         return None
     results = results_of(opened)
