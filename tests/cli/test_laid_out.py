@@ -1,11 +1,14 @@
 """Tables at any width: every number is whole, whatever else has to give way."""
 
 import io
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+import recoup.cli.tables
 from recoup.cli.tables import (
     USUAL,
     Cell,
@@ -197,3 +200,12 @@ def test_the_width_is_that_of_a_terminal_alone(monkeypatch):
     assert terminal_width() == 123
     monkeypatch.setenv("COLUMNS", "0")
     assert terminal_width() == USUAL
+
+
+def test_every_table_and_paragraph_of_the_program_is_laid_out_in_one_place():
+    """Rich alone would cut what is too wide, and fit what goes into a pipe to 80 columns."""
+    for path in Path(recoup.cli.tables.__file__).parent.glob("*.py"):
+        if path.name != "tables.py":
+            text = path.read_text()
+            assert "rich.table" not in text, path.name
+            assert not re.search(r"Console\((?!stderr=True)", text), path.name

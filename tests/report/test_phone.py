@@ -7,11 +7,11 @@ import pytest
 from browser import visit
 
 import recoup
-from recoup.report.html import page
 from recoup.report.runs import write_report
-from recoup.report.study import Top, write_study_report
+from recoup.report.studies import write_studies_report
+from recoup.report.study import write_study_report
 from recoup.study.study import Study
-from recoup.study.summary import Deployed, deployed
+from recoup.study.summary import deployed
 
 PHONE = 375
 GAINS = [f"{joint}_pitch_stiffness_gain_{side}" for joint in "abcdef" for side in ("left", "right")]
@@ -75,20 +75,24 @@ def test_pages_of_comparisons_fit_a_phone(tmp_path):
     assert_fits(visit(html, width=PHONE))
 
 
-def test_cells_carry_their_heads_and_tables_without_heads_stay():
-    rows = [{"move": i, "results": 8 * i, "estimate": "-1.5", **_none()} for i in (1, 2)]
-    top = Top("", [(Deployed("gain", 0.5, 0.25, 0.75), "1 to 2")], 0, "[]")
-    text = page(
-        "study.html", name="s.db", summary={"trials": "7 ok"}, advice=[], picture="data:,",
-        settings={"batch": 8}, top=top, moves=rows, count=2,
-    )  # fmt: skip
-    assert text.count('<tr class="heads">') == 2  # what to deploy, and the moves
-    assert '<td data-head="parameter">gain</td>' in text
-    assert '<td data-head="best between" class="number">1 to 2</td>' in text
-    assert '<td data-head="results" class="number">16</td>' in text
-    assert "<tr><th>trials</th><td>7 ok</td></tr>" in text
-    assert len(re.findall("<td data-head", text)) == 5 + 2 * 7
+@pytest.mark.usefixtures("sketches")
+def test_cells_carry_their_heads_and_tables_without_heads_stay(study):
+    text = write_study_report(study).read_text()
+    tables = re.findall(r"<table.*?</table>", text, re.S)
+    turning = [table for table in tables if table.startswith('<table class="turns">')]
+    assert len(turning) == 2  # what to deploy, and the moves
+    for table in turning:
+        heads = re.findall(r"<th[^>]*>(.*?)</th>", table)
+        labels = re.findall(r'<td data-head="(.*?)"', table)
+        assert labels == heads * (len(labels) // len(heads))
+        assert table.count("<td") == len(labels)
+    assert '<td data-head="parameter">shoulder_a_pitch_stiffness_gain_left</td>' in text
+    assert "<tr><th>trials</th><td>" in text
 
 
-def _none():
-    return dict.fromkeys(("samples", "ess", "max_weight", "pareto_k"))
+@pytest.mark.slow
+def test_several_studies_fit_a_phone(study, tmp_path):
+    with Study.open(tmp_path / "other.db", dim=3, batch=4) as other:
+        for trial in other.ask(8):
+            other.tell(trial.id, float(trial.theta[0]))
+    assert_fits(visit(write_studies_report([study, tmp_path / "other.db"]), width=PHONE))

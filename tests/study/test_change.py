@@ -337,7 +337,7 @@ class TestNamesAndDimensions:
                 assert less.names == ("k", "d")
                 found = less.store.events("forked")[-1].content
                 assert found["near"] + found["left_out"] == 48
-                assert found["unweighed"] == 1
+                assert found["unweighed"] == 0
                 np.testing.assert_array_equal(less.mean, study.mean[:2])
                 (own,) = (trial for trial in less.trials() if trial.kind == "own")
                 np.testing.assert_allclose(own.theta, [50, 0.5])
@@ -370,9 +370,21 @@ class TestNamesAndDimensions:
                 go_on(less, 1, np.random.default_rng(1), lambda t: robot([*t, 0.3]))
                 assert less.history()[0]["samples"] == len(near) + 8
                 words = forked_words(less.opened, "a.db")
-                assert f"{len(near)} stood near what is frozen" in words
+                assert f"{len(near)} that were drawn stood near what is frozen" in words
                 assert f"{48 - len(near)} stood elsewhere and are left out" in words
             assert all(verdict.sound for verdict in check(tmp_path / "b.db"))
+
+    def test_trials_of_the_mean_are_of_another_mean_where_it_is_frozen_elsewhere(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            study.tell(study.ask(1, at="mean")[0].id, 1.0)
+            near = study.mean_policy["offset"] + 0.1 * study.std[2]
+            for name, how, kind in (
+                ("b.db", ["offset"], "mean"),
+                ("c.db", {"offset": near}, "own"),
+            ):
+                with study.fork(tmp_path / name, freeze=how) as less:
+                    (trial,) = (trial for trial in less if trial.value == 1.0)
+                    assert trial.kind == kind
 
     def test_a_whole_number_is_near_to_itself_alone(self, tmp_path):
         params = {"n": (0, 3, "int"), "x": None}

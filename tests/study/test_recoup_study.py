@@ -174,19 +174,22 @@ class TestGoingOn:
             assert len(study.history()) == 10
         assert verdicts(path) == "All 10 moves follow from the results, to the last bit."
 
-    def test_a_first_batch_that_fails(self, tmp_path):
+    @pytest.mark.parametrize(("failure", "before"), [("avoid", 2), ("censored", 0)])
+    def test_a_first_batch_that_fails(self, tmp_path, failure, before):
         path = tmp_path / "s.db"
-        with Study.open(path, **START) as study:
+        with Study.open(path, **START, failure=failure) as study:
             for trial in study.ask(9):
                 study.tell(trial.id, failed="slipped")
-            assert study.history() == []
+            assert len(study.history()) == before
             for trial in study.ask(4):
                 study.tell(trial.id, value_of(trial.theta))
-            (move,) = study.history()
-            assert move["results"] == 13
+            *_, move = study.history()
+            assert len(study.history()) == before + 1
+            assert move["results"] == (12 if before else 13)
             fill(study, 2)
             assert np.isfinite(study.mean).all()
-        assert verdicts(path) == "All 3 moves follow from the results, to the last bit."
+        moves = f"All {before + 3} moves follow from the results, to the last bit."
+        assert verdicts(path) == moves
 
     @pytest.mark.parametrize("failure", ["worst", -20.0])
     def test_what_failing_is_worth_takes_part(self, tmp_path, failure):
@@ -415,7 +418,8 @@ class TestOtherBounds:
             assert wide.mean_policy == pytest.approx(named.mean_policy, rel=1e-9)
             fill(wide, 3, robot)
             assert wide.history()[0]["notes"]["modelled"] > 20  # what was drawn before, too
-            assert wide.history()[0]["ess"] == pytest.approx(4)  # but weights are of its own alone
+            assert wide.history()[0]["ess"] == pytest.approx(3)  # but weights are of its own alone:
+            # of a batch of four, of which one has failed
             with wide.fork(tmp_path / "third.db", params={"damping": (0, 2)}) as third:
                 fill(third, 2, robot)
             verdicts(tmp_path / "third.db")

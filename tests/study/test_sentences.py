@@ -14,7 +14,7 @@ SAYS = [
     for node in ast.parse(Path(sentences.__file__).read_text()).body
     if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
 ]
-TITLES = {"coverage": "How often intervals hold the truth", "recommend": "What recommend says"}
+TITLES = dict(re.findall(r'\*(\w+)\* (?:is )?"([^"]+)"', " ".join(sentences.__doc__.split())))
 
 
 @pytest.mark.parametrize("function", SAYS, ids=lambda node: node.name)
@@ -29,6 +29,7 @@ def test_what_speaks_of_an_interval_names_the_measurement_that_backs_it(function
 
 
 def test_the_sections_that_back_sentences_are_in_the_docs():
+    assert {"coverage", "voice"} <= set(TITLES)
     heads = [
         line
         for line in (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
@@ -36,3 +37,31 @@ def test_the_sections_that_back_sentences_are_in_the_docs():
     ]
     for title in TITLES.values():
         assert any(title in head for head in heads), title
+
+
+SOURCE = Path(sentences.__file__).parents[1]
+SPEAKERS = [
+    path
+    for path in sorted(
+        [*SOURCE.glob("study/*.py"), *SOURCE.glob("cli/study*.py"), SOURCE / "report/study.py"]
+    )
+    if path.name != "sentences.py"
+]
+CLAIM = re.compile(
+    r"95 %|\b(should|would|may|might) (gain|earn|lose|bring|lower)|next batch|"
+    r"expected (return|cost)|failed results? .*left out|do not rely"
+)
+
+
+@pytest.mark.parametrize("path", SPEAKERS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_nothing_else_claims_what_will_come_or_how_sure_it_is(path):
+    tree = ast.parse(path.read_text())
+    nodes = [
+        n for n in ast.walk(tree) if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef))
+    ]
+    docs = {id(n.body[0].value) for n in nodes if n.body and isinstance(n.body[0], ast.Expr)}
+    asks = [n for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg == "help"]
+    docs |= {id(n) for helps in asks for n in ast.walk(helps)}  # of no study
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            assert not CLAIM.search(node.value), f"{path}:{node.lineno}: {node.value}"

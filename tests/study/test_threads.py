@@ -57,7 +57,7 @@ def test_eight_threads_ask_and_tell_one_study(tmp_path, settings):
                 if i == 0 and n == 3:
                     study.amend(mine[0], -1.5)
                 elif n % 3 == 2:
-                    _ = study.evaluate() if i % 2 else study.recommend()
+                    _ = study.evaluate() if i % 2 else study.snapshot()
             return mine
 
         told = together(THREADS, work)

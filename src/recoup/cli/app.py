@@ -11,7 +11,6 @@ from typing import IO, Annotated, Any, NoReturn, cast
 
 import numpy as np
 import typer
-from rich.markup import escape
 
 from recoup.checks import printable, without_nan
 
@@ -66,11 +65,6 @@ def _plain(found: Any) -> Any:
     if isinstance(found, (np.ndarray, np.generic)):
         return found.tolist()
     return str(found) if isinstance(found, Path) else found
-
-
-def cell(text: object) -> str:
-    """A text as rich prints it in a table or a sentence: on one line, and none of it markup."""
-    return escape(printable(str(text)))
 
 
 def stop(sentence: str) -> NoReturn:

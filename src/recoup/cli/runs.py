@@ -39,6 +39,8 @@ REPORT_EXAMPLES = """
   recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
 
   recoup report robot.db
+
+  recoup report monday.db tuesday.db   (curves laid over each other, numbers side by side)
 """
 
 
@@ -112,18 +114,19 @@ def render(
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Run directories, or the file of a study.", metavar="RUN..."),
+        typer.Argument(help="Run directories, or files of studies.", metavar="RUN..."),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The page (report.html in the first run, or FILE-report.html, unless said)."
+            help="The page (report.html in the first run, FILE-report.html, or "
+            "studies-report.html beside the first of several, unless said)."
         ),
     ] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML page about runs, or about a study.
+    """Write one self-contained HTML page about runs, or about studies.
 
     An older page of recoup's is replaced, any other file is not.
     """
@@ -132,13 +135,20 @@ def report(
 
         say_path("page", write_report(runs, out, force=force), as_json)
         return
-    if len(runs) > 1:
-        raise InputError("a page is of runs, or of one study: name the file of a study alone.")
+    if any(path.is_dir() for path in runs):
+        raise InputError(
+            "a page is of runs or of studies: name run directories, or files of studies (that of a "
+            "run is its study.db)."
+        )
+    from recoup.report.studies import write_studies_report
     from recoup.report.study import write_study_report
     from recoup.store.errors import sensible
 
     with sensible(runs[0]):
-        say_path("page", write_study_report(runs[0], out, force=force), as_json)
+        if len(runs) > 1:
+            say_path("page", write_studies_report(runs, out, force=force), as_json)
+        else:
+            say_path("page", write_study_report(runs[0], out, force=force), as_json)
 
 
 def show_returns(title: str, returns: Mapping[str, tuple[float, float, int]]) -> None:

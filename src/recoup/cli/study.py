@@ -30,6 +30,7 @@ from recoup.cli.study_tables import (
     summary_rows,
 )
 from recoup.cli.tables import show_facts, show_text
+from recoup.store.states import version_of
 from recoup.study.amend import in_words
 from recoup.study.diary import other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
@@ -334,10 +335,11 @@ def evaluate(
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
     from recoup.study.snapshot import of_a_draw
 
-    with opened(file, read_only=True) as study:
+    with opened(file, read_only=True) as study, study.store.reading():
         found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
+        version = version_of(study.store)
     if as_json:
-        print_json(found)
+        print_json({**found._asdict(), "version": version})
         return
     of = DRAW if mean is None and std is None else CANDIDATE
     show_text(of_a_draw(found, goal=goal, of=of))

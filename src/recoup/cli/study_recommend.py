@@ -1,13 +1,18 @@
-"""`recoup study recommend`: which parameters to deploy, what they are worth, whether to go on."""
+"""`recoup study recommend|predict`: what to deploy, what it is worth, whether to go on."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from recoup.checks import InputError, shortly
 from recoup.cli.app import print_json
-from recoup.cli.study_app import File, JsonOption, app, opened
+from recoup.cli.parsing import whole_option
+from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import show_table, show_text
+from recoup.store.states import version_of
 from recoup.study.goals import GOALS
-from recoup.study.sentences import best_between, between
+from recoup.study.sentences import best_between, between, explains, share_explained
 from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
@@ -18,22 +23,48 @@ EXAMPLES = """
 
   recoup study recommend robot.db
 
-  recoup study recommend robot.db --json
+  recoup study recommend robot.db --budget 15   (how many to search with, how many of the mean)
+
+  recoup study recommend robot.db --worth 0.5 --json
+"""
+PREDICT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study predict robot.db --param stiffness=300
+
+  recoup study predict robot.db --param stiffness=300 --param damping=0.7 --json
 """
 
 
 @app.command(epilog=EXAMPLES)
-def recommend(file: File, as_json: JsonOption = False) -> None:
+def recommend(
+    file: File,
+    worth: Annotated[
+        float | None,
+        typer.Option(
+            help="A difference in return that matters to you: a batch from which less than a tenth "
+            "of it is expected is not worth its trials."
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None, whole_option("Trials that are left: how many to search with, how many to test.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
     with opened(file, read_only=True) as study, study.store.reading():
-        found, rows = study.recommend(), deployed(study.opened)
+        found = study.recommend(worth=worth, budget=budget)
+        rows = deployed(study.opened)
+        version = version_of(study.store)
     if as_json:
         units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
-        print_json({**found.plain(), **units})
+        print_json({**found.plain(), **units, "version": version})
         return
     show_parameters(found, rows)
     print()
     show_text(f"best between: {best_between()}.")
+    if found.matters:
+        show_text(f"explains: {share_explained(study.opened.goal)}.")
     if len(found.batches) > 1:
         print()
         _show_batches(found)
@@ -47,7 +78,13 @@ def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
     """Prints the parameters to deploy, and between what each is best."""
     ends = [between(*pair) for pair in zip(found.low, found.high, strict=True)]
     cells = [[row.label, row.text, best] for row, best in zip(rows, ends, strict=True)]
-    show_table(["parameter", "deploy", "best between"], cells[:MANY], texts=["parameter"])
+    heads = ["parameter", "deploy", "best between"]
+    alone = {row.names[0]: row for row in found.matters if len(row.names) == 1}
+    if alone:
+        heads.append("explains")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(explains(*alone[row.name][1:]))
+    show_table(heads, cells[:MANY], texts=["parameter"])
     if len(cells) > MANY:
         show_text(f"{len(cells) - MANY} more parameters: --json gives all of them.")
 
@@ -56,3 +93,33 @@ def _show_batches(found: "Recommendation") -> None:
     heads = ["results", f"mean {GOALS[found.direction].noun}", "standard error"]
     rows = [[str(b.results), f"{b.mean:.4g}", f"{b.stderr:.2g}"] for b in found.batches]
     show_table(heads, rows, title="the last distributions")
+
+
+@app.command(epilog=PREDICT_EXAMPLES, context_settings=SIGNED)
+def predict(
+    file: File,
+    param: Annotated[
+        list[str],
+        typer.Option(
+            help="A parameter's value, repeatable; the others stay at the mean policy.",
+            metavar="NAME=VALUE",
+        ),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Expected return of parameters that need not have been tried; at no rollout."""
+    given = {}
+    for text in param:
+        name, equals, value = text.rpartition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise InputError(f"--param takes NAME=VALUE, got {shortly(text)}.")
+    with opened(file, read_only=True) as study, study.store.reading():
+        found, version = study.predict(given), version_of(study.store)
+    if as_json:
+        print_json({**found.plain(), "version": version})
+        return
+    show_text(found.words)

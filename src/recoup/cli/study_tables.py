@@ -11,7 +11,7 @@ from recoup.cli.tables import show_table, show_text
 from recoup.store.rows import REPEAT
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
-from recoup.study.sentences import LEAST
+from recoup.study.sentences import LEAST, replayed
 from recoup.study.summary import best_trial, deployed
 from recoup.study.summary import summary_rows as state_rows
 from recoup.study.tables import quoted
@@ -164,10 +164,7 @@ def print_replay(
     title = f"{study.method.name}, and {name} replayed on the same results"
     show_table(heads, rows, title=title)
     print()
-    show_text(
-        "±: half of the 95 % interval, where there is one that can be believed; worth: effective "
-        "sample size; apart: distance of the means, in standard deviations."
-    )
+    show_text(replayed())
     least = LEAST * study.method.draw  # pairs are draws, and `ess` counts samples
     if any(row.info["ess"] < least for row in found):
         show_text(

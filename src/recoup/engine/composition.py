@@ -85,7 +85,7 @@ def shapers_of(row: Method) -> list[weights.Shaper]:
 def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimator:
     """The estimator of the row, on samples of `family`."""
     estimate = _estimator_of(row, family, discount)
-    return lambda rho, archive: estimate(rho, with_failures(archive, row.failure))
+    return lambda rho, archive: estimate(rho, with_failures(archive, row.stated))
 
 
 def _estimator_of(row: Method, family: Family, discount: float) -> Estimator:
@@ -122,7 +122,7 @@ def rule_of(row: Method, family: Family) -> Traced:
     """The rule that makes a move of the samples themselves."""
     made = traced(family, settings_of_rule(row), row.window)
     return Traced(
-        made.init, lambda archive, *at: made.step(with_failures(archive, row.failure), *at)
+        made.init, lambda archive, *at: made.step(with_failures(archive, row.stated), *at)
     )
 
 

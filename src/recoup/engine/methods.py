@@ -15,13 +15,12 @@ from recoup.checks import (
     check_between,
     check_choice,
     check_count,
-    check_finite,
     check_flag,
     check_larger_is_better,
-    check_numbers,
     check_positive,
     nearest,
 )
+from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import FAMILIES, PARTS
 
 
@@ -51,7 +50,7 @@ class Method:
     kl: float = 0.5  # step length of the natural update, bound of the utility "kl"
     tau_floor: float = 0.05
     mirrored: bool = False  # draw in pairs eta + noise, eta - noise
-    failure: Any = "censored"  # what a failed rollout earns: left out; the "worst" kept; a number
+    failure: Any = CENSORED  # what a failed rollout earns: a word of `failure`, or a number
     per_decision: bool = False  # weigh each reward by the actions before it alone
     ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
     folds: int = 5  # of the cross-validation that chooses `flatten`
@@ -74,7 +73,12 @@ class Method:
 
         The worst return that is kept is known only where others did not fail.
         """
-        return not isinstance(self.failure, str)
+        return self.failure == AVOID or not isinstance(self.failure, str)
+
+    @property
+    def stated(self) -> str | float:
+        """What a failure earns in what is said of returns: where nobody says, it is left out."""
+        return CENSORED if self.failure == AVOID else self.failure
 
     @property
     def reweighs(self) -> bool:
@@ -139,6 +143,7 @@ METHODS = {
             weighting="own",  # of `search.estimate`; a move weighs against a mixture of its own
             normalize=True,
             baseline="optimal",
+            failure=AVOID,
         ),
         Method(
             "cem",
@@ -285,7 +290,7 @@ def checked(row: Method) -> Method:
         kl=check_positive("kl", row.kl),
         tau_floor=check_positive("tau_floor", row.tau_floor),
         mirrored=check_flag("mirrored", row.mirrored),
-        failure=_check_failure(row.failure),
+        failure=check_failure(row.failure, row.direction),
         per_decision=check_flag("per_decision", row.per_decision),
         ridge=check_positive("ridge", row.ridge),
         folds=check_count("folds", row.folds, least=2),
@@ -309,17 +314,6 @@ def sized(row: Method, dim: int) -> Method:
 def default_batch(row: Method, dim: int) -> int | None:
     """The batch that a method is made for, if it is made for one."""
     return max(4, round((4 + 3 * float(np.log(dim))) / 2)) if row.direction == "blend" else None
-
-
-def _check_failure(value: Any) -> str | float:
-    """What a failed rollout earns: a word, or a finite number."""
-    if isinstance(value, str):
-        return check_choice("failure", value, ("censored", "worst"))
-    check_numbers("failure", value)
-    check_finite("failure", value)
-    if np.ndim(value):
-        raise InputError("failure must be 'censored', 'worst' or one number.")
-    return float(value)
 
 
 def _check_fields(row: Method) -> None:

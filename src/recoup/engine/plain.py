@@ -17,6 +17,7 @@ from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.weighing import Densities
 from recoup.core.rules.blend import Memory, Rule, first_memory
 from recoup.core.worth import Seen
+from recoup.engine.failure import AVOID
 from recoup.engine.info import Info
 from recoup.engine.methods import Method
 
@@ -101,8 +102,8 @@ def make_move(
 
 def settings_of_rule(row: Method) -> Rule:
     """The row's settings, as the rule of `core.rules` takes them."""
-    own = {key: getattr(row, key) for key in Rule._fields if key != "full"}
-    return Rule(full=row.family == "full", **own)
+    own = {key: getattr(row, key) for key in Rule._fields if key not in ("full", "avoids")}
+    return Rule(full=row.family == "full", avoids=row.failure == AVOID, **own)
 
 
 def first_rule_memory(row: Method, rho: Any) -> Memory:
@@ -135,4 +136,4 @@ def judge(
     row: Method, rho: Rho, samples: plain.Samples, drew: Drew
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What samples say of `rho`, their weights, its unseen share, and how many are left out."""
-    return judged(rho, samples, drew, failure=row.failure, size=row.draw)
+    return judged(rho, samples, drew, failure=row.stated, size=row.draw)

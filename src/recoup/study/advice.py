@@ -47,4 +47,5 @@ def _failures(method: Method, found: dict[str, Any], goal: Goal) -> list[str]:
     share = failures / max(found["ok"] + failures, 1)
     if method.failure != "censored" or share <= MANY or failures < LEAST:
         return []
-    return [sentences.many_failures(share, goal)]
+    avoids = method.direction == "blend"
+    return [sentences.many_failures(share, avoids, goal)]

@@ -69,7 +69,7 @@ def judged(
         family = family_of(row)
         placed = _placed(family, results, ledger.dim)
         mixture = _extended_mixture(row, results, placed, ledger.mixture)
-        look = _judge(row.space, row.family, row.mirrored, row.failure)
+        look = _judge(row.space, row.family, row.mirrored, row.stated)
         rho = _rho(family, target, ledger.dim)
         return jax.device_get(look(rho, results.n, noise, placed, unused, mixture))
 

@@ -239,8 +239,8 @@ def forked_words(study: Opened, of: Any) -> str:
         )
     if found.get("near"):
         said.append(
-            f"{found['near']} stood near what is frozen (within {NEAR:g} of its standard deviation)"
-            " and count with the densities that drew them, as if they stood there"
+            f"{found['near']} that were drawn stood near what is frozen (within {NEAR:g} of its "
+            "standard deviation) and count as if there, with the densities that drew them"
         )
     if found["left_out"]:
         why = "stood elsewhere"
@@ -276,8 +276,8 @@ def _fewer(
     if not inside or not freezing.is_near(theta):
         return None, "left_out"
     kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
-    if trial.kind not in (*SAMPLED, FOREIGN):
-        return kept, "unweighed"
+    if trial.kind not in (*SAMPLED, FOREIGN):  # what was tried at the mean may not be at it now
+        return kept._replace(kind=trial.kind if freezing.is_at(theta) else OWN), ""
     if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
         return kept._replace(kind=OWN), "unweighed"
     block = freezing.drew(study, trial)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.store.rows import Asked
-from recoup.study.change import Change
+from recoup.study.change import CLOSE, Change
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, to_latent, to_user
 
@@ -36,6 +36,11 @@ class Freezing(NamedTuple):
         shown = to_user(self.parameters, theta)[self.frozen]
         whole = np.array([self.parameters[i].scale == "int" for i in self.frozen])
         return bool(np.where(whole, shown == self.values, apart <= self.reach).all())
+
+    def is_at(self, theta: np.ndarray) -> bool:
+        """Whether it has them at their values."""
+        shown = to_user(self.parameters, theta)[self.frozen]
+        return bool(np.allclose(shown, self.values, rtol=CLOSE, atol=0.0))
 
     def drew(self, study: Opened, trial: Asked) -> np.ndarray:
         """The block of numbers of what drew the parameters of a trial that stay."""

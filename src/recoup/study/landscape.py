@@ -92,7 +92,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
     ]
     if not values:
         raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
-    failure = study.method.failure
+    failure = study.method.stated
     worth = min(values) if failure == "worst" else None if failure == "censored" else failure
     found = []
     for trial, result in told:

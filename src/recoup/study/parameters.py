@@ -104,8 +104,10 @@ def parameter(text: str) -> Parameter:
 def no_choices(name: str) -> str:
     """Why a parameter cannot be one of several words."""
     return (
-        f"{name} has unordered choices, which no Gaussian can draw: run one study for each choice "
-        f"and compare them by `recoup study recommend`; whole numbers are {name}=0:3:int."
+        f"{name} has unordered choices, which a study does not search: make one study for each, "
+        "with the same other parameters, give the next trials to the one whose `recoup study "
+        "recommend` promises most, and stop one when its interval is wholly worse than another's. "
+        f"What has an order can be a whole number ({name}=0:3:int)."
     )
 
 

@@ -11,10 +11,11 @@ from recoup.core.worth import NOTHING
 from recoup.study import sentences
 from recoup.study.gained import times
 from recoup.study.goals import turned, turned_ends
-from recoup.study.landscape import landscape, results_of, why_none, worth_of
+from recoup.study.landscape import Results, landscape, results_of, why_none, worth_of
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
+MOST_PARAMETERS = 30  # of which it is said which matter
 VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
 
 
@@ -83,16 +84,14 @@ def _completed(study: Opened, params: Any, names: list[str]) -> Any:
     return [params.get(name, now[name]) for name in names]
 
 
-def matters(study: Opened) -> list[Matters]:
+def matters(study: Opened, results: Results) -> list[Matters]:
     """Every parameter, and pairs of those that matter, over what was tried; the largest first.
 
-    Empty where there are too few results to say.
+    Empty where there are too few results to say; inside `reading()`.
     """
-    with study.store.reading():
-        results = results_of(study)
-        if why_none(study, results):
-            return []
-        found = landscape(study, results, Diagonal(results.mean, results.std))
+    if why_none(study, results) or study.dim > MOST_PARAMETERS:
+        return []
+    found = landscape(study, results, Diagonal(results.mean, results.std))
     tried = found.whitened(results.theta)
     names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
     rows = effects(found.belief, np.mean(tried, axis=0), np.std(tried, axis=0))

@@ -12,6 +12,7 @@ from recoup.core.plain.tops import tops
 from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
+from recoup.study.failing import Failing, failing_of, refused
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.landscape import (
@@ -24,6 +25,7 @@ from recoup.study.landscape import (
     worth_of,
 )
 from recoup.study.opened import Opened
+from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
 from recoup.study.trials import by_name
@@ -58,6 +60,7 @@ class Recommendation(NamedTuple):
     stderr: float
     interval: Interval
     rests_on: str  # what it was taken from, in words
+    failing: Failing  # how often they fail
     batches: list[Batch]
     gain: float  # of a batch, over the last of them; not a number before the second
     gain_interval: Interval
@@ -69,6 +72,7 @@ class Recommendation(NamedTuple):
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
     plan: Plan | None  # of a budget, where one was given
+    matters: list[Matters]  # parameters and pairs, by what they explain; empty where not known
     words: str
     direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
@@ -78,8 +82,10 @@ class Recommendation(NamedTuple):
         found = self._asdict() | {
             "theta": self.theta.tolist(),
             "batches": [batch._asdict() for batch in self.batches],
+            "failing": self.failing.plain(),
             "best_between": {name: [low, high] for name, low, high in ranges},
             "plan": None if self.plan is None else self.plan._asdict(),
+            "matters": [row._asdict() for row in self.matters],
         }
         for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
             found[key] = list(found[key])
@@ -107,6 +113,7 @@ class Tried(NamedTuple):
     times: int
     failed: int
     left_out: int
+    no: str  # why it is not to be deployed, if it is not
 
 
 class Outlook(NamedTuple):
@@ -149,9 +156,14 @@ def recommend(
             climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
             rare=_rare(results.values),
         )
+        explained = matters(study, results)
+        failing = failing_of(study, results.told, results.mean, results.std)
+    tried = tried._replace(no=refused(results.told, failing))
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    return _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
+    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan), failing)
+    said = sentences.what_matters(explained, study.goal)
+    return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
 
 def _told(
@@ -161,6 +173,7 @@ def _told(
     ranges: Sequence[Interval],
     tried: Tried,
     decision: tuple[str, int, Plan | None],
+    failing: Failing,
 ) -> Recommendation:
     """All of it in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
@@ -184,6 +197,7 @@ def _told(
         stderr=worth.stderr,
         interval=worth.interval,
         rests_on=worth.rests_on,
+        failing=failing,
         batches=batches,
         gain=past.each,
         gain_interval=past.interval,
@@ -195,6 +209,7 @@ def _told(
         verdict=verdict,
         tries=tries,
         plan=plan,
+        matters=[],
         words="",
         direction=study.goal.word,
     )
@@ -207,8 +222,8 @@ def _tried(study: Opened, told: Sequence[tuple[Asked, Result]], mean: np.ndarray
         for trial, result in told
         if trial.kind == MEAN and np.array_equal(trial.theta, mean)
     ]
-    left_out = failures_of(told) if study.method.failure == "censored" else 0
-    return Tried(len(here), sum(here), left_out)
+    left_out = failures_of(told) if study.method.stated == "censored" else 0
+    return Tried(len(here), sum(here), left_out, "")
 
 
 def _worth(
@@ -344,15 +359,23 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
 
 def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
     said = [
-        sentences.deploy(tried.times, tried.failed),
+        sentences.deploy(tried.times, tried.failed, tried.no),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
+        _fails(found.failing, tried),
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:
         said.append(sentences.plan(*found.plan, goal))
     return " ".join(filter(None, said))
+
+
+def _fails(failing: Failing, tried: Tried) -> str:
+    """How often the mean policy fails, where anything has."""
+    if not (tried.left_out or tried.failed or tried.no):
+        return ""
+    return sentences.fails_in(failing.rate, failing.low, failing.high, failing.rests_on)
 
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:

@@ -12,7 +12,7 @@ from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
 from recoup.store.salvage import Tick, salvage
 from recoup.store.store import Store
 from recoup.study.opened import first_proposal
-from recoup.study.settings import check_settings, method_of, missing_parts
+from recoup.study.settings import as_made, check_settings, method_of, missing_parts
 
 
 class Recovered(NamedTuple):
@@ -52,7 +52,7 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
         rows = rows._replace(own={}, mixture={})
 
     def write(store: Store) -> None:
-        valued = method_of(settings).values_failures
+        valued = method_of(as_made(settings)).values_failures
         store.restore(rows, fitting_counters(rows, last, valued))
         store.note(RECOVERED, {"of": str(path), "missing": missing, "whole": whole})
 

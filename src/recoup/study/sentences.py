@@ -3,9 +3,9 @@
 Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks, pages, JSON) takes
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
-*coverage* is "How often intervals hold the truth", *recommend* "What recommend says is held to the
-truth", *voice* "What a study says, held to the truth"; a sentence without it repeats what the file
-holds, and forecasts nothing.
+*coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
+*crashes* "Where trials fail"; a sentence without it repeats what the file holds, and forecasts
+nothing.
 
 Longer than others: it is the one place where all of them can be read side by side.
 """
@@ -20,7 +20,8 @@ LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.w
 LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
 TRIALS = 12  # that a sentence names
 PARAMETERS = 5  # that a sentence names
-NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter may have none
+NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter has none to speak of
+PAIR = 0.1  # likewise, above which a pair is spoken of
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
 
@@ -28,16 +29,42 @@ CANDIDATE = "a draw of the candidate"
 # -- the mean policy --
 
 
-def deploy(times: int, failed: int) -> str:
-    """Which parameters to take, or that they failed when they were tried so many times.
+def deploy(times: int, failed: int, no: str = "") -> str:
+    """Which parameters to take, that they failed when they were tried, or why not: `no`.
 
-    Claims no more than that the search ends there. Backed by: *recommend*, whose tasks end near
-    their best.
+    Claims no more than that the search ends there. Backed by: *voice*, regret at "stop".
     """
-    if not failed:
-        return "The mean policy is the one to deploy."
-    tried = "once" if times == 1 else f"{times} times"
-    return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+    if failed:
+        tried = "once" if times == 1 else f"{times} times"
+        return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+    return no or "The mean policy is the one to deploy."
+
+
+def all_failed(results: int) -> str:
+    """That the newest results say nothing but that trials fail: of the past."""
+    return f"Do not deploy the mean policy: the last {results} results all failed."
+
+
+def fails_too_often(rate: float, most: float) -> str:
+    """That the mean policy fails more often than one that is recommended.
+
+    Claims the rate of `fails_in`. Backed by: *crashes*.
+    """
+    return (
+        f"Do not deploy the mean policy: it fails in {rate:.0%} of rollouts, above the {most:.0%} "
+        "up to which one is recommended."
+    )
+
+
+def fails_in(rate: float, low: float, high: float, rests_on: str) -> str:
+    """How often the mean policy fails; empty where it is not known.
+
+    Claims that the interval holds its chance of failing 95 times in a hundred. Backed by:
+    *crashes*, column "rate held".
+    """
+    if not isfinite(rate):
+        return ""
+    return f"It fails in {rate:.0%} of rollouts (95 %: {low:.0%} to {high:.0%}), from {rests_on}."
 
 
 def expected_return(
@@ -50,8 +77,8 @@ def expected_return(
 ) -> str:
     """What a rollout earns on average, or that it is not known: one of the mean policy, or a draw.
 
-    Claims that the interval holds that mean 95 times in a hundred. Backed by: *recommend*, column
-    "return held", for the mean policy; *coverage* for a distribution.
+    Claims that the interval holds that mean 95 times in a hundred. Backed by: *voice*, column
+    "mean policy held", for the mean policy; *coverage* for a distribution.
     """
     about = f"The expected {goal.noun} of {of} is"
     if not isfinite(value):
@@ -77,7 +104,7 @@ def left_out_of_that(failures: int) -> str:
 def between(low: float, high: float) -> str:
     """Where a parameter is best while the others stay; open beyond what was tried.
 
-    Claims that the interval holds the best value 95 times in a hundred. Backed by: *recommend*,
+    Claims that the interval holds the best value 95 times in a hundred. Backed by: *voice*,
     columns "best held" and "closed".
     """
     if isfinite(low) and isfinite(high):
@@ -100,18 +127,42 @@ def not_predicted(why: str) -> str:
     return f"What it is worth is not known: {why}. A rollout or two of it would say."
 
 
-def matter(name: str, share: float, stderr: float) -> str:
-    """How much of what returns vary by a parameter explains, or that no effect of it is seen.
+def explains(share: float, stderr: float) -> str:
+    """How much of what returns vary by something explains.
 
-    Claims the share to two standard errors. Backed by: *voice*, "which parameters matter".
+    Claims it to one standard error. Backed by: *voice*, "Which parameters matter".
     """
-    if share < NO_EFFECT and share - 2 * stderr <= 0:
-        return f"{name} does nothing that can be seen ({share:.1%} ± {stderr:.1%})."
-    return f"{name} explains {share:.0%} ± {stderr:.0%} of it."
+    return f"{share:.0%} ± {max(stderr, 0.005):.0%}"
+
+
+def share_explained(goal: Goal = MAXIMIZE) -> str:
+    """What `explains` is of. Backed by: *voice*, "Which parameters matter"."""
+    return f"the share of what the {goal.nouns} vary by, over what was tried and beside noise"
+
+
+def what_matters(rows: Sequence[tuple[Sequence[str], float, float]], goal: Goal = MAXIMIZE) -> str:
+    """Which parameters do nothing that can be seen, and which pair matters together.
+
+    Of parameters, and pairs of them, with their shares and errors. Backed by: *voice*, "Which
+    parameters matter".
+    """
+    idle = [x[0] for x, share, error in rows if len(x) == 1 and share + 2 * error < NO_EFFECT]
+    pairs = [row for row in rows if len(row[0]) == 2 and row[1] > max(PAIR, 2 * row[2])]
+    said = []
+    if idle:
+        more = f" and {len(idle) - PARAMETERS} more" if len(idle) > PARAMETERS else ""
+        does = "does" if len(idle) == 1 else "do"
+        said.append(f"{', '.join(idle[:PARAMETERS])}{more} {does} nothing that can be seen.")
+    for names, share, error in pairs[:1]:
+        said.append(
+            f"{' and '.join(names)} together explain {explains(share, error)} of what the "
+            f"{goal.nouns} vary by, beside what each explains alone: tune them together."
+        )
+    return " ".join(said)
 
 
 def best_between() -> str:
-    """What `between` is of. Backed by: *recommend*, column "best held"."""
+    """What `between` is of. Backed by: *voice*, column "best held"."""
     return "the 95 % interval of the best value of each, while the others stay"
 
 
@@ -143,7 +194,7 @@ def lost(goal: Goal = MAXIMIZE) -> str:
 def stop(most: float, spread: float, goal: Goal = MAXIMIZE) -> str:
     """That the next batch gains less than `most`, where one return varies by `spread`.
 
-    Claims the upper end of a 95 % interval of the gain. Backed by: *recommend*.
+    Claims the upper end of a 95 % interval of the gain. Backed by: *voice*.
     """
     return (
         f"Stop: the next batch would {goal.gain} less than {max(most, 0.0):.2g}, and a {goal.noun} "
@@ -154,7 +205,7 @@ def stop(most: float, spread: float, goal: Goal = MAXIMIZE) -> str:
 def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
     """How often to try the mean policy for its expected return to be known.
 
-    Claims that so many make its error half of what one return varies. Backed by: *recommend*.
+    Claims that so many make its error half of what one return varies. Backed by: *voice*.
     """
     what = "gains no more" if goal is MAXIMIZE else "lowers the cost no more"
     return (
@@ -229,7 +280,7 @@ def plan(search: int, gain: float, tries: int, goal: Goal = MAXIMIZE) -> str:
 def go_on_for(names: Sequence[str]) -> str:
     """The parameters whose best value surely lies elsewhere.
 
-    Claims it of their 95 % intervals. Backed by: *recommend*, column "best held".
+    Claims it of their 95 % intervals. Backed by: *voice*, column "best held".
     """
     more = f" and {len(names) - PARAMETERS} more" if len(names) > PARAMETERS else ""
     which = f"{', '.join(names[:PARAMETERS])}{more}"
@@ -237,7 +288,7 @@ def go_on_for(names: Sequence[str]) -> str:
 
 
 def go_on_perhaps(most: float, goal: Goal = MAXIMIZE) -> str:
-    """The upper end of the 95 % interval of what the next batch gains. Backed by: *recommend*."""
+    """The upper end of the 95 % interval of what the next batch gains. Backed by: *voice*."""
     return f"Go on: the next batch may {goal.gain} up to {most:.2g}."
 
 
@@ -322,6 +373,14 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
     if low is None or high is None or not isfinite(low):
         return f"{objective:.4g}, without an interval that could be believed"
     return f"{objective:.4g} ({low:.4g} to {high:.4g}, 95 %)"
+
+
+def replayed() -> str:
+    """What the columns of a replay are. Backed by: *coverage*, as `of_the_move`."""
+    return (
+        "±: half of the 95 % interval, where there is one that can be believed; worth: effective "
+        "sample size; apart: distance of the means, in standard deviations."
+    )
 
 
 def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE) -> str:
@@ -417,12 +476,13 @@ def late_unbounded() -> str:
     )
 
 
-def many_failures(share: float, goal: Goal = MAXIMIZE) -> str:
+def many_failures(share: float, avoids: bool, goal: Goal = MAXIMIZE) -> str:
     """That failures are many and left out, and what makes them fewer."""
+    avoid = "`fork` with failure=avoid, " if avoids else ""
     return (
         f"{share:.0%} of the results are failures, which are left out: the search does not learn "
-        f"to avoid them. Smaller standard deviations would help, or a {goal.noun} for what now "
-        "counts as failed (`fork` with failure=worst, or a number)."
+        f"to avoid them. Smaller standard deviations would help, {avoid}or a {goal.noun} for what "
+        "now counts as failed (`fork` with failure=worst, or a number)."
     )
 
 

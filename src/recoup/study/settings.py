@@ -19,6 +19,7 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.episodes import episode_of
+from recoup.engine.failure import AVOID, CENSORED
 from recoup.engine.methods import (
     DEFAULT_METHOD,
     METHODS,
@@ -55,7 +56,7 @@ UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of ret
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
-EARLIER = {"repeats": False}  # what studies did whose files do not name a setting
+EARLIER = {"repeats": False, "failure": CENSORED}  # of studies whose files do not name a setting
 
 
 def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Method:
@@ -81,8 +82,12 @@ def as_made(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_the_problem(row: Method) -> dict[str, Any]:
-    """What another method takes over, for the same results: what drew them, what failing costs."""
-    return {"family": row.family, "failure": row.failure}
+    """What another method takes over, for the same results: what drew them, what failing costs.
+
+    Where nobody has said what it costs, a method has its own way with failures.
+    """
+    said = row.failure not in (AVOID, CENSORED)
+    return {"family": row.family, **({"failure": row.failure} if said else {})}
 
 
 def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, str]:

@@ -25,7 +25,10 @@ from recoup.study.trials import Evaluation, Trial, by_name
 MOVES, REASONS = 5, 3  # that are told of, the last ones
 OF_MOVES = ("objective", "low", "high", "samples", "ess", "max_weight", "pareto_k", "kl", "late")
 LONG = "it is not computed here, since that takes a while; `evaluate` says it"
-AS_THEY_ARE = ("version", "path", "method", "dim", "batch", "moves", "until_move", "overdue")
+AS_THEY_ARE = (
+    *("version", "path", "method", "direction", "dim", "batch"),
+    *("moves", "until_move", "overdue"),
+)
 
 
 class Door(Protocol):
@@ -97,6 +100,7 @@ class Snapshot(NamedTuple):
     version: str  # another as soon as anything changes; the same in every process
     path: str
     method: str
+    direction: str  # maximize, or minimize: what is told, and every expected return, is a cost
     dim: int
     batch: int
     moves: int
@@ -171,6 +175,7 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             version=version_of(store),
             path=str(opened.path),
             method=opened.method.name,
+            direction=goal.word,
             dim=opened.dim,
             batch=opened.batch,
             moves=found["moves"],

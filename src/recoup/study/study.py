@@ -45,7 +45,7 @@ from recoup.study.listing import best, dataframe, trials
 from recoup.study.log import Happened, log
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
-from recoup.study.predict import Matters, Prediction, matters, predict
+from recoup.study.predict import Prediction, predict
 from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
@@ -460,10 +460,6 @@ class Study:
         nothing near them was tried the answer is not a number, and `words` says so.
         """
         return predict(self.opened, params)
-
-    def matters(self) -> list[Matters]:
-        """How much of what returns vary by each parameter explains, and pairs of them."""
-        return matters(self.opened)
 
     # -- other archives, other methods --
 

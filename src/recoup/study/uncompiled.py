@@ -43,12 +43,14 @@ def stepped_by_rule(
 ) -> Stepped:
     """The move of a method that looks at the samples themselves; those behind `old` are new."""
     n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
-    returns, valid = valued(results.returns[:n], row.failure)
+    returns, valid = valued(results.returns[:n], row.stated)
+    inside = ~results.outside[:n]
     drawn_by = results.proposal[:n]
     told = Told(
         theta=results.samples[0][:n],
         returns=returns,
-        valid=valid & ~results.outside[:n],
+        valid=valid & inside,
+        failed=~valid & inside & (np.arange(n) < results.n),
         fresh=(np.arange(n) >= old) & ~results.imported[drawn_by],
         drawn_by=drawn_by,
         foreign=results.charts[drawn_by] != 0,

@@ -18,6 +18,7 @@ class Told(NamedTuple):
     theta: np.ndarray  # [n, D]
     returns: np.ndarray  # [n], zero where not valid
     valid: np.ndarray  # [n]
+    failed: np.ndarray  # [n] not valid, as the rollout failed
     fresh: np.ndarray  # [n] told since the last move, and drawn by the search itself
     drawn_by: np.ndarray  # [n] which of the proposals
     foreign: np.ndarray  # [n] those drawn under other bounds, which are not weighed
@@ -44,14 +45,17 @@ def move(rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any) -> M
     kept = told._replace(**{key: getattr(told, key)[first:] for key in told._fields[:-1]})
     newness = np.arange(n - first)[::-1]
     recent = newness < reach.recent
+    failed = kept.failed if rule.avoids and kept.failed.any() else None
+    counted = kept.valid if failed is None else kept.valid | failed
     seen = Window(
         z=rho.whitened(np, kept.theta),
         returns=kept.returns,
-        valid=kept.valid,
+        valid=counted,
         fresh=kept.fresh,
         modelled=newness < reach.modelled,
-        recent=recent & kept.valid,
-        log_weights=log_weights(rho, kept, recent & ~kept.foreign),
+        recent=recent & counted,
+        log_weights=log_weights(rho, kept._replace(valid=counted), recent & ~kept.foreign),
+        failed=failed,
     )
     made = blend.step(np, rule, seen, memory, spread)
     after = rho.stretched(np, *made.stretch, blend.narrowest(np, rule, memory))
@@ -104,6 +108,10 @@ def _seen(p: Full, q: Rho) -> np.ndarray:
 def _summary(told: Told, kept: Told, seen: Window, made: blend.Step) -> Estimate:
     """What the weights say of the objective, as `rules.traced`."""
     omega, part = made.weighed.omega, np.isfinite(seen.log_weights)
+    if seen.failed is not None:  # the objective is the return of what does not fail
+        part = part & ~seen.failed
+        omega = np.where(part, omega, 0.0)
+        omega = omega / (np.sum(omega) or 1.0)
     raw = np.where(part, np.exp(seen.log_weights), 0.0)
     objective = float(np.sum(omega * seen.returns))
     residuals = np.where(part, omega * (seen.returns - objective), 0.0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from recoup.core.arrays import Array, behind, when
 from recoup.core.rules import model as models
+from recoup.core.rules.failing import Known, dependence, worth_of_failing
 from recoup.core.rules.newton import (
     Newton,
     Outlook,
@@ -57,6 +58,7 @@ class Rule(NamedTuple):
     most: float = 0.7  # of the spread's step that is the regression's, unless it widens
     shrink: float = 0.25  # how much of the mean step's variance the weights' log spread loses
     repeats: bool = True  # whether candidates are tried twice, and steps may be bold
+    avoids: bool = False  # whether what failed stands for a bad return; else it is left out
 
     @property
     def curious(self) -> bool:
@@ -74,6 +76,7 @@ class Window(NamedTuple):
     modelled: Array  # [n] those that the regression looks at
     recent: Array  # [n] those of the last batches, which the weights may look at
     log_weights: Array  # [n] minus infinity where they do not
+    failed: Array | None = None  # [n] valid ones that stand for a bad return; None: there are none
 
 
 class Memory(NamedTuple):
@@ -155,6 +158,26 @@ class Step(NamedTuple):
     notes: Notes
 
 
+def valued(xp: Any, window: Window, worst: Array) -> Window:
+    """The window with the return that its failed samples stand for; `worst` is the lowest ever.
+
+    They are left out where failing is not seen to depend on theta, unless most have failed.
+    """
+    if window.failed is None:
+        return window
+    part = window.modelled & window.valid
+    known = Known(window.z, window.returns, part & ~window.failed, part & window.failed)
+    share = dependence(xp, known)
+    worth = worth_of_failing(xp, known, worst, share)
+    counts = ~window.failed | (share > 0) | (xp.sum(known.failed) >= xp.sum(known.succeeded))
+    return window._replace(
+        returns=xp.where(window.failed, worth, window.returns),
+        valid=window.valid & counts,
+        recent=window.recent & counts,
+        log_weights=xp.where(counts, window.log_weights, -xp.inf),
+    )
+
+
 class Regressed(NamedTuple):
     """The regression's half."""
 
@@ -173,12 +196,17 @@ class Regressed(NamedTuple):
 def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
     """One move, from the samples of a window; `log_spread [D]` is that before it."""
     fresh = window.fresh & window.valid
-    best = xp.maximum(memory.best, xp.max(xp.where(fresh, window.returns, -xp.inf)))
-    worst = xp.minimum(memory.worst, xp.min(xp.where(fresh, window.returns, xp.inf)))
+    earned = fresh if window.failed is None else fresh & ~window.failed
+    best = xp.maximum(memory.best, xp.max(xp.where(earned, window.returns, -xp.inf)))
+    worst = xp.minimum(memory.worst, xp.min(xp.where(earned, window.returns, xp.inf)))
+    window = valued(xp, window, worst)
+    fresh = window.fresh & window.valid
     memory = memory._replace(updates=memory.updates + 1, best=best, worst=worst)
     grown = log_spread - memory.start
     one = regressed(xp, rule, window, memory, xp.mean(grown))
     flat = is_flat(xp, window.returns, fresh, memory, one.same)
+    if window.failed is not None:  # failures alone are flat only where nothing else is known
+        flat = flat & (xp.any(earned) | ~xp.any(window.valid & ~window.failed))
     found = weighed(xp, window.log_weights, window.returns, window.recent)
     signal, audible = listened(xp, memory.signal, window.z, found, fresh)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
@@ -263,7 +291,7 @@ def is_flat(xp: Any, returns: Array, fresh: Array, memory: Memory, same: Array) 
     high = xp.max(xp.where(fresh, returns, -xp.inf))
     low = xp.min(xp.where(fresh, returns, xp.inf))
     several = xp.sum(fresh & firsts(xp, same & fresh)) > 1
-    return several & (high == low) & ((high < memory.best) | (memory.best == memory.worst))
+    return several & (high == low) & ((high < memory.best) | (memory.best <= memory.worst))
 
 
 def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:

@@ -45,7 +45,7 @@ def traced(family: Family, rule: Rule, window: int | None) -> Traced:
     def step(archive: Archive, rho: Any, memory: Memory) -> tuple[Any, Memory, Estimate]:
         assert archive.batches is not None
         dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
-        rows = rows_of(family, archive, rho, reach_of(dim, batch, window))
+        rows = rows_of(family, archive, rho, reach_of(dim, batch, window), rule.avoids)
         made = blend.step(jnp, rule, rows.window, memory, rho.log_spread(jnp))
         least = blend.narrowest(jnp, rule, memory)
         after = rho.stretched(jnp, *made.stretch, least)
@@ -54,8 +54,11 @@ def traced(family: Family, rule: Rule, window: int | None) -> Traced:
     return Traced(init, step)
 
 
-def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
-    """The newest samples, in the coordinates of `rho`, and their log-weights."""
+def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach, avoids: bool = False) -> Rows:
+    """The newest samples, in the coordinates of `rho`, and their log-weights.
+
+    Those that failed take part where the rule `avoids` them.
+    """
     b = archive.batches
     assert b is not None
     size = min(max(reach), b.returns.size)
@@ -63,14 +66,15 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
     told_at = order * b.returns.shape[1] + jnp.arange(b.returns.size) % b.returns.shape[1]
     index = jnp.argsort(-told_at)[:size]
     theta = b.samples[index // b.returns.shape[1], index % b.returns.shape[1]]
-    valid, told = b.valid.ravel()[index], order[index] > 0
+    counted = (b.valid | b.failed if avoids else b.valid).ravel()
+    valid, told = counted[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
     z = behind(jnp, rho, b.own).whitened(jnp, theta)
     weigh = partial(_log_weights, later(family, z), archive.proposals, rho)
     if reach.recent >= b.returns.size:  # all are weighed: where they lie, without a copy in order
         flat = b.samples.reshape(b.returns.size, -1)
-        log_weights = weigh(flat, b.proposal.ravel(), order > 0, b.valid.ravel())[index]
+        log_weights = weigh(flat, b.proposal.ravel(), order > 0, counted)[index]
     else:
         weighed = (x[: reach.recent] for x in (theta, proposal, recent, valid))
         log_weights = _padded(weigh(*weighed), size)
@@ -82,6 +86,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach) -> Rows:
         modelled=told & (place < reach.modelled),
         recent=recent & valid,
         log_weights=log_weights,
+        failed=b.failed.ravel()[index] if avoids else None,
     )
     return Rows(index, told, proposal, window)
 
@@ -129,6 +134,11 @@ def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
     b, window, omega = archive.batches, rows.window, made.weighed.omega
     assert b is not None
     part = jnp.isfinite(window.log_weights)
+    if window.failed is not None:  # the objective is the return of what does not fail
+        part = part & ~window.failed
+        kept = jnp.where(part, omega, 0.0)
+        some = jnp.any(jnp.isfinite(window.log_weights) & window.failed)
+        omega = jnp.where(some, kept / jnp.maximum(jnp.sum(kept), 1e-30), omega)
     raw = jnp.where(part, jnp.exp(window.log_weights), 0.0)
     objective = jnp.sum(omega * window.returns)
     slots = archive.counts.size

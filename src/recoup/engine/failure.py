@@ -1,0 +1,23 @@
+"""What a failed rollout earns, in a word or a number. Needs no JAX."""
+
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError, check_choice, check_finite, check_numbers
+
+CENSORED = "censored"  # nothing that is known: it is left out
+WORST = "worst"  # the worst return that is kept
+AVOID = "avoid"  # a bad return to the rule of "blend", and nothing in what is said of returns
+
+
+def check_failure(value: Any, direction: Any) -> str | float:
+    """A word, or a finite number: only a rule that looks at the samples can avoid failures."""
+    words = (AVOID, CENSORED, WORST) if direction == "blend" else (CENSORED, WORST)
+    if isinstance(value, str):
+        return check_choice("failure", value, words)
+    check_numbers("failure", value)
+    check_finite("failure", value)
+    if np.ndim(value):
+        raise InputError(f"failure must be {', '.join(map(repr, words))} or one number.")
+    return float(value)

@@ -1,0 +1,74 @@
+"""How often a theta of a study fails: by trials of it, or by a model of all results. No JAX."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.core.plain.failing import chance_at, chance_of
+from recoup.store.amending import dropped
+from recoup.store.rows import FAILED, Asked, Result
+from recoup.study import sentences
+from recoup.study.opened import Opened
+
+ENOUGH = 5  # trials of one theta that say by themselves how often it fails
+MOST = 0.3  # chance of failing above which no theta is recommended
+IN_A_ROW = 6  # failures at the end, after which none is
+
+
+class Failing(NamedTuple):
+    """How often a theta fails, with a 95 % interval; not a number where nothing says so."""
+
+    rate: float
+    low: float
+    high: float
+    rests_on: str
+    results: int
+
+    def plain(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        return self._asdict()
+
+
+def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:
+    """How often rollouts of a theta, given as a latent one, fail."""
+    with study.store.reading():
+        told, std = _told(study), study.std
+    return failing_of(study, told, latent_theta, std)
+
+
+def failing_of(
+    study: Opened, told: Sequence[tuple[Asked, Result]], latent: np.ndarray, std: np.ndarray
+) -> Failing:
+    """The same from results that were read, near it in units of the standard deviations `std`."""
+    placed = [(*study.here(trial), result.told.status == FAILED) for trial, result in told]
+    here = [failed for theta, _, failed in placed if np.array_equal(theta, latent)]
+    if len(here) >= ENOUGH:
+        about = f"{len(here)} trials of it"
+        return Failing(*chance_of(sum(here), len(here)), about, len(here))
+    inside = [(theta, failed) for theta, inside, failed in placed if inside]
+    if study.method.space == "actions" or not inside:
+        return Failing(np.nan, np.nan, np.nan, "too few results", 0)
+    theta, failed = (np.array(x) for x in zip(*inside, strict=True))
+    found = chance_at((theta - latent) / std, failed)
+    about = f"{found.results} results, by a model of failing near it"
+    return Failing(found.rate, found.low, found.high, about, found.results)
+
+
+def refused(told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
+    """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
+    last = [result.told.status == FAILED for _, result in _in_order(told)[-IN_A_ROW:]]
+    if len(last) == IN_A_ROW and all(last):
+        return sentences.all_failed(IN_A_ROW)
+    return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
+
+
+def _told(study: Opened) -> list[tuple[Asked, Result]]:
+    """All results but those that were dropped."""
+    nothing = dropped(study.store)
+    return [(t, x) for t, x in study.store.trials() if x is not None and t.id not in nothing]
+
+
+def _in_order(told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
+    """In the order of telling."""
+    return sorted(told, key=lambda one: (one[1].told_at, one[0].id))

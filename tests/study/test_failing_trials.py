@@ -1,0 +1,178 @@
+"""Failures that depend on theta: a study avoids them, and says how often its mean fails."""
+
+import json
+
+import numpy as np
+import pytest
+
+import recoup
+from recoup.core.plain.failing import chance_at, chance_of, chance_under
+from recoup.study.failing import MOST, failing_at
+from recoup.study.settings import resolved
+from recoup.study.verify import check
+
+
+def cliff(theta):
+    """Returns rise towards an edge behind which everything fails."""
+    return None if theta[0] > 1 else -float(np.sum((theta - [3, 0, 0]) ** 2))
+
+
+def searched(function, trials, seed=0, path=None, **given):
+    """A study after so many trials, one at a time."""
+    given = {"dim": 3, "mean": [-2, 1, -1], "seed": seed, **given}
+    study = recoup.Study.create(path, resolved(given))
+    for _ in range(trials):
+        told(study, study.ask()[0], function)
+    return study
+
+
+def told(study, trial, function):
+    value = function(trial.theta)
+    study.tell(trial.id, value, failed=None if value is not None else "fell")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_default_stays_before_the_edge_behind_which_all_fails(seed):
+    """It walked over it: 58 of 60 failed, and no move was made after the fourth."""
+    study = searched(cliff, 60, seed)
+    assert study.counts()["failed"] < 20
+    assert study.mean[0] < 1
+    assert study.store.last_move().id == 60 // study.batch
+    assert study.mean[0] > -1
+
+
+def test_a_start_where_all_fails_is_left():
+    """Nothing is known but that: the spread grows until something does not fail."""
+    study = searched(
+        lambda theta: None if theta[0] < 4 else -float(theta @ theta), 60, mean=[0, 0, 0]
+    )
+    assert study.counts()["ok"] > 10
+
+
+def test_failures_fill_a_batch_of_the_default():
+    study = recoup.Study.create(None, resolved({"dim": 2, "batch": 4}))
+    study.tell_all([(trial.id, study.result(failed="fell")) for trial in study.ask(8)])
+    assert study.store.last_move().id == 2
+    np.testing.assert_array_equal(study.mean, 0)
+    assert (study.std > 1).all()
+
+
+def test_what_is_said_of_returns_is_of_those_that_do_not_fail():
+    study = searched(lambda theta: None if theta[0] > 0 else 10.0 + 1e-3 * theta[1], 40)
+    assert study.counts()["failed"]
+    for move in study.history():
+        assert move["objective"] == pytest.approx(10, abs=0.1)
+    assert study.history()[-1]["censored"] > 0
+    assert "failed results are left out" in study.evaluate().words
+
+
+def test_a_study_of_before_keeps_leaving_failures_out(tmp_path):
+    """One that was made with the word of then, and one that names none."""
+    with searched(cliff, 40, path=tmp_path / "old.db", failure="censored") as old:
+        moves, mean = old.store.last_move().id, old.mean
+        assert moves < 40 // old.batch
+    assert all(part.sound for part in check(tmp_path / "old.db"))
+    with recoup.Study.open(tmp_path / "old.db") as old:
+        assert old.method.failure == "censored"
+        for name, given in (("censored", {}), ("avoid", {"failure": "avoid"})):
+            with old.fork(tmp_path / f"{name}.db", **given) as fork:
+                assert fork.method.failure == name
+        np.testing.assert_array_equal(old.replay()[-1].mean, mean)
+    unnamed = resolved({"dim": 2})
+    del unnamed["failure"]
+    assert recoup.Study.create(None, unnamed).method.failure == "censored"
+    assert recoup.Study.create(None, resolved({"dim": 2})).method.failure == "avoid"
+
+
+def test_a_study_that_avoids_failures_is_checked_forked_and_recovered(tmp_path):
+    from recoup.study.recover import recover
+
+    with searched(cliff, 41, path=tmp_path / "s.db") as study:
+        mean, until = study.mean, study.until_move()
+        with study.fork(tmp_path / "other.db", method="mis-pgpe-ob") as fork:
+            assert fork.method.failure == "censored"
+        study.replay("mis-pgpe-ob")
+    assert all(part.sound for part in check(tmp_path / "s.db"))
+    recover(tmp_path / "s.db", tmp_path / "again.db")
+    with recoup.Study.open(tmp_path / "again.db") as again:
+        assert again.until_move() == until
+        np.testing.assert_array_equal(again.mean, mean)
+
+
+def test_only_a_rule_that_looks_at_samples_can_avoid_failures(tmp_path):
+    with pytest.raises(recoup.checks.InputError, match=r"censored, worst"):
+        resolved({"dim": 2, "method": "mis-pgpe-ob", "failure": "avoid"})
+
+
+# -- how often what is recommended fails --
+
+
+def test_recommend_says_how_often_the_mean_fails():
+    study = searched(cliff, 60)
+    found = study.recommend()
+    assert found.failing.low == 0.0
+    assert found.failing.rate < MOST
+    assert "of rollouts (95 %: 0% to" in found.words
+    assert found.words.startswith("The mean policy is the one to deploy.")
+    assert json.loads(json.dumps(found.plain()))["failing"]["results"] == found.failing.results
+
+
+def test_what_fails_too_often_is_not_recommended():
+    luck = np.random.default_rng(0)
+    study = searched(lambda theta: None if luck.uniform() < 0.7 else -float(theta @ theta), 60)
+    study.tell(study.ask()[0].id, -1.0)
+    found = study.recommend()
+    assert found.failing.low < 0.7 < found.failing.high
+    assert "one to deploy" not in found.words
+    assert f"above the {MOST:.0%} up to which one is recommended" in found.words
+
+
+def test_after_six_failures_in_a_row_nothing_is_recommended():
+    study = searched(lambda theta: -float(theta @ theta), 60)
+    assert "one to deploy" in study.recommend().words
+    for trial in study.ask(6):
+        study.tell(trial.id, failed="fell")
+    assert study.recommend().words.startswith(
+        "Do not deploy the mean policy: the last 6 results all failed."
+    )
+
+
+def test_trials_of_a_theta_say_by_themselves_how_often_it_fails():
+    study = searched(lambda theta: -float(theta @ theta), 20)
+    for i, trial in enumerate(study.ask(5, at="mean")):
+        study.tell(trial.id, **({"failed": "fell"} if i < 2 else {"value": 0.0}))
+    found = failing_at(study.opened, study.mean)
+    assert (found.rate, found.results, found.rests_on) == (0.4, 5, "5 trials of it")
+    assert (found.rate, found.low, found.high) == chance_of(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("failed", "tries", "low", "high"), [(0, 5, 0, 0.4345), (3, 10, 0.1078, 0.6032)]
+)
+def test_the_interval_of_a_share_is_wilsons(failed, tries, low, high):
+    """Newcombe (1998) has the formula; the second case is that of his R package."""
+    found = chance_of(failed, tries)
+    np.testing.assert_allclose(found, (failed / tries, low, high), atol=1e-4)
+
+
+def test_the_model_knows_an_edge_and_what_is_far_from_it():
+    z = np.random.default_rng(0).normal(size=(120, 3))
+    before, at, behind = (chance_at(z, z[:, 0] > edge) for edge in (1.0, 0.0, -1.0))
+    assert before.high < 0.1
+    assert before.low == 0.0
+    assert at.low < 0.5 < at.high
+    assert behind.low > 0.8
+    half = chance_under(z, z[:, 0] > 0.0)
+    assert half.low < 0.5 < half.high
+    assert half.high - half.low < 0.4
+
+
+def test_chances_are_held_by_their_intervals():
+    """A chance that rises smoothly, at 100 points of two dimensions: 95 %, and at least 88 %."""
+    rng, held = np.random.default_rng(1), []
+    for _ in range(100):
+        z, slope, level = rng.normal(size=(60, 2)), rng.normal(size=2), 1.5 * rng.normal()
+        chance = 1 / (1 + np.exp(-(z @ slope + level)))
+        found = chance_at(z, rng.uniform(size=60) < chance)
+        held.append(found.low <= 1 / (1 + np.exp(-level)) <= found.high)
+    assert np.mean(held) >= 0.88

@@ -1,0 +1,111 @@
+"""What is said of one point, and which parameters matter, beside what is true."""
+
+import json
+
+import numpy as np
+import pytest
+from program import recoup as program
+
+import recoup
+from recoup.study.settings import resolved
+
+GAINS = {"k": (10, 200, "log"), "d": (0, 1), "idle": (0, 1)}
+
+
+def robot(k, d):
+    return -8 * np.log(k / 60) ** 2 - 20 * (d - 0.7) ** 2
+
+
+def searched(path=None, results=60, seed=0, sign=1.0, **settings):
+    given = {"params": GAINS, "seed": seed, **settings}
+    study = recoup.Study.open(path, **given) if path else None
+    study = study or recoup.Study.create(None, resolved(given))
+    rng = np.random.default_rng(seed)
+    while study.counts()["ok"] < results:
+        trial = study.ask()[0]
+        value = robot(trial.params["k"], trial.params["d"]) + 0.3 * rng.normal()
+        study.tell(trial.id, float(sign * value))
+    return study
+
+
+@pytest.fixture(scope="module")
+def study():
+    return searched()
+
+
+def test_a_point_near_results_gets_its_return(study):
+    found = study.predict({"k": 55.0, "d": 0.65})
+    assert found.low <= robot(55.0, 0.65) <= found.high
+    assert found.high - found.low < 3
+    assert found.params["k"] == pytest.approx(55.0)
+    assert found.params["idle"] == pytest.approx(dict(study.mean_policy)["idle"])
+    assert "(95 %:" in found.words
+
+
+def test_a_point_of_all_values_in_order_is_the_same(study):
+    values = [55.0, 0.65, 0.5]
+    by_name = study.predict(dict(zip(GAINS, values, strict=True)))
+    assert study.predict(values).expected == by_name.expected
+
+
+def test_the_mean_policy_is_predicted_as_it_is_recommended(study):
+    """The same model at the same point: to what the coordinates of the two differ by."""
+    told, found = study.recommend(), study.predict(dict(study.mean_policy))
+    assert found.low < told.expected < found.high
+    assert told.interval.low < found.expected < told.interval.high
+
+
+def test_where_nothing_was_tried_nothing_is_said():
+    found = searched(results=20).predict({"k": 199.9, "d": 0.001})
+    assert np.isnan(found.expected)
+    assert "nothing near it was tried" in found.words
+
+
+def test_few_results_say_nothing():
+    study = searched(results=3)
+    assert "too few results" in study.predict({"k": 60.0}).words
+    assert study.recommend().matters == []
+
+
+def test_costs_are_predicted_as_they_were_told():
+    one, other = searched(), searched(sign=-1.0, direction="minimize")
+    at = {"k": 55.0, "d": 0.65}
+    mine, theirs = one.predict(at), other.predict(at)
+    assert theirs.expected == -mine.expected
+    assert (theirs.low, theirs.high) == (-mine.high, -mine.low)
+    assert "expected cost" in theirs.words
+    assert one.recommend().matters == other.recommend().matters
+
+
+def test_bad_names_and_values_are_one_sentence(study):
+    for wrong in ({"q": 1.0}, {"k": float("nan")}, {"k": 1e9}, [1.0], {"k": "fast"}):
+        with pytest.raises(recoup.checks.InputError):
+            study.predict(wrong)
+
+
+def test_a_gain_that_does_nothing_is_said_to(study):
+    found = study.recommend()
+    shares = {row.names: row.share for row in found.matters}
+    assert shares[("idle",)] < 0.05
+    assert shares[("k",)] + shares[("d",)] > 0.6
+    late = searched(results=120).recommend()
+    assert "idle does nothing that can be seen" in late.words
+    json.dumps(late.plain())
+
+
+def test_the_command_says_the_same(tmp_path):
+    searched(tmp_path / "s.db").close()
+    with recoup.Study.open(tmp_path / "s.db", read_only=True) as study:
+        want = study.predict({"k": 55.0})
+        budget = study.recommend(budget=15)
+    done = program("study", "predict", "s.db", "--param", "k=55", cwd=tmp_path)
+    assert done.stdout.split() == want.words.split()
+    told = program("study", "predict", "s.db", "--param", "k=55", "--json", cwd=tmp_path)
+    assert json.loads(told.stdout)["expected"] == want.expected
+    done = program("study", "recommend", "s.db", "--budget", "15", cwd=tmp_path)
+    assert budget.words.split()[-8:] == done.stdout.split()[-8:]
+    assert "explains" in done.stdout
+    for wrong in ("k", "k=fast", "=3", "q=1"):
+        done = program("study", "predict", "s.db", "--param", wrong, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
