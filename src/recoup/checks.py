@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """` Did you mean ...?` where `word` is a near miss, an empty string where it is not."""
     match = get_close_matches(str(word)[:QUOTED].lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {match[0]!r}?" if match else ""
+
+
+def check_larger_is_better(given: Mapping[str, Any]) -> None:
+    """Raises where settings say which way is better, where only returns can be told."""
+    word = given.get("direction")
+    if isinstance(word, str) and word in ("minimize", "maximize"):
+        raise InputError(
+            f"direction={word!r} is for studies (`recoup.Study.open`): everywhere else larger is "
+            "better, so leave it out and give returns; that of a cost is its negative."
+        )
 
 
 def check_choice(what: str, value: str, known: Iterable[str]) -> str:
@@ -258,3 +269,12 @@ def _interval(low: float, high: float, open_low: bool) -> str:
     if high >= np.finfo(np.float64).max:
         return f"above {low:g} and finite" if open_low else f"at least {low:g} and finite"
     return f"in {'(' if open_low else '['}{low:g}, {high:g}]"
+
+
+def without_nan(found: Any) -> Any:
+    """What JSON can hold: null for what is not a number."""
+    if isinstance(found, dict):
+        return {key: without_nan(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [without_nan(value) for value in found]
+    return None if isinstance(found, float) and not isfinite(found) else found

@@ -1,5 +1,6 @@
 """`recoup export-policy`: a learned policy for other programs, and what it says to bad input."""
 
+import json
 import os
 import sys
 
@@ -32,6 +33,12 @@ def test_without_a_form_it_is_a_plain_file(run, tmp_path):
     np.testing.assert_array_equal(
         recoup.load_policy(tmp_path / "policy.npz")(SEEN), run.policy(SEEN)
     )
+
+
+def test_json_says_which_it_is(run, tmp_path):
+    done = export(run, "--json", cwd=tmp_path)
+    assert json.loads(done.stdout) == {"policy": "policy.npz", "iteration": 8, "iterations": 8}
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("which", ["last", "best", "3", "0"])

@@ -52,11 +52,23 @@ class TestThePage:
         assert (done.returncode, done.stdout) == (0, "robot-report.html\n"), done.stderr
         assert "To deploy" in (robot / "robot-report.html").read_text()
 
-    def test_is_of_runs_or_of_one_study(self, robot):
+    def test_of_several_studies(self, robot):
+        recoup("study", "fork", "robot.db", "other.db", "--method", "pgpe", cwd=robot)
+        done = recoup("report", "robot.db", "other.db", cwd=robot)
+        assert (done.returncode, done.stdout) == (0, "studies-report.html\n"), done.stderr
+        done = recoup("report", "robot.db", "other.db", "--out", "both.html", cwd=robot)
+        assert (done.returncode, done.stdout) == (0, "both.html\n")
+
+    def test_is_of_runs_or_of_studies(self, robot):
         words = ("report", "robot.db", "robot.db")
-        refused(*words, cwd=robot, saying="name the file of a study alone")
+        refused(*words, cwd=robot, saying="robot.db is named twice: name each study once.")
+        (robot / "run").mkdir()
+        refused("report", "robot.db", "run", cwd=robot, saying="a page is of runs or of studies")
+        refused("report", "robot.db", "no.db", cwd=robot, saying="there is no study in no.db")
         (robot / "t.csv").write_text("a,b\n" * 100)
         refused("report", "t.csv", cwd=robot, saying="is not a study file")
+        refused("report", "robot.db", "t.csv", cwd=robot, saying="t.csv is not a study file")
+        assert not (robot / "studies-report.html").exists()
 
 
 def test_a_finished_run_goes_on(tmp_path):

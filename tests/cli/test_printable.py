@@ -125,5 +125,5 @@ def test_pages_and_runs_with_such_names_print_none_of_them(place):
 def test_a_file_name_that_is_no_text_is_printed_all_the_same(place):
     name = os.fsdecode(b"\x80.db")
     done = recoup("study", "new", name, "--dim", 2, cwd=place)
-    assert (done.returncode, done.stdout) == (0, "\\udc80.db\n")
+    assert (done.returncode, done.stdout) == (0, "\\udc80.db\nTell returns: larger is better.\n")
     assert recoup("study", "show", name, cwd=place).returncode == 0

@@ -15,7 +15,11 @@ from waiting import LIMIT
 LOOK = """(async () => {
   const images = [...document.images], broken = [];
   await Promise.all(images.map(i => i.decode().catch(() => broken.push(i.alt))));
+  const all = [...document.body.querySelectorAll('*')].filter(e => e.getClientRects().length);
+  const wide = e => e.getBoundingClientRect().right > innerWidth + 1
+    || (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline');
   return {
+    cut: all.filter(wide).map(e => `${e.tagName} ${e.innerText}`.slice(0, 80)),
     broken, images: images.map(i => [i.naturalWidth, i.alt]), title: document.title,
     width: document.documentElement.scrollWidth, window: innerWidth,
     background: getComputedStyle(document.body).backgroundColor,

@@ -19,6 +19,8 @@ from waiting import LIMIT
 BLOCK = re.compile(r"```console\n(.*?)```", re.S)
 SCRIPT = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.S)
 NUMBER = re.compile(r"-?\d+\.\d+")
+TIME = re.compile(r"(?:\d{4}-\d\d-\d\d )?\b\d\d:\d\d\b|\bjust now\b|\b\d+ (?:min|h|d) ago\b")
+LINE = re.compile("━+")  # as long as what stands below it
 PLAIN = re.compile(r"recoup (?:study|report) [^|&;<>$`]*")
 COLUMNS = "96"
 
@@ -63,7 +65,8 @@ def write_scripts(text, cwd):
 
 
 def alike(printed, written):
-    """Whether two outputs are the same, but for the last digits of numbers."""
+    """Whether two outputs are the same, but for the last digits of numbers, and times."""
+    printed, written = (LINE.sub("━", TIME.sub("then", text)) for text in (printed, written))
     numbers = [[float(x) for x in NUMBER.findall(text)] for text in (printed, written)]
     rest = [NUMBER.sub("#", re.sub(r" +", " ", text)) for text in (printed, written)]
     close = all(abs(a - b) <= 2e-3 * abs(b) + 1e-4 for a, b in zip(*numbers, strict=False))

@@ -171,7 +171,7 @@ class TestTheRunsPage:
         found = visit(page, width=500)
         assert len(found["images"]) == 7  # one of both
         assert found["width"] <= found["window"]
-        assert "tiw-pgpe-ob\t2\t40" in found["text"]
+        assert "tiw-pgpe-ob\n2\n40\n" in found["text"]  # narrow: a line each
 
     @pytest.mark.usefixtures("sketches")
     def test_a_run_that_is_named_twice_is_not_laid_over_itself(self, run, tmp_path):
@@ -359,7 +359,7 @@ class TestTheStudysPage:
     def test_a_study_that_has_not_begun_has_one_too(self, tmp_path):
         recoup.Study.open(tmp_path / "new.db", dim=60).close()
         text = write_study_report(tmp_path / "new.db").read_text()
-        assert "the distribution has not moved yet" in text
+        assert "The distribution has not moved yet" in text
         assert "10 more parameters stand below" in text
         assert (tmp_path / "new-report.html").is_file()
 

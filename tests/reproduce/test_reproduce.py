@@ -413,6 +413,11 @@ class TestTheProgram:
         assert again.returncode == 0
         assert made == stamps(jobs)
         assert before == claims.read_text()
+        said = json.loads(
+            recoup("reproduce", "toy-directions", "--quick", "--json", cwd=place).stdout
+        )
+        ids = [claim["id"] for claim in said["figures"]["toy-directions"]]
+        assert "toy-directions.iw-ob-concentrated" in ids
 
 
 @pytest.mark.parametrize(

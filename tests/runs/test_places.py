@@ -349,7 +349,7 @@ class TestARefusedExtension:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(train, "note_iterations", killed)
+            patch.setattr(train, "note_budget", killed)
             with pytest.raises(KeyboardInterrupt):
                 recoup.resume(out, iterations=4, task=own_tasks.Walk)
         assert json.loads((out / "config.json").read_text())["iterations"] == 3

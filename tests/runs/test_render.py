@@ -1,6 +1,7 @@
 """Films of policies. Without OpenGL the reaching ones are skipped, unless it must be there."""
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -208,3 +209,6 @@ def test_the_program_films_a_run(car_run, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(tmp_path / "policy.mp4"), str(tmp_path / "strip.png")]
     assert (tmp_path / "policy.mp4").stat().st_size > 1000
+    words = ("--out", tmp_path, "--steps", "0,10,40", "--json")
+    said = json.loads(recoup_program("render", car_run, *words).stdout)
+    assert str(tmp_path / "policy.mp4") in said.values()

@@ -62,7 +62,7 @@ def read_all(path):
         store.moves()
         list(store.trials())
         store.trajectories()
-        store.best()
+        store.best((), False)
         store.samples()
         store.queue(9)
         store.events()
@@ -94,8 +94,8 @@ class TestRefusals:
         assert (tmp_path / "other.db").read_bytes() == before
 
     def test_other_formats(self, path):
-        execute(path, "PRAGMA user_version = 4")
-        with pytest.raises(ValueError, match=r"a newer recoup \(format 4, this one reads 3\)"):
+        execute(path, "PRAGMA user_version = 5")
+        with pytest.raises(ValueError, match=r"a newer recoup \(format 5, this one reads 4\)"):
             Store.open(path)
         execute(path, "PRAGMA user_version = 0")
         with pytest.raises(ValueError, match=r"damaged \(it says to be of format 0"):
@@ -119,7 +119,7 @@ class TestRefusals:
                 use()
 
     def test_locked(self, path, monkeypatch):
-        monkeypatch.setattr(files, "BUSY", 0.05)
+        monkeypatch.setattr("recoup.store.connecting.BUSY", 0.05)
         one, other = Store.open(path), Store.open(path)
         with one.writing(), pytest.raises(ValueError, match="being written by another process"):
             other.writing().__enter__()
@@ -323,7 +323,7 @@ class TestDamage:
         execute(path, "DELETE FROM asked WHERE id = 6")
         store = Store.open(path)
         with pytest.raises(ValueError, match="rows of trials are not there"):
-            store.best()
+            store.best((), False)
         store.close()
 
     def test_broken_pages(self, path):

@@ -409,7 +409,7 @@ from recoup.study.study import Study
 
 study = Study.open(sys.argv[1], dim=2, batch=1000)
 (trial,) = study.ask(1)
-study.store._file._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+study.store._file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 child = os.fork()
 if child:
     sys.exit(os.waitpid(child, 0)[1])

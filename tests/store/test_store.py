@@ -122,7 +122,7 @@ class TestReads:
         same_arrays(store.trajectories([2, 6])[2], np.full((2, 3), 2.0))
 
     def test_best_samples_and_places(self, store):
-        best, value = store.best()
+        best, value = store.best((), False)
         assert (best.id, value) == (6, 2.0)
         assert [(t.id, v) for t, v in store.samples()] == [
             *((i, i / 3) for i in range(1, 5)),

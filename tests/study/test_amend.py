@@ -388,7 +388,7 @@ def test_the_program_tells_amends_and_says_what_stands_out(tmp_path):
     with Study.open(path) as study:
         (trial,) = study.ask(1)
     said = program("study", "tell", path, trial.id, "125").stdout
-    assert said.startswith(f"Trial {trial.id}: 125.\nTrial {trial.id}: 125 is ")
+    assert said.startswith(f"Trial {trial.id}: 125 (larger is better).\nTrial {trial.id}: 125 is ")
     assert "amend it if it is a slip" in said
     assert f"Trial {trial.id}: 125 is" in program("study", "show", path).stdout.replace("\n", " ")
     dry = program("study", "amend", path, trial.id, "-1.25", "--dry-run").stdout
@@ -419,3 +419,37 @@ class TestSlips:
         values = {i: float(i % 5) for i in range(40)} | {7: 900.0, 30: -900.0}
         assert [slip.trial for slip in slips(values)] == [7, 30]
         assert [slip.trial for slip in slips(values, {30})] == [30]
+
+    def test_a_wrong_sign_is_noticed(self):
+        """By a distance at which a slip by a factor would not be."""
+        noise = np.random.default_rng(1).standard_normal(40)
+        values = {i: -4.0 + 0.8 * float(x) for i, x in enumerate(noise)}
+        assert slips(values) == []
+        right = values[20]
+        (found,) = slips({**values, 20: -right})
+        assert (found.trial, found.sign) == (20, True)
+        assert found.times < 20
+        assert found.words == (
+            f"Trial 20: {-right:.6g} has another sign than the results around it, and "
+            f"{right:.6g} would fit them: amend it if the sign is a slip."
+        )
+        turned = {i: -value for i, value in values.items()}
+        assert [slip.trial for slip in slips({**turned, 20: right})] == [20]
+
+    @pytest.mark.parametrize("middle", [-0.5, -1.0, -2.0])
+    def test_returns_that_cross_zero_are_no_slips(self, middle):
+        """Four standard errors above the share that the module states for Gaussian noise."""
+        rng, said, count = np.random.default_rng(2), 0, 0
+        for _ in range(40):
+            values = dict(enumerate(rng.normal(middle, 1.0, 60).tolist()))
+            said, count = said + len(slips(values)), count + len(values)
+        assert said / count <= 0.0001 + 4 * (0.0001 / count) ** 0.5
+
+    def test_a_sign_among_both_signs_says_nothing(self):
+        values = {i: (-4.0 if i % 7 else 3.0) + 0.01 * (i % 5) for i in range(40)}
+        assert not any(slip.sign for slip in slips(values))
+
+    def test_a_rising_search_is_not_accused(self):
+        noise = np.random.default_rng(3).standard_normal(60)
+        rising = {i: 3.0 - 10 * 0.92**i + 0.5 * float(noise[i]) for i in range(60)}
+        assert slips(rising) == []

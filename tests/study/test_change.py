@@ -11,6 +11,7 @@ from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.densities import Proposals
 from recoup.study.charts import chart, moved
+from recoup.study.fork import forked_words
 from recoup.study.parameters import (
     Parameter,
     log_slope,
@@ -19,6 +20,7 @@ from recoup.study.parameters import (
     to_latent,
     to_user,
 )
+from recoup.study.verify import check
 
 OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 NEW = {"k": (4, 500, "log"), "d": (-0.5, 1.5)}
@@ -45,6 +47,11 @@ def go_on(study, batches, rng, function=robot):
         trials = study.ask(study.batch)
         values = [float(function(t.theta) + 0.1 * rng.normal()) for t in trials]
         study.tell([t.id for t in trials], values)
+
+
+def log_density(rho, theta):
+    covariance = np.diag(rho.std**2) if isinstance(rho, Diagonal) else rho.factor @ rho.factor.T
+    return stats.multivariate_normal(rho.mean, covariance).logpdf(theta)
 
 
 class TestCharts:
@@ -329,9 +336,63 @@ class TestNamesAndDimensions:
             with study.fork(tmp_path / "b.db", freeze={"offset": 0.25}) as less:
                 assert less.names == ("k", "d")
                 found = less.store.events("forked")[-1].content
-                assert (found["left_out"], found["unweighed"]) == (48, 1)
+                assert found["near"] + found["left_out"] == 48
+                assert found["unweighed"] == 0
                 np.testing.assert_array_equal(less.mean, study.mean[:2])
-                np.testing.assert_allclose(less.trials()[0].theta, [50, 0.5])
+                (own,) = (trial for trial in less.trials() if trial.kind == "own")
+                np.testing.assert_allclose(own.theta, [50, 0.5])
+
+    @pytest.mark.parametrize("method", BOTH)
+    def test_results_near_a_frozen_value_count_with_the_densities_that_drew_the_rest(
+        self, tmp_path, method
+    ):
+        with told(tmp_path / "a.db", method=method) as study:
+            z, std = study.mean[2], study.std[2]
+            with study.fork(tmp_path / "b.db", freeze=["offset"]) as less:
+                rows = list(study.store.trials())
+                near = {t.id for t, _ in rows if abs(t.theta[2] - z) <= 0.5 * std}
+                assert 5 < len(near) < 48
+                assert {trial.id for trial in less} == near
+                old = {t.id: t for t, _ in rows}
+                for trial, _ in less.store.trials():
+                    before = old[trial.id]
+                    np.testing.assert_array_equal(trial.theta, before.theta[:2])
+                    drew = study.opened.rho(study.store.proposal(before.proposal).numbers)
+                    left = less.opened.rho(less.store.proposal(trial.proposal).numbers)
+                    joint, rest = (
+                        log_density(rho, t)
+                        for rho, t in zip((drew, left), (before.theta, trial.theta), strict=True)
+                    )
+                    alone = stats.norm(drew.mean[2], drew.std[2]).logpdf(before.theta[2])
+                    assert joint - alone == pytest.approx(rest)
+                assert less.store.counters().counted == len(near)
+                assert np.isfinite(less.evaluate().ess)
+                go_on(less, 1, np.random.default_rng(1), lambda t: robot([*t, 0.3]))
+                assert less.history()[0]["samples"] == len(near) + 8
+                words = forked_words(less.opened, "a.db")
+                assert f"{len(near)} that were drawn stood near what is frozen" in words
+                assert f"{48 - len(near)} stood elsewhere and are left out" in words
+            assert all(verdict.sound for verdict in check(tmp_path / "b.db"))
+
+    def test_trials_of_the_mean_are_of_another_mean_where_it_is_frozen_elsewhere(self, tmp_path):
+        with told(tmp_path / "a.db") as study:
+            study.tell(study.ask(1, at="mean")[0].id, 1.0)
+            near = study.mean_policy["offset"] + 0.1 * study.std[2]
+            for name, how, kind in (
+                ("b.db", ["offset"], "mean"),
+                ("c.db", {"offset": near}, "own"),
+            ):
+                with study.fork(tmp_path / name, freeze=how) as less:
+                    (trial,) = (trial for trial in less if trial.value == 1.0)
+                    assert trial.kind == kind
+
+    def test_a_whole_number_is_near_to_itself_alone(self, tmp_path):
+        params = {"n": (0, 3, "int"), "x": None}
+        with told(tmp_path / "a.db", 3, params=params, function=lambda t: -t[0] - t[1] ** 2) as a:
+            at_one = [trial.id for trial in a if trial.params["n"] == 1]
+            with a.fork(tmp_path / "b.db", freeze={"n": 1}) as b:
+                assert [trial.id for trial in b] == at_one
+                assert b.store.counters().counted == len(at_one) > 0
 
     def test_without_a_value_it_stays_at_the_mean(self, tmp_path):
         with told(tmp_path / "a.db", 1) as study:

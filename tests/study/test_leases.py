@@ -539,7 +539,7 @@ class TestTheProgram:
         study.ask(2, lease=HOUR)
         later(HOUR)
         study.ask(2)
-        assert program("study", "tell", path, 1, "-1.5").stdout.startswith("Trial 1: -1.5.\n")
+        assert program("study", "tell", path, 1, "-1.5").stdout.startswith("Trial 1: -1.5 (")
         said = program("study", "tell", path, 1, "-3").stdout
         assert said == (
             "Trial 1 was handed out again, and told -1.5 first: -3 is kept as a further episode "
@@ -549,7 +549,7 @@ class TestTheProgram:
         results = tmp_path / "results.csv"
         results.write_text("id,return\n1,-4\n2,-2\n")
         said = program("study", "tell", path, "--file", results).stdout.splitlines()
-        assert said[0] == "2 results told."
+        assert said[0] == "2 results told (larger is better)."
         assert "-4 is kept" in said[1]
         assert "2, not counted; the last: trial 1" in program("study", "show", path).stdout
 

@@ -195,3 +195,14 @@ class TestTheFile:
         monkeypatch.delitem(sys.modules, "recoup.pictures.study")
         with pytest.raises(InputError, match="needs matplotlib: pip install matplotlib"):
             study.plot()
+
+
+def test_a_title_and_units_stand_in_the_picture(tmp_path):
+    params = {"kp": {"low": 1, "high": 200, "unit": "Nm/rad"}, "kd": (0, 1)}
+    with Study.open(tmp_path / "s.db", params=params, return_unit="$m$", title="Left arm") as study:
+        for trial in study.ask(3):
+            study.tell(trial.id, -1.0 * trial.id)
+        found = texts(study.plot())
+    assert {"return [\\$m\\$]", "kp [Nm/rad]", "kd"} <= set(found)
+    assert any(text.endswith(" Nm/rad") for text in found)  # behind the newest value
+    assert any(text.startswith("Left arm · s.db · ") for text in found)

@@ -1,5 +1,7 @@
 """Why a step was made, in words."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -37,17 +39,16 @@ BOLD = {"share": 0.3, "bold": 0.4, "pairs": 4.0}
         ({}, 5.0, "0.8 standard deviations: the model has its top nearby. The spread shrank by 5%"),
         ({"bounded": True}, 5.0, "as far as the model is trusted"),
         ({"bounded": True, "share": 0.1}, 5.0, "0.8 standard deviations, mostly by the weights."),
-        ({"gain": np.nan}, 5.0, "What more there is has no number; the model leaves 40%"),
+        ({"gain": np.nan}, 5.0, "The model left 40% of the variance of returns unexplained."),
         ({"widened": True, "spread": 0.1}, 5.0, "grew by 11%: returns rise on beyond it"),
         ({"widened": True, "spread": 0.1, "evident": False}, 5.0, "nothing stands out from noise"),
         ({"spread": 0.001}, 5.0, "The spread stayed."),
-        ({}, 5.0, "Expect more: the model sees 1.5 ± 0.5"),
+        ({}, 5.0, "The spread shrank by 5%. The model left 40% of the variance"),
         (
-            {"gain": 0.9},
+            {"evident": False},
             5.0,
-            "cannot be told from noise yet (0.9 ± 0.5); the model leaves 40% of the variance",
+            "Nothing stood out from noise: returns did not depend on theta visibly",
         ),
-        ({"evident": False}, 5.0, "Nothing is known yet but noise"),
         (BOLD, 5.0, "to 30% on a model of the newest 60 results, and to 30% on weights, which"),
         (BOLD, 5.0, "results. 40% of the step is fitted to the best results alone: of what"),
         (BOLD, 5.0, "little is noise (4 candidates tried twice)."),
@@ -94,3 +95,11 @@ def test_equal_returns_widen_and_say_so(tmp_path):
             study.tell(trial.id, 7.0)
         np.testing.assert_allclose(study.std, before * np.exp(0.2))
         assert "widened by 22%" in " ".join(study.diagnostics()["advice"])
+
+
+@pytest.mark.parametrize("gain", [np.nan, -1.0, 0.1, 5.0])
+def test_it_is_of_the_past_alone(gain):
+    """What is to come is forecast once, by `recommend`: here stands no second number."""
+    for evident in (True, False):
+        words = " ".join(reasons({**NOTES, "gain": gain, "evident": evident}, 5.0)).lower()
+        assert not re.search(r"expect|should|will|±|more there is|cannot be told", words)

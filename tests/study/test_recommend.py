@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 import recoup
-from recoup.core.plain import nearby as near
+from recoup.core.plain.belief import stretch_of
 from recoup.study import recommend as module
+from recoup.study.gained import LAST
+from recoup.study.rehearsal import Forecast, Gain
 from recoup.study.settings import resolved
 
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
@@ -88,50 +90,6 @@ def test_the_interval_of_each_parameter_holds_its_best(held):
     assert (coverage >= 0.95 - 3 * (0.95 * 0.05 / STUDIES) ** 0.5).all(), coverage
 
 
-def test_derivatives_of_the_model_are_those_of_its_values():
-    """The posterior mean of a slope is the difference of two posterior means of the value."""
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=(40, 2))
-    y = -((z[:, 0] - 0.5) ** 2) + 0.5 * z[:, 1] + 0.1 * rng.normal(size=40)
-    y = (y - y.mean()) / y.std()
-    for cell in near.cells(near.points_of(z), y):
-        means = near._predicted(cell, near.points_of(z), y, np.ones(2))[2]
-        slope = _slope_by_difference(cell, z, y)
-        for x in (0, 7, 25, 50):  # places of `STEPS`
-            for i in range(2):
-                got = means[:, 1 + i * len(near.STEPS) + x]
-                np.testing.assert_allclose(got, slope(i, near.STEPS[x]), rtol=1e-4, atol=1e-6)
-
-
-def _slope_by_difference(cell, z, y, h=1e-5):
-    """The slope along e_i at x e_i, by the kernel written out, at two points beside it."""
-    middle = np.mean(np.sum(z**2, axis=1))
-
-    def k(a, b):
-        apart = ((a - b) ** 2).sum()
-        bowls = cell.bowl * ((a**2).sum() - middle) / 2 * ((b**2).sum() - middle) / 2
-        return 3 + np.exp(-apart / 2 / cell.length) + (3 * (a @ b) + bowls) / cell.length
-
-    kernel = np.array([[k(a, b) for b in z] for a in z])
-    solved = [np.linalg.solve(kernel + s * np.eye(len(y)), y) for s in near.NOISES]
-
-    def slope(i, x):
-        there = [np.eye(2)[i] * (x + side * h) for side in (1, -1)]
-        rows = np.array([[k(point, b) for b in z] for point in there])
-        return np.array([(up - down) / (2 * h) for up, down in (rows @ a for a in solved)])
-
-    return slope
-
-
-def test_a_top_lies_where_the_slope_may_be_zero():
-    falling = -near.STEPS
-    assert near.top(falling, np.full(51, 0.31)) == pytest.approx((-0.4, 0.4))  # surely behind
-    assert near.top(falling + 9, np.ones(51)) == (near.TRIED, np.inf)
-    assert near.top(falling - 9, np.ones(51)) == (-np.inf, -near.TRIED)
-    assert near.top(falling, np.full(51, 99.0)) == (-np.inf, np.inf)
-    assert near.top(falling + 2, np.full(51, 1.01)) == pytest.approx((0.9, np.inf))
-
-
 def test_trials_of_the_mean_need_no_model(tmp_path):
     with recoup.Study.open(tmp_path / "s.db", params=GAINS, batch=6) as study:
         values = [1.0, 2.0, 4.0, 3.0, 2.5]
@@ -155,22 +113,123 @@ def test_a_mean_that_has_moved_on_is_not_the_one_that_was_tried(tmp_path):
 
 
 def test_it_goes_on_while_a_batch_gains_and_stops_when_none_does():
-    early = searched(robot, 5, 0, params=GAINS).recommend()
-    late = searched(robot, 45, 0, params=GAINS).recommend()
+    how = {"params": GAINS, "method": "recoup", "batch": 5}
+    early, late = (searched(robot, batches, 0, **how).recommend() for batches in (5, 30))
     assert (early.verdict, late.verdict) == (module.GO_ON, module.STOP), (early.words, late.words)
     assert "Go on" in early.words
     assert "Stop" in late.words
 
 
-def test_a_flat_search_whose_mean_is_not_known_says_how_often_to_try_it():
-    worth = module.Worth(1.0, 1.0, module.Interval(-1.0, 3.0), "few results")
-    gain = module.Gain(0.0, module.Interval(-0.2, 0.2), spread=1.0)
-    verdict, tries = module._verdict(worth, gain, noise=0.8)
+def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=None, coming=True):
+    """What a verdict is made of: a forecast of `value`, a mean policy known to +- `half`."""
+    worth = module.Worth(1.0, half / 2, module.Interval(1 - half, 1 + half), "few results")
+    gain = module.Gain(float(np.mean(past)), module.Interval(*past), spread=1.0)
+    gains = [Gain(x, 0.1, module.Interval(x - 0.2, x + 0.2)) for x in (value, draw)]
+    forecast = [Forecast(4, *gains)] if coming else []
+    return module.Outlook(worth, 5, gain, forecast, noise, [], rare)
+
+
+def test_a_search_whose_mean_is_not_known_says_how_often_to_try_it():
+    verdict, tries = module.decided(outlook())
     assert verdict == module.TRY
-    assert 2 * 0.8 / tries**0.5 <= module.SURE * gain.spread
-    known = worth._replace(interval=module.Interval(0.6, 1.4))
-    assert module._verdict(known, gain, 0.8) == (module.STOP, 0)
-    assert module._verdict(known, gain, 0.8, ["d"]) == (module.GO_ON, 0)  # not at its best
+    assert 2 * 0.8 / tries**0.5 <= module.SURE * 1.0
+    assert module.decided(outlook(half=0.4)) == (module.STOP, 0)
+
+
+@pytest.mark.parametrize("coming", [True, False])
+def test_batches_that_surely_lost_end_a_search_whatever_comes(coming):
+    lost = outlook(value=9.0, past=(-0.9, -0.1), coming=coming)
+    assert module.decided(lost) == (module.STOP, 0)
+
+
+def test_a_gain_counts_from_a_tenth_of_the_error_or_of_what_is_worth_a_batch():
+    assert module.decided(outlook(value=0.11))[0] == module.GO_ON  # the error is 1
+    assert module.decided(outlook(value=0.09))[0] == module.TRY
+    assert module.decided(outlook(value=0.11), least=2.0)[0] == module.TRY
+    assert module.decided(outlook(value=0.21), least=2.0)[0] == module.GO_ON
+    assert module.decided(outlook(value=0.0, draw=0.3))[0] == module.GO_ON  # of noise of 0.8
+
+
+def test_what_cannot_be_rehearsed_is_judged_by_what_was():
+    assert module.decided(outlook(coming=False, half=0.4))[0] == module.STOP
+    assert module.decided(outlook(coming=False, past=(0.1, 0.2)))[0] == module.GO_ON
+    assert module.decided(outlook(coming=False, past=(-0.1, 0.3)))[0] == module.GO_ON
+
+
+def test_a_budget_goes_to_batches_while_each_brings_enough():
+    gains = [0.5, 0.8, 0.85]
+    steps = [
+        Forecast(5 * i, *[Gain(x, 0.1, module.Interval(x - 0.2, x + 0.2))] * 2)
+        for i, x in enumerate(gains, 1)
+    ]
+    found = outlook()._replace(coming=steps)
+    assert module.planned(found, 15) == (10, 0.8, 5)
+    assert module.planned(found, 9) == (5, 0.5, 4)
+    assert module.planned(found, 4) == (0, 0.0, 4)
+    assert module.planned(found, 15, least=4.0) == (5, 0.5, 10)
+    blind = outlook(coming=False, past=(0.1, 0.2))
+    assert module.planned(blind, 15)[::2] == (10, 5)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(5, 5), (0, 6), (4, 6), (9, 10)])
+def test_few_successes_get_the_interval_of_a_share(successes, n):
+    """Wilson's, by statsmodels' formula as scipy has it."""
+    values = [1.0] * successes + [0.0] * (n - successes)
+    found = module.of_trials(values, np.array([0.0, 1.0]))
+    want = stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    assert found.interval == pytest.approx((want.low, want.high))
+    assert found.value == successes / n
+
+
+def test_the_share_of_two_returns_is_one_of_returns():
+    found = module.of_trials([-2.0] * 5, np.array([-2.0, -10.0, -2.0]))
+    low, _ = stats.binomtest(5, 5).proportion_ci(0.95, method="wilson")
+    assert found.interval == pytest.approx((-10 + 8 * low, -2.0))
+
+
+def test_trials_that_did_not_vary_leave_it_to_the_model():
+    assert module.of_trials([3.0] * 6, np.array([1.0, 2.0, 3.0])) is None
+
+
+def told(values, **settings):
+    study = recoup.Study.create(None, resolved({"dim": 2, "batch": 4, "seed": 0, **settings}))
+    for value in values:
+        study.tell(study.ask()[0].id, float(value))
+    return study
+
+
+@pytest.mark.parametrize("values", [[0.0] * 24, [1.0] + [0.0] * 23, [0.0] * 23 + [1.0]])
+def test_nothing_seen_yet_is_no_reason_to_stop(values):
+    found = told(values).recommend()
+    assert found.verdict == module.GO_ON
+    assert "Stop" not in found.words
+    assert "less than 0" not in found.words
+
+
+def test_a_forecast_is_named_and_has_its_interval():
+    found = searched(robot, 4, 0, params=GAINS, method="recoup", batch=5).recommend()
+    low, high = found.next_gain_interval
+    assert low < found.next_gain < high
+    assert found.next_results == 5
+    assert "for the mean policy (95 %:" in found.words
+    assert found.plain()["next_gain"] == found.next_gain
+
+
+def test_what_cannot_be_rehearsed_is_not_forecast():
+    found = searched(robot, 4, 0, params=GAINS, method="cem").recommend()
+    assert np.isnan(found.next_gain)
+    assert "should" not in found.words
+
+
+def test_a_worth_and_a_budget_are_checked():
+    study = searched(robot, 3, 0, params=GAINS)
+    for wrong in ({"worth": 0}, {"worth": -1}, {"budget": 0}, {"budget": 1.5}):
+        with pytest.raises(recoup.checks.InputError):
+            study.recommend(**wrong)
+    found = study.recommend(worth=1e6, budget=20)
+    assert found.verdict != module.GO_ON or found.next_draw_gain > 1e6
+    assert sum(found.plan[::2]) == 20
+    assert found.plain()["plan"]["search"] == found.plan.search
 
 
 def test_stretching_a_coordinate_changes_nothing_but_its_units():
@@ -178,20 +237,17 @@ def test_stretching_a_coordinate_changes_nothing_but_its_units():
     rng = np.random.default_rng(1)
     z = rng.normal(size=(60, 2))
     y = -3 * (z[:, 0] - 0.4) ** 2 - 0.1 * (z[:, 1] + 0.8) ** 2 + 0.1 * rng.normal(size=60)
-    stretch = near._stretch(z, y)
+    stretch = stretch_of(z, y)
     assert stretch[0] > 2 * stretch[1]
-    assert (near._stretch(z[:14], y[:14]) == 1).all()  # too few for a parabola
-    found = near.nearby(z, y)
-    assert found.tops[0].low < 0.4 < found.tops[0].high
-    assert found.tops[0].high - found.tops[0].low < 0.6
+    assert (stretch_of(z[:14], y[:14]) == 1).all()  # too few for a parabola
 
 
 def test_the_gain_is_the_slope_of_scipy():
     study = searched(robot, 7, 3, params=GAINS)
     found = study.recommend()
-    assert len(found.batches) == module.LAST
+    assert len(found.batches) == LAST
     rows = [(t.proposal, r.told.value) for t, r in study.store.trials()]
-    last = sorted({number for number, _ in rows})[-module.LAST :]
+    last = sorted({number for number, _ in rows})[-LAST:]
     x, y = zip(*[(last.index(n), v) for n, v in rows if n in last], strict=True)
     want = stats.linregress(x, y)
     half = stats.t.ppf(0.975, len(x) - 2) * want.stderr
@@ -324,7 +380,7 @@ def test_returns_as_small_and_as_large_as_numbers_go_get_the_right_words(earned)
     assert "nan" not in found.words
     if len(set(values)) == 1:
         assert found.expected == values[0]
-        assert (found.gain, found.verdict) == (0.0, "stop")
+        assert (found.gain, found.verdict) == (0.0, "go on")
     else:
         low, high = found.interval
         assert low <= found.expected <= high

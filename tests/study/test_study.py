@@ -241,7 +241,7 @@ class TestOpening:
         connection = sqlite3.connect(tmp_path / "robot.db")
         connection.execute("PRAGMA user_version = 99")
         connection.close()
-        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 3\)"):
+        with pytest.raises(ValueError, match=r"newer recoup \(format 99, this one reads 4\)"):
             Study.open(tmp_path / "robot.db")
 
 
@@ -314,9 +314,7 @@ class TestTrouble:
             assert [trial.id for trial in study.ask(2)] == [4, 5]
 
     def test_a_busy_file_is_named(self, tmp_path, monkeypatch):
-        from recoup.store import file
-
-        monkeypatch.setattr(file, "BUSY", 0.3)
+        monkeypatch.setattr("recoup.store.connecting.BUSY", 0.3)
         with new(tmp_path) as study:
             (trial,) = study.ask()
             other = sqlite3.connect(tmp_path / "robot.db", isolation_level=None)
@@ -336,7 +334,7 @@ class TestTrouble:
             other = sqlite3.connect(tmp_path / "robot.db", **how)
             other.execute("BEGIN IMMEDIATE")
             waits = threading.Event()
-            study.store._file._connection.set_trace_callback(lambda _: waits.set())
+            study.store._file.connection.set_trace_callback(lambda _: waits.set())
             ends = threading.Thread(target=lambda: waits.wait(LIMIT) and other.execute("ROLLBACK"))
             ends.start()
             study.tell(trial.id, 1.0)

@@ -1,16 +1,18 @@
 """The program's commands are added to this app, and what they share."""
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Annotated, NoReturn, cast
+from pathlib import Path
+from typing import IO, Annotated, Any, NoReturn, cast
 
+import numpy as np
 import typer
-from rich.markup import escape
 
-from recoup.checks import printable
+from recoup.checks import printable, without_nan
 
 app = typer.Typer(
     rich_markup_mode="rich",
@@ -19,7 +21,7 @@ app = typer.Typer(
 )
 
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+    bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")
 ]
 
 ForceOption = Annotated[
@@ -39,9 +41,30 @@ def say(text: object) -> None:
     print(printable(str(text)))
 
 
-def cell(text: object) -> str:
-    """A text as rich prints it in a table or a sentence: on one line, and none of it markup."""
-    return escape(printable(str(text)))
+def say_path(what: str, path: Path, as_json: bool) -> None:
+    """Prints what was written: its name alone, or as JSON under what it is."""
+    if as_json:
+        print_json({what: path})
+    else:
+        say(path)
+
+
+def print_json(found: Any) -> None:
+    """Prints what a command found as one line of JSON: null for what is not a number."""
+    print(json.dumps(without_nan(_plain(found))))
+
+
+def _plain(found: Any) -> Any:
+    """The same as dicts, lists, texts and numbers."""
+    if hasattr(found, "_asdict"):
+        found = found._asdict()
+    if isinstance(found, dict):
+        return {key: _plain(value) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [_plain(value) for value in found]
+    if isinstance(found, (np.ndarray, np.generic)):
+        return found.tolist()
+    return str(found) if isinstance(found, Path) else found
 
 
 def stop(sentence: str) -> NoReturn:

@@ -17,11 +17,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 from recoup.checks import InputError, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, fail, interruptible, stop
+from recoup.cli.app import ForceOption, JsonOption, app, fail, interruptible, say, stop
 from recoup.cli.parsing import complete_task, number, whole_option
+from recoup.cli.tables import show_table, show_text
 from recoup.cli.train import prints_elsewhere
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
 
@@ -45,7 +45,6 @@ COMPARE_EXAMPLES = f"""
 
 The same command again goes on where it was; other methods, tasks or more runs are added.
 """
-WIDEST = 10_000  # characters of a line: no table is wider
 
 
 def complete_compared(incomplete: str) -> list[tuple[str, str]]:
@@ -233,27 +232,15 @@ def _progress(episodes: int, silent: bool) -> Iterator[Callable[[str, int], None
 def _show(said: dict[str, Any], written: dict[str, Path]) -> None:
     from recoup.compare.tables import overall_table, short_table
 
-    console = Console()
     tables = [(short_table(said, task), task["notes"]) for task in said["tasks"]]
     if len(tables) > 1:
         tables.append((overall_table(said), []))
     for one, notes in tables:
-        console.print()
-        console.print(_fitted(console, one.title, [one.heads, *one.rows]))
+        print()
+        earlier = [head for head in one.heads if head.startswith("J @")][:-1]
+        show_table(one.heads, one.rows, texts=["method"], spare=earlier, title=one.title)
         for note in notes:
-            console.print(note, markup=False, highlight=False)
-    console.print()
+            show_text(note)
+    print()
     for path in written.values():
-        console.print(f"  {path}", soft_wrap=True, highlight=False)
-
-
-def _fitted(console: Console, title: str, lines: list[list[str]]) -> Table:
-    """A table without its earliest columns where the terminal is too narrow for all of them."""
-    shown = Table(title=title, title_justify="left", show_edge=False)
-    for i, head in enumerate(lines[0]):
-        shown.add_column(head, justify="right" if i else "left", no_wrap=True)
-    for cells in lines[1:]:
-        shown.add_row(*cells)
-    if len(lines[0]) < 4 or Console(width=WIDEST).measure(shown).maximum <= console.width:
-        return shown
-    return _fitted(console, title, [[line[0], *line[2:]] for line in lines])
+        say(f"  {path}")

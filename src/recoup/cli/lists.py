@@ -1,25 +1,30 @@
 """`recoup methods|tasks`: what there is to choose from."""
 
-from recoup.cli.app import app
+from recoup.cli.app import JsonOption, app, print_json
+from recoup.cli.tables import show_list
 from recoup.engine.methods import DEFAULT_METHOD, METHODS
 from recoup.tasks.own.found import registered
 from recoup.tasks.registry import TASKS
 
 
 @app.command()
-def methods() -> None:
+def methods(as_json: JsonOption = False) -> None:
     """List the methods, one line each."""
-    for row in METHODS.values():
-        mark = " (default)" if row.name == DEFAULT_METHOD else ""
-        print(f"{row.name:<15} {row.summary}{mark}")
+    if as_json:
+        print_json({row.name: row.summary for row in METHODS.values()})
+        return
+    marks = {DEFAULT_METHOD: " (default)"}
+    show_list({row.name: f"{row.summary}{marks.get(row.name, '')}" for row in METHODS.values()})
 
 
 @app.command()
-def tasks() -> None:
+def tasks(as_json: JsonOption = False) -> None:
     """List the tasks, one line each."""
-    for row in TASKS.values():
-        print(f"{row.name:<18} {row.summary}")
-    for found in registered().values():
-        print(f"{found.name:<18} {found.summary or 'registered'}")
-    print(f"{'a Gymnasium id':<18} any registered environment, for instance Pendulum-v1")
-    print(f"{'module:callable':<18} a function that makes an environment; with --dim, of theta")
+    rows = {row.name: row.summary for row in TASKS.values()}
+    rows |= {found.name: found.summary or "registered" for found in registered().values()}
+    if as_json:
+        print_json(rows)
+        return
+    rows["a Gymnasium id"] = "any registered environment, for instance Pendulum-v1"
+    rows["module:callable"] = "a function that makes an environment; with --dim, of theta"
+    show_list(rows)

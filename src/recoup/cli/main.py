@@ -14,7 +14,10 @@ from recoup.cli.app import app, fail, stop
 from recoup.cli.study_app import app as study_app
 
 # Commands are listed in the order in which these modules add them.
-BY_HAND = ("study", "study_recommend", "study_archives", "study_pictures")
+BY_HAND = (
+    *("study", "study_ask", "study_diary", "study_recommend", "study_archives"),
+    "study_pictures",
+)
 OTHERS = ("train", "runs", "policies", "reproduce", "compare", "lists")
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = """

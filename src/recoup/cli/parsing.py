@@ -101,6 +101,17 @@ def pairs(option: str, texts: list[str]) -> dict[str, Any]:
     return values
 
 
+def names_given(option: str, how: str, texts: list[str] | None) -> dict[str, str]:
+    """Texts by name, written NAME=TEXT."""
+    found = {}
+    for text in texts or []:
+        name, equals, other = (part.strip() for part in text.partition("="))
+        if not (name and equals and other):
+            raise InputError(f"{option} takes {how}, got {text!r}.")
+        found[name] = other
+    return found
+
+
 def method_settings(texts: list[str] | None) -> dict[str, Any]:
     """Settings of a method, written KEY=VALUE after --set."""
     found = pairs("--set", texts or [])
@@ -127,6 +138,22 @@ def _value(key: str, text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def vector_or_named(option: str, text: str) -> float | list[float] | dict[str, float]:
+    """The same, or some of a study's parameters by name: kp=300,ki=0.1."""
+    if "=" not in text:
+        return vector(option, text)
+    found = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.rpartition("="))
+        try:
+            found[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not (name and equals):
+            raise InputError(f"{option} takes values in order, or NAME=VALUE,..., got {text!r}.")
+    return found
 
 
 def vector(option: str, text: str) -> float | list[float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recoup.checks import InputError, printable
-from recoup.cli.app import app
+from recoup.cli.app import JsonOption, app, print_json
 from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def export_policy(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a learned policy for other programs: plain NumPy, ONNX or TorchScript."""
     ending = _ending(onnx, torchscript)
@@ -72,8 +73,12 @@ def export_policy(
 
     loaded = load(run, policy=None if policy is None else imported_policy(policy))
     number = which_of(which)
-    print(loaded.export_policy(path, number, force=force))
+    written = loaded.export_policy(path, number, force=force)
     move, moves = chosen_move(loaded.history, number), loaded.history[-1].iteration
+    if as_json:
+        print_json({"policy": written, "iteration": move, "iterations": moves})
+        return
+    print(written)
     words = f"the mean policy after iteration {move} of {moves}"
     print(printable(f"{words}{_takes(loaded.learned_policy(number))}"), file=sys.stderr)
 

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from recoup.checks import InputError, check_count
-from recoup.cli.app import ForceOption, app, interruptible, stop
+from recoup.cli.app import ForceOption, JsonOption, app, interruptible, print_json, stop
 from recoup.cli.parsing import whole_option
+from recoup.cli.tables import Cell, show_table
 from recoup.reproduce import ORDER
 
 if TYPE_CHECKING:
@@ -25,7 +24,11 @@ REPRODUCE_EXAMPLES = """
 
   recoup reproduce all
 """
-VERDICTS = {"holds": "[green]✓ holds", "does not hold": "[red]✗ does not hold"}
+VERDICTS = {
+    "holds": Cell("✓ holds", True, "green"),
+    "does not hold": Cell("✗ does not hold", True, "red"),
+}
+OPEN = Cell("? inconclusive", True, "yellow")
 
 
 @app.command(epilog=REPRODUCE_EXAMPLES)
@@ -47,6 +50,7 @@ def reproduce(
     ] = None,
     force: ForceOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure, draw and judge figures of the paper; `all` ends in a page."""
     if quick and paper:
@@ -65,32 +69,36 @@ def reproduce(
     if ALL in figures:
         check_page(out / PAGE, Over(force))
     try:
-        with interruptible(), reproducing(work_left(figures, size, out), quiet) as show:
+        with interruptible(), reproducing(work_left(figures, size, out), quiet or as_json) as show:
             findings = run(figures, size, out, show, processes, force=force)
     except KeyboardInterrupt:
         stop(f"stopped; the same command goes on from what lies in {out}.")
-    if not quiet:
+    if not quiet and not as_json:
         _show_claims(findings)
     for finding in findings:
         if finding.problem is not None:
             print(
                 f"recoup: no picture of {finding.figure.name}: {finding.problem}", file=sys.stderr
             )
-    print(write_reproduction(out, force=force) if ALL in figures else out)
+    written = write_reproduction(out, force=force) if ALL in figures else out
+    if as_json:
+        claims = {finding.figure.name: finding.judged for finding in findings}
+        print_json({"out": written, "figures": claims})
+    else:
+        print(written)
 
 
 def _show_claims(findings: "list[Finding]") -> None:
-    title = "claims of the paper, judged alone and together with all others (Holm)"
-    table = Table(show_edge=False, title=title, title_justify="left")
-    for head in ("alone", "together", "claim", "least favourable contrast"):
-        table.add_column(head, no_wrap=head == "claim")
+    rows: list[list[str | Cell]] = []
     for finding in findings:
         for claim in finding.judged:
             least = claim["contrasts"][claim["least"]]
             words = f"{least['effect']:.3g} ± {least['stderr']:.2g}  {least['what']}"
-            verdicts = (
-                VERDICTS.get(claim[key], "[yellow]? inconclusive")
-                for key in ("verdict", "holm_verdict")
-            )
-            table.add_row(*verdicts, claim["id"], words)
-    Console().print(table)
+            verdicts = (VERDICTS.get(claim[key], OPEN) for key in ("verdict", "holm_verdict"))
+            rows.append([*verdicts, claim["id"], words])
+    show_table(
+        ["alone", "together", "claim", "least favourable contrast"],
+        rows,
+        texts=["claim", "least favourable contrast"],
+        title="claims of the paper, judged alone and together with all others (Holm)",
+    )

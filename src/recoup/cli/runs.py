@@ -3,16 +3,17 @@
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from recoup.checks import InputError, printable
-from recoup.cli.app import ForceOption, JsonOption, app, cell, say
+from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
+from recoup.cli.tables import show_table
 
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -38,6 +39,8 @@ REPORT_EXAMPLES = """
   recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
 
   recoup report robot.db
+
+  recoup report monday.db tuesday.db   (curves laid over each other, numbers side by side)
 """
 
 
@@ -71,10 +74,8 @@ def evaluate(
             returns = {"iteration": move, **at, **returns}
         print(json.dumps({**loaded.summary(), "run": str(run), **returns, **wall}))
         return
-    table = returns_table(f"{loaded.plan.task} by {loaded.plan.method}")
-    table.add_row("search distribution", *cells(*found.return_search))
-    table.add_row("mean policy", *cells(*found.return_mean_policy))
-    Console().print(table)
+    both = {"search distribution": found.return_search, "mean policy": found.return_mean_policy}
+    show_returns(f"{loaded.plan.task} by {loaded.plan.method}", both)
     if found.failed:
         print(f"{found.failed} episodes failed: the returns are of the others.")
     if loaded.outdated:
@@ -94,6 +95,7 @@ def render(
     task: TaskOption = None,
     force: ForceOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Film the learned policy: a video and a film strip."""
     from recoup.runs.render import render_run
@@ -101,51 +103,55 @@ def render(
     chosen = None if steps is None else [whole(part) for part in steps.split(",")]
     with Console(stderr=True, quiet=quiet).status("filming"):
         written = render_run(run, seed=seed, steps=chosen, out=out, task=task, force=force)
-    for path in () if quiet else written.values():
-        say((out or run) / path.name)
+    found = {what: (out or run) / path.name for what, path in written.items()}
+    if as_json:
+        print_json(found)
+    for path in () if quiet or as_json else found.values():
+        say(path)
 
 
 @app.command(epilog=REPORT_EXAMPLES)
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Run directories, or the file of a study.", metavar="RUN..."),
+        typer.Argument(help="Run directories, or files of studies.", metavar="RUN..."),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The page (report.html in the first run, or FILE-report.html, unless said)."
+            help="The page (report.html in the first run, FILE-report.html, or "
+            "studies-report.html beside the first of several, unless said)."
         ),
     ] = None,
     force: ForceOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML page about runs, or about a study.
+    """Write one self-contained HTML page about runs, or about studies.
 
     An older page of recoup's is replaced, any other file is not.
     """
     if not any(path.is_file() for path in runs):
         from recoup.report.runs import write_report
 
-        say(write_report(runs, out, force=force))
+        say_path("page", write_report(runs, out, force=force), as_json)
         return
-    if len(runs) > 1:
-        raise InputError("a page is of runs, or of one study: name the file of a study alone.")
+    if any(path.is_dir() for path in runs):
+        raise InputError(
+            "a page is of runs or of studies: name run directories, or files of studies (that of a "
+            "run is its study.db)."
+        )
+    from recoup.report.studies import write_studies_report
     from recoup.report.study import write_study_report
     from recoup.store.errors import sensible
 
     with sensible(runs[0]):
-        say(write_study_report(runs[0], out, force=force))
+        if len(runs) > 1:
+            say_path("page", write_studies_report(runs, out, force=force), as_json)
+        else:
+            say_path("page", write_study_report(runs[0], out, force=force), as_json)
 
 
-def returns_table(title: str) -> Table:
-    """A table for expected returns, empty."""
-    table = Table(title=cell(title), title_justify="left", show_edge=False)
-    table.add_column("")
-    table.add_column("expected return", justify="right")
-    table.add_column("test episodes", justify="right")
-    return table
-
-
-def cells(mean: float, stderr: float, episodes: int) -> tuple[str, str]:
-    """What a measured return shows in it."""
-    return f"{mean:.2f} ± {stderr:.2f}", str(episodes)
+def show_returns(title: str, returns: Mapping[str, tuple[float, float, int]]) -> None:
+    """Prints expected returns: of what, the mean and its standard error, of how many episodes."""
+    rows = [[what, f"{x:.2f} ± {e:.2f}", str(n)] for what, (x, e, n) in returns.items()]
+    show_table(["", "expected return", "test episodes"], rows, texts=[""], title=title)

@@ -1,27 +1,23 @@
-"""`recoup study new|ask|pending|enqueue|tell|show|evaluate`: a search by hand, days apart."""
+"""`recoup study new|tell|amend|show|evaluate`: a search by hand, days apart."""
 
 import csv
 import io
-import json
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from recoup.checks import InputError, check_choice, shortly
-from recoup.cli.app import cell, say
-from recoup.cli.parsing import duration, method_settings, whole_option
+from recoup.checks import InputError, shortly
+from recoup.cli.app import print_json, say_path
+from recoup.cli.parsing import method_settings, names_given, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     BatchOption,
     File,
     JsonOption,
-    LeaseOption,
     MeanOption,
     MethodOption,
+    MinimizeOption,
     SeedOption,
     SetOption,
     StdOption,
@@ -30,16 +26,16 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import (
-    distribution_table,
-    more_results,
-    plain,
-    print_trials,
-    print_waiting,
+    show_distribution,
     summary_rows,
 )
+from recoup.cli.tables import show_facts, show_text
+from recoup.store.states import version_of
 from recoup.study.amend import in_words
+from recoup.study.diary import other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
+from recoup.study.sentences import CANDIDATE, DRAW, more_results
 from recoup.study.slips import slips
 
 if TYPE_CHECKING:
@@ -75,17 +71,6 @@ AMEND_EXAMPLES = """
 
   recoup study amend robot.db 6 --drop "the sensor was loose"
 """
-ASK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study ask robot.db
-
-  recoup study ask robot.db -n 4 --format json
-
-  recoup study ask robot.db --at mean
-
-  recoup study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)
-"""
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
 
@@ -93,14 +78,6 @@ EVALUATE_EXAMPLES = """
 
   recoup study evaluate robot.db --mean 400,0.6 --std 0.5 --json
 """
-ENQUEUE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study enqueue robot.db 0.3 -1.2
-
-  recoup study enqueue robot.db stiffness=400 damping=0.7 --note "last year's gains"
-"""
-FORMATS = ("table", "json", "csv")
 LONGEST = 18  # digits of a trial's id
 
 
@@ -120,7 +97,7 @@ def new(
     params: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file of them: a table each, with low, high, scale, start, std.",
+            help="A TOML file of them: a table each, with low, high, scale, start, std, unit.",
             metavar="TOML",
         ),
     ] = None,
@@ -134,9 +111,19 @@ def new(
     ] = None,
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
     discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    minimize: MinimizeOption = False,
     set_: SetOption = None,
+    title: Annotated[str | None, typer.Option(help="What the study is called.")] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(help="The unit of a parameter, repeatable.", metavar="NAME=UNIT"),
+    ] = None,
+    return_unit: Annotated[
+        str | None, typer.Option(help="The unit of returns.", metavar="UNIT")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Start a study in a new file."""
+    """Start a study in a new file; of what is told, larger is better unless you --minimize."""
     if file.exists():
         raise InputError(f"{file} exists already: `recoup study show {file}` says what is in it.")
     named = [parameter(text) for text in param or []]
@@ -147,74 +134,16 @@ def new(
     given = given_options(
         dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
     )
-    if named:
-        given["params"] = named
+    given |= given_options(title=title, return_unit=return_unit)
+    given |= {"params": named} if named else {}
+    given |= {"units": names_given("--unit", "NAME=UNIT", unit)} if unit else {}
+    given |= {"direction": "minimize"} if minimize else {}
     from recoup.study.study import Study
 
-    Study.open(file, **given, **method_settings(set_)).close()
-    say(file)
-
-
-@app.command(epilog=ASK_EXAMPLES)
-def ask(
-    file: File,
-    n: Annotated[
-        int | None, typer.Option("-n", help="How many trials (1 unless said).", metavar="N")
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(help="`mean`: the mean policy, which is no part of any estimate."),
-    ] = None,
-    lease: LeaseOption = None,
-    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "table",
-) -> None:
-    """Ask for trials to roll out; they are on disk when they are printed."""
-    check_choice("format", format, FORMATS)
-    seconds = None if lease is None else duration("--lease", lease)
-    with opened(file) as study:
-        trials = study.ask(n, at=at, lease=seconds)
-    print_trials(trials, format)
-
-
-@app.command()
-def pending(
-    file: File,
-    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "table",
-) -> None:
-    """Show again the trials that wait for a result, since when, and how long their leases run."""
-    check_choice("format", format, FORMATS)
-    with opened(file) as study:
-        waiting = study.waiting()
-    if waiting or format == "json":
-        print_waiting(waiting, format)
-    else:
-        print("No trial waits for a result.")
-
-
-@app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
-def enqueue(
-    file: File,
-    theta: Annotated[
-        list[str],
-        typer.Argument(help="Values in order, or NAME=VALUE of each.", metavar="VALUE..."),
-    ],
-    note: Annotated[str | None, typer.Option(help="Why this one.")] = None,
-) -> None:
-    """Put a theta of your own choice in line for the next `ask`."""
-    with opened(file) as study:
-        named = [text for text in theta if "=" in text]
-        if named and len(named) < len(theta):
-            raise InputError("give all values in order, or all as NAME=VALUE.")
-        numbers = {name: _number(text) for name, _, text in (t.partition("=") for t in named)}
-        listed = [_number(part) for text in theta for part in text.split(",")] if not named else []
-        study.enqueue(numbers or listed, note)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"a value must be a number, got {shortly(text)}.") from None
+    with Study.open(file, **given, **method_settings(set_)) as study:
+        say_path("study", file, as_json)
+        if not as_json:
+            print(f"Tell {study.opened.goal.nouns}: {study.opened.goal.better}.")
 
 
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
@@ -235,29 +164,53 @@ def tell(
     results: Annotated[
         Path | None, typer.Option("--file", help="A CSV file with columns id, return, failed.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Tell what came of a trial, or of many from a file: all of them, or none."""
+    """Tell what came of a trial, or of many; larger is better, unless the study minimizes."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
     if results is not None and (value or failed or trajectory):
         raise InputError("with --file every result stands in the file.")
     with opened(file) as study:
-        moved = len(study.history())
+        moved, cancelled = len(study.history()), study.store.cancelled()
         if results is not None:
             told = _read_results(study, results)
-            later = study.tell_all(told)
-            print(f"{len(told)} results told.")
         else:
             assert id is not None
             told = [(id, study.result(**_told(value, failed, trajectory)))]
-            later = study.tell_all(told)
-            if not later:
-                say(f"Trial {id}: {in_words(told[0][1])}.")
-        for row in later:
-            say(row.words)
-        for slip in slips(study.store.returns(), {number for number, _ in told}):
-            say(slip.words)
-        _say_next(study, len(study.history()) - moved)
+        later = study.tell_all(told)
+        numbers = {number for number, _ in told}
+        said = [row.words for row in later]
+        said += [
+            told_nevertheless(number, event, other_of_pair(study.store, number))
+            for number, event in cancelled.items()
+            if number in numbers
+        ]
+        said += [slip.words for slip in slips(study.store.returns(), numbers)]
+        moves, better = len(study.history()) - moved, study.opened.goal.better
+        if as_json:
+            _print_told(study, told, said, moves)
+            return
+        if results is not None:
+            print(f"{len(told)} results told ({better}).")
+        elif not later:
+            which = "" if told[0][1].value is None else f" ({better})"
+            show_text(f"Trial {id}: {in_words(told[0][1])}{which}.")
+        for sentence in said:
+            show_text(sentence)
+        _say_next(study, moves)
+
+
+def _print_told(
+    study: "Study", told: "list[tuple[int, Told]]", said: list[str], moves: int
+) -> None:
+    """What was told, what is to be said of it, and what followed, as JSON."""
+    results = [
+        {"id": number, "status": one.status, "return": one.value, "failed": one.note}
+        for number, one in told
+    ]
+    then = {"moves": moves, "until_move": study.until_move()}
+    print_json({"told": results, "words": said, **then})
 
 
 @app.command(epilog=AMEND_EXAMPLES, context_settings=SIGNED)
@@ -276,13 +229,14 @@ def amend(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Put a result right that was told wrongly; the moves made of it are made again."""
     given = _told(value, failed, None)
     del given["trajectory"]
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
-    say(found.words)
+    print_json(found) if as_json else show_text(found.words)
 
 
 def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
@@ -356,24 +310,19 @@ def _return(text: str) -> float:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    with opened(file) as study, study.store.reading():
-        found, best = study.diagnostics(), study.best
+    from recoup.study.snapshot import snapshot  # as heavy as the study itself
+
+    with opened(file, read_only=True) as study, study.store.reading():
+        now = snapshot(study, compiling=as_json)
         if as_json:
-            print(
-                json.dumps(
-                    plain({**found, "best": best and {**best[0].plain(), "return": best[1]}})
-                )
-            )
+            print_json({**now.found, **now.plain()})
             return
-        console, table = Console(), Table(show_edge=False, show_header=False)
-        waiting = [trial.id for trial in study.pending()]
-        for key, text in summary_rows(study, found, best, waiting).items():
-            table.add_row(f"[bold]{key}", text)
-        console.print(table)
-        console.print()
-        console.print(distribution_table(study))
-        for sentence in found["advice"]:
-            console.print(f"\n{cell(sentence)}", highlight=False)
+        show_facts(summary_rows(study, now.found, now.best, now.waiting))
+        print()
+        show_distribution(study)
+        for sentence in now.advice:
+            print()
+            show_text(sentence)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
@@ -384,13 +333,13 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    with opened(file) as study:
-        found = study.evaluate(**given_options(mean=mean, std=std))
+    from recoup.study.snapshot import of_a_draw
+
+    with opened(file, read_only=True) as study, study.store.reading():
+        found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
+        version = version_of(study.store)
     if as_json:
-        print(json.dumps(plain(found._asdict())))
-    elif isfinite(found.low):
-        say(f"{found.mean:.4g}, 95 % interval {found.low:.4g} to {found.high:.4g}. {found.words}")
-    elif isfinite(found.mean):
-        say(f"{found.mean:.4g}. {found.words}")
-    else:
-        say(found.words[:1].upper() + found.words[1:])
+        print_json({**found._asdict(), "version": version})
+        return
+    of = DRAW if mean is None and std is None else CANDIDATE
+    show_text(of_a_draw(found, goal=goal, of=of))

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from recoup.checks import InputError, check_path
-from recoup.cli.parsing import complete_method, complete_setting, vector, whole_option
+from recoup.checks import InputError, check_choice, check_path
+from recoup.cli.app import JsonOption as JsonOption
+from recoup.cli.parsing import complete_method, complete_setting, vector_or_named, whole_option
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -28,18 +30,34 @@ EXAMPLES = """
 """
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
+ORDER = (  # of the commands in the help; others stand behind them
+    *("new", "ask", "pending", "tell", "amend", "cancel", "enqueue", "show", "trials", "log"),
+    *("best", "note", "title", "plot", "recommend", "predict", "evaluate", "check", "export"),
+    *("import", "replay", "fork", "upgrade"),
+)
+
+
+class _InOrder(TyperGroup):
+    """The commands in the order in which somebody needs them, whichever module adds them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        found = super().list_commands(ctx)
+        return sorted(found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
+app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
 @contextmanager
-def opened(file: Path) -> "Iterator[Study]":
+def opened(file: Path, read_only: bool = False) -> "Iterator[Study]":
     """The study in `file`; what stands there but makes no sense gets one sentence."""
     from recoup.store.errors import sensible
     from recoup.study.study import Study
 
     if not check_path("FILE", file).exists():
         raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
-    with sensible(file), Study.open(file) as study:
+    with sensible(file), Study.open(file, read_only=read_only) as study:
         yield study
 
 
@@ -57,12 +75,23 @@ SetOption = Annotated[
         autocompletion=complete_setting,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
+FORMATS = ("table", "json", "csv")
+FormatOption = Annotated[
+    str | None,
+    typer.Option(help=f"{', '.join(FORMATS)} (a table unless said).", metavar="FORMAT"),
+]
 MeanOption = Annotated[
-    str | None, typer.Option(help="Means: a number, or D separated by commas.", metavar="X,...")
+    str | None,
+    typer.Option(
+        help="Means: a number, D separated by commas, or some by name: kp=300,ki=0.1.",
+        metavar="X,...",
+    ),
 ]
 StdOption = Annotated[
     str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
+]
+MinimizeOption = Annotated[
+    bool, typer.Option("--minimize", help="Costs are told, not returns: smaller is better.")
 ]
 LeaseOption = Annotated[
     str | None,
@@ -75,10 +104,20 @@ BatchOption = Annotated[int | None, whole_option("Results of one move (the metho
 SeedOption = Annotated[int | None, whole_option("Seed of all randomness (0 unless said).")]
 
 
+def form_of(format: str | None, as_json: bool) -> str:
+    """The form in which trials are printed: `--json` is `--format json`."""
+    if format is None:
+        return "json" if as_json else "table"
+    check_choice("format", format, FORMATS)
+    if as_json and format != "json":
+        raise InputError(f"give --json or --format {format}, not both.")
+    return format
+
+
 def given_options(**options: Any) -> dict[str, Any]:
     """The options that were given, vectors as numbers."""
     found = {key: value for key, value in options.items() if value is not None}
     return {
-        key: vector(f"--{key}", value) if key in ("mean", "std") else value
+        key: vector_or_named(f"--{key}", value) if key in ("mean", "std") else value
         for key, value in found.items()
     }

@@ -1,18 +1,17 @@
 """`recoup study check|export|import|replay|fork|upgrade`: a study as a whole, and its results."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.app import ForceOption, say, to_terminal
-from recoup.cli.parsing import method_settings, whole_option
+from recoup.cli.app import ForceOption, print_json, say, to_terminal
+from recoup.cli.parsing import method_settings, names_given, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     File,
@@ -25,8 +24,12 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import plain, print_replay
+from recoup.cli.study_tables import print_replay
+from recoup.cli.tables import show_text
 from recoup.study.fork import forked_words
+
+if TYPE_CHECKING:
+    from recoup.study.study import Study
 
 CHECK_EXAMPLES = """
 [bold]Examples[/]
@@ -82,22 +85,26 @@ def check(
         typer.Option(help="Write everything that can be read to this new file.", metavar="NEW"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Verify a study: its bytes, its rows, its counters, its draws and its moves."""
     if recover is not None:
         from recoup.study.recover import recover as recover_file
 
-        with _progress("reading its pages", quiet) as tick:
-            words = recover_file(file, recover, tick).words
-        say(words)
+        with _progress("reading its pages", quiet or as_json) as tick:
+            saved = recover_file(file, recover, tick)
+        print_json(saved) if as_json else show_text(saved.words)
         return
     from recoup.study.verify import check as check_file
 
-    with _progress("making its moves again", quiet) as tick:
+    with _progress("making its moves again", quiet or as_json) as tick:
         found = check_file(file, tick)
-    for finding in found:
-        say(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
-    if not all(finding.sound for finding in found):
+    sound = all(finding.sound for finding in found)
+    if as_json:
+        print_json({"sound": sound, "findings": found})
+    for finding in () if as_json else found:
+        show_text(f"{'ok   ' if finding.sound else 'WRONG'}  {finding.words}")
+    if not sound:
         raise typer.Exit(1)
 
 
@@ -122,6 +129,7 @@ def export(
         Path | None, typer.Option(help="File to write; CSV goes to standard output without one.")
     ] = None,
     force: ForceOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write all trials as a table, with the distributions that drew them.
 
@@ -133,12 +141,17 @@ def export(
         check_choice("format", format, tables.FORMATS)
     if format == "parquet" and out is None:
         raise InputError("a Parquet file needs a name: give --out trials.parquet.")
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
+        if out is None and as_json:
+            with study.store.reading():
+                heads, rows = tables.columns_of(study.opened), tables.rows_of(study.opened)
+                print_json([dict(zip(heads, row, strict=True)) for row in rows])
+            return
         if out is None:
             tables.write_csv(study.opened, to_terminal(sys.stdout))
             return
         count = tables.export(study.opened, out, format, force=force)
-    say(f"{count} trials in {out}")
+    print_json({"trials": count, "out": out}) if as_json else say(f"{count} trials in {out}")
 
 
 @app.command(name="import", epilog=IMPORT_EXAMPLES, context_settings=SIGNED)
@@ -152,6 +165,7 @@ def import_(
         str | None, typer.Option(help="Mean of what drew them, where the file does not say.")
     ] = None,
     std: Annotated[str | None, typer.Option(help="Its standard deviations, likewise.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Add samples from elsewhere, weighed by what drew them."""
     from recoup.study.readings import read_samples
@@ -165,9 +179,15 @@ def import_(
 
             if found.mean is not None or found.blocks is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            drawn = {key: np.asarray(value, float) for key, value in given.items()}
+            drawn = {key: np.asarray(_in_order(study, x), float) for key, x in given.items()}
             found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
-        say(import_samples(study.opened, found, str(samples)).words)
+        added = import_samples(study.opened, found, str(samples))
+    print_json(added) if as_json else show_text(added.words)
+
+
+def _in_order(study: "Study", given: Any) -> Any:
+    """Values as they stand, or by name, all of them."""
+    return study.opened.by_name(given) if isinstance(given, dict) else given
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -186,7 +206,7 @@ def replay(
     from recoup.pictures.files import PICTURE, write_picture
     from recoup.study.replay import replay as replay_study
 
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         over = Over(force, study=file)
         if plot is not None:
             check_output(plot, PICTURE, over)
@@ -200,10 +220,10 @@ def replay(
         if plot is not None:
             from recoup.pictures.curves import replayed
 
-            drawn = replayed(study.method.name, own, name, found)
+            drawn = replayed(study.method.name, own, name, found, study.opened.goal.noun)
             write_picture(drawn, plot, 150, over)
         if as_json:
-            print(json.dumps([plain(row.plain()) for row in found]))
+            print_json([row.plain() for row in found])
         else:
             print_replay(study, own, name, found)
 
@@ -227,6 +247,13 @@ def fork(
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
+    minimize: Annotated[
+        bool | None,
+        typer.Option(
+            "--minimize/--maximize",
+            help="Take what was told as costs, or as returns (as the old study does unless said).",
+        ),
+    ] = None,
     rename: Annotated[
         list[str] | None, typer.Option(help="Another name, repeatable.", metavar="OLD=NEW")
     ] = None,
@@ -238,23 +265,27 @@ def fork(
             metavar="NAME[=VALUE]",
         ),
     ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(help="The unit of a parameter, repeatable.", metavar="NAME=UNIT"),
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Start a new study from all results of an old one: another method, start, or parameters."""
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
-    changes = {"params": change, "rename": _names(rename), "freeze": _values(freeze)}
+    changes = {
+        "params": change,
+        "rename": names_given("--rename", "OLD=NEW", rename),
+        "freeze": _values(freeze),
+    }
     given |= {key: value for key, value in changes.items() if value}
-    with opened(file) as study, study.fork(new, **given, **method_settings(set_)) as forked:
-        say(f"{new}: {forked_words(forked.opened, file)}")
-
-
-def _names(texts: list[str] | None) -> dict[str, str]:
-    found = {}
-    for text in texts or []:
-        old, equals, name = (part.strip() for part in text.partition("="))
-        if not (old and equals and name):
-            raise InputError(f"--rename takes OLD=NEW, got {text!r}.")
-        found[old] = name
-    return found
+    given |= method_settings(set_)
+    if minimize is not None:
+        given["direction"] = "minimize" if minimize else "maximize"
+    with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
+        words = forked_words(forked.opened, file)
+        found = {"study": new, "of": file, **forked.counts(), "words": words}
+    print_json(found) if as_json else show_text(f"{new}: {words}")
 
 
 def _values(texts: list[str] | None) -> dict[str, float | None]:
@@ -272,8 +303,10 @@ def _values(texts: list[str] | None) -> dict[str, float | None]:
 def upgrade(
     old: Annotated[Path, typer.Argument(help="A study of an older format.", metavar="OLD")],
     new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
+    as_json: JsonOption = False,
 ) -> None:
     """Carry a study of an older format over to a new file; the old one stays as it is."""
     from recoup.store.format1 import carry_over
 
-    say(carry_over(old, new).words)
+    carried = carry_over(old, new)
+    print_json(carried) if as_json else show_text(carried.words)

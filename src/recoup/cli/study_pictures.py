@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from recoup.cli.app import ForceOption, say
-from recoup.cli.study_app import File, app, opened
+from recoup.cli.app import ForceOption, say_path
+from recoup.cli.study_app import File, JsonOption, app, opened
 
 PLOT_EXAMPLES = """
 [bold]Examples[/]
@@ -24,11 +24,12 @@ def plot(
         Path, typer.Option(help="The picture: a .png, .pdf or .svg file.", metavar="PNG")
     ],
     force: ForceOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw results and estimates, the parameters over time, slices, and the health of reuse.
 
     An older picture of recoup's is replaced, any other file is not.
     """
-    with opened(file) as study:
+    with opened(file, read_only=True) as study:
         study.plot(out, force=force)
-    say(out)
+    say_path("picture", out, as_json)

@@ -1,15 +1,19 @@
-"""`recoup study recommend`: which parameters to deploy, what they are worth, whether to go on."""
+"""`recoup study recommend|predict`: what to deploy, what it is worth, whether to go on."""
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from recoup.cli.app import cell
-from recoup.cli.study_app import File, JsonOption, app, opened
-from recoup.cli.study_tables import SHOWN, plain
-from recoup.study.recommend import between
+from recoup.checks import InputError, shortly
+from recoup.cli.app import print_json
+from recoup.cli.parsing import whole_option
+from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
+from recoup.cli.study_tables import MANY
+from recoup.cli.tables import show_table, show_text
+from recoup.store.states import version_of
+from recoup.study.goals import GOALS
+from recoup.study.sentences import best_between, between, explains, share_explained
+from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
     from recoup.study.recommend import Recommendation
@@ -19,52 +23,103 @@ EXAMPLES = """
 
   recoup study recommend robot.db
 
-  recoup study recommend robot.db --json
+  recoup study recommend robot.db --budget 15   (how many to search with, how many of the mean)
+
+  recoup study recommend robot.db --worth 0.5 --json
+"""
+PREDICT_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study predict robot.db --param stiffness=300
+
+  recoup study predict robot.db --param stiffness=300 --param damping=0.7 --json
 """
 
 
 @app.command(epilog=EXAMPLES)
-def recommend(file: File, as_json: JsonOption = False) -> None:
+def recommend(
+    file: File,
+    worth: Annotated[
+        float | None,
+        typer.Option(
+            help="A difference in return that matters to you: a batch that should gain less than a "
+            "tenth of it is not worth its trials."
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None, whole_option("Trials that are left: how many to search with, how many to test.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Which parameters to deploy, what they are worth, and whether to go on; at no rollout."""
-    with opened(file) as study:
-        found = study.recommend()
+    with opened(file, read_only=True) as study, study.store.reading():
+        found = study.recommend(worth=worth, budget=budget)
+        rows = deployed(study.opened)
+        version = version_of(study.store)
     if as_json:
-        print(json.dumps(plain(found.plain())))
+        units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
+        print_json({**found.plain(), **units, "version": version})
         return
-    console = Console()
-    console.print(parameters_table(found))
-    console.print(
-        "\nbest between: the 95 % interval of the best value of each, while the others stay.",
-        highlight=False,
-    )
+    show_parameters(found, rows)
+    print()
+    show_text(f"best between: {best_between()}.")
+    if found.matters:
+        show_text(f"explains: {share_explained(study.opened.goal)}.")
     if len(found.batches) > 1:
-        console.print()
-        console.print(_batches_table(found))
-    console.print(f"\n{cell(found.words)}", highlight=False)
+        print()
+        _show_batches(found)
+    print()
+    if study.opened.return_unit:
+        show_text(f"Returns are in {study.opened.return_unit}.")
+    show_text(found.words)
 
 
-def parameters_table(found: "Recommendation") -> Table:
-    """The parameters to deploy, and between what each is best."""
-    table = Table(show_edge=False)
-    for head in ("parameter", "deploy", "best between"):
-        table.add_column(head, justify="left" if head == "parameter" else "right")
-    rows = list(zip(found.params.items(), found.low, found.high, strict=True))
-    for (name, value), low, high in rows[:SHOWN]:
-        table.add_row(cell(name), shown(value), between(low, high))
-    if len(rows) > SHOWN:
-        table.add_row(f"... {len(rows) - SHOWN} more", "", "")
-    return table
+def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
+    """Prints the parameters to deploy, and between what each is best."""
+    ends = [between(*pair) for pair in zip(found.low, found.high, strict=True)]
+    cells = [[row.label, row.text, best] for row, best in zip(rows, ends, strict=True)]
+    heads = ["parameter", "deploy", "best between"]
+    alone = {row.names[0]: row for row in found.matters if len(row.names) == 1}
+    if alone:
+        heads.append("explains")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(explains(*alone[row.name][1:]))
+    show_table(heads, cells[:MANY], texts=["parameter"])
+    if len(cells) > MANY:
+        show_text(f"{len(cells) - MANY} more parameters: --json gives all of them.")
 
 
-def shown(value: float | str) -> str:
-    """A value as a table shows it."""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+def _show_batches(found: "Recommendation") -> None:
+    heads = ["results", f"mean {GOALS[found.direction].noun}", "standard error"]
+    rows = [[str(b.results), f"{b.mean:.4g}", f"{b.stderr:.2g}"] for b in found.batches]
+    show_table(heads, rows, title="the last distributions")
 
 
-def _batches_table(found: "Recommendation") -> Table:
-    table = Table(show_edge=False, title="the last distributions", title_justify="left")
-    for head in ("results", "mean return", "standard error"):
-        table.add_column(head, justify="right")
-    for batch in found.batches:
-        table.add_row(str(batch.results), f"{batch.mean:.4g}", f"{batch.stderr:.2g}")
-    return table
+@app.command(epilog=PREDICT_EXAMPLES, context_settings=SIGNED)
+def predict(
+    file: File,
+    param: Annotated[
+        list[str],
+        typer.Option(
+            help="A parameter's value, repeatable; the others stay at the mean policy.",
+            metavar="NAME=VALUE",
+        ),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Expected return of parameters that need not have been tried; at no rollout."""
+    given = {}
+    for text in param:
+        name, equals, value = text.rpartition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise InputError(f"--param takes NAME=VALUE, got {shortly(text)}.")
+    with opened(file, read_only=True) as study, study.store.reading():
+        found, version = study.predict(given), version_of(study.store)
+    if as_json:
+        print_json({**found.plain(), "version": version})
+        return
+    show_text(found.words)

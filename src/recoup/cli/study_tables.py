@@ -1,21 +1,18 @@
 """What `recoup study` prints: trials, the state of a study, a replay."""
 
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
-from recoup.cli.app import cell
+from recoup.cli.app import print_json
+from recoup.cli.tables import show_table, show_text
 from recoup.store.rows import REPEAT
-from recoup.study.advice import LEAST
-from recoup.study.notebook import SHOWN, digits
+from recoup.study.notebook import typed
+from recoup.study.parameters import labelled
+from recoup.study.sentences import LEAST, replayed
 from recoup.study.summary import best_trial, deployed
-from recoup.study.summary import more_results as more_results
 from recoup.study.summary import summary_rows as state_rows
 from recoup.study.tables import quoted
 
@@ -25,23 +22,24 @@ if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
     from recoup.study.study import Study
     from recoup.study.trials import Trial
 
+MANY = 100  # parameters, at most, that tables show
 
-def print_trials(trials: "Sequence[Trial]", form: str) -> None:
+
+def print_trials(study: "Study", trials: "Sequence[Trial]", form: str) -> None:
     """Trials as a table, as JSON or as CSV."""
     if form == "json":
-        print(json.dumps([trial.plain() for trial in trials]))
+        print_json([trial.plain() for trial in trials])
     elif form == "csv":
         _print_csv(trials, {})
     else:
-        Console().print(_trials_table(trials, {}))
-        _explain_repeats(trials)
+        _show_trials(study, trials, {})
 
 
-def print_waiting(waiting: "Sequence[Waiting]", form: str) -> None:
+def print_waiting(study: "Study", waiting: "Sequence[Waiting]", form: str) -> None:
     """Trials that wait for a result, with their ages and leases, likewise."""
     trials = [row.trial for row in waiting]
     if form == "json":
-        print(json.dumps([row.plain() for row in waiting]))
+        print_json([row.plain() for row in waiting])
     elif form == "csv":
         times = [row.asked_at for row in waiting], [row.lease_until for row in waiting]
         _print_csv(trials, dict(zip(("asked_at", "lease_until"), times, strict=True)))
@@ -51,15 +49,14 @@ def print_waiting(waiting: "Sequence[Waiting]", form: str) -> None:
             beside["lease"] = [row.lease for row in waiting]
         if any(row.handed_out > 1 for row in waiting):
             beside["handed out"] = [_times(row.handed_out) for row in waiting]
-        Console().print(_trials_table(trials, beside))
-        _explain_repeats(trials)
+        _show_trials(study, trials, beside)
 
 
 def _explain_repeats(trials: "Sequence[Trial]") -> None:
     """Says of rows that look like the ones before them that this is no fault."""
     for trial in trials:
         if trial.kind == REPEAT:
-            print(
+            show_text(
                 f"{trial.id} is {trial.id - 1} once more: roll it out anew; by how much the two "
                 "differ is noise."
             )
@@ -75,20 +72,39 @@ def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:
         writer.writerow([trial.id, trial.seed, *values, *more])
 
 
-def _trials_table(trials: "Sequence[Trial]", beside: dict[str, list[str]]) -> Table:
+def _show_trials(study: "Study", trials: "Sequence[Trial]", beside: dict[str, list[str]]) -> None:
+    """Trials, each with the digits that it takes to type it, and the columns `beside` them."""
     names = _names(trials)
-    wide = len(names) > SHOWN
-    table = Table(show_edge=False)
-    for head in ("id", "seed", *(["theta"] if wide else names), *beside):
-        table.add_column(cell(head), justify="right")
+    varies = [row.varies for row in deployed(study.opened)][:MANY]
+    rows = []
     for i, trial in enumerate(trials):
-        values = list(trial.params.values()) or trial.theta.tolist()
-        shown = [str(x) if isinstance(x, int) else f"{x:.5g}" for x in values]
-        if wide:
-            shown = [" ".join([*shown[:SHOWN], f"... {len(names) - SHOWN} more"])]
-        more = (cells[i] for cells in beside.values())
-        table.add_row(str(trial.id), str(trial.seed), *shown, *more)
-    return table
+        values = (list(trial.params.values()) or trial.theta.tolist())[:MANY]
+        shown = [typed_value(*pair) for pair in zip(values, varies, strict=True)]
+        more = [cells[i] for cells in beside.values()]
+        rows.append([str(trial.id), str(trial.seed), *shown, *more])
+    labels = [labelled(name, study.opened.units.get(name)) for name in names[:MANY]]
+    show_table(["id", "seed", *labels, *beside], rows)
+    if len(names) > MANY:
+        show_text(f"{len(names) - MANY} more parameters: --format json gives all of them.")
+    _explain_repeats(trials)
+
+
+def show_values(study: "Study", trial: "Trial") -> None:
+    """Prints one trial, a row a parameter."""
+    units = study.opened.units
+    values = list(trial.params.values()) or trial.theta.tolist()
+    names = [labelled(name, units.get(name)) for name in _names([trial])]
+    varies = [row.varies for row in deployed(study.opened)]
+    cells = [typed_value(*pair) for pair in zip(values, varies, strict=True)]
+    rows = list(zip(names, cells, strict=True))[:MANY]
+    show_table(["parameter", f"trial {trial.id}"], rows, texts=["parameter"])
+    if len(names) > MANY:
+        show_text(f"{len(names) - MANY} more parameters: --json gives all of them.")
+
+
+def typed_value(value: float, varies: float | None) -> str:
+    """A value of a parameter with the digits that it takes to type it."""
+    return str(value) if isinstance(value, int) else typed(value, varies)
 
 
 def _times(n: int) -> str:
@@ -107,68 +123,51 @@ def summary_rows(
     waiting: Sequence[int],
 ) -> dict[str, str]:
     """The state of a study, a row each, as a terminal shows it."""
-    rows = state_rows(study.opened, found, best_trial(best), waiting)
-    return {key: cell(text) for key, text in rows.items()}
+    return state_rows(study.opened, found, best_trial(best), waiting)
 
 
-def distribution_table(study: "Study") -> Table:
-    """The newest distribution: its mean policy in the user's units, and its spread."""
-    table = Table(show_edge=False)
+def show_distribution(study: "Study") -> None:
+    """Prints the newest distribution: its mean policy in the user's units, and its spread."""
     in_actions = study.method.space == "actions"
-    for head in ("parameter", "mean policy", *([] if in_actions else ["±1 std"])):
-        table.add_column(head, justify="left" if head == "parameter" else "right")
-    for row in deployed(study.opened)[:SHOWN]:
-        spread = [] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"]
-        table.add_row(cell(row.name), digits(row.value), *spread)
-    if study.dim > SHOWN:
-        table.add_row(f"... {study.dim - SHOWN} more", "")
+    heads = ["parameter", "mean policy", *([] if in_actions else ["±1 std"])]
+    rows = [
+        [row.label, row.text, *([] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"])]
+        for row in deployed(study.opened)[:MANY]
+    ]
     for i, sigma in enumerate(study.std if in_actions else ()):
-        table.add_row(f"std of action {i}", f"{sigma:.4g}")
-    return table
+        rows.append([f"std of action {i}", f"{sigma:.4g}"])
+    show_table(heads, rows, texts=["parameter"])
+    if study.dim > MANY:
+        show_text(f"{study.dim - MANY} more parameters: `recoup study export` writes all of them.")
 
 
 def _numbered(n: int) -> list[str]:
     return [f"theta_{i}" for i in range(n)]
 
 
-def plain(found: Any) -> Any:
-    """What JSON can hold: null for what is not a number."""
-    if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [plain(value) for value in found]
-    return None if isinstance(found, float) and not isfinite(found) else found
-
-
 def print_replay(
     study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
 ) -> None:
     """A study's moves beside those of another method, at most twenty of them."""
-    title = cell(f"{study.method.name}, and {name} replayed on the same results")
-    table = Table(show_edge=False, title=title, title_justify="left")
     heads = ("move", "results", "estimate", "worth", "replayed", "worth", "apart")
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
     every = max(len(found) // 20, 1)
     marks = study.distributions()
-    for mine, row in list(zip(own, found, strict=True))[::-every][::-1]:
-        both = [cell for info in (mine, row.info) for cell in (_estimate(info), _ess(info))]
-        table.add_row(
+    rows = [
+        [
             str(row.move),
             str(row.results),
-            *both,
+            *(text for info in (mine, row.info) for text in (_estimate(info), _ess(info))),
             _gap(row, *marks[row.move]),
-        )
-    console = Console()
-    console.print(table)
-    console.print(
-        "\n±: half of the 95 % interval, where there is one that can be believed; worth: effective "
-        "sample size; apart: distance of the means, in standard deviations.",
-        highlight=False,
-    )
+        ]
+        for mine, row in list(zip(own, found, strict=True))[::-every][::-1]
+    ]
+    title = f"{study.method.name}, and {name} replayed on the same results"
+    show_table(heads, rows, title=title)
+    print()
+    show_text(replayed())
     least = LEAST * study.method.draw  # pairs are draws, and `ess` counts samples
     if any(row.info["ess"] < least for row in found):
-        console.print(
+        show_text(
             f"Where that is under {least:.0f}, the replayed distribution has left the results "
             "behind, and its estimates say nothing."
         )

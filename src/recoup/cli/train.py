@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from recoup.checks import printable
-from recoup.cli.app import JsonOption, app, cell, fail, interruptible, stop
+from recoup.cli.app import JsonOption, app, fail, interruptible, say, stop
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -26,7 +25,8 @@ from recoup.cli.parsing import (
     vector,
     whole_option,
 )
-from recoup.cli.runs import cells, returns_table
+from recoup.cli.runs import show_returns
+from recoup.cli.tables import show_text
 from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ RESUME_EXAMPLES = """
   recoup resume runs/mountain-car-recoup-0
 
   recoup resume runs/mountain-car-recoup-0 --iterations 60
+
+  recoup resume runs/mountain-car-recoup-0 --episodes 400
 
   recoup resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8
 """
@@ -235,6 +237,7 @@ def resume(
         int | None,
         whole_option("Go on to so many iterations in all, also where the run is finished."),
     ] = None,
+    episodes: Annotated[int | None, whole_option("Or to so many episodes in all.")] = None,
     task: TaskOption = None,
     engine: Engine = None,
     workers: Workers = None,
@@ -245,13 +248,14 @@ def resume(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run after any stop or amendment, or to more iterations than were planned."""
+    """Go on with a run after any stop or amendment, or to more than was planned."""
     from recoup.runs.train import resume as resume_run
 
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
     given = {key: value for key, value in rolling.items() if value is not None}
     how: dict[str, Any] = {"task": task, "engine": given or None, "progress": not quiet}
-    done = _run(lambda: resume_run(run, iterations=iterations, **how), run, task)
+    how |= {"iterations": iterations, "episodes": episodes}
+    done = _run(lambda: resume_run(run, **how), run, task)
     _say(done, run, as_json, quiet)
 
 
@@ -334,27 +338,26 @@ def _say(run: "Run", out: Path, as_json: bool, quiet: bool) -> None:
 def _show(run: "Run", out: Path) -> None:
     first, plan, policy = run.history[0], run.plan, run.return_mean_policy
     assert policy is not None
-    table = returns_table(f"{plan.task} by {plan.method}: final test")
+    returns: dict[str, tuple[float, float, int]] = {}
     if first.curve_episodes:
         start = (first.return_curve, first.return_curve_stderr, first.curve_episodes)
-        table.add_row("start of the curve", *cells(*start))
-    table.add_row("search distribution", *cells(*run.return_search))
-    table.add_row("mean policy", *cells(*policy))
-    console = Console()
-    console.print()
-    console.print(table)
+        returns["start of the curve"] = start
+    returns |= {"search distribution": run.return_search, "mean policy": policy}
+    print()
+    show_returns(f"{plan.task} by {plan.method}: final test", returns)
     moves = run.history[-1].iteration
-    console.print(f"\n{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
+    print()
+    show_text(f"{run.episodes} episodes in {moves} iterations, {run.wall_s:.1f} s")
     if plan.own:
-        console.print(cell(_about(run)), highlight=False)
+        show_text(_about(run))
     if run.tests_failed:
-        console.print(f"{run.tests_failed} test episodes failed: the returns are of the others.")
+        show_text(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
-        console.print(f"{run.failed} of the episodes failed: nothing was learned from them.")
+        show_text(f"{run.failed} of the episodes failed: nothing was learned from them.")
     assert run.out is not None
     for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
         if (run.out / name).exists():
-            console.print(f"  {cell(out / name)}", soft_wrap=True, highlight=False)
+            say(f"  {out / name}")
 
 
 def _about(run: "Run") -> str:

@@ -51,6 +51,17 @@ def quantile(ess: float) -> float:
     return _student_quantile(max(ess - 1, 1.0))
 
 
+def proportion(successes: int, n: int) -> Interval:
+    """The interval of a chance of which `successes` of `n` are known.
+
+    Implements: wilson1927 score interval: all p that n p successes are not too far from.
+    """
+    z = quantile(float("inf"))
+    middle = (successes + z**2 / 2) / (n + z**2)
+    half = z / (n + z**2) * (successes * (n - successes) / n + z**2 / 4) ** 0.5
+    return Interval(max(middle - half, 0.0), min(middle + half, 1.0))
+
+
 def _student_quantile(degrees: float) -> float:
     """t with P(|T| < t) = LEVEL: 2 c int_0^atan(t / sqrt(v)) cos(u)^(v - 1) du, by Newton.
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 import platform
 import sys
+import threading
 import warnings
 import zlib
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ MOST = 2**29  # bytes: above, what was written first is removed
 ENTRIES = "*-cache"  # what JAX calls them
 DIRECTORY = "jax_compilation_cache_dir"
 SECONDS = "jax_persistent_cache_min_compile_time_secs"  # what takes less is not kept
+_SETTING = threading.Lock()
+_INSIDE: list[float | None] = []  # a row each time: what SECONDS was, None where it was not set
 CHECKED = ".checked"  # its time: entries written before are known to be whole
 
 
@@ -34,17 +37,36 @@ def kept_compilations() -> Iterator[None]:
     JAX's settings are as before afterwards. Where the user has told JAX what to keep, nothing is
     set at all; where the directory cannot be used, everything is compiled as if there were none.
     """
-    place = None if getattr(jax.config, DIRECTORY) is not None else _prepared(os.environ.get(OFF))
-    if place is None:
-        yield
-        return
-    before = getattr(jax.config, SECONDS)
-    jax.config.update(DIRECTORY, str(place))
-    if SECONDS.upper() not in os.environ:
-        jax.config.update(SECONDS, 0.0)
+    with _SETTING:
+        _enter()
     try:
         yield
     finally:
+        with _SETTING:
+            _leave()
+
+
+def _enter() -> None:
+    """Tells JAX what to keep: the first of several threads does, for all."""
+    place = None
+    if not _INSIDE and getattr(jax.config, DIRECTORY) is None:
+        place = _prepared(os.environ.get(OFF))
+    if place is None:
+        _INSIDE.append(None)
+        return
+    _INSIDE.append(getattr(jax.config, SECONDS))
+    jax.config.update(DIRECTORY, str(place))
+    if SECONDS.upper() not in os.environ:
+        jax.config.update(SECONDS, 0.0)
+
+
+def _leave() -> None:
+    """Sets all back as it was: the last of several threads does."""
+    if len(_INSIDE) > 1:
+        _INSIDE.remove(None)
+        return
+    before = _INSIDE.pop()
+    if before is not None:
         jax.config.update(SECONDS, before)
         jax.config.update(DIRECTORY, None)
         reset_cache()

@@ -16,6 +16,7 @@ from recoup.checks import (
     check_choice,
     check_count,
     check_flag,
+    check_larger_is_better,
     check_positive,
     nearest,
 )
@@ -242,6 +243,7 @@ def method_row(
     have none.
     """
     row = known_method(method)
+    check_larger_is_better(settings)
     if "direction" in settings and row.direction != "blend":
         row = replace(row, direction=settings["direction"])
     known = settings_of(row)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator, SymmetricalLogLocator
 
-from recoup.pictures.curves import INK
+from recoup.pictures.curves import INK, legend_columns
 
 # Colours that are told apart with any kind of sight (Okabe and Ito, without yellow), then again
 # with other lines.
@@ -29,7 +29,9 @@ class Method(NamedTuple):
 
 def compared(title: str, episodes: Sequence[int], methods: Sequence[Method]) -> Figure:
     """Two panels over episodes: expected return of the search distribution, of the mean policy."""
-    rows = -(-len(methods) // 4)
+    labels = [method.label.replace("$", "\\$") for method in methods]
+    columns = min(legend_columns(labels, 9.6, 9), 4)
+    rows = -(-len(methods) // columns)
     figure = Figure(figsize=(10, 4.3 + 0.22 * rows), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     figure.suptitle(title.replace("$", "\\$"), x=0.01, ha="left", color=INK, fontsize=12)
@@ -48,8 +50,8 @@ def compared(title: str, episodes: Sequence[int], methods: Sequence[Method]) -> 
         axes.margins(x=0.02)
     panels[0].set_ylabel("expected return")
     _scaled(panels, methods)
-    labels = [method.label.replace("$", "\\$") for method in methods]
-    figure.legend(drawn, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    look = {"ncols": columns, "frameon": False, "fontsize": 9}
+    figure.legend(drawn, labels, loc="outside lower center", **look)
     return figure
 
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 COLOURS = (ACCENT, SECOND, "#3b7d3a", "#7a4fa3", "#a5361a", "#b58900", "#4d5b66", "#d1629b")
+LEGEND = 8  # points of its letters
 STYLES = ("-", "--", "-.")  # so that lines that lie on each other are told apart
 
 
@@ -20,6 +21,7 @@ class Line(NamedTuple):
     mean: np.ndarray  # [E]
     stderr: np.ndarray  # [E], not a number where there is one run
     runs: list[tuple[np.ndarray, np.ndarray]]  # episodes and returns of each
+    spent: int  # episodes, by each of them at least
 
     def end(self) -> str:
         """The last point, in words."""
@@ -35,6 +37,31 @@ class Panel(NamedTuple):
     lines: list[Line]
 
 
+def legend_columns(labels: Sequence[str], inches: float, size: float = LEGEND) -> int:
+    """How many labels of a legend stand beside each other in so many `inches`."""
+    letters = inches * 72 / (size * 0.55)
+    return max(int(letters // (max(map(len, labels), default=0) + 7)), 1)
+
+
+def legend_above(axes: Axes, title: str, inches: float, size: float = 11.0) -> None:
+    """A legend between title and axes, which are so many `inches` wide: it hides nothing."""
+    _, labels = axes.get_legend_handles_labels()
+    if not labels:
+        axes.set_title(title, loc="left", color=INK, fontsize=size)
+        return
+    columns = legend_columns(labels, inches)
+    rows = -(-len(labels) // columns)
+    axes.set_title(title, loc="left", color=INK, fontsize=size, pad=8 + 1.55 * LEGEND * rows)
+    axes.legend(
+        frameon=False,
+        fontsize=LEGEND,
+        ncols=columns,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0.2,
+    )
+
+
 def learning_curve(title: str, curve: Any, final: Any, moves: dict[str, np.ndarray]) -> Figure:
     """Expected return over episodes with its standard error; below it, what reuse is worth.
 
@@ -43,8 +70,8 @@ def learning_curve(title: str, curve: Any, final: Any, moves: dict[str, np.ndarr
     """
     figure = Figure(figsize=(7, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
-    above.set_title(title, loc="left", color=INK, fontsize=11)
     _returns(above, curve, final)
+    legend_above(above, title, 6)
     _reuse(below, moves)
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
@@ -79,12 +106,11 @@ def _returns(axes: Axes, curve: Any, final: Any) -> None:
             label=f"mean policy: {final.mean:.2f}",
         )
     axes.set_ylabel("expected return")
-    axes.legend(frameon=False, fontsize=9, loc="best")
 
 
 def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
     for name, label, colour, width in (
-        ("samples", "samples kept", "0.6", 1.2),
+        ("samples", "samples kept", "0.7", 3.0),  # seen also where another lies on it
         ("ess", "effective sample size", ACCENT, 1.6),
         ("max_weight", "largest weight", SECOND, 1.2),
     ):
@@ -92,14 +118,13 @@ def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("episodes")
     axes.set_ylabel("reuse")
-    axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    legend_above(axes, "", 6)
 
 
 def overlaid(panels: Sequence[Panel]) -> Figure:
     """Learning curves of several runs, a panel each task: mean, standard error, every run thin."""
     figure = Figure(figsize=(7.5, 0.4 + 3.9 * len(panels)), layout="constrained")
     for axes, panel in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
-        axes.set_title(panel.title.replace("$", "\\$"), loc="left", color=INK, fontsize=11)
         for i, line in enumerate(panel.lines):
             colour = COLOURS[i % len(COLOURS)]
             _line(axes, line, colour, STYLES[i % len(STYLES)])
@@ -107,7 +132,7 @@ def overlaid(panels: Sequence[Panel]) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.margins(x=0.01)
-        axes.legend(frameon=False, fontsize=8, loc="best")
+        legend_above(axes, panel.title.replace("$", "\\$"), 6.5)
     return figure
 
 
@@ -122,11 +147,16 @@ def _line(axes: Axes, line: Line, colour: str, style: str) -> None:
     axes.plot(line.episodes, line.mean, style, color=colour, lw=1.9, label=label)
 
 
-def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequence[Any]) -> Figure:
+def replayed(
+    own_name: str,
+    own: list[dict[str, Any]],
+    name: str,
+    found: Sequence[Any],
+    noun: str = "return",
+) -> Figure:
     """Estimates and effective sample sizes of a study's moves, and of another method's."""
     figure = Figure(figsize=(7, 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])
-    above.set_title(f"{name} on the results of {own_name}", loc="left", color=INK, fontsize=11)
     results = np.array([row.results for row in found])
     for label, infos, colour, style in (
         (own_name, own, ACCENT, "-"),
@@ -138,8 +168,8 @@ def replayed(own_name: str, own: list[dict[str, Any]], name: str, found: Sequenc
         above.fill_between(results, low, high, color=colour, alpha=0.18, lw=0)
         above.plot(results, value, style, color=colour, linewidth=1.7, label=label)
         below.plot(results, ess, style, color=colour, linewidth=1.5)
-    above.set_ylabel("estimated return,\n95 % interval")
-    above.legend(frameon=False, fontsize=9)
+    above.set_ylabel(f"estimated {noun},\n95 % interval")
+    legend_above(above, f"{name} on the results of {own_name}", 6)
     below.set(xlabel="results", ylabel="effective\nsample size", yscale="log")
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)

@@ -1,5 +1,6 @@
 """The picture of a study: results, parameters over time, slices, and what reuse is worth."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from recoup.pictures.curves import ACCENT, INK, SECOND
+from recoup.pictures.curves import ACCENT, INK, SECOND, legend_above
 
 KINDS = {  # of results: marker, size, filled, what they are
     "drawn": ("o", 16, True, "result"),
@@ -39,6 +40,9 @@ class Portrait(NamedTuple):
     parameters: list["Shown"]  # [P] over time
     sliced: list["Shown"]  # at most three, those that have moved most
     dim: int  # how many parameters there are
+    unit: str = ""  # of returns
+    noun: str = "return"  # what a result is called
+    sign: float = 1.0  # -1 where smaller is better
 
 
 class Shown(NamedTuple):
@@ -51,6 +55,7 @@ class Shown(NamedTuple):
     low: np.ndarray  # [M + 1] mean - 1 std, not a number where there is none
     high: np.ndarray  # [M + 1]
     values: np.ndarray  # [n] of the results; empty where they are not needed
+    unit: str = ""
 
 
 def study_picture(portrait: Portrait) -> Figure:
@@ -73,8 +78,9 @@ def study_picture(portrait: Portrait) -> Figure:
 
 def _history(axes: Axes, portrait: Portrait) -> None:
     """Every result, and the estimate of each move with its interval."""
-    _dress(axes, "Results, and the estimate of each move")
-    axes.set_ylabel("return", fontsize=9)
+    title = "Results, and the estimate of each move"
+    _dress(axes, title)
+    axes.set_ylabel(_with_unit(portrait.noun, portrait.unit), fontsize=9)
     n, returns = len(portrait.returns), portrait.returns
     _by_results(axes, n)
     if not n:
@@ -96,7 +102,7 @@ def _history(axes: Axes, portrait: Portrait) -> None:
         room = 0.06 * (limits[1] - limits[0])
         axes.set_ylim(limits[0] - room, limits[1] + room)
     _failures(axes, x[failed])
-    axes.legend(frameon=False, fontsize=8, loc="best")
+    legend_above(axes, title, 5.4, 10)
 
 
 def _far(axes: Axes, x: np.ndarray, returns: np.ndarray, inside: np.ndarray) -> None:
@@ -174,7 +180,8 @@ def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     axes.fill_between(at, low, high, color=ACCENT, alpha=0.18, lw=0)
     axes.plot(at, mean, color=ACCENT, lw=1.7)
     axes.plot(at[-1], mean[-1], "o", color=ACCENT, ms=4)
-    label = _plain(f"{parameter.name}\n{mean[-1]:.4g}", 18)
+    value = f"{mean[-1]:.5g} {parameter.unit}".rstrip()
+    label = _plain(f"{_broken(parameter.name, 20)}\n{value}", 40)
     axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
     every = np.concatenate([mean, low, high])
     _scale(axes, "y", parameter, every[np.isfinite(every)])
@@ -222,7 +229,7 @@ def _slices(figure: SubFigure, portrait: Portrait) -> None:
     shown = portrait.sliced
     pairs = [(a, b) for i, a in enumerate(shown) for b in shown[i + 1 :]]
     cells = figure.subplots(1, max(len(pairs), 1), squeeze=False)[0]
-    title = "Results by return, and the newest mean"
+    title = f"Results by {portrait.noun}, and the newest mean"
     if portrait.dim > len(shown) > 1:
         title += f" (the {len(shown)} parameters of {portrait.dim} that moved most)"
     figure.suptitle(title, x=0.01, ha="left", color=INK, fontsize=10)
@@ -232,25 +239,28 @@ def _slices(figure: SubFigure, portrait: Portrait) -> None:
     drawn = [_pair(axes, *pair, portrait) for axes, pair in zip(cells, pairs, strict=True)]
     if drawn[0] is not None:
         bar = figure.colorbar(drawn[0], ax=list(cells), shrink=0.9, aspect=28)
-        bar.set_label("return", fontsize=9)
+        bar.set_label(_with_unit(portrait.noun, portrait.unit), fontsize=9)
         bar.ax.tick_params(labelsize=7.5)
 
 
 def _pair(axes: Axes, a: Shown, b: Shown, portrait: Portrait) -> Any:
     """One slice; what its colours mean."""
     _dress(axes)
-    axes.set_xlabel(_plain(a.name, 22), fontsize=8.5)
-    axes.set_ylabel(_plain(b.name, 22), fontsize=8.5, labelpad=2)
+    axes.set_xlabel(_with_unit(_plain(_broken(a.name, 20), 40), a.unit), fontsize=8.5)
+    name = _with_unit(_plain(_broken(b.name, 24), 40), b.unit)
+    axes.set_ylabel(name, fontsize=8.5, labelpad=2)
     axes.tick_params(labelsize=7)
     returns, ok = portrait.returns, np.isfinite(portrait.returns)
     axes.plot(a.values[~ok], b.values[~ok], "x", color=GREY, ms=5)
     drawn = None
     if ok.any():
-        order = np.flatnonzero(ok)[np.argsort(returns[ok], kind="stable")]  # the best on top
-        low, high = np.quantile(returns[ok], [0.05, 1])
+        better = portrait.sign * returns[ok]
+        order = np.flatnonzero(ok)[np.argsort(better, kind="stable")]  # the best on top
+        low, high = sorted(portrait.sign * np.quantile(better, [0.05, 1]))
+        colours = "viridis" if portrait.sign > 0 else "viridis_r"  # the best is bright
         low, high = (low, high) if high > low else (low - 0.5, low + 0.5)
         drawn = axes.scatter(
-            a.values[order], b.values[order], 18, returns[order], cmap="viridis",
+            a.values[order], b.values[order], 18, returns[order], cmap=colours,
             vmin=low, vmax=high, lw=0, alpha=0.9, rasterized=bool(ok.sum() > MANY),
         )  # fmt: skip
     _mean_mark(axes, a.mean[-1], b.mean[-1])
@@ -268,10 +278,10 @@ def _single(axes: Axes, parameter: Shown, portrait: Portrait) -> None:
     axes.scatter(values, inside, 18, color=ACCENT, alpha=0.7, lw=0)
     _far(axes, values, returns, inside)
     axes.axvline(parameter.mean[-1], color=SECOND, lw=1.4, label="newest mean")
-    axes.set_xlabel(_plain(parameter.name, 40), fontsize=9)
-    axes.set_ylabel("return", fontsize=9)
+    axes.set_xlabel(_with_unit(_plain(parameter.name, 40), parameter.unit), fontsize=9)
+    axes.set_ylabel(_with_unit(portrait.noun, portrait.unit), fontsize=9)
     _scale(axes, "x", parameter, np.append(parameter.values, parameter.mean[-1]))
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes, "", 5.4)
 
 
 def _mean_mark(axes: Axes, x: float, y: float) -> None:
@@ -283,7 +293,8 @@ def _mean_mark(axes: Axes, x: float, y: float) -> None:
 
 def _health(axes: Axes, portrait: Portrait) -> None:
     """How many results each move used, and how many fresh ones they were worth."""
-    _dress(axes, "Health of reuse: what each move was made of")
+    title = "Health of reuse: what each move was made of"
+    _dress(axes, title)
     _by_results(axes, len(portrait.returns))
     if not len(portrait.ess):
         _say(axes, "The distribution has not moved yet.")
@@ -297,7 +308,7 @@ def _health(axes: Axes, portrait: Portrait) -> None:
         label = f"Pareto k-hat above {TRUSTED}: a few weights decide"
         axes.plot(at[poor], portrait.ess[poor], "o", color=SECOND, ms=6.5, mfc="none", label=label)
     axes.set_ylim(0, None)
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    legend_above(axes, title, 5.4, 10)
 
 
 # -- small parts --
@@ -321,6 +332,20 @@ def _by_results(axes: Axes, n: int) -> None:
 def _say(axes: Axes, words: str) -> None:
     axes.set_yticks([])
     axes.text(0.5, 0.5, words, ha="center", va="center", color=GREY, transform=axes.transAxes)
+
+
+def _with_unit(label: str, unit: str) -> str:
+    return f"{label} [{_plain(unit)}]" if unit else label
+
+
+def _broken(name: str, width: int) -> str:
+    """A name on lines of about so many letters, broken behind underscores and spaces."""
+    lines = [""]
+    for part in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
+        if lines[-1] and len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _plain(text: str, longest: int = 110) -> str:

@@ -1,9 +1,11 @@
 """HTML from templates: everything escaped, every picture inside the page."""
 
 import base64
+import re
 import warnings
 from datetime import date
 from io import BytesIO
+from itertools import chain, repeat
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,9 @@ def _is_page(path: Path) -> bool:
     return whole and (MARKS[0] in start or MARKS[1] in end_of(path, 400))
 
 
+TABLE = re.compile(r"<table>.*?</table>", re.S)
+ROW = re.compile(r"<tr>")
+HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.S)
 PAGE_KIND = Kind((".html", ".htm"), _is_page)
 
 
@@ -45,7 +50,28 @@ def page(template: str, **values: Any) -> str:
     environment.filters["measured"] = measured
     environment.filters["digits"] = digits
     made = {"version": __version__, "date": date.today().isoformat()}
-    return environment.get_template(template).render(**made, **values)
+    content = environment.get_template(template).render(**made, **values)
+    return TABLE.sub(lambda found: _turning(found[0]), content)
+
+
+def _turning(table: str) -> str:
+    """A table whose cells carry their heads, so that a narrow window can show each row by itself.
+
+    One without a line of heads stays as it is.
+    """
+    start, head, *rows = ROW.split(table)
+    heads = HEAD.findall(head)
+    if not heads or "<td" in head:
+        return table
+    start = start.replace("<table", '<table class="turns"')
+    labelled = [_labelled(row, heads) for row in rows]
+    return "<tr>".join([f'{start}<tr class="heads">{head}', *labelled])
+
+
+def _labelled(row: str, heads: list[str]) -> str:
+    start, *cells = row.split("<td")
+    pairs = zip(chain(heads, repeat("")), cells, strict=False)
+    return start + "".join(f'<td data-head="{head}"{cell}' for head, cell in pairs)
 
 
 def check_page(path: Path, over: Over = OURS) -> None:

@@ -54,4 +54,5 @@ def _line(label: str, runs: Sequence[Run]) -> Line:
     if len(runs) > 1:
         error = values.std(0, ddof=1) / np.sqrt(len(runs))
     single = [(curve.episodes, curve.mean) for curve in curves]
-    return Line(label, grid, values.mean(0), error, single)
+    spent = min(run.episodes for run in runs)
+    return Line(label, grid, values.mean(0), error, single, spent)

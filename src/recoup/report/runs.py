@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
@@ -16,10 +17,14 @@ from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
 from recoup.runs.run import Run, load
-from recoup.study.advice import health
 from recoup.study.reasons import reasons
+from recoup.study.sentences import health
 
 PAGE = "report.html"
+MEASURED = {  # by whether a run's distributions were tested: what its curve is of
+    True: "Expected return on fresh episodes, wherever it was measured.",
+    False: "On tasks of your own, the mean return of the trials that each distribution drew.",
+}
 UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
 SHOWN = 12  # parameters whose means are drawn one by one
 
@@ -57,13 +62,15 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "mean_policy": run.return_mean_policy,
         "finished": run.finished,
         "outdated": run.outdated,
-        "episodes": int(np.nanmax(np.append(history["episodes"], 0))),
+        "episodes": run.episodes,
+        "tested": run.plan.tested,
         "last": {key: _last(values) for key, values in history.items()},
         "failed": run.failed,
         "advice": _advice(history, run),
         "curve": drawn(_curve(path.name, history, run)),
         "distribution": drawn(_distribution(run)),
-        "age": drawn(_age(run.ages)) if len(run.ages) else None,
+        "age": drawn(_age(run.ages)) if _mixed(run.ages) else None,
+        "ages": _ages_in_words(run.ages),
         "pictures": {name: embedded(picture) for name, picture in pictures.items()},
         "film": embedded(film) if film.is_file() else None,
         "filmed_before": film.is_file() and film.stat().st_mtime < run.moved_at,
@@ -75,8 +82,9 @@ def _together(paths: Sequence[Path], runs: Sequence[Run]) -> dict[str, Any] | No
     once = {path.resolve(): run for path, run in zip(paths, runs, strict=True)}
     if len(once) < 2:
         return None
-    panels = overlay(list(once.values()))
-    return {"picture": drawn(overlaid(panels)), "panels": panels}
+    panels, kinds = overlay(list(once.values())), {run.plan.tested for run in once.values()}
+    of = " ".join(MEASURED[kind] for kind in sorted(kinds, reverse=True))
+    return {"picture": drawn(overlaid(panels)), "panels": panels, "of": of}
 
 
 # -- what the run directory holds --
@@ -156,7 +164,26 @@ def _distribution(run: Run) -> Figure:
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.margins(x=0.01)
     below.set_xlabel("iteration")
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
+
+
+def _mixed(shares: np.ndarray) -> bool:
+    """Whether samples of several ages had a say: else there is nothing to draw."""
+    return len(shares) > 1 and int((np.nan_to_num(shares) > 0).any(axis=0).sum()) > 1
+
+
+def _ages_in_words(shares: np.ndarray) -> str:
+    """Where all the weight came from, where a picture would be of one colour; else nothing."""
+    old = np.nan_to_num(shares) > 0
+    if _mixed(shares) or not old.any():
+        return ""
+    if old[:, 0].all():
+        return (
+            "Every estimate rests on the samples of its own iteration alone: nothing older was "
+            "used again."
+        )
+    return "The weight of every estimate came from samples of one age."
 
 
 def _age(shares: np.ndarray) -> Figure:
@@ -167,9 +194,11 @@ def _age(shares: np.ndarray) -> Figure:
     hatches = (None, "//", "..", "xx", "--")
     colours = (ACCENT, "#5aa7c7", "#a9d3e3", "#e3b99a", SECOND)
     stacked = axes.stackplot(np.arange(1, len(shares) + 1), shares.T, colors=colours)
-    for area, hatch, name in zip(stacked, hatches, names, strict=True):
-        area.set(hatch=hatch, edgecolor="white", linewidth=0.3, label=name)
+    seen = (np.nan_to_num(shares) > 0).any(axis=0)
+    for area, hatch, name, some in zip(stacked, hatches, names, seen, strict=True):
+        area.set(hatch=hatch, edgecolor="white", linewidth=0.3, label=name if some else None)
     axes.set(xlabel="iteration", ylabel="share of the weight", ylim=(0, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.margins(x=0)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)

@@ -1,7 +1,6 @@
 """The page of a study: what to deploy, how the search fares, and every move."""
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +9,10 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.recommend import between
+from recoup.study.sentences import best_between, between, of_the_move
+from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
-from recoup.study.summary import Deployed, best_trial, deployed, summary_rows, with_interval
+from recoup.study.summary import Deployed, best_trial, summary_rows
 
 MOVES = 100  # that the table shows, the last ones
 PARAMETERS = 50  # that stand in the table at the top; all of them stand below it, to be copied
@@ -40,24 +40,22 @@ def write_study_report(
     target = path.with_name(f"{path.stem}-report.html") if out is None else check_path("out", out)
     over = Over(force, study=path)
     check_page(target, over)
-    with Study.open(path) as study:
-        content = page("study.html", name=path.name, **_content(study))
+    with Study.open(path, read_only=True) as study:
+        name = f"{study.title} ({path.name})" if study.title else path.name
+        content = page("study.html", name=name, **_content(study))
     return write_page(target, content, over)
 
 
-def top(study: Study) -> Top:
+def top(study: Study, now: Snapshot) -> Top:
     """What the page begins with: the mean of the newest distribution, in the user's units."""
-    rows = deployed(study.opened)
+    rows, found = now.distribution, now.recommendation
     values: Any = study.mean_policy
     values = dict(values) if study.names else np.asarray(values).tolist()
-    moves = study.store.last_move().id
-    words = f"The mean policy after {moves} move{'' if moves == 1 else 's'}."
-    if not moves:
-        words = "The mean policy of the start: the distribution has not moved yet."
+    words = f"After {now.moves} move{'' if now.moves == 1 else 's'}. {now.advice[0]}"
+    if not now.moves:
+        words = f"The distribution has not moved yet. {now.advice[0]}"
     best = [""] * len(rows)
-    with suppress(InputError):  # nothing to recommend yet
-        found = study.recommend()
-        words = f"After {moves} move{'' if moves == 1 else 's'}. {found.words}"
+    if found is not None:
         best = [between(*ends) for ends in zip(found.low, found.high, strict=True)]
     left = max(len(rows) - PARAMETERS, 0)
     both = list(zip(rows, best, strict=True))
@@ -66,14 +64,19 @@ def top(study: Study) -> Top:
 
 def _content(study: Study) -> dict[str, Any]:
     with study.store.reading():
-        found, history = study.diagnostics(), study.history()
-        waiting = [trial.id for trial in study.pending()]
+        now, history = snapshot(study, compiling=False), study.history()
+        rows = summary_rows(study.opened, now.found, best_trial(now.best), now.waiting)
         return {
-            "top": top(study),
-            "summary": summary_rows(study.opened, found, best_trial(study.best), waiting),
-            "advice": found["advice"],
+            "top": top(study, now),
+            "best_between": best_between(),
+            "summary": rows,
+            "advice": now.advice[1:],
             "picture": drawn(study.plot()),
-            "moves": [{**move, "estimate": with_interval(move)} for move in history[-MOVES:]],
+            "moves": [{**move, "estimate": _estimate(move)} for move in history[-MOVES:]],
             "count": len(history),
             "settings": study.settings,
         }
+
+
+def _estimate(move: dict[str, Any]) -> str:
+    return of_the_move(move["objective"], move.get("low"), move.get("high"))

@@ -160,13 +160,14 @@ def _make(directory: Path, made: list[Path]) -> None:
             made.append(path)
 
 
-def note_iterations(directory: Path, iterations: int) -> None:
+def note_budget(directory: Path, iterations: int, spare: int) -> None:
     """Puts another budget into the settings of a run, where they can be read."""
+    budget = {"iterations": iterations, "spare": spare}
     try:
         config = json.loads((directory / CONFIG).read_text())
-        if config["iterations"] == iterations:
+        if {"spare": 0, **config} == {**config, **budget}:  # older ones have no `spare`
             return
-        config["iterations"] = iterations
+        config |= budget
     except (OSError, ValueError, LookupError, TypeError):  # for people only: the study has it
         return
     with spared(directory / CONFIG):

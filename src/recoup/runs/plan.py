@@ -204,12 +204,7 @@ def _budget(wanted: Wanted, found: Settled, method: Method) -> tuple[int, int, i
         raise InputError("give episodes or iterations, not both.")
     trials = None
     if wanted.episodes is not None:
-        trials, rest = divmod(check_count("episodes", wanted.episodes), each)
-        if rest or not trials:
-            raise InputError(
-                f"episodes must be a multiple of the {each} episodes of a trial, got "
-                f"{wanted.episodes}."
-            )
+        trials = _whole_trials(wanted.episodes, each)
     made_for = default_batch(method, found.problem.dim)
     if wanted.batch is None and (found.batch is None or made_for is not None):
         batch = made_for or batch_for(found.problem.dim, trials)
@@ -223,6 +218,16 @@ def _budget(wanted: Wanted, found: Settled, method: Method) -> tuple[int, int, i
         given = found.batch if wanted.batch is None else wanted.batch
         batch = check_count("batch", given, most=AT_ONCE)
     return batch, _iterations(trials, wanted.iterations, batch), 0
+
+
+def _whole_trials(episodes: int, each: int) -> int:
+    """How many trials so many episodes are, `each` of which has some."""
+    trials, rest = divmod(check_count("episodes", episodes), each)
+    if rest:
+        raise InputError(
+            f"episodes must be a multiple of the {each} episodes of a trial, got {episodes}."
+        )
+    return trials
 
 
 def _check_start(mean: Any, std: Any, problem: Problem, method: Method, named: bool) -> None:
@@ -283,7 +288,12 @@ def stored_plan(study: Opened) -> Plan:
     extended = study.store.events(EXTENDED)
     if not extended:
         return plan
-    return replace(plan, iterations=check_count(EXTENDED, extended[-1].content["iterations"]))
+    budget = extended[-1].content  # older ones do not say what is spare
+    return replace(
+        plan,
+        iterations=check_count(EXTENDED, budget["iterations"]),
+        spare=check_count(EXTENDED, budget.get("spare", plan.spare), least=0),
+    )
 
 
 def _checked(plan: Plan) -> Plan:
@@ -299,8 +309,30 @@ def _checked(plan: Plan) -> Plan:
     return plan
 
 
-def check_extension(plan: Plan, iterations: int, told: int) -> int:
-    """`iterations`, once a run of which so many rollouts were told can come to them."""
+def extended_by(plan: Plan, iterations: int | None, episodes: int | None, told: int) -> Plan:
+    """The plan with another budget, once a run of which so many trials were told can come to it."""
+    if iterations is not None and episodes is not None:
+        raise InputError("give episodes or iterations, not both.")
+    if iterations is not None:
+        return replace(plan, iterations=_more_iterations(plan, iterations, told))
+    if episodes is None:
+        return plan
+    trials = _whole_trials(episodes, plan.episodes_per_trial)
+    if trials < told:
+        spent = told * plan.episodes_per_trial
+        raise InputError(
+            f"the run has spent {spent} episodes: it can be extended to more, not cut to "
+            f"{episodes}."
+        )
+    if trials < plan.batch:
+        least = plan.batch * plan.episodes_per_trial
+        raise InputError(f"episodes must be at least the {least} of one batch, got {episodes}.")
+    whole, spare = divmod(trials, plan.batch)
+    return replace(plan, iterations=whole, spare=spare)
+
+
+def _more_iterations(plan: Plan, iterations: int, told: int) -> int:
+    """`iterations`, once a run of which so many trials were told can come to them."""
     iterations, done = check_count("iterations", iterations), -(-told // plan.batch)
     if iterations < done:
         raise InputError(

@@ -223,9 +223,9 @@ class Run:
         """The mean in the user's units, by name where parameters have names."""
         return mean_of(self._opened, self.mean)
 
-    def dataframe(self) -> "pandas.DataFrame":
+    def dataframe(self, *, full: bool = False) -> "pandas.DataFrame":
         """All trials as a table of pandas, one row each; the moves are `run.history`."""
-        return self.study.dataframe()
+        return self.study.dataframe(full=full)
 
     def plot(self, path: str | Path | None = None, *, force: bool = False) -> Any:
         """The learning curve as a matplotlib figure, saved to `path` if one is given.

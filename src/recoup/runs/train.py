@@ -18,7 +18,7 @@ from recoup.runs.directory import (
     alone_in,
     current_directory,
     new_run_in,
-    note_iterations,
+    note_budget,
     refuse_existing,
     study_in,
 )
@@ -30,8 +30,8 @@ from recoup.runs.plan import (
     OF_THE_TASK,
     Plan,
     Wanted,
-    check_extension,
     check_seed,
+    extended_by,
     plan_of,
     stored_plan,
     study_settings,
@@ -147,6 +147,7 @@ def resume(
     run: "str | Path | Run",
     *,
     iterations: int | None = None,
+    episodes: int | None = None,
     progress: bool | Show = False,
     callbacks: Any = (),
     task: Any = None,
@@ -157,19 +158,19 @@ def resume(
     """Goes on with a run after any stop; it ends as if it had never stopped.
 
     Everything is in the run's study: what was told, and where the distribution has moved. A run
-    that is finished is given as it is, unless `iterations` gives it a larger budget: then it goes
-    on to that many, from what it has; or results were amended since: then what follows from them
-    is tested and written again, and no rollout is spent but those of tests. `task` and `policy` are
-    those of the run, where only Python can give them; so are `parts`, those of its method
-    (`update=optax.adam(0.1)`). `engine` holds other settings of the engine: `{"engine": "process",
-    "workers": 4}`.
+    that is finished is given as it is, unless `iterations` or `episodes` give it a larger budget:
+    then it goes on to that many in all, from what it has; or results were amended since: then what
+    follows from them is tested and written again, and no rollout is spent but those of tests.
+    `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
+    of its method (`update=optax.adam(0.1)`). `engine` holds other settings of the engine:
+    `{"engine": "process", "workers": 4}`.
     """
     directory, here = _directory_of(run), current_directory()
     given = None if engine is None else engine_settings(**engine)
     listeners = check_callbacks(callbacks)
     with alone_in(directory), _study_of(run, parts) as study:
         before = stored_plan(study.opened)
-        plan = before if iterations is None else _extended(before, study, iterations)
+        plan = extended_by(before, iterations, episodes, study.store.told_count(SPENT))
         if end_of(study.opened) is not None and plan == before:
             known = any(one is not None for one in (task, policy, _held(run, task)))
             problem = _problem(run, plan, study, task, policy) if known else None
@@ -224,19 +225,13 @@ def _problem(run: "str | Path | Run", plan: Plan, study: Study, task: Any, polic
     return held
 
 
-def _extended(plan: Plan, study: Study, iterations: int) -> Plan:
-    """The plan of a run with another budget, once it can come to it."""
-    checked = check_extension(plan, iterations, study.store.told_count(SPENT))
-    return replace(plan, iterations=checked)
-
-
 def _note_budget(study: Study, directory: Path | None, plan: Plan) -> None:
     """Writes the budget of a run, where it is another than before."""
-    if plan.iterations != stored_plan(study.opened).iterations:
+    if plan.trials != stored_plan(study.opened).trials:
         with study.store.writing():
-            study.store.note(EXTENDED, {"iterations": plan.iterations})
+            study.store.note(EXTENDED, {"iterations": plan.iterations, "spare": plan.spare})
     if directory is not None:
-        note_iterations(directory, plan.iterations)
+        note_budget(directory, plan.iterations, plan.spare)
 
 
 def evaluate(

@@ -53,7 +53,8 @@ class Kept(NamedTuple):
 def copy_of(store: Store) -> Store:
     """A copy of a file in memory, as it is now."""
     copy = sqlite3.connect(MEMORY, isolation_level=None)
-    store._file.connection.backup(copy)
+    with store._file.turn.taken():
+        store._file.connection.backup(copy)
     return Store(StudyFile(Path(MEMORY), copy, counting=False))
 
 

@@ -63,6 +63,13 @@ def read_only(path: Path) -> str:
     return f"{path} cannot be written to: it, or its directory, is read-only."
 
 
+def opened_to_read(path: Path) -> str:
+    """A sentence about a file that is to be written, and was opened to be read."""
+    return (
+        f"{path} was opened with read_only=True, so that nothing is written to it: open it without."
+    )
+
+
 def check_again(number: int, before: Told, told: Told) -> None:
     """Accepts what is told again, refuses what differs from it."""
     if same(before, told):
@@ -84,8 +91,6 @@ def _sentence(path: Path, reason: str) -> str:
         return f"the disk of {path} is full: nothing was changed; free some space and try again."
     if "closed database" in reason:
         return f"the study in {path} was closed: open it again."
-    if "thread" in reason:
-        return f"the study in {path} was opened by another thread: open it in each that uses it."
     if any(word in reason for word in DAMAGE):
         return damage(path, reason)
     return f"{path}: {reason}."

@@ -6,34 +6,41 @@ written. Opening a stranger's file runs no code: there are numbers, JSON and tex
 else.
 """
 
-import os
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from recoup.checks import InputError, check_path
 from recoup.outputs import unfinished_of
+from recoup.store.connecting import (
+    TO_WRITE,
+    Access,
+    Link,
+    check_log,
+    connect,
+    connected,
+    identity,
+    keep_log,
+)
 from recoup.store.count import Count, Counting, count_beside
-from recoup.store.errors import BUSY, damage, sensible, sqlite_errors
+from recoup.store.errors import damage, opened_to_read, sensible, sqlite_errors
 from recoup.store.names import check_names, why_only_read
 from recoup.store.place import (
-    COUNT,
     LOG,
     address,
     beside,
     check_place,
-    is_at,
     is_writable,
     put,
     settled,
 )
 from recoup.store.records import counters_of
-from recoup.store.rows import CREATED, RECOVERED, Counters
+from recoup.store.rows import Counters
 from recoup.store.schema import (
     APPLICATION,
+    EXTENDED,
     EXTRAS,
     LATER,
     NEWEST,
@@ -44,31 +51,35 @@ from recoup.store.schema import (
     our_schema,
     statements_of,
 )
+from recoup.store.turns import Turn
 
 MEMORY = ":memory:"
 Row = TypeVar("Row")
 
 
 class StudyFile:
-    """A connection to a study file: transactions, and rows with their checksums."""
+    """A connection to a study file: transactions, and rows with their checksums.
+
+    Threads share it: a transaction is one thread's, and the others wait for its end.
+    """
 
     def __init__(
         self,
         path: Path,
         connection: sqlite3.Connection,
-        read_only: bool = False,
+        access: Access = TO_WRITE,
         counting: bool = True,
     ) -> None:
         """`path` is how it was named, and is shown; what is opened later lies where it lay then.
 
         `counting` says whether a count is kept beside the file; an unfinished one has none.
         """
-        self.path, self.read_only = path, read_only
-        self._place = path if str(path) == MEMORY else settled(path)
-        self._connection, self._process = connection, os.getpid()
-        self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
-        self._counting = Counting(self._place) if counting and not read_only else None
-        self._known = self._place.stat() if counting else None
+        self.path, self.read_only, self._access = path, not access.written, access
+        self.turn = Turn()
+        place = None if str(path) == MEMORY else settled(path)
+        self._link = Link(path, place, connection, access, known=counting)
+        self._count_at = place if counting else None
+        self._counting = Counting(place) if place and counting and access.written else None
         self._identity = 0
 
     @classmethod
@@ -79,9 +90,9 @@ class StudyFile:
         unfinished.unlink(missing_ok=True)
         try:
             with sqlite_errors(path):
-                connection = _connect(address(unfinished, "rwc"))
+                connection = connect(address(unfinished, "rwc"))
                 try:
-                    _keep_log(connection)
+                    keep_log(connection)
                     file = cls(path, connection, counting=False)
                     file._make_tables()
                     fill(file)
@@ -95,29 +106,33 @@ class StudyFile:
     @classmethod
     def in_memory(cls, fill: Callable[["StudyFile"], None]) -> "StudyFile":
         """The same without a file; it ends with the process."""
-        connection = sqlite3.connect(MEMORY, isolation_level=None)
+        connection = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
         file = cls(Path(MEMORY), connection, counting=False)
         file._make_tables()
         fill(file)
         return file
 
     @classmethod
-    def open(cls, path: Path) -> "StudyFile":
-        """The file of an existing study, once it is known to be one that this program can read."""
+    def open(cls, path: Path, read_only: bool = False) -> "StudyFile":
+        """The file of an existing study, once it is known to be one that this program can read.
+
+        With `read_only` nothing is written to it, and nothing made beside it that stays.
+        """
         check_present(path)
         count = count_beside(path)  # before the file is read: it never runs ahead of that
-        _check_log(path, count)
+        check_log(path, count)
         writable = check_names(path) and is_writable(path)
+        access = Access(writable and not read_only, writable, read_only)
         with sqlite_errors(path):
-            connection = _connect(address(path, "rw" if writable else "ro"))
+            connection = connected(path, access)
             try:
                 _check_format(path, format_of(path, connection))
                 check_schema(path, connection, our_schema())
-                if writable:
-                    _keep_log(connection)
-                file = cls(path, connection, read_only=not writable)
+                if access.written:
+                    keep_log(connection)
+                file = cls(path, connection, access)
                 file._check_count(count)
-                file._identity = _identity(connection)
+                file._identity = identity(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -125,64 +140,47 @@ class StudyFile:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection of this process: one that was forked opens the file anew.
-
-        SQLite's connections do not survive a fork; the parent's stays untouched, and open.
-        """
-        if os.getpid() != self._process:
-            if str(self.path) != MEMORY:
-                mine = self._connected_anew()
-                self._foreign.append(self._connection)
-                self._connection = mine
-            self._process = os.getpid()
-        return self._connection
-
-    def _connected_anew(self) -> sqlite3.Connection:
-        """Another connection to the file that was opened, once it is known to be there still."""
-        with sqlite_errors(self.path):
-            self._check_there()
-            connection = _connect(address(self._place, "ro" if self.read_only else "rw"))
-            if not self.read_only:
-                _keep_log(connection)
-        return connection
-
-    def _check_there(self) -> None:
-        """Raises where another file lies in the place of this one, or none: who would find it?"""
-        if self._known is not None and not is_at(self._place, self._known):
-            raise InputError(
-                f"{self.path} was moved or removed since it was opened, or another file lies in "
-                "the place of it: nothing was written. Put it back, or open the study anew."
-            )
+        """The connection of this process to the file as it lies."""
+        return self._link.connection
 
     def close(self) -> None:
         """Closes the connection; the last one to do so leaves one file."""
-        with sqlite_errors(self.path):
-            self.connection.close()
-        if self._counting is not None:
-            self._counting.close(keep=beside(self._place, LOG).exists())
+        with self.turn.taken(), sqlite_errors(self.path):
+            self._link.close()
+            counting, place = self._counting, self._count_at
+            if place and self._access.wanted and self._access.beside:
+                counting = Counting(place)  # of others, who have closed it meanwhile
+            if place and counting is not None:
+                counting.close(keep=beside(place, LOG).exists())
 
     # -- transactions --
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction that is on disk when it ends, or has not happened."""
-        if self.read_only:
-            raise InputError(why_only_read(self.path))
-        with sqlite_errors(self.path):
+        self.check_written()
+        with self.turn.taken(), sqlite_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self._check_there()
+                self._link.check_there()
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:  # SQLite ends it by itself on a full disk
                     self.connection.execute("ROLLBACK")
                 raise
 
+    def check_written(self) -> None:
+        """Raises where the file is only read."""
+        if self.read_only:
+            raise InputError(
+                opened_to_read(self.path) if self._access.wanted else why_only_read(self.path)
+            )
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All reads inside see the same state of the file, whatever others write meanwhile."""
-        with sqlite_errors(self.path):
+        with self.turn.taken(), sqlite_errors(self.path):
             begun = self.connection.in_transaction
             if not begun:
                 self.connection.execute("BEGIN")
@@ -205,7 +203,7 @@ class StudyFile:
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        with sqlite_errors(self.path):
+        with self.turn.taken(), sqlite_errors(self.path):
             return self.connection.execute(query, values).fetchall()
 
     def has(self, table: str) -> bool:
@@ -222,7 +220,7 @@ class StudyFile:
         """What `make` makes of the rows of a table, once their checksums are known to hold."""
         if table in LATER and not self.has(table):
             return []
-        with sqlite_errors(self.path), sensible(self.path):
+        with self.turn.taken(), sqlite_errors(self.path), sensible(self.path):
             cursor = self.connection.execute(f"SELECT * FROM {table} {where}", values)
             return [make(self._sound(table, row)) for row in cursor]
 
@@ -243,15 +241,16 @@ class StudyFile:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
         if table in LATER and not self.has(table):
             self.connection.execute(statements_of((table,))[0])
-            self.mark_newest()
+            self.mark(EXTENDED)
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
             f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
         )
 
-    def mark_newest(self) -> None:
-        """Says that an older recoup cannot read the file; inside a transaction."""
-        self.connection.execute(f"PRAGMA user_version = {NEWEST}")
+    def mark(self, version: int) -> None:
+        """Says that a recoup older than a format cannot read the file; inside a transaction."""
+        (now,) = self.rows("PRAGMA user_version")[0]
+        self.connection.execute(f"PRAGMA user_version = {max(now, version)}")
 
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
@@ -329,48 +328,11 @@ def missing_results(path: Path, there: int, told: int) -> str:
     )
 
 
-def _identity(connection: sqlite3.Connection) -> int:
-    """A number that two files do not share, unless one is a copy of the other."""
-    query = "SELECT crc FROM events WHERE kind IN (?, ?) ORDER BY id"
-    rows = connection.execute(query, (CREATED, RECOVERED)).fetchall()
-    return zlib.crc32(repr(rows).encode())
-
-
-def _check_log(path: Path, count: Count) -> None:
-    """Raises where the log beside a file is that of another, which SQLite would write over it."""
-    log = beside(path, LOG)
-    if not count.identity or not log.exists() or not log.stat().st_size:
-        return
-    try:
-        with closing(_connect(f"{address(path, 'ro')}&immutable=1")) as without_log:
-            identity = _identity(without_log)
-    except sqlite3.DatabaseError:  # damaged, or just being written: SQLite will say
-        return
-    if identity != count.identity:
-        raise InputError(
-            f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
-            f"with {beside(path, '-shm').name} and {beside(path, COUNT).name}, before {path.name} "
-            "is opened."
-        )
-
-
-def _connect(where: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(where, timeout=BUSY, isolation_level=None, uri=True)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    return connection
-
-
-def _keep_log(connection: sqlite3.Connection) -> None:
-    """A commit is on disk when it returns; readers are not held up by it."""
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-
-
 def _check_format(path: Path, version: int) -> None:
     if version == 1:
         raise InputError(
             f"{path} is of format 1, written by recoup 0.1: `recoup study upgrade {path} NEW` "
             "carries it over to a new file."
         )
-    if version not in (VERSION, NEWEST):
+    if not VERSION <= version <= NEWEST:
         raise InputError(damage(path, f"it says to be of format {version}, which there is none of"))

@@ -48,6 +48,16 @@ def lend_again(store: Store, ids: Iterable[int], until: float | None) -> None:
         store._file.insert("leases", map(of_lease, rows), OVER)
 
 
+def end_leases(store: Store, ids: Iterable[int]) -> None:
+    """Writes that trials are handed out no more; of those handed out again two results may come."""
+    store._counters()
+    for row in leases(store, ids).values():
+        if row.times > 1:
+            store._file.insert("leases", [of_lease(row._replace(until=None))], OVER)
+        else:
+            store._file.delete("leases", "WHERE id = ?", (row.id,))
+
+
 def add_result(store: Store, number: int, told: Told, valued: bool = False) -> Event | None:
     """Writes what came of a trial as `Store.add_result` does, if it counts.
 

@@ -28,6 +28,7 @@ from recoup.store.records import (
     trajectory_of,
 )
 from recoup.store.rows import (
+    CANCELLED,
     FOREIGN,
     OK,
     Asked,
@@ -48,7 +49,10 @@ Row = TypeVar("Row")
 
 
 class Queries:
-    """The reads of a `Store`. Inside `reading()` all of them see the same state of the file."""
+    """The reads of a `Store`. Inside `reading()` all of them see the same state of the file.
+
+    Longer than others: a read is a method of a few lines, and there are many.
+    """
 
     def __init__(self, file: StudyFile) -> None:
         self._file = file
@@ -124,16 +128,25 @@ class Queries:
         return self._file.read("asked", asked_of, where, (*values, int(n)))
 
     def pending(self, kinds: Sequence[str] | None = None) -> list[Asked]:
-        """Trials that wait for a result, by number."""
+        """Trials that wait for a result, by number; none that was cancelled."""
         condition, values = _of_kinds(kinds)
-        where = f"WHERE {WAITING} AND {condition} ORDER BY id"
+        where = f"WHERE {WAITING} AND {self._not_cancelled()} AND {condition} ORDER BY id"
         return self._file.read("asked", asked_of, where, values)
 
     def pending_count(self, kinds: Sequence[str] | None = None) -> int:
         """How many trials wait for a result."""
         condition, values = _of_kinds(kinds)
-        query = f"SELECT COUNT(*) FROM asked WHERE {condition} AND {WAITING}"
-        return int(self._file.rows(query, values)[0][0])
+        where = f"{condition} AND {WAITING} AND {self._not_cancelled()}"
+        return int(self._file.rows(f"SELECT COUNT(*) FROM asked WHERE {where}", values)[0][0])
+
+    def cancelled(self) -> dict[int, Event]:
+        """The trials that will not be rolled out, by number, and the event of each.
+
+        One that was told all the same is none of them.
+        """
+        found = {int(event.content["trial"]): event for event in self.events(CANCELLED)}
+        told = self.results(found) if found else {}
+        return {number: event for number, event in found.items() if number not in told}
 
     def kind_count(self, kind: str) -> int:
         """How many trials of a kind there are."""
@@ -178,9 +191,10 @@ class Queries:
         query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
         return dict(self._file.rows(query, (OK,)))
 
-    def best(self, without: Collection[int] = ()) -> tuple[Asked, float] | None:
-        """The trial with the highest return, none of `without`, and that return; None if none."""
-        query = 'SELECT id FROM told WHERE status = ? ORDER BY "return" DESC, id LIMIT ?'
+    def best(self, without: Collection[int], lowest: bool) -> tuple[Asked, float] | None:
+        """The trial with the highest (or `lowest`) return, none of `without`, and that; or None."""
+        order = "ASC" if lowest else "DESC"
+        query = f'SELECT id FROM told WHERE status = ? ORDER BY "return" {order}, id LIMIT ?'
         rows = self._file.rows(query, (OK, len(without) + 1))
         for (number,) in (row for row in rows if row[0] not in without):
             trials, result = self.asked([number]), self.results([number]).get(number)
@@ -290,6 +304,10 @@ class Queries:
             where = f"WHERE id IN ({some}) AND {condition} ORDER BY id"
             found += self._file.read(table, make, where, values)
         return found
+
+    def _not_cancelled(self) -> str:
+        """A condition on the number of a trial."""
+        return f"id NOT IN ({','.join(map(str, self.cancelled()))})"
 
     def _densities(self, table: str, upto: int) -> np.ndarray:
         where = "WHERE id <= ? ORDER BY id"

@@ -11,6 +11,8 @@ SAMPLED = (DRAWN, MIRROR, REPEAT)  # kinds that the study's own distributions ha
 START, MOVED = "start", "move"  # origins of proposals, beside those that others are imported with
 CREATED = "created"  # the event that repeats the settings
 RECOVERED = "recovered"  # the event of a file made from what was left of another
+CANCELLED = "cancelled"  # the event, and what becomes of a trial that will not be rolled out
+NOTED, TITLED, ENQUEUED = "note", "title", "enqueued"  # other events, of what people write down
 
 
 class Proposal(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from recoup.store.place import LOG, beside
 from recoup.store.records import Record, contents_of
-from recoup.store.rows import OWN, Contents
+from recoup.store.rows import CANCELLED, OWN, Contents
 from recoup.store.schema import TABLES, checksum
 
 LEAF = 13  # the type of a page that holds rows
@@ -38,12 +38,14 @@ def salvage(path: Path, tick: Tick = lambda done, of: None) -> Contents:
     """Every row that can still be read, by table and id; `tick` hears of pages read, and of all.
 
     What was taken out may still lie in a page: what waited in line and was asked since does not
-    come back, nor the lease of what was told.
+    come back, nor the lease of what was told, or was cancelled.
     """
     found = contents_of(salvaged_records(path, tick))
     asked = {trial.theta.tobytes() for trial in found.asked.values() if trial.kind == OWN}
     queue = {n: row for n, row in found.queue.items() if row.theta.tobytes() not in asked}
     leases = {n: row for n, row in found.leases.items() if row.times > 1 or n not in found.told}
+    ended = [e.content.get("trial") for e in found.events.values() if e.kind == CANCELLED]
+    leases = {n: row._replace(until=None) if n in ended else row for n, row in leases.items()}
     return found._replace(queue=queue, leases=leases)
 
 

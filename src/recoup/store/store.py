@@ -54,6 +54,7 @@ from recoup.store.rows import (
     Test,
     Told,
 )
+from recoup.store.schema import COSTS, EXTENDED
 
 OVER = "INSERT OR REPLACE"
 
@@ -89,9 +90,9 @@ class Store(Queries):
         return store
 
     @classmethod
-    def open(cls, path: Path) -> "Store":
+    def open(cls, path: Path, read_only: bool = False) -> "Store":
         """The store of an existing file, once it is known to be one that this program can read."""
-        return cls(StudyFile.open(path))
+        return cls(StudyFile.open(path, read_only))
 
     def close(self) -> None:
         """Closes the file; the last process to do so leaves one file, without a log."""
@@ -103,30 +104,35 @@ class Store(Queries):
 
         Counters are read once and written once, however much is told inside.
         """
-        with self._file.writing():
-            self._now = before = super().counters()
-            try:
-                yield
-                after = self._now
-                if after != before:
-                    self._file.insert("counters", [(0, *after)], OVER)
-            finally:
-                self._now = None
-        if after != before:
-            self._file.note_count(after)
+        with self._file.turn.taken():  # a count is noted in the order of transactions
+            with self._file.writing():
+                self._now = before = super().counters()
+                try:
+                    yield
+                    after = self._now
+                    if after != before:
+                        self._file.insert("counters", [(0, *after)], OVER)
+                finally:
+                    self._now = None
+            if after != before:
+                self._file.note_count(after)
+
+    def check_written(self) -> None:
+        """Raises where the file is only read, with why."""
+        self._file.check_written()
 
     @contextmanager
     def alone(self, wait: float = 0.0) -> Iterator[bool]:
-        """Whether no other process makes a move meanwhile: where one does, it need not be made.
-
-        For another that is at it this waits, so many seconds at most.
-        """
+        """Whether no other process makes a move meanwhile, after so many seconds at most."""
         with self._file.alone(wait) as alone:
             yield alone
 
     def counters(self) -> Counters:
         """How many trials and results there are; inside `writing()`, with what it has written."""
-        return super().counters() if self._now is None else self._now
+        with self._file.turn.taken():  # another thread's are not known before they are written
+            if self._now is None or not self._file.connection.in_transaction:  # forked meanwhile
+                return super().counters()
+            return self._now
 
     # -- trials and results --
 
@@ -225,10 +231,10 @@ class Store(Queries):
 
     # -- what else is kept --
 
-    def note(self, kind: str, content: dict[str, Any]) -> None:
-        """Writes that something happened to the study."""
+    def note(self, kind: str, content: dict[str, Any], at: float | None = None) -> None:
+        """Writes that something happened to the study, now unless it was `at` another time."""
         self._counters()
-        row = Event(self._last("events") + 1, kind, content, time.time())
+        row = Event(self._last("events") + 1, kind, content, time.time() if at is None else at)
         self._file.insert("events", [of_event(row)])
 
     def add_test(self, test: Test) -> None:
@@ -260,7 +266,9 @@ class Store(Queries):
             rows = [(i, key, json.dumps(value)) for i, (key, value) in enumerate(settings.items())]
             self._file.insert("settings", rows)
             if settings.get("charts"):  # densities that an older recoup would not know of
-                self._file.mark_newest()
+                self._file.mark(EXTENDED)
+            if settings.get("goal"):  # nor of costs, which it would maximise
+                self._file.mark(COSTS)
             self._file.insert("proposals", [of_proposal(start._replace(id=0, origin=START))])
             self._file.insert("moves", [of_move(Move(0, 0, 0, memory, {}, time.time()))])
             self.note(CREATED, settings)  # on another page, in case theirs is lost
@@ -269,9 +277,10 @@ class Store(Queries):
 
     def _counters(self) -> Counters:
         """The counters as they will be; writing anything begins with them."""
-        if self._now is None:
-            raise RuntimeError("a store is written to inside `with store.writing():`")
-        return self._now
+        with self._file.turn.taken():
+            if self._now is None:
+                raise RuntimeError("a store is written to inside `with store.writing():`")
+            return self._now
 
     def _told(self, number: int) -> Told | None:
         """What was told of a trial before, with its trajectory."""

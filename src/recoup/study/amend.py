@@ -46,6 +46,8 @@ def amend(
     all the same, they are made again from what it left.
     """
     study.check_whole()
+    if not dry:
+        study.store.check_written()
     _result(study.store, number)  # what cannot be amended is said at once
     with study.store.alone(WAIT):
         for _ in range(TRIES):

@@ -1,12 +1,30 @@
 """Giving out trials: those that came back, those in line, draws from the newest distribution."""
 
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import AT_ONCE
 from recoup.core.rules.rugged import SMALLEST
 from recoup.engine.plain import settings_of_rule
-from recoup.store.rows import DRAWN, MEAN, MIRROR, OWN, REPEAT, SAMPLED, Asked, Proposal
+from recoup.store.rows import (
+    DRAWN,
+    ENQUEUED,
+    MEAN,
+    MIRROR,
+    OWN,
+    REPEAT,
+    SAMPLED,
+    Asked,
+    Proposal,
+)
+from recoup.store.store import Store
+from recoup.study.diary import write_note
 from recoup.study.draws import episode_seed
 from recoup.study.leases import lend, returned
 from recoup.study.memories import wants_repeat
 from recoup.study.opened import Opened
+from recoup.study.trials import by_name
 
 
 def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> list[Asked]:
@@ -28,9 +46,31 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
         kinds = [MEAN] * more if at else _kinds(opened, newest, last, more)
         new += [_drawn(opened, newest, last + i, kind) for i, kind in enumerate(kinds, 1)]
         store.add_trials(new)
+        for trial, queued in zip(new, waiting, strict=False):
+            if queued.note and queued.note.strip():
+                write_note(store, queued.note, trial.id)
         store.dequeue([queued.id for queued in waiting])
         lend(store, new, again, lease)
     return again + new
+
+
+def enqueue(store: Store, theta: np.ndarray, note: str | None) -> None:
+    """Puts a latent theta in line; inside `writing()`."""
+    store.enqueue(theta, note)
+    store.note(ENQUEUED, {"note": note})
+
+
+def in_line(opened: Opened) -> list[dict[str, Any]]:
+    """The thetas of one's own choice that wait to be asked, in the user's units, with notes."""
+    with opened.store.reading():
+        rows = opened.store.queue(AT_ONCE)
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        theta = opened.in_units(row.theta)
+        params = by_name(opened.names, theta, opened.whole)
+        named = {"params": params} if params else {"theta": theta.tolist()}
+        found.append({**named, "note": row.note})
+    return found
 
 
 def _kinds(opened: Opened, newest: Proposal, last: int, more: int) -> list[str]:

@@ -41,6 +41,13 @@ class Change(NamedTuple):
         return not self.frozen and None not in self.source
 
     @property
+    def only_freezes(self) -> bool:
+        """Whether all that are left were there before, within the same bounds."""
+        pairs = zip(self.source, self.after, strict=True)
+        stay = (i is not None and _range(self.before[i]) == _range(p) for i, p in pairs)
+        return bool(self.frozen) and all(stay)
+
+    @property
     def keeps_bounds(self) -> bool:
         """Whether names alone have changed."""
         pairs = zip(self.before, self.after, strict=False)
@@ -118,7 +125,7 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
                 f"{p.name} cannot become {'whole' if p.scale == 'int' else 'continuous'}: its "
                 "results were rolled out at other values than it would stand for."
             )
-        after[p.name] = (p, i, np.nan)
+        after[p.name] = (replace(p, unit=p.unit or old.unit), i, np.nan)
     parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
     checked_parameters(parameters)
     return Change(study.parameters, tuple(parameters), tuple(source), tuple(was_all), frozen)

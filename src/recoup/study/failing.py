@@ -1,13 +1,15 @@
 """How often a theta of a study fails: by trials of it, or by a model of all results. No JAX."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.failing import chance_at, chance_of
+from recoup.core.plain.failing import chance_at
+from recoup.core.worth import proportion
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, Asked, Result
+from recoup.study import sentences
 from recoup.study.opened import Opened
 
 ENOUGH = 5  # trials of one theta that say by themselves how often it fails
@@ -23,10 +25,6 @@ class Failing(NamedTuple):
     high: float
     rests_on: str
     results: int
-
-    def plain(self) -> dict[str, Any]:
-        """The same as JSON can hold it."""
-        return self._asdict()
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:
@@ -44,7 +42,8 @@ def failing_of(
     here = [failed for theta, _, failed in placed if np.array_equal(theta, latent)]
     if len(here) >= ENOUGH:
         about = f"{len(here)} trials of it"
-        return Failing(*chance_of(sum(here), len(here)), about, len(here))
+        ends = proportion(sum(here), len(here))
+        return Failing(sum(here) / len(here), *ends, about, len(here))
     inside = [(theta, failed) for theta, inside, failed in placed if inside]
     if study.method.space == "actions" or not inside:
         return Failing(np.nan, np.nan, np.nan, "too few results", 0)
@@ -58,19 +57,8 @@ def refused(told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
     last = [result.told.status == FAILED for _, result in _in_order(told)[-IN_A_ROW:]]
     if len(last) == IN_A_ROW and all(last):
-        return f"Do not deploy the mean policy: the last {IN_A_ROW} results all failed."
-    if failing.rate > MOST:
-        return (
-            f"Do not deploy the mean policy: it fails in {failing.rate:.0%} of rollouts, above "
-            f"the {MOST:.0%} up to which one is recommended."
-        )
-    return ""
-
-
-def in_words(failing: Failing) -> str:
-    """How often it fails, in a sentence."""
-    between = f"95 %: {failing.low:.0%} to {failing.high:.0%}"
-    return f"It fails in {failing.rate:.0%} of rollouts ({between}), from {failing.rests_on}."
+        return sentences.failed_in_a_row(IN_A_ROW)
+    return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
 
 
 def _told(study: Opened) -> list[tuple[Asked, Result]]:

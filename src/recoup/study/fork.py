@@ -1,26 +1,32 @@
 """A new study that starts from all results of another."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_start
+from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
 from recoup.store.amending import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.candidates import means_given, stds_given
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
+from recoup.study.diary import copy_writing
+from recoup.study.freezing import NEAR, Freezing, freezing_of
+from recoup.study.goals import goal_of, turned_row
 from recoup.study.opened import Opened, check_own_family
-from recoup.study.parameters import Parameter, plain
+from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
 from recoup.study.settings import (
     CHARTS,
+    RETURN_UNIT,
     STEPPING,
+    UNITS,
     completed,
     family_name,
     is_part,
@@ -31,7 +37,8 @@ from recoup.study.settings import (
 
 KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
 FORKED = "forked"  # the event of a fork
-MOVED = ("mean", "std")
+GIVEN: dict[str, Callable[..., np.ndarray]] = {"mean": means_given, "std": stds_given}
+MOVED = tuple(GIVEN)
 
 
 def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
@@ -41,7 +48,7 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
     any of the method; `params`, `rename` and `freeze` change its parameters. Unless they say
     otherwise it starts where `study` has come to, with the memory of the same update rule. Trials
     are numbered on from there, so that no draw is repeated; those that wait for a result, and
-    results that were dropped, stay behind.
+    results that were dropped, stay behind. Its title and notes come along.
     """
     if path.exists():
         raise InputError(f"{path} exists already: name another file for the fork.")
@@ -70,6 +77,7 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
     def copy(new: Store) -> None:
         found = _copy(study, new, change)
         new.set_last(study.store.counters().last)
+        copy_writing(study.store, new)
         new.note(FORKED, {"of": str(study.path), **found})
 
     start, memory = _start(study, settings, changes, change)
@@ -98,7 +106,7 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
-    keys = ("dim", "batch", "seed", "params")
+    keys = ("dim", "batch", "seed", "params", RETURN_UNIT)
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
@@ -108,15 +116,21 @@ def _settings(
         given["method"] = study.method
         given["defaults"] = _method_settings(study)
     elif study.method.space == "parameters" and not isinstance(name, Method):
-        given["defaults"] = of_the_problem(study.method)
+        given["defaults"] = of_the_problem(turned_row(study.method, study.sign))
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
     if change is not None:
         given |= {"dim": len(change.after), "params": plain(change.after)}
         here = dict(zip(MOVED, change.start(study.mean, study.std), strict=True))
-    given |= changes
-    found = completed(given) if change is None else resolved(given)
+    named = {key: changes[key] for key in MOVED if isinstance(changes.get(key), Mapping)}
+    given |= {key: value for key, value in changes.items() if key not in named}
+    parameters = study.parameters if change is None else change.after
+    units = units_of(parameters)
+    given[UNITS] = {**units, **check_mapping("units", changes.get(UNITS) or {})}
+    found = completed(given, study.goal) if change is None else resolved(given, study.goal)
     if charts := _charts(study, change):
-        found[CHARTS] = [plain(parameters) for parameters in charts]
+        found[CHARTS] = [plain(bounds) for bounds in charts]
+    for key, how in named.items():
+        found[key] = GIVEN[key](parameters, how, here[key]).tolist()
     if any(key in changes for key in MOVED):
         check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
@@ -172,6 +186,7 @@ def _start(
             numbers = study.rho(newest.numbers).rearranged(change.source, *here).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
+    same &= goal_of(settings) == study.goal
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
     memory = study.store.last_move().memory if same else None
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
@@ -193,10 +208,16 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
-    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0}, dropped(old)
+    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, dropped(old)
+    freezing = None if change is None else freezing_of(study, change)
+    drew: dict[bytes, int] = {}
     for result in (one for one in told if one.id not in nothing):
         kept = result.told._replace(trajectory=trajectories.get(result.id))
-        placed, what = _placed(study, asked[result.id], change, first)
+        if freezing is None:
+            placed, what = _placed(study, asked[result.id], change, first)
+        else:
+            placed, what = _fewer(study, asked[result.id], freezing, new, drew)
+            found["frozen"] = len(freezing.frozen)
         if what:
             found[what] += 1
         if placed is not None:
@@ -209,16 +230,23 @@ def forked_words(study: Opened, of: Any) -> str:
     """What a fork starts from, in a sentence or two."""
     counters = study.store.counters()
     found = study.store.events(FORKED)[-1].content
-    said = [f"starts from {counters.ok} results of {of}"]
+    said = [f"starts from {counters.ok} results of {of} ({study.goal.better})"]
     if found["outside"]:
         one = found["outside"] == 1
         said.append(
             f"{found['outside']} of them {'lies' if one else 'lie'} outside of the new bounds: "
             f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
+    if found.get("near"):
+        said.append(
+            f"{found['near']} that were drawn stood near what is frozen (within {NEAR:g} of its "
+            "standard deviation) and count as if there, with the densities that drew them"
+        )
     if found["left_out"]:
-        verb = "has" if found["left_out"] == 1 else "have"
-        said.append(f"{found['left_out']} {verb} no place among its parameters and are left out")
+        why = "stood elsewhere"
+        if not found.get("frozen"):
+            why = f"{'has' if found['left_out'] == 1 else 'have'} no place among its parameters"
+        said.append(f"{found['left_out']} {why} and are left out")
     if found["unweighed"]:
         said.append(
             f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
@@ -235,6 +263,27 @@ def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
     if change is None or change.keeps_bounds or chart_of(proposal.family):
         return proposal.family
     return charted(proposal.family, len(study.charts) + 1)
+
+
+def _fewer(
+    study: Opened, trial: Asked, freezing: Freezing, new: Store, drew: dict[bytes, int]
+) -> tuple[Asked | None, str]:
+    """A trial in a fork of fewer parameters, if it is near it, and what became of it.
+
+    `drew` are the distributions that the fork has already, by their numbers.
+    """
+    theta, inside = study.here(trial)
+    if not inside or not freezing.is_near(theta):
+        return None, "left_out"
+    kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
+    if trial.kind not in (*SAMPLED, FOREIGN):  # what was tried at the mean may not be at it now
+        return kept._replace(kind=trial.kind if freezing.is_at(theta) else OWN), ""
+    if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
+        return kept._replace(kind=OWN), "unweighed"
+    block = freezing.drew(study, trial)
+    if block.tobytes() not in drew:
+        drew[block.tobytes()] = new.add_proposals(IMPORTED, study.family, [block])
+    return kept._replace(kind=FOREIGN, proposal=drew[block.tobytes()]), "near"
 
 
 def _placed(

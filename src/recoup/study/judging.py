@@ -1,19 +1,31 @@
 """What a study's results say: how the search fares, and what a candidate is worth."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.worth import Worth
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.store.store import Store
-from recoup.study.advice import advice, judgement
+from recoup.study import sentences
+from recoup.study.advice import advice
 from recoup.study.ends import outdated
+from recoup.study.gained import times
+from recoup.study.goals import Goal, turned, turned_ends
+from recoup.study.landscape import landscape, results_of, why_none, worth_of
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
+from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
 
+if TYPE_CHECKING:  # needs JAX
+    from recoup.study.steps import Judged
+
+VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
 SHOWN = 3  # improbable results that are spoken of, the last ones
 
 
@@ -33,17 +45,68 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
                 "evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
+        modelled = _modelled(opened, target, found.worth)
+    if modelled is not None:
+        found = found._replace(worth=modelled)
+    worth = found.worth
+    low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
-        mean=found.worth.mean,
-        stderr=found.worth.stderr,
-        ess=found.worth.ess,
+        mean=turned(worth.mean, opened.sign),
+        stderr=worth.stderr,
+        ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=judgement(found),
-        low=found.worth.interval.low,
-        high=found.worth.interval.high,
-        unseen=found.worth.unseen,
-        explained=found.worth.explained,
+        words=_words(found, opened.goal),
+        low=low,
+        high=high,
+        unseen=worth.unseen,
+        explained=worth.explained,
+        direction=opened.goal.word,
+    )
+
+
+def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
+    """What the model of the returns says of a candidate, where weights cannot; None where neither.
+
+    Weights are right for a candidate that was fixed beforehand. The newest distribution was chosen
+    by the very results that would be weighed: of it they say too much good.
+    """
+    moved = opened.store.last_move().id > 0
+    chosen = moved and np.array_equal(target, opened.store.newest().numbers)
+    if not (chosen or worth.refused) or opened.has_own_family:
+        return None
+    results = results_of(opened)
+    if why_none(opened, results):
+        return None
+    found = landscape(opened, results, opened.rho(target))
+    here = worth_of(found, found.here(1.0), results)
+    half = (here.interval.high - here.interval.low) / 2
+    spread = float(np.std(results.values))
+    if not np.isfinite(half) or (not chosen and half > VAGUE * spread):
+        return None
+    unit = results.unit
+    return Worth(
+        here.value * unit,
+        here.stderr * unit,
+        times(here.interval, unit),
+        worth.ess,
+        worth.unseen,
+        1.0,
+        "chosen" if chosen else "modelled",
+    )
+
+
+def _words(found: "Judged", goal: Goal) -> str:
+    worth = found.worth
+    return sentences.judgement(
+        found.samples,
+        worth.ess,
+        worth.explained,
+        refused=worth.refused,
+        unseen=worth.unseen,
+        censored=found.censored,
+        draw=found.draw,
+        goal=goal,
     )
 
 
@@ -61,7 +124,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
     found: dict[str, Any] = {
         **unset,
         **last.info,
-        PENDING: counters.trials - counters.ok - counters.failed,
+        PENDING: counters.trials - counters.ok - counters.failed - len(store.cancelled()),
         OK: counters.ok,
         FAILED: counters.failed,
         "dropped": _dropped(store),
@@ -70,9 +133,14 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "overdue": overdue(store),
         "moves": last.id,
         "until_move": max(opened.batch - counters.fresh, 0),
+        "direction": opened.goal.word,
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
+        **people(opened),
     }
     strange = slips(store.returns())
     found["improbable"] = [slip.trial for slip in strange]
-    said = [*filter(None, [outdated(opened)]), *advice(opened.method, opened.batch, found)]
+    said = [
+        *filter(None, [outdated(opened)]),
+        *advice(opened.method, opened.batch, found, opened.goal),
+    ]
     return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}

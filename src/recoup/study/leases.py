@@ -16,9 +16,8 @@ from recoup.store.rows import FAILED, Asked, Event, Lease, Told
 from recoup.store.store import Store
 from recoup.study.amend import in_words
 from recoup.study.opened import Opened
+from recoup.study.times import ago, span
 from recoup.study.trials import Trial
-
-UNITS = ((86400.0, 2, "d"), (3600.0, 2, "h"), (60.0, 1, "min"))  # in seconds; used from so many on
 
 
 class Waiting(NamedTuple):
@@ -39,7 +38,7 @@ class Waiting(NamedTuple):
     @property
     def age(self) -> str:
         """Since when it waits, in words."""
-        return _ago(now() - self.asked_at)
+        return ago(now() - self.asked_at)
 
     @property
     def lease(self) -> str:
@@ -47,7 +46,7 @@ class Waiting(NamedTuple):
         if self.lease_until is None:
             return "none"
         left = self.lease_until - now()
-        return f"ran out {_ago(-left)}" if left <= 0 else f"{_span(left)} left"
+        return f"ran out {ago(-left)}" if left <= 0 else f"{span(left)} left"
 
 
 class ToldLater(NamedTuple):
@@ -125,17 +124,3 @@ def _later(store: Store, event: Event) -> ToldLater:
     )
     failed = told.note if told.status == FAILED else None
     return ToldLater(number, told.value, told.stderr, told.episodes, failed, event.at, words)
-
-
-def _ago(seconds: float) -> str:
-    return "just now" if seconds < 60 else f"{_span(seconds)} ago"
-
-
-def _span(seconds: float) -> str:
-    """A time in whole units; of more than three years it is enough to say so."""
-    if seconds > 1e8:
-        return "years"
-    for size, least, unit in UNITS:
-        if seconds >= least * size:
-            return f"{int(seconds / size)} {unit}"
-    return "under a minute"

@@ -15,6 +15,7 @@ from recoup.store.layout import Layout
 from recoup.store.rows import MIRROR, MOVED, START, Asked
 from recoup.store.store import Store
 from recoup.study.charts import Elsewhere, chart_of
+from recoup.study.goals import turned
 
 LEAST, DOUBLED = 64, 4096  # room from the first to the second by doubling, above in quarters
 FIRST = (LEAST, 512)  # room that a study begins with, by the size of its samples
@@ -50,8 +51,11 @@ class Ledger:
         after: int = 0,
         foreign: bool = True,
         elsewhere: Sequence[Elsewhere] = (),
+        sign: float = 1.0,
     ) -> None:
         """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
+
+        Times `sign`, larger ones are better; what they are worth is kept so.
 
         `elsewhere` are bounds under which some of them were drawn, if not the study's own: thetas
         are kept in the latent space of what drew them.
@@ -59,7 +63,7 @@ class Ledger:
         self.charts = [there.chart for there in elsewhere]
         self._homes = [there.home for there in elsewhere]
         self._store, self._layout, self._batch = store, layout, batch
-        self._mirrored, self._foreign = mirrored, foreign
+        self._mirrored, self._foreign, self.sign = mirrored, foreign, sign
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
@@ -138,7 +142,7 @@ class Ledger:
         for i, number in enumerate(ids, row):
             self._proposal[i] = self._slots[_drawn_by(asked[number])]
             value = told[number].told.value
-            self._returns[i] = np.nan if value is None else value
+            self._returns[i] = np.nan if value is None else turned(value, self.sign)
             if not in_actions:
                 self._samples[0][i], self._outside[i] = self._home(i, asked[number].theta)
             elif number in trajectories:
@@ -153,7 +157,8 @@ class Ledger:
         return found[0], not inside[0]
 
     def _put_trajectory(self, i: int, rows: np.ndarray) -> None:
-        parts = self._layout.trajectory(rows)
+        features, actions, rewards = self._layout.trajectory(rows)
+        parts = (features, actions, turned(rewards, self.sign))
         for array, part in zip(self._samples[:3], parts, strict=True):
             array[i, : len(rows)] = part
         self._samples[3][i] = len(rows)

@@ -1,27 +1,49 @@
 """All trials of a study as Python has them: records, or a table of pandas."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
-from recoup.store.rows import PENDING, Asked, Result, Told
+from recoup.store.amending import dropped
+from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
+from recoup.study.diary import WHY, notes_by_trial
 from recoup.study.opened import Opened
-from recoup.study.tables import columns_of, rows_of, text_columns
-from recoup.study.trials import TrialResult
+from recoup.study.tables import columns_of, rows_of, text_columns, theta_columns
+from recoup.study.trials import TrialResult, by_name
 
 if TYPE_CHECKING:
     import pandas
 
 WHOLE = ("episodes", "proposal")  # columns of whole numbers, some of which may be missing
+SHORT = ("id", "status", "kind", "return", "stderr", "episodes")  # before the parameters
+THEN = {"asked": "asked_at", "told": "told_at"}  # behind them; another name where one is called so
+NOTE = "note"
 
 
 def trials(study: Opened) -> list[TrialResult]:
     """All trials by number, each with what came of it."""
     with study.store.reading():
-        return [_record(study, *row) for row in study.store.trials()]
+        cancelled, written = study.store.cancelled(), notes_by_trial(study.store)
+        return [
+            _record(study, asked, result, cancelled.get(asked.id), written)
+            for asked, result in study.store.trials()
+        ]
 
 
-def _record(study: Opened, asked: Asked, result: Result | None) -> TrialResult:
-    told, at = (Told(PENDING), None) if result is None else (result.told, result.told_at)
+def best(study: Opened) -> tuple[Asked, float] | None:
+    """The trial with the best result, and that as it was told; None before the first."""
+    return study.store.best(dropped(study.store), study.sign < 0)
+
+
+def _record(
+    study: Opened,
+    asked: Asked,
+    result: Result | None,
+    cancelled: Event | None,
+    written: Mapping[int, tuple[str, ...]],
+) -> TrialResult:
+    waits = Told(PENDING) if cancelled is None else Told(CANCELLED, note=cancelled.content[WHY])
+    told, at = (waits, None) if result is None else (result.told, result.told_at)
     return TrialResult(
         id=asked.id,
         kind=asked.kind,
@@ -37,12 +59,41 @@ def _record(study: Opened, asked: Asked, result: Result | None) -> TrialResult:
         told_at=at,
         names=study.names,
         whole=study.whole,
+        direction=study.goal.word,
+        notes=written.get(asked.id, ()),
     )
 
 
-def dataframe(study: Opened) -> "pandas.DataFrame":
-    """The table that `export` writes; whole numbers stay whole where some are missing."""
+def dataframe(study: Opened, *, full: bool = False) -> "pandas.DataFrame":
+    """The trials, a row each; whole numbers stay whole where some are missing.
+
+    Short: what came of each, its parameters, dates in UTC, and what was written down. `full`: the
+    table that `export` writes.
+    """
     pandas = _pandas()
+    return _full(pandas, study) if full else _short(pandas, study)
+
+
+def _short(pandas: Any, study: Opened) -> Any:
+    names, found = theta_columns(study), trials(study)
+    times = [at if name in names else name for name, at in THEN.items()]
+    rows = [_cells(names, trial) for trial in found]
+    table = pandas.DataFrame(rows, columns=[*SHORT, *names, *times, NOTE])
+    for name in times:
+        seconds = table[name].astype("float64")
+        table[name] = pandas.to_datetime(seconds, unit="s", utc=True, errors="coerce")
+    numbers = {"return": "float64", "stderr": "float64", "episodes": "Int64"}
+    return table.astype({"id": "int64", **numbers})
+
+
+def _cells(names: Sequence[str], trial: TrialResult) -> list[Any]:
+    came = (trial.value, trial.stderr, trial.episodes)
+    values = by_name(names, trial.theta, trial.whole).values()
+    times = (trial.asked_at, trial.told_at)
+    return [trial.id, trial.status, trial.kind, *came, *values, *times, trial.remark or None]
+
+
+def _full(pandas: Any, study: Opened) -> Any:
     if "family" in study.missing:
         study.check_whole()
     with study.store.reading():

@@ -5,12 +5,15 @@ move before left them, relative to the study's first proposal: only what is new 
 ones are made by NumPy, in `recoup.study.uncompiled`; others by JAX, in `recoup.study.compiled`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.worth import worth
 from recoup.engine.methods import Method
 from recoup.engine.plain import can_judge, can_move
+from recoup.study.goals import turned, turned_ends
 from recoup.study.ledger import Ledger
 from recoup.study.memories import completed
 from recoup.study.steps import Before, Judged, Made
@@ -45,8 +48,14 @@ def make_move(
             "result is kept. Fork the study with another update, or a shorter step."
         )
     ages = _ages(np.ravel(found.info.weights)[: results.n], results.n - old)
-    noted = {**found.info.plain(row.draw), "ages": ages}
+    noted = {**as_told(found.info.plain(row.draw), ledger.sign), "ages": ages}
     return Made(found.numbers, found.memory, noted, found.own, found.mixture)
+
+
+def as_told(info: dict[str, Any], sign: float) -> dict[str, Any]:
+    """What a move was made of, its estimate with the sign of what was told."""
+    low, high = turned_ends(info["low"], info["high"], sign)
+    return {**info, "objective": turned(info["objective"], sign), "low": low, "high": high}
 
 
 def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:

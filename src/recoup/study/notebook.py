@@ -6,6 +6,7 @@ from typing import Any
 
 SHOWN = 12  # parameters that are shown one by one
 LEFT = "text-align: left"
+LARGE = 1e15  # beyond, numbers are written with an exponent
 RIGHT = "text-align: right; font-variant-numeric: tabular-nums"
 
 
@@ -28,6 +29,18 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def digits(value: float) -> str:
     """A number with five digits."""
     return f"{value:.5g}"
+
+
+def typed(value: float, varies: float | None = None) -> str:
+    """A number with the digits that whoever types it needs: five, or more where fewer are too far.
+
+    That is by more than a thousandth of what it `varies` by, or a ten-millionth of itself where
+    that is not known.
+    """
+    near = 1e-7 * abs(value) if varies is None else 1e-3 * varies
+    texts = (f"{value:.{n}g}" for n in range(5, 18))
+    text = next((x for x in texts if abs(float(x) - value) <= near), repr(value))
+    return f"{float(text):.0f}" if "e+" in text and abs(value) < LARGE else text
 
 
 def in_a_row(names: Sequence[str], values: Any) -> str:

@@ -16,8 +16,6 @@ from recoup.checks import (
     check_finite,
     check_numbers,
     check_start,
-    check_stds,
-    check_vector,
     check_whole_numbers,
     shortly,
 )
@@ -26,11 +24,14 @@ from recoup.engine.parts import PARTS
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.candidates import means_given, stds_given
 from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
+from recoup.study.goals import goal_of
 from recoup.study.ledger import Ledger
-from recoup.study.parameters import Parameter, check_values, to_latent, to_user
+from recoup.study.parameters import Parameter, check_values, to_latent, to_user, units_of
 from recoup.study.settings import (
+    RETURN_UNIT,
     RUN,
     as_made,
     charts_of,
@@ -39,6 +40,7 @@ from recoup.study.settings import (
     layout_of,
     method_of,
     missing_parts,
+    parameters_in,
     without_other_families,
 )
 from recoup.study.trials import Trial
@@ -58,7 +60,10 @@ class Mark(NamedTuple):
 
 
 class Opened:
-    """The read side of a study; nothing here writes."""
+    """The read side of a study; nothing here writes.
+
+    Longer than others: what it knows is asked for from everywhere, in a few lines each.
+    """
 
     def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
         """`parts` are those of the method that only Python can give."""
@@ -69,8 +74,10 @@ class Opened:
             self.settings = as_made(store.settings())
             check_settings(self.settings)
             self.parts = without_other_families(self.settings, parts or {})
+            self.goal = goal_of(self.settings)
+            self.sign = self.goal.sign  # of what was told, where larger is better
             self.method = method_of(self.settings, self.parts)
-            self.parameters = tuple(Parameter(**row) for row in self.settings.get("params", ()))
+            self.parameters = parameters_in(self.settings)
             self.layout = layout_of(self.settings)
             self.charts = charts_of(self.settings)
             self._chart_numbers: dict[int, int] = {}
@@ -80,6 +87,8 @@ class Opened:
         self.discount: float = self.settings.get("discount", 1.0)
         self.names = tuple(p.name for p in self.parameters)
         self.whole = tuple(p.name for p in self.parameters if p.scale == "int")
+        self.units = units_of(self.parameters)
+        self.return_unit: str = self.settings.get(RETURN_UNIT, "")
         self.family: str = self.missing.get("family") or family_name(self.method)
         if self.has_own_family and "family" not in self.missing:
             check_own_family(self, self.method)
@@ -186,13 +195,19 @@ class Opened:
     def around(self, numbers: np.ndarray, mean: Any, std: Any) -> np.ndarray:
         """A block of numbers with other means, in the user's units, or other deviations, or both.
 
-        With other deviations it has no correlations; without, it keeps its own.
+        What is not among those given by name stays. With other deviations it has no correlations;
+        without, it keeps its own.
         """
         if mean is None and std is None:
             return numbers
-        means = self.shown(numbers)[0] if mean is None else self.latent_mean(mean)
+        means, stds = self.shown(numbers)
+        if mean is not None:
+            means = means_given(self.parameters, mean, means)
+            check_start(mean=means)
         if std is not None:
-            return self.start(means, self.latent_std(std))
+            stds = stds_given(self.parameters, std, stds)
+            check_start(std=stds)
+            return self.start(means, stds)
         found = np.concatenate([means, numbers[self.dim :]])
         if not np.allclose(self.shown(found)[0], means, rtol=CLOSE):
             raise InputError(f"the family {self.family} does not pack its means first: give std.")
@@ -240,27 +255,6 @@ class Opened:
         check_values(self.parameters, values)
         return to_latent(self.parameters, values)
 
-    def latent_mean(self, mean: Any = None) -> np.ndarray:
-        """A candidate's means, given in the user's units, as latent ones; the newest's if None."""
-        if mean is None:
-            return self.mean
-        if isinstance(mean, Mapping):
-            mean = self.by_name(mean)
-        check_vector("mean", mean, self.dim)
-        check_finite("mean", mean)
-        found = to_latent(self.parameters, np.broadcast_to(np.asarray(mean, float), (self.dim,)))
-        check_start(mean=found)
-        return found
-
-    def latent_std(self, std: Any = None) -> np.ndarray:
-        """A candidate's standard deviations, latent as they are; the newest's if None."""
-        if std is None:
-            return self.std
-        check_vector("std", std, self.layout.stds)
-        check_stds("std", std)
-        check_start(std=std)
-        return np.broadcast_to(np.asarray(std, float), (self.layout.stds,)).copy()
-
     # -- trials and results --
 
     def trial(self, asked: Asked) -> Trial:
@@ -306,6 +300,7 @@ class Opened:
             after=after,
             foreign=foreign,
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
+            sign=self.sign,
         )
 
 

@@ -11,20 +11,26 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice, nearest, shortly
+from recoup.checks import InputError, check_choice, check_mapping, nearest, shortly
 
 SCALES = ("linear", "log", "int")
-KEYS = ("low", "high", "scale", "start", "std")
+KEYS = ("low", "high", "scale", "start", "std", "unit")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
-BESIDE = ("family", "task_version")  # columns too, but parameters of before may be called so
+BESIDE = (
+    "family",
+    "task_version",
+    "notes",
+    "study_direction",
+)  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
+LONGEST_UNIT = 24  # characters
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
 
@@ -38,9 +44,15 @@ class Parameter:
     scale: str = "linear"
     start: float | None = None  # in the user's units; the middle unless given
     std: float | None = None  # latent, at the start
+    unit: str | None = field(default=None, compare=False)  # shown beside the name, and no more
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @property
+    def label(self) -> str:
+        """The name as people read it, with the unit if there is one."""
+        return labelled(self.name, self.unit)
 
 
 def to_user(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
@@ -92,13 +104,15 @@ def parameter(text: str) -> Parameter:
 def no_choices(name: str) -> str:
     """Why a parameter cannot be one of several words."""
     return (
-        f"{name} has unordered choices, which no Gaussian can draw: run one study for each choice "
-        f"and compare them by `recoup study recommend`; whole numbers are {name}=0:3:int."
+        f"{name} has unordered choices, which a study does not search: make one study for each, "
+        "with the same other parameters, give the next trials to the one whose `recoup study "
+        "recommend` promises most, and stop one when its interval is wholly worse than another's. "
+        f"What has an order can be a whole number ({name}=0:3:int)."
     )
 
 
 def parameters_of(path: Path) -> list[Parameter]:
-    """Parameters from a TOML file: a table each, with low, high, scale, start and std."""
+    """Parameters from a TOML file: a table each, with low, high, scale, start, std and unit."""
     try:
         content = tomllib.loads(path.read_text())
     except OSError as wrong:
@@ -195,8 +209,45 @@ def _check_columns(names: Sequence[str]) -> None:
 
 
 def plain(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
-    """The parameters as JSON can hold them."""
-    return [asdict(p) for p in parameters]
+    """The parameters as JSON can hold them, without their units.
+
+    Those stand beside them in a file (`units_of`), where an older recoup does not look for them.
+    """
+    rows = [asdict(p) for p in parameters]
+    return [{key: value for key, value in row.items() if key != "unit"} for row in rows]
+
+
+def units_of(parameters: Sequence[Parameter]) -> dict[str, str]:
+    """The units of those parameters that have one, by name."""
+    return {p.name: p.unit for p in parameters if p.unit}
+
+
+def with_units(parameters: Sequence[Parameter], units: Any) -> list[Parameter]:
+    """The parameters with the `units` that are given by name, beside those they have."""
+    given = check_mapping("units", {} if units is None else units)
+    names = [p.name for p in parameters]
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f"a unit is given of {shortly(name)}, which is no parameter.{nearest(name, names)}"
+            )
+    return [replace(p, unit=given[p.name]) if p.name in given else p for p in parameters]
+
+
+def check_unit(what: str, unit: Any) -> str:
+    """A unit, once it is a short text on one line."""
+    short = isinstance(unit, str) and 0 < len(unit.strip()) <= LONGEST_UNIT
+    if not short or not unit.isprintable():
+        raise InputError(
+            f"the unit of {what} must be a text of at most {LONGEST_UNIT} characters, such as "
+            f"Nm/rad, got {shortly(unit)}."
+        )
+    return str(unit.strip())
+
+
+def labelled(name: str, unit: str | None) -> str:
+    """A name with the unit of what it names, if that has one."""
+    return f"{name} [{unit}]" if unit else name
 
 
 def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[float], list[float]]:
@@ -234,6 +285,8 @@ def _check(p: Parameter) -> None:
         raise InputError(f"whole numbers need two whole bounds, such as {p.name}=0:10:int.")
     if p.std is not None and p.std <= 0:
         raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
+    if p.unit is not None:
+        check_unit(p.name, p.unit)
     if p.start is not None:
         check_values([p], np.array([p.start]))
 

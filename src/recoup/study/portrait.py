@@ -11,6 +11,7 @@ from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import AMENDED
 from recoup.store.rows import Move, Result
+from recoup.study.diary import title
 from recoup.study.opened import Opened
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def portrait(study: Opened) -> "Portrait":
         parameters=[_shown(study, i, units) for i in range(min(study.dim, OVER_TIME))],
         sliced=[_shown(study, i, units, theta[:, j]) for j, i in enumerate(sliced)],
         dim=study.dim,
+        unit=study.return_unit,
+        noun=study.goal.noun,
+        sign=study.sign,
     )
 
 
@@ -76,6 +80,7 @@ def _drawing() -> "Callable[[Portrait], Figure]":
 
 def _title(study: Opened, results: int, moves: int) -> str:
     parts = (
+        *([called] if (called := title(study.store)) else []),
         study.path.name,
         study.method.name,
         f"{study.dim} parameter{'' if study.dim == 1 else 's'}",
@@ -133,7 +138,8 @@ def _shown(
         name, log = p.name, p.scale == "log"
         bounds = None if p.low is None or p.high is None else (p.low, p.high)
     mean, low, high = (array[:, i] for array in units)
-    return Shown(name, log, bounds, mean, low, high, np.zeros(0) if values is None else values)
+    tried = np.zeros(0) if values is None else values
+    return Shown(name, log, bounds, mean, low, high, tried, study.units.get(name, ""))
 
 
 def _number(value: Any) -> float:

@@ -15,15 +15,18 @@ import numpy as np
 
 from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.store.rows import FAILED, OK
+from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, range_of, range_text, to_latent, to_user
 from recoup.study.proposals import Shown, check_family, check_told, of_family, of_rows
 from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
     BOUNDS,
+    DIRECTION,
     FAMILY,
     LATENT,
     PARQUET,
+    PLAIN,
     RHO,
     VERSION,
     bare_names,
@@ -73,7 +76,8 @@ def _of_study(study: Opened, path: Path) -> Samples:
         check_family(study, path, family)
         _check_version(study, path, {other.task_version})
         samples = samples_of(other)
-        return samples._replace(blocks=of_family(study, path, family, samples.blocks))
+        samples = samples._replace(blocks=of_family(study, path, family, samples.blocks))
+        return samples.told_as(other.goal, study.goal)
     finally:
         other.store.close()
 
@@ -234,10 +238,24 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     else:
         blocks = _with_factors(study, path, table, shown)
     samples = Samples(_numbers(path, table, theta), returns, failed=failed, latent=latent)
+    samples = samples.told_as(_goal(study, path, table), study.goal)
     if blocks is not None or shown is None:
         return samples._replace(blocks=blocks)
     check_told(study, path, families)
     return samples._replace(mean=shown[0], std=shown[1])
+
+
+def _goal(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Goal:
+    """Which way is better in a table: an export says; in another it is as in the study."""
+    theta = theta_columns(study)
+    cells = () if DIRECTION in theta else table.get(DIRECTION, ())
+    words = {str(cell) for cell in cells if cell not in ("", None)}
+    if len(words) > 1 or not words <= GOALS.keys():
+        known = " or ".join(GOALS)
+        raise InputError(f"{path}: {DIRECTION} must be {known}, the same in all rows.")
+    if words:
+        return GOALS[words.pop()]
+    return MAXIMIZE if all(name in table for name in PLAIN) else study.goal
 
 
 def _moments(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Shown:

@@ -3,27 +3,29 @@
 from math import expm1, isfinite
 from typing import Any
 
-PATIENT = 2.0  # standard errors above which the model's expectation is more than a guess
+from recoup.study import sentences
+from recoup.study.goals import MAXIMIZE, Goal
+
 LITTLE = 0.1  # share of the weight below which earlier batches have next to no say
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
 NONE = 0.005  # share of a step below which nothing is said of it
 BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
 
 
-def reasons(notes: dict[str, Any], ess: float) -> list[str]:
-    """What the last step rests on, why it was long or short, and whether to expect more."""
+def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[str]:
+    """What the last step rests on, why it was long or short, and what it left unexplained."""
     notes = {**BEFORE, **notes}
     if notes["flat"]:
+        better = "above" if goal is MAXIMIZE else "below"
         said = [
-            "All returns of the last batch were equal, and not above the best so far: the "
+            f"All {goal.nouns} of the last batch were equal, and not {better} the best so far: the "
             f"distribution stayed where it is and widened by {expm1(notes['spread']):.0%}."
         ]
     else:
-        said = [rests(notes, ess), f"{length(notes)} {spread(notes)}", expected(notes)]
+        said = [rests(notes, ess), f"{length(notes, goal)} {spread(notes, goal)}"]
+        said.append(unexplained(notes, goal))
     if notes["repeat"]:
-        said.append(
-            "The next batch tries one candidate twice, to tell noise from a rugged landscape."
-        )
+        said.append(sentences.twice())
     return said
 
 
@@ -57,36 +59,33 @@ def best(notes: dict[str, Any]) -> str:
     )
 
 
-def length(notes: dict[str, Any]) -> str:
+def length(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
     """Why the mean moved as far as it did."""
     far = f"The mean moved by {notes['length']:.2g} standard deviations"
     if notes["share"] < MOSTLY:
         by = "weights" if weights(notes) >= notes["bold"] else "best results"
         return f"{far}, mostly by the {by}."
     if notes["bounded"]:
-        return f"{far}: as far as the model is trusted, which sees no top within reach."
-    return f"{far}: the model has its top nearby."
+        return f"{far}: as far as the model is trusted, which sees no {goal.top} within reach."
+    return f"{far}: the model has its {goal.top} nearby."
 
 
-def spread(notes: dict[str, Any]) -> str:
+def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
     """Why the spread grew or shrank."""
     grew = expm1(notes["spread"])
     if notes["widened"] and grew > 0:
-        why = "returns rise on beyond it" if notes["evident"] else "nothing stands out from noise"
+        on = "returns rise" if goal is MAXIMIZE else "costs fall"
+        why = f"{on} on beyond it" if notes["evident"] else "nothing stands out from noise"
         return f"The spread grew by {grew:.0%}: {why}."
     if abs(grew) < 0.005:
         return "The spread stayed."
     return f"The spread {'grew' if grew > 0 else 'shrank'} by {abs(grew):.0%}."
 
 
-def expected(notes: dict[str, Any]) -> str:
-    """Whether to expect more."""
-    gain, error = notes["gain"], notes["gain_stderr"]
-    noise = f"the model leaves {notes['noise']:.0%} of the variance of returns unexplained"
-    if not isfinite(gain):
-        return f"What more there is has no number; {noise}."
-    if not notes["evident"]:
-        return f"Nothing is known yet but noise: returns do not depend on theta visibly; {noise}."
-    if gain > PATIENT * error:
-        return f"Expect more: the model sees {gain:.3g} ± {error:.2g} in its own step; {noise}."
-    return f"What more there is cannot be told from noise yet ({gain:.3g} ± {error:.2g}); {noise}."
+def unexplained(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+    """What the model of the last step could not explain. What is to come, `recommend` forecasts."""
+    left = f"model left {notes['noise']:.0%} of the variance of {goal.nouns} unexplained"
+    if isfinite(notes["gain"]) and not notes["evident"]:
+        nothing = f"Nothing stood out from noise: {goal.nouns} did not depend on theta visibly"
+        return f"{nothing}; the {left}."
+    return f"The {left}."

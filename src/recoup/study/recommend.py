@@ -1,61 +1,53 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError
-from recoup.core.plain.nearby import nearby
-from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
-from recoup.store.amending import dropped
-from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
-from recoup.study.failing import Failing, failing_of, in_words, refused
+from recoup.checks import check_count, check_positive
+from recoup.core.plain.tops import tops
+from recoup.core.worth import NOTHING, Interval, proportion, quantile
+from recoup.engine.failure import CENSORED
+from recoup.store.rows import FAILED, MEAN
+from recoup.study import sentences
+from recoup.study.failing import Failing, failing_of, refused
+from recoup.study.gained import Batch, Gain, gained, times
+from recoup.study.goals import MAXIMIZE, Goal
+from recoup.study.landscape import (
+    Landscape,
+    Results,
+    failures_of,
+    landscape,
+    results_of,
+    why_none,
+    worth_of,
+)
 from recoup.study.opened import Opened
+from recoup.study.predict import Matters, matters
+from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
+from recoup.study.settling import Mover
 from recoup.study.trials import by_name
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-LEAST = 8  # results that the model needs
 AT_MEAN = 5  # trials of the mean policy that are enough by themselves
-LAST = 5  # batches that are looked back on
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
+TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
+SOON = 3  # distributions before which it is too soon to stop
+RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 MOST_TRIES = 50
-EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
-FARTHEST = float(np.finfo(float).max)
-NAMED = 5  # parameters, at most, in a sentence
+MOST_BATCHES = 12  # that a budget is planned for
 
 
-class Batch(NamedTuple):
-    """What the results of one distribution earned."""
+class Plan(NamedTuple):
+    """How a budget of trials is best spent."""
 
-    proposal: int
-    results: int
-    mean: float
-    stderr: float
-
-    def times(self, unit: float) -> "Batch":
-        """The same in other units."""
-        return self._replace(mean=self.mean * unit, stderr=self.stderr * unit)
-
-
-class Gain(NamedTuple):
-    """What a batch has gained of late: the slope of the returns over the last distributions."""
-
-    each: float
-    interval: Interval
-    spread: float  # standard deviation of one return of the search
-
-    def times(self, unit: float) -> "Gain":
-        """The same in other units."""
-        return Gain(self.each * unit, _times(self.interval, unit), self.spread * unit)
-
-
-def _times(interval: Interval, unit: float) -> Interval:
-    """An interval in other units; no return, and so no end, lies beyond the largest number."""
-    ends = (float(np.clip(end, -FARTHEST / unit, FARTHEST / unit)) for end in interval)
-    return Interval(*(end * unit for end in ends))
+    search: int  # trials that the search takes
+    gain: float  # that they should bring to the mean policy
+    tries: int  # of the mean policy, with the rest
 
 
 class Recommendation(NamedTuple):
@@ -73,9 +65,17 @@ class Recommendation(NamedTuple):
     batches: list[Batch]
     gain: float  # of a batch, over the last of them; not a number before the second
     gain_interval: Interval
+    next_results: int  # that the next move needs
+    next_gain: float  # of the mean policy by that move; not a number where it is not forecast
+    next_gain_interval: Interval
+    next_draw_gain: float  # of a draw of the distribution, likewise
+    next_draw_gain_interval: Interval
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
+    plan: Plan | None  # of a budget, where one was given
+    matters: list[Matters]  # parameters and pairs, by what they explain; empty where not known
     words: str
+    direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
@@ -83,113 +83,15 @@ class Recommendation(NamedTuple):
         found = self._asdict() | {
             "theta": self.theta.tolist(),
             "batches": [batch._asdict() for batch in self.batches],
-            "interval": list(self.interval),
-            "failing": self.failing.plain(),
-            "gain_interval": list(self.gain_interval),
+            "failing": self.failing._asdict(),
             "best_between": {name: [low, high] for name, low, high in ranges},
+            "plan": None if self.plan is None else self.plan._asdict(),
+            "matters": [row._asdict() for row in self.matters],
         }
+        for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
+            found[key] = list(found[key])
         del found["low"], found["high"]
         return found
-
-
-def recommend(study: Opened) -> Recommendation:
-    """The mean policy with what its neighbourhood says, what the last batches gained, what to do.
-
-    Nothing is computed by the search's weights: a model of the returns near the mean says what it
-    is worth and where each parameter is best; trials of the mean itself, where there are enough,
-    say the first without any model.
-    """
-    with study.store.reading():
-        trials, nothing = study.store.trials(), dropped(study.store)
-        told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
-        mean, std = study.mean, study.std
-        known = _known(study, told)
-    unit = _unit([result.value for result in known])
-    scaled = [result._replace(value=result.value / unit) for result in known]
-    tried = _tried(study, told, mean)
-    worth, tops, noise = _worth(study, scaled, tried, mean, std)
-    batches, gain = gained(scaled)
-    names = study.names or [f"theta_{i}" for i in range(study.dim)]
-    climbs = [name for name, top in zip(names, tops, strict=True) if top.low > 0 or top.high < 0]
-    verdict, tries = _verdict(worth, gain, noise, climbs)  # scaled: nothing can be lost in it
-    worth, batches, gain = worth.times(unit), [b.times(unit) for b in batches], gain.times(unit)
-    low, high = (_in_units(study, mean, std, tops, side) for side in (0, 1))
-    then = _next(gain, climbs, verdict, tries)
-    theta = study.in_units(mean)
-    failing = failing_of(study, told, mean, std)
-    no = refused(told, failing)
-    return Recommendation(
-        theta=theta,
-        params=by_name(names, theta, study.whole),
-        low=low,
-        high=high,
-        expected=worth.value,
-        stderr=worth.stderr,
-        interval=worth.interval,
-        rests_on=worth.rests_on,
-        failing=failing,
-        batches=batches,
-        gain=gain.each,
-        gain_interval=gain.interval,
-        verdict=verdict,
-        tries=tries,
-        words=_words(worth, batches, gain, tried._replace(no=no, failing=failing), then),
-    )
-
-
-class Known(NamedTuple):
-    """A result that has a value and a place in the study's space."""
-
-    kind: str
-    proposal: int | None
-    theta: np.ndarray  # latent
-    value: float
-
-
-class Tried(NamedTuple):
-    """How often the mean policy itself was tried, how often it failed, and failures left out."""
-
-    times: int
-    failed: int
-    left_out: int
-    no: str = ""  # why it is not to be deployed
-    failing: Failing | None = None
-
-
-def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
-    """The results that have a value and lie within the study's bounds."""
-    values = [result.told.value for _, result in told if result.told.value is not None]
-    if not values:
-        raise InputError(f"{study.path} has no return yet: tell a few results first.")
-    failure = study.method.stated
-    worth = min(values) if failure == "worst" else None if failure == "censored" else failure
-    found = []
-    for trial, result in told:
-        theta, inside = study.here(trial)
-        value = worth if result.told.status == FAILED else result.told.value
-        if inside and value is not None:
-            found.append(Known(trial.kind, trial.proposal, theta, float(value)))
-    if not found:
-        raise InputError(
-            f"all results of {study.path} lie outside of its bounds: tell some within."
-        )
-    return found
-
-
-def _tried(study: Opened, told: Sequence[tuple[Asked, Result]], mean: np.ndarray) -> Tried:
-    here = [
-        result.told.status == FAILED
-        for trial, result in told
-        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
-    ]
-    failures = sum(result.told.status == FAILED for _, result in told)
-    return Tried(len(here), sum(here), failures if study.method.stated == "censored" else 0)
-
-
-def _unit(values: Sequence[float]) -> float:
-    """What returns are divided by: 1, unless their squares would be too large or too small."""
-    largest = max(abs(value) for value in values)
-    return 1.0 if largest == 0 or 1 / EXTREME < largest < EXTREME else largest
 
 
 class Worth(NamedTuple):
@@ -202,168 +104,302 @@ class Worth(NamedTuple):
 
     def times(self, unit: float) -> "Worth":
         """The same in other units."""
-        ends = _times(self.interval, unit)
-        return Worth(self.value * unit, self.stderr * unit, ends, self.rests_on)
+        ends = times(self.interval, unit)
+        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
+
+
+class Tried(NamedTuple):
+    """How often the mean policy itself was tried, how often it failed, and failures left out."""
+
+    times: int
+    failed: int
+    left_out: int
+    failing: Failing
+    refused: str  # why it is not to be deployed, if so
+
+
+class Outlook(NamedTuple):
+    """What a verdict is made of, over the unit of the results."""
+
+    worth: Worth
+    batches: int  # of the past, as far as they are looked back on
+    past: Gain
+    coming: list[Forecast]  # empty where nothing can be rehearsed
+    noise: float
+    climbs: list[str]  # parameters that are surely not at their best
+    rare: int | None  # how many results differ from all others, where these are too few
+
+
+def recommend(
+    study: Opened, mover: Mover, worth: float | None = None, budget: int | None = None
+) -> Recommendation:
+    """The mean policy, what its neighbourhood says, what the next batch should gain, what to do.
+
+    Nothing is computed by the search's weights: a model of the returns near the mean says what it
+    is worth and where each parameter is best; trials of the mean itself, where there are enough,
+    say the first without any model. The next moves are rehearsed on batches that it imagines.
+    """
+    least = 0.0 if worth is None else check_positive("worth", worth)
+    budget = None if budget is None else check_count("budget", budget)
+    with study.store.reading():
+        results = results_of(study)
+        tried = _tried(study, results)
+        names = study.names or [f"theta_{i}" for i in range(study.dim)]
+        none = why_none(study, results)
+        found = None if none else landscape(study, results)
+        ranges = _tops(study, results, found)
+        batches, past = gained(results.known)
+        outlook = Outlook(
+            worth=_worth(study, results, tried, found, none),
+            batches=len(batches),
+            past=past,
+            coming=_coming(study, mover, results, found, budget),
+            noise=np.nan if found is None else found.belief.noise,
+            climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
+            rare=_rare(results.values),
+        )
+        explained = matters(study, results)
+    verdict, tries = decided(outlook, least / results.unit)
+    plan = None if budget is None else planned(outlook, budget, least / results.unit)
+    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
+    said = sentences.what_matters(explained, study.goal)
+    return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
+
+
+def _told(
+    study: Opened,
+    results: Results,
+    outlook: Outlook,
+    ranges: Sequence[Interval],
+    tried: Tried,
+    decision: tuple[str, int, Plan | None],
+) -> Recommendation:
+    """All of it in the user's units and words."""
+    unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
+    worth, past = outlook.worth.times(signed), outlook.past.times(unit)
+    batches = [batch.times(signed) for batch in gained(results.known)[0]]
+    verdict, tries, plan = decision
+    plan = None if plan is None else plan._replace(gain=plan.gain * unit)
+    coming = outlook.coming[0] if outlook.coming else None
+    theta = study.in_units(results.mean)
+    names = study.names or [f"theta_{i}" for i in range(study.dim)]
+    policy, draw = (
+        (np.nan, NOTHING) if x is None else (x.value * unit, times(x.interval, unit))
+        for x in ((None, None) if coming is None else (coming.policy, coming.draw))
+    )
+    found = Recommendation(
+        theta=theta,
+        params=by_name(names, theta, study.whole),
+        low=_in_units(study, results, ranges, 0),
+        high=_in_units(study, results, ranges, 1),
+        expected=worth.value,
+        stderr=worth.stderr,
+        interval=worth.interval,
+        rests_on=worth.rests_on,
+        failing=tried.failing,
+        batches=batches,
+        gain=past.each,
+        gain_interval=past.interval,
+        next_results=0 if coming is None else coming.results,
+        next_gain=policy[0],
+        next_gain_interval=policy[1],
+        next_draw_gain=draw[0],
+        next_draw_gain_interval=draw[1],
+        verdict=verdict,
+        tries=tries,
+        plan=plan,
+        matters=[],
+        words="",
+        direction=study.goal.word,
+    )
+    return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
+
+
+def _tried(study: Opened, results: Results) -> Tried:
+    told, mean = results.told, results.mean
+    here = [
+        result.told.status == FAILED
+        for trial, result in told
+        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
+    ]
+    left_out = failures_of(told) if study.method.stated == CENSORED else 0
+    failing = failing_of(study, told, mean, results.std)
+    return Tried(len(here), sum(here), left_out, failing, refused(told, failing))
 
 
 def _worth(
-    study: Opened, known: Sequence[Known], tried: Tried, mean: np.ndarray, std: np.ndarray
-) -> tuple[Worth, list[Interval], float]:
-    """What the mean policy is worth, where each parameter is best, and the noise of a return."""
-    everywhere = [Interval(-np.inf, np.inf)] * study.dim
-    values = np.array([result.value for result in known])
-    at_mean = [r.value for r in known if r.kind == MEAN and np.array_equal(r.theta, mean)]
-    alone = _of_trials(at_mean) if not tried.failed else None
-    nothing = Worth(np.nan, np.nan, NOTHING, "too few results near it")
-    if study.method.space == "actions":
-        nothing = nothing._replace(rests_on="no trial of the mean policy by itself")
-        return alone or nothing, everywhere, np.nan
-    if len(known) < max(LEAST, study.dim + 2):
-        return alone or nothing, everywhere, np.nan
-    if np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
-        about = f"{len(values)} results that are all equal, so that there is no interval"
-        return Worth(float(values[0]), np.nan, NOTHING, about), everywhere, 0.0
-    z = (np.stack([result.theta for result in known]) - mean) / std
-    found = nearby(z, values)
-    near = f"{found.results} results, by a model of the returns near it"
-    worth = Worth(found.value, found.stderr, found.interval, near)
-    return alone or worth, found.tops, found.noise
+    study: Opened, results: Results, tried: Tried, found: Landscape | None, none: str
+) -> Worth:
+    """What the mean policy is worth."""
+    at_mean = [
+        r.value for r in results.known if r.kind == MEAN and np.array_equal(r.theta, results.mean)
+    ]
+    alone = None if tried.failed else of_trials(at_mean, results.values)
+    if alone is not None:
+        return alone
+    if found is None:
+        equal = float(results.known[0].value) if "all equal" in none else np.nan
+        return Worth(equal, np.nan, NOTHING, none)
+    here = worth_of(found, found.here(), results)
+    near = f"{found.belief.results} results, by a model of the {study.goal.nouns} near it"
+    return Worth(here.value, here.stderr, here.interval, near)
 
 
-def _of_trials(values: Sequence[float]) -> Worth | None:
-    """What trials of the mean policy itself say, where there are enough that differ."""
+def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
+    """What trials of the mean policy itself say, where there are enough of them.
+
+    Where all returns ever told are one of two, Wilson's interval of the share of the higher one;
+    else Student's, if any differ: what has not varied yet may do so the next time.
+    """
     if len(values) < AT_MEAN:
         return None
-    mean, stderr = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+    mean, about = float(np.mean(values)), f"{len(values)} trials of the mean policy"
+    levels = np.unique(everything)
+    if len(levels) == 2:
+        low, high = (float(level) for level in levels)
+        share = proportion(sum(value == high for value in values), len(values))
+        ends = Interval(*(low + (high - low) * end for end in share))
+        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about)
+    if min(values) == max(values):
+        return None
+    stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
     half = quantile(len(values)) * stderr
-    about = f"{len(values)} trials of the mean policy"
     return Worth(mean, stderr, Interval(mean - half, mean + half), about)
 
 
-def _in_units(
-    study: Opened, mean: np.ndarray, std: np.ndarray, tops: Sequence[Interval], side: int
-) -> np.ndarray:
+def _rare(values: np.ndarray) -> int | None:
+    """How many results differ from all others, where they are too few to learn from."""
+    counts = Counter(values.tolist())
+    if len(counts) == 1 and len(values) > 1:
+        return 0
+    rarer = min(counts.values())
+    return rarer if len(counts) == 2 and rarer < RARE <= max(counts.values()) else None
+
+
+def _tops(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:
+    """Where each parameter is best, in standard deviations from the mean."""
+    if found is None:
+        return [Interval(-np.inf, np.inf)] * study.dim
+    ways = found.whitened(results.mean + np.diag(results.std))
+    return tops(found.belief, ways, (results.theta - results.mean) / results.std)
+
+
+def _coming(
+    study: Opened, mover: Mover, results: Results, found: Landscape | None, budget: int | None
+) -> list[Forecast]:
+    """What the next moves should gain, as many as a budget allows for."""
+    if found is None or results.unit != 1.0 or not can_rehearse(study):
+        return []  # returns as large or small as numbers go are not imagined
+    batches = 1 if budget is None else int(np.clip(budget // study.batch, 1, MOST_BATCHES))
+    return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
+
+
+def _in_units(study: Opened, results: Results, ranges: Sequence[Interval], side: int) -> np.ndarray:
     """One end of the intervals in the user's units `[D]`, infinite where it is."""
+    mean, std = results.mean, results.std
     if len(std) != len(mean):  # in action space
         return np.full(len(mean), np.inf if side else -np.inf)
-    z = np.array([top[side] for top in tops])
+    z = np.array([top[side] for top in ranges])
     ends = study.in_units(mean + np.where(np.isfinite(z), z, 0.0) * std)
     return np.where(np.isfinite(z), ends, z)
 
 
-def between(low: float, high: float) -> str:
-    """An interval in words: open where the best may lie beyond what was tried."""
-    if isfinite(low) and isfinite(high):
-        return f"{low:.4g} to {high:.4g}"
-    if isfinite(low):
-        return f"{low:.4g} or more"
-    return f"{high:.4g} or less" if isfinite(high) else "not known"
-
-
-def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
-    """What the last distributions earned, and the slope of that with its 95 % interval.
-
-    Those that drew a single result are taken together with the next.
-    """
-    by_proposal: dict[int, list[float]] = {}
-    for result in known:
-        if result.kind in SAMPLED and result.proposal is not None:
-            by_proposal.setdefault(result.proposal, []).append(result.value)
-    groups: list[tuple[int, list[float]]] = []
-    for number in sorted(by_proposal):
-        if groups and len(groups[-1][1]) < 2:
-            groups[-1] = (number, groups[-1][1] + by_proposal[number])
-        else:
-            groups.append((number, by_proposal[number]))
-    last = [group for group in groups if len(group[1]) > 1][-LAST:]
-    batches = [
-        Batch(number, len(x), float(np.mean(x)), float(np.std(x, ddof=1)) / len(x) ** 0.5)
-        for number, x in last
-    ]
-    if len(last) < 2:
-        return batches, Gain(np.nan, NOTHING, np.nan)
-    x = np.concatenate([np.full(len(values), float(i)) for i, (_, values) in enumerate(last)])
-    return batches, _slope(x, np.concatenate([values for _, values in last]))
-
-
-def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
-    """The slope of `y [n]` over `x [n]` by least squares."""
-    if np.ptp(y) <= ROUNDING * np.max(np.abs(y)):  # all equal: what is left is rounding
-        return Gain(0.0, Interval(0.0, 0.0), 0.0)
-    apart = x - np.mean(x)
-    each = float(apart @ y / (apart @ apart))
-    left = y - np.mean(y) - each * apart
-    degrees = max(len(y) - 2, 1)
-    spread = float(left @ left / degrees) ** 0.5
-    half = quantile(degrees + 1) * spread / float(apart @ apart) ** 0.5
-    return Gain(each, Interval(each - half, each + half), spread)
-
-
-def _verdict(worth: Worth, gain: Gain, noise: float, climbs: Sequence[str] = ()) -> tuple[str, int]:
+def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     """What to do, and how often to try the mean where that is it.
 
-    Go on while a batch gains, or may gain as much as counts, or a parameter is surely not at its
-    best (those that it `climbs`); then know what the mean is worth; then stop.
+    Go on while the next batch should bring the mean policy a tenth of the error of its expected
+    return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
+    it is too soon to say; then know what it is worth; then stop. Stop at once where the last
+    batches surely lost.
     """
-    if isfinite(gain.each) and gain.interval.high < 0:
+    past = outlook.past
+    if isfinite(past.each) and past.interval.high < 0:
         return STOP, 0
-    gains = not isfinite(gain.each) or gain.interval.low > 0
-    if climbs or gains or gain.interval.high > SMALL * gain.spread:
+    if outlook.rare is not None or outlook.batches < SOON:
         return GO_ON, 0
-    half = (worth.interval.high - worth.interval.low) / 2
-    if half <= SURE * gain.spread or gain.spread == 0:
-        return STOP, 0
-    varies = noise if isfinite(noise) else gain.spread
-    tries = ceil((2 * min(varies / (SURE * gain.spread), MOST_TRIES)) ** 2)
-    return TRY, int(np.clip(tries, AT_MEAN, MOST_TRIES))
-
-
-def _words(worth: Worth, batches: Sequence[Batch], gain: Gain, tried: Tried, then: str) -> str:
-    said = [tried.no or "The mean policy is the one to deploy."]
-    if tried.failed:
-        times = "once" if tried.times == 1 else f"{tried.times} times"
-        said = [f"The mean policy was tried {times} and failed {tried.failed}: do not rely on it."]
-    if isfinite(worth.value):
-        low, high = worth.interval
-        ends = f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else ""
-        said.append(f"Its expected return is {worth.value:.4g}{ends}, from {worth.rests_on}.")
+    if outlook.coming:
+        coming = outlook.coming[0]
+        on = coming.policy.value >= _limit(outlook, least)
+        on |= coming.draw.value >= max(SMALL * outlook.noise, least)
     else:
-        said.append(f"What it is worth is not known: {worth.rests_on}.")
-    if tried.left_out:
-        several = "s are" if tried.left_out > 1 else " is"
-        said.append(f"{tried.left_out} failed result{several} left out of that.")
-    if tried.failing is not None and (tried.left_out or tried.failed or tried.no):
-        said.append(in_words(tried.failing))
-    if isfinite(gain.each):
-        low, high = gain.interval
-        said.append(
-            f"Over the last {len(batches)} distributions a batch gained {gain.each:.2g} "
-            f"({low:.2g} to {high:.2g})."
-        )
-    return " ".join([*said, then])
+        on = bool(outlook.climbs) or past.interval.low > 0
+        on |= past.interval.high > max(SMALL * past.spread, least)
+    if on:
+        return GO_ON, 0
+    half = (outlook.worth.interval.high - outlook.worth.interval.low) / 2
+    if half <= SURE * past.spread or past.spread == 0:
+        return STOP, 0
+    return TRY, _tries(outlook)
 
 
-def _next(gain: Gain, climbs: Sequence[str], verdict: str, tries: int) -> str:
+def _limit(outlook: Outlook, least: float) -> float:
+    """The gain of a batch below which it is none."""
+    error = outlook.worth.stderr if isfinite(outlook.worth.stderr) else 0.0
+    return TENTH * max(error, least)
+
+
+def _tries(outlook: Outlook) -> int:
+    """How often to try the mean for its expected return to be known as well as counts."""
+    spread = outlook.past.spread
+    varies = outlook.noise if isfinite(outlook.noise) else spread
+    needed = (2 * min(varies / (SURE * spread), MOST_TRIES)) ** 2 if spread > 0 else AT_MEAN
+    return int(np.clip(ceil(needed), AT_MEAN, MOST_TRIES))
+
+
+def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
+    """How to spend a budget: on batches while each should bring enough, the rest on the mean."""
+    search, gain = 0, 0.0
+    for coming in outlook.coming:
+        if coming.results > budget or coming.policy.value - gain < _limit(outlook, least):
+            break
+        search, gain = coming.results, coming.policy.value
+    if not outlook.coming and decided(outlook, least)[0] == GO_ON:
+        search, gain = max(budget - AT_MEAN, 0), float("nan")
+    return Plan(search, gain, budget - search)
+
+
+def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
+    said = [
+        sentences.deploy(tried.times, tried.failed, tried.refused),
+        sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
+        sentences.left_out_of_that(tried.left_out),
+        sentences.fails(*tried.failing[:4]) if tried.left_out or tried.refused else "",
+        sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
+        _next(found, outlook, spread, goal),
+    ]
+    if found.plan is not None:
+        said.append(sentences.plan(*found.plan, goal))
+    return " ".join(filter(None, said))
+
+
+def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:
     """What to do next, in a sentence."""
-    if isfinite(gain.each) and gain.interval.high < 0:
-        return (
-            "Stop and look: the last batches lost. What is rolled out may have changed, or steps "
-            "are too long (`recoup study show`, `fork` with a shorter epsilon)."
-        )
-    if verdict == STOP:
-        return (
-            f"Stop: the next batch would gain less than {max(gain.interval.high, 0.0):.2g}, and a "
-            f"return varies by {gain.spread:.2g}."
-        )
-    if verdict == TRY:
-        times = f"{tries} times (ask at the mean)"
-        return f"The search gains no more: try the mean {times} to be sure of what it is worth."
-    if not isfinite(gain.each):
-        return "Go on: two batches are needed to say what one gains."
-    if gain.interval.low > 0:
-        return f"Go on: the next batch should gain about {gain.each:.2g}."
-    if climbs:
-        more = f" and {len(climbs) - NAMED} more" if len(climbs) > NAMED else ""
-        which = f"{', '.join(climbs[:NAMED])}{more}"
-        return f"Go on: {which} {'is' if len(climbs) == 1 else 'are'} not at the best value yet."
-    return f"Go on: the next batch may gain up to {gain.interval.high:.2g}."
+    if isfinite(found.gain) and found.gain_interval.high < 0:
+        return sentences.lost(goal)
+    if outlook.rare is not None:
+        return sentences.go_on_rare(outlook.rare, goal)
+    if not isfinite(found.gain):
+        return sentences.go_on_blind(goal)
+    if outlook.coming:
+        return _of_forecast(found, goal)
+    if found.verdict == STOP:
+        return sentences.stop(found.gain_interval.high, spread, goal)
+    if found.verdict == TRY:
+        return sentences.try_the_mean(found.tries, goal)
+    if found.gain_interval.low > 0:
+        return sentences.gains_still()
+    if outlook.climbs:
+        return sentences.go_on_for(outlook.climbs)
+    return sentences.go_on_perhaps(found.gain_interval.high, goal)
+
+
+def _of_forecast(found: Recommendation, goal: Goal) -> str:
+    policy = sentences.coming(
+        found.next_results, found.next_gain, *found.next_gain_interval, "the mean policy", goal
+    )
+    draw = sentences.coming_draw(found.next_draw_gain, *found.next_draw_gain_interval, goal)
+    if found.verdict == GO_ON:
+        return f"Go on: {policy} {draw}"
+    if found.verdict == TRY:
+        return f"{sentences.try_the_mean(found.tries, goal)} {policy[:1].upper()}{policy[1:]}"
+    return f"Stop: {policy}"

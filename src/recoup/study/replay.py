@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.engine.methods import Method, known_method, method_row
+from recoup.study.goals import turned_row
 from recoup.study.memories import known_then
 from recoup.study.opened import Mark, Opened, check_own_family
 from recoup.study.settings import STEPPING, family_name, of_the_problem
@@ -165,7 +166,8 @@ def _moves(
 def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
     own = method is None or method == study.method.name
-    base = study.method if method is None or own else known_method(method)
+    mine = turned_row(study.method, study.sign)  # as it was told, as `settings` are
+    base = mine if method is None or own else known_method(method)
     if base.space != study.method.space:
         where = "actions" if study.method.space == "actions" else "parameters"
         raise InputError(f"this study explored in {where}: {base.name} cannot use its results.")
@@ -173,8 +175,8 @@ def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -
         study.check_whole()
     if not own and base.space == "parameters" and "family" in study.missing:
         study.check_whole()
-    defaults = of_the_problem(study.method) if own or base.space == "parameters" else {}
-    row = method_row(base, defaults, **settings)
+    defaults = of_the_problem(mine) if own or base.space == "parameters" else {}
+    row = turned_row(method_row(base, defaults, **settings), study.sign)
     if family_name(row) != study.family:
         raise InputError(f"this study draws from the family {study.family}: leave out family.")
     if study.has_own_family:

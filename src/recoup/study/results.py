@@ -20,12 +20,13 @@ def told_of(
     *,
     layout: Layout | None = None,
     discount: float = 1.0,
+    noun: str = "return",
 ) -> Told:
-    """A result: a return, several of one theta, a trajectory, or why there is none."""
+    """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none."""
     given = [x is not None for x in (value, values, failed, trajectory)]
     if sum(given) != 1:
         raise InputError(
-            "tell takes one of these: a return, the returns of several episodes, or why it failed."
+            f"tell takes one of these: a {noun}, the {noun}s of several episodes, or why it failed."
         )
     if failed is not None:
         if not isinstance(failed, str) or not failed.strip():
@@ -38,12 +39,14 @@ def told_of(
         return _trajectory_told(trajectory, layout, discount)
     if in_actions:
         raise InputError("this method explores in action space: tell a `trajectory=...`.")
-    returns = np.array([_number(x) for x in _listed(values if values is not None else [value])])
+    returns = np.array(
+        [_number(x, noun) for x in _listed(values if values is not None else [value], noun)]
+    )
     if not returns.size:
-        raise InputError("`values` must hold at least one return.")
+        raise InputError(f"`values` must hold at least one {noun}.")
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(returns.std(ddof=1) / np.sqrt(returns.size)) if returns.size > 1 else None
-        mean = _number(float(returns.mean()))
+        mean = _number(float(returns.mean()), noun)
     return Told(OK, mean + 0.0, error, returns.size)
 
 
@@ -56,31 +59,31 @@ def trial_number(value: Any, path: Path) -> int:
     return int(value)
 
 
-def _listed(values: Any) -> list[Any]:
+def _listed(values: Any, noun: str) -> list[Any]:
     try:
         if isinstance(values, (str, bytes)):
             raise TypeError
         return list(values)
     except TypeError:
-        raise InputError(f"`values` must be a list of returns, got {shortly(values)}.") from None
+        raise InputError(f"`values` must be a list of {noun}s, got {shortly(values)}.") from None
 
 
-def _number(value: Any) -> float:
+def _number(value: Any, noun: str = "return") -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     real = isinstance(value, (int, float, np.integer, np.floating))
     if not real or isinstance(value, (bool, np.bool_)):
-        raise InputError(f"a return must be a number, got {shortly(value)}.")
+        raise InputError(f"a {noun} must be a number, got {shortly(value)}.")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
     if not isfinite(number):
         raise InputError(
-            f"a return must be finite, got {number}: report a failure as failed='what happened' "
+            f"a {noun} must be finite, got {number}: report a failure as failed='what happened' "
             "(on the command line --failed)."
         )
-    check_whole_numbers("a return", [value])
+    check_whole_numbers(f"a {noun}", [value])
     return number
 
 

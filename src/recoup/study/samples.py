@@ -16,6 +16,7 @@ from recoup.checks import (
 )
 from recoup.store.amending import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
+from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, to_latent
 from recoup.study.proposals import of_gaussians
@@ -47,6 +48,13 @@ class Samples(NamedTuple):
     blocks: np.ndarray | None = None  # [K] or [n, K] of the study's family, in place of both
     failed: np.ndarray | None = None  # [n] those known to have failed: drawn, without a return
     latent: np.ndarray | None = None  # [n, D] thetas as they were drawn, where that is known
+    turned: bool = False  # whether they were told the other way round, where smaller was better
+
+    def told_as(self, there: Goal, here: Goal) -> "Samples":
+        """The same for a study with its own idea of better: a return is the negative of a cost."""
+        if there == here:
+            return self
+        return self._replace(returns=turned(np.asarray(self.returns), -1.0), turned=True)
 
 
 def samples_given(theta: Any, returns: Any, mean: Any = None, std: Any = None) -> Samples:
@@ -104,7 +112,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         differ=differ,
     )
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
-    return found._replace(words=_words(study, found, uncorrelated))
+    words = _words(study, found, uncorrelated)
+    return found._replace(words=f"{words} {_turned_words(study)}" if samples.turned else words)
 
 
 def samples_of(other: Opened) -> Samples:
@@ -294,6 +303,17 @@ def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index:
         baseline="none",
     )
     return float(found.ess)
+
+
+def _turned_words(study: Opened) -> str:
+    """That signs were changed, and how they are kept."""
+    here = study.goal
+    there = MAXIMIZE if here is MINIMIZE else MINIMIZE
+    return (
+        f"They were told as {there.nouns} ({there.better}): each is the negative here, where "
+        f"{here.better}. Should the numbers be {here.nouns} as they are, `fork` their study with "
+        f"--{here.word} and import the fork."
+    )
 
 
 def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:

@@ -16,7 +16,6 @@ from recoup.checks import (
     check_shape,
     check_start,
     check_stds,
-    check_vector,
     shortly,
 )
 from recoup.engine.episodes import episode_of
@@ -29,25 +28,31 @@ from recoup.engine.methods import (
     default_batch,
     known_method,
     method_row,
+    own_parts,
     settings_of,
     sized,
 )
 from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
+from recoup.study.candidates import means_given, stds_given
+from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
 from recoup.study.parameters import (
     Parameter,
     check_new,
+    check_unit,
     no_choices,
     of_table,
     parameter,
     plain,
     starts,
-    to_latent,
+    units_of,
+    with_units,
 )
 from recoup.study.parameters import checked as checked_parameters
 
 RUN = "run"  # the plan, in the study of a run of `recoup train`
 CHARTS = "charts"  # earlier bounds of the parameters, of a fork
+UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of returns: for people
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
@@ -58,7 +63,8 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     """The method's row as the study was made with it, whatever its defaults are today.
 
     `parts` are functions and objects that only Python can give; where one is missing, the row has
-    the method's own in its place, and `missing_parts` names it.
+    the method's own in its place, and `missing_parts` names it. What failing costs is as it is
+    computed with: larger is better.
     """
     row = known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
     own = {key: settings[key] for key in settings_of(row) if key in settings}
@@ -66,7 +72,7 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
         del own[key]
         if parts and key in parts:
             own[key] = parts[key]
-    return checked(replace(row, **own))
+    return turned_row(checked(replace(row, **own)), goal_of(settings).sign)
 
 
 def as_made(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,6 +111,13 @@ def is_part(key: str, value: Any) -> bool:
     return key in (*PARTS, "direction") and not isinstance(value, (str, type(None)))
 
 
+def parts_given(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of what a user gives, one by one or with a row of their own."""
+    row = given.get("method")
+    own = own_parts(row) if isinstance(row, Method) else {}
+    return {**own, **{key: value for key, value in given.items() if is_part(key, value)}}
+
+
 def plain_method(row: Method) -> dict[str, Any]:
     """The settings of a method's row, as JSON can hold them: an object by its text."""
     own = {key: getattr(row, key) for key in settings_of(row)}
@@ -126,6 +139,12 @@ def layout_of(settings: Mapping[str, Any]) -> Layout:
     horizon = settings["horizon"] if method_of(settings).space == "actions" else None
     actions = settings.get("actions", 1)
     return Layout(settings["dim"], len(settings["std"]), horizon, actions)
+
+
+def parameters_in(settings: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    """The named parameters of a study, with their units; none where they have no names."""
+    found = [Parameter(**row) for row in settings.get("params", ())]
+    return tuple(with_units(found, settings.get(UNITS)))
 
 
 def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
@@ -154,23 +173,26 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         check_shape(key, settings[key], "[D]", (length,))
         check_finite(key, settings[key])
     check_stds("std", settings["std"])
+    if RETURN_UNIT in settings:
+        check_unit("returns", settings[RETURN_UNIT])
     if row.space == "actions":
         check_count("horizon", settings["horizon"])
         check_between("discount", settings["discount"], 0.0, 1.0)
 
 
-def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of a new study, every one checked, as plain values."""
+def resolved(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
+    """All settings of a new study, every one checked, as plain values; `goal` unless they say."""
     check_new(parameters_given(given.get("params")))
-    found = completed(given)
+    found = completed(given, goal)
     check_start(found["mean"], found["std"])
     return found
 
 
-def completed(given: Mapping[str, Any]) -> dict[str, Any]:
+def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
     """The same of a study that may be older, whose names stay as they are."""
-    given = dict(given)
-    parameters = parameters_given(given.pop("params", None))
+    said, given = goal_given(given)
+    parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
+    return_unit = given.pop(RETURN_UNIT, None)
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
     batch = given.pop("batch", None)
@@ -193,20 +215,40 @@ def completed(given: Mapping[str, Any]) -> dict[str, Any]:
     found["mean"], found["std"] = _start(parameters, dim, stds, mean, std)
     if parameters:
         found["params"] = plain(parameters)
+    if units := units_of(parameters):
+        found[UNITS] = units
+    if return_unit is not None:
+        found[RETURN_UNIT] = check_unit("returns", return_unit)
+    if (said or goal) != MAXIMIZE:
+        found[GOAL] = (said or goal).word
     return found | plain_method(row)
 
 
 def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raises where settings differ from those that the study in `path` was made with."""
+    said, given = goal_given(given)
+    goal = goal_of(settings)
+    if said is not None and said != goal:
+        raise InputError(
+            f"the study in {path} holds {goal.nouns}: {goal.better} (direction={goal.word!r}, not "
+            f"{said.word!r}). `fork` it with the other direction to take what was told the other "
+            "way, into a new file."
+        )
     if not given:
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
-    made = {key: settings[key] for key in keys if key in settings}
+    made = {key: settings[key] for key in (*keys, RETURN_UNIT) if key in settings}
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
-    asked = completed({**made, **given})
+    asked = completed({**made, **given}, goal)
+    if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
+        asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
     row = given.get("method")
-    for key in (*given, *(settings_of(row) if isinstance(row, Method) else ())):
+    for key in (
+        *given,
+        *([UNITS] if UNITS in asked else []),
+        *(settings_of(row) if isinstance(row, Method) else ()),
+    ):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
             shown = other if _is_python(other) else given.get(key, other)
@@ -287,21 +329,13 @@ def _start(
     parameters: list[Parameter], dim: int, stds: int, mean: Any, std: Any
 ) -> tuple[list[float], list[float]]:
     """Latent means `[D]` and standard deviations at the start."""
-    first: tuple[Any, Any] = (0.0, 1.0)
+    alike = std is not None and not isinstance(std, Mapping) and np.ndim(std) == 0
+    means, spread = [0.0] * dim, [1.0] * stds
     if parameters:
-        first = starts(parameters, std if np.ndim(std) == 0 else None)
-    if isinstance(mean, Mapping):
-        mean = [mean.get(p.name) for p in parameters]
+        means, spread = starts(parameters, std if alike else None)
     if mean is not None:
-        check_vector("mean", mean, dim)
-        check_finite("mean", mean)
-        mean = to_latent(parameters, np.broadcast_to(np.asarray(mean, float), (dim,)))
+        means = means_given(parameters, mean, means).tolist()
     if std is not None:
-        check_vector("std", std, stds, "D" if stds == dim else "A")
-        check_stds("std", std)
-    means = first[0] if mean is None else mean
-    spread = first[1] if std is None or (parameters and np.ndim(std) == 0) else std
-    return (
-        np.broadcast_to(np.asarray(means, float), (dim,)).tolist(),
-        np.broadcast_to(np.asarray(spread, float), (stds,)).tolist(),
-    )
+        found = stds_given(parameters, std, spread, "D" if stds == dim else "A")
+        spread = spread if parameters and alike else found.tolist()
+    return list(map(float, means)), list(map(float, spread))

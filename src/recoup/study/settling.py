@@ -17,6 +17,8 @@ A result that is amended, by whichever process, replaces rows: what is remembere
 dropped then, and a move that was being made of them is made anew.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
@@ -24,6 +26,7 @@ from recoup.store.amending import last_amended
 from recoup.store.errors import damage
 from recoup.store.places import fills, partner_of
 from recoup.store.rows import FOREIGN, Move
+from recoup.store.turns import Turn
 from recoup.study.ledger import Ledger
 from recoup.study.opened import Opened
 
@@ -31,20 +34,51 @@ if TYPE_CHECKING:
     from recoup.study.steps import Made
 
 
-WAIT = 2.0  # seconds, at most, for another process that makes a move
+WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
+
+
+class Kept:
+    """All results of a study, kept from one use to the next."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened, self._store = opened, opened.store
+        self.ledger: Ledger | None = None
+        self._densities = 0  # the move whose densities it has
+        self._amended = 0  # the last amendment that it knows of
+
+    def now(self) -> Ledger:
+        """All results, and their densities as the last move left them; inside `reading()`."""
+        amended = last_amended(self._store)
+        if self.ledger is None or amended != self._amended:
+            self.ledger, self._densities = self._opened.ledger(), 0
+            self._amended = amended
+        last = self._store.last_move().id
+        if last != self._densities:
+            self.ledger.own, self.ledger.mixture = self._store.own(last), self._store.mixture(last)
+            self._densities = last
+        return self.ledger
+
+    def moved(self, number: int, made: "Made") -> None:
+        """Keeps the densities of a move that was made of them."""
+        assert self.ledger is not None
+        self.ledger.own, self.ledger.mixture, self._densities = made.own, made.mixture, number
 
 
 class Mover:
-    """Makes the moves that are due, and keeps what the next one starts from."""
+    """Makes the moves that are due, and keeps what the next one starts from.
+
+    Of several threads one makes them, and the others read meanwhile: results are kept for each of
+    the two. Nobody waits for the turn to move while it reads or writes, so that none waits for one
+    that waits for it.
+    """
 
     def __init__(self, opened: Opened) -> None:
         self.opened, self.store = opened, opened.store
-        self._whole: Ledger | None = None  # all results
-        self._densities = 0  # the move whose densities the ledger of all results has
-        self._amended = 0  # the last amendment that it knows of
+        self._turn = Turn()
+        self._moves, self._looks = Kept(opened), Kept(opened)
 
     def settle(self) -> None:
-        """Makes the moves that the results told so far allow, unless another process is at it.
+        """Makes the moves that the results told so far allow, unless another is at it.
 
         None where a part of the method is missing: they are made once it is given again. What
         others tell meanwhile is left to them: no process works for all. One that finds another at
@@ -53,22 +87,27 @@ class Mover:
         if self.store.read_only or self.opened.missing:
             return
         for _ in range(self.store.counters().fresh // self.opened.batch):
-            with self.store.alone(WAIT) as alone:
+            with self._turn.taken(WAIT) as mine, self._alone(mine) as alone:
                 if not alone:
                     return
                 self._move()
 
+    @contextmanager
+    def _alone(self, mine: bool) -> Iterator[bool]:
+        """Whether it is this thread's turn, and no other process makes a move meanwhile."""
+        if not mine:
+            yield False
+            return
+        with self.store.alone(WAIT) as alone:
+            yield alone
+
     def all_results(self) -> Ledger:
         """All results, and their densities as the last move left them; inside `reading()`."""
-        amended = last_amended(self.store)
-        if self._whole is None or amended != self._amended:
-            self._whole, self._densities = self.opened.ledger(), 0
-            self._amended = amended
-        last = self.store.last_move().id
-        if last != self._densities:
-            self._whole.own, self._whole.mixture = self.store.own(last), self.store.mixture(last)
-            self._densities = last
-        return self._whole
+        return self._looks.now()
+
+    def next_results(self) -> Ledger:
+        """What the next move will be made of, as far as it was told; inside `reading()`."""
+        return self._results_of(self.store.last_move().id)
 
     def _due(self) -> bool:
         return self.store.counters().fresh >= self.opened.batch
@@ -80,7 +119,7 @@ class Mover:
                 return
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)
-            ledger, amended = self._results_of(before.id), last_amended(self.store)
+            ledger, amended = self._results_of(before.id, self._moves), last_amended(self.store)
             ledger.results(upto)  # read while all of them are of one state of the file
         from recoup.study.moves import make_move
         from recoup.study.steps import Before
@@ -96,7 +135,7 @@ class Mover:
         self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made", amended: int
     ) -> bool:
         """Writes a move, unless another process has; False where its results are others now."""
-        number, kept = before.id + 1, ledger is self._whole  # and its densities with it
+        number, kept = before.id + 1, ledger is self._moves.ledger  # and its densities with it
         with self.store.writing():
             if last_amended(self.store) != amended:
                 return False
@@ -108,7 +147,7 @@ class Mover:
             if kept:
                 self.store.add_densities(number, made.own[len(ledger.own) :], made.mixture)
         if kept:
-            ledger.own, ledger.mixture, self._densities = made.own, made.mixture, number
+            self._moves.moved(number, made)
         return True
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
@@ -127,14 +166,14 @@ class Mover:
                 return place, new, late
         raise InputError(damage(self.store.path, "its counters are higher than its rows"))
 
-    def _results_of(self, number: int) -> Ledger:
+    def _results_of(self, number: int, kept: Kept | None = None) -> Ledger:
         """What the move after `number` is made of: all results, or those of the last batches.
 
         A method without weights leaves out those from elsewhere.
         """
         method = self.opened.method
         if method.window is None and method.reweighs:
-            return self.all_results()
+            return (kept or self._looks).now()
         return self.opened.ledger(window_start(self.opened, number), method.reweighs)
 
 

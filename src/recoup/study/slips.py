@@ -1,6 +1,15 @@
 """Results that are improbable beside those told about the same time: slips of the keyboard, often.
 
-They are kept and used like all others; that they stand out is said.
+They are kept and used like all others; that they stand out is said. A result stands out by its size
+(another power of ten, another unit), or by its sign: its negative would fit the others far better.
+
+How often the sign of a result that is right is doubted when it is told (`python -m
+benchmarks.slips`, standard errors below 0.03 %): never in 6,400 results of searches by the default
+method, most of which cross zero; in at most 0.01 % of Gaussian, skewed or rising returns; in 0.06
+to 0.19 % where they have the heavy tails of Student's t with two or three degrees of freedom. A
+first success of +10 among failures of -10 looks like a slip of the sign, and is called one. Of
+slips 64 % are found where the median is three standard deviations from zero, about 90 % from four
+on; nearer to zero a wrong sign cannot be told from noise, and nothing is said.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,6 +20,8 @@ import numpy as np
 AROUND, LEAST = 30, 8  # results that one is compared with, and as many as that takes
 LARGEST = 1e300  # larger returns are scaled
 TIMES = 20.0  # so much farther from them than they are from each other
+FAR, NEAR = 8.0, 3.0  # a slip of the sign is so far, and its negative so near, likewise
+BEYOND = 2.0  # and so much farther than the farthest of them on its side
 
 
 class Slip(NamedTuple):
@@ -19,10 +30,16 @@ class Slip(NamedTuple):
     trial: int
     value: float
     times: float  # its distance from the median of those around it, over their typical distance
+    sign: bool = False  # whether its negative would not stand out
 
     @property
     def words(self) -> str:
         """What to do about it."""
+        if self.sign:
+            return (
+                f"Trial {self.trial}: {self.value:.6g} has another sign than the results around "
+                f"it, and {-self.value:.6g} would fit them: amend it if the sign is a slip."
+            )
         return (
             f"Trial {self.trial}: {self.value:.6g} is {self.times:.0f} times farther from the "
             "others than they are from each other: amend it if it is a slip."
@@ -41,9 +58,25 @@ def slips(returns: Mapping[int, float], among: Collection[int] | None = None) ->
         others = np.delete(values[first : first + AROUND + 1], i - first)
         if len(others) < LEAST:
             continue
-        middle = np.median(others)
+        middle = float(np.median(others))
         typical = float(np.median(np.abs(others - middle)))
         away = abs(float(values[i] - middle))
-        if typical > 0 and away > TIMES * typical:
-            found.append(Slip(trial, returns[trial], away / typical))
+        if typical == 0:
+            continue
+        sign = _is_of_the_sign(float(values[i]), others, middle, typical)
+        if sign or away > TIMES * typical:
+            found.append(Slip(trial, returns[trial], away / typical, sign))
     return found
+
+
+def _is_of_the_sign(value: float, others: np.ndarray, middle: float, typical: float) -> bool:
+    """Whether the negative of a result would fit the others far better than it does itself.
+
+    All of them have the other sign, it is far from them, and farther by far than the farthest on
+    its side; its negative is near.
+    """
+    side = np.sign(value)
+    if not (side and (np.sign(others) == -side).all()):
+        return False
+    away, farthest = abs(value - middle), float(np.max((others - middle) * side))
+    return away > max(FAR * typical, BEYOND * farthest) and abs(value + middle) <= NEAR * typical

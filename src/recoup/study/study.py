@@ -1,4 +1,7 @@
-"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order."""
+"""`recoup.Study`: ask for trials, tell what came of them, at any time and in any order.
+
+Longer than others: every door of a study stands here; what is behind them stands elsewhere.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,29 +19,45 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.methods import Method
-from recoup.store.amending import DROPPED, dropped
+from recoup.store.amending import DROPPED
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
 from recoup.study.amend import Amended, amend
-from recoup.study.asking import ask
+from recoup.study.asking import ask, enqueue, in_line
+from recoup.study.diary import (
+    Cancelled,
+    Note,
+    cancel,
+    check_same_title,
+    check_title,
+    notes,
+    set_title,
+    title,
+    write_note,
+)
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
+from recoup.study.goals import turned_row
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
-from recoup.study.listing import dataframe, trials
+from recoup.study.listing import best, dataframe, trials
+from recoup.study.log import Happened, log
 from recoup.study.opened import Opened, first_proposal
 from recoup.study.portrait import plot
+from recoup.study.predict import Prediction, predict
 from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
-from recoup.study.settings import check_same, is_part, resolved
+from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
-from recoup.study.summary import as_html, in_a_line, mean_policy
+from recoup.study.snapshot import Snapshot, snapshot
+from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.views import as_html
 
 if TYPE_CHECKING:
     import pandas
@@ -60,7 +79,7 @@ class Study:
         """`parts` are those of the method that only Python can give."""
         self.opened = Opened(store, parts)
         self.store, self.settings = store, self.opened.settings
-        self.method: Method = self.opened.method
+        self.method: Method = turned_row(self.opened.method, self.opened.sign)  # as it was told
         self.parameters, self.names = self.opened.parameters, self.opened.names
         self.dim, self.batch = self.opened.dim, self.opened.batch
         self._mover = Mover(self.opened)
@@ -77,38 +96,53 @@ class Study:
         batch: int | None = None,
         seed: int | None = None,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
+        title: str | None = None,
+        return_unit: str | None = None,
+        read_only: bool = False,
         **settings: Any,
     ) -> "Study":
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
 
         An existing study goes on with the settings it was made with; others given here must agree.
+        Results are returns, larger is better; with `direction="minimize"` costs, smaller is better.
         `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
-        200, "log"), "offset": None}`; `mean` is then in those units, `std` latent. A `batch` of
+        200, "log"), "offset": None}`, or each as a mapping, which may give a unit: `{"low": 10,
+        "high": 200, "scale": "log", "unit": "N/m"}`; `mean` is then in those units, `std` latent.
+        `title` and `return_unit` are for people to read, as units are. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
-        parameters. `settings` are the method's: `failure=-20` says what failing costs, `window=5`
-        forgets; with `method="mis-pgpe-ob"` `update="adam"` follows the gradient with a memory. A
-        method that explores in action space needs `horizon`, and takes `actions` and `discount`.
+        parameters. `settings` are the method's: `failure=-20` says what failing is worth,
+        `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
+        explores in action space needs `horizon`, and takes `actions` and `discount`.
+
+        With `read_only` an existing study is read, also while others write to it: nothing is
+        written, no move is made, and what would write is refused. Any number of threads may use a
+        study at once.
         """
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
-        named |= {"seed": seed, "params": params, **settings}
+        named |= {"seed": seed, "params": params, "return_unit": return_unit, **settings}
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
-        if path.exists():
-            return cls._opened(path, given)
+        called = None if title is None else check_title(title)
+        if path.exists() or read_only:
+            return cls._opened(path, given, called, read_only)
         if dim is None and params is None:
             raise InputError(f"there is no study in {path}: give `dim` to start one.")
         try:
-            return cls.create(path, resolved(given), _parts(given))
+            return cls.create(path, resolved(given), parts_given(given), called)
         except Exists:  # made by another process meanwhile
-            return cls._opened(path, given)
+            return cls._opened(path, given, called)
 
     @classmethod
-    def _opened(cls, path: Path, given: dict[str, Any]) -> "Study":
-        store = Store.open(path)
+    def _opened(
+        cls, path: Path, given: dict[str, Any], called: str | None, read_only: bool = False
+    ) -> "Study":
+        store = Store.open(path, read_only)
         try:
-            study = cls(store, _parts(given))
+            study = cls(store, parts_given(given))
             check_same(path, study.settings, given)
+            if called is not None:
+                check_same_title(store, called)
         except BaseException:
             store.close()
             raise
@@ -120,12 +154,14 @@ class Study:
         path: Path | None,
         settings: dict[str, Any],
         parts: Mapping[str, Any] | None = None,
+        title: str | None = None,
     ) -> "Study":
         """A new study of resolved settings; without a path it lives as long as the process."""
         start = first_proposal(settings, parts)
         if path is None:
             return cls(Store.in_memory(settings, start), parts)
-        return cls(Store.create(path, settings, start), parts)
+        then = None if not title else lambda store: set_title(store, title)
+        return cls(Store.create(path, settings, start, then=then), parts)
 
     def __enter__(self) -> "Study":
         return self
@@ -141,7 +177,7 @@ class Study:
         return in_a_line(self.opened)
 
     def _repr_html_(self) -> str:
-        return as_html(self.opened)
+        return as_html(self)
 
     def __len__(self) -> int:
         return self.store.counters().trials
@@ -183,7 +219,7 @@ class Study:
         latent = self.opened.latent_theta(theta)
         note = None if note is None else check_text("note", note)
         with self.store.writing():
-            self.store.enqueue(latent, note)
+            enqueue(self.store, latent, note)
 
     def tell(
         self,
@@ -216,7 +252,9 @@ class Study:
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
-        return told_of(value, **how, layout=self.opened.layout, discount=self.opened.discount)
+        study = self.opened
+        how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
+        return told_of(value, **how)
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
@@ -263,7 +301,48 @@ class Study:
             self._mover.settle()
         return found._replace(words=f"{found.words} {of_its_run(self.opened, found.moves)}".strip())
 
+    def cancel(self, id: int, why: str | None = None) -> Cancelled:
+        """Says that a trial will not be rolled out: it is not handed out or waited for any more.
+
+        It stays in the file with `why`, and counts for nothing unless it is told all the same: then
+        its result counts. Of a mirrored pair both are cancelled. What failed, or would have been
+        dangerous, is better told as `failed`: of a cancelled trial the search learns nothing.
+        """
+        why = None if why is None else check_text("why", why)
+        number = trial_number(id, self.store.path)
+        with self.store.writing():
+            return cancel(self.store, number, why)
+
+    def note(self, text: str, trial: int | None = None) -> None:
+        """Writes down something about the study, or about one of its trials, with the time."""
+        number = None if trial is None else trial_number(trial, self.store.path)
+        with self.store.writing():
+            write_note(self.store, text, number)
+
     # -- what is known --
+
+    @property
+    def title(self) -> str | None:
+        """What the study is called, if it was given a title; another may be given at any time."""
+        return title(self.store)
+
+    @title.setter
+    def title(self, text: str | None) -> None:
+        called = check_title(text)
+        with self.store.writing():
+            set_title(self.store, called)
+
+    def notes(self) -> list[Note]:
+        """What was written down about the study and its trials, in order."""
+        return notes(self.store)
+
+    def log(self) -> list[Happened]:
+        """What happened when, in order: asked, told, moved, amended, noted and so on."""
+        return log(self.opened)
+
+    def queue(self) -> list[dict[str, Any]]:
+        """What `enqueue` has put in line: values by name or in order, and the note of each."""
+        return in_line(self.opened)
 
     def pending(self) -> list[Trial]:
         """The trials that wait for a result."""
@@ -278,9 +357,14 @@ class Study:
         return told_later(self.store)
 
     def counts(self) -> dict[str, int]:
-        """How many trials are pending, ok and failed; foreign samples are among the ok."""
-        trials, ok, failed, *_ = self.store.counters()
-        return {PENDING: trials - ok - failed, OK: ok, FAILED: failed}
+        """How many trials are pending, ok and failed; foreign samples are among the ok.
+
+        Cancelled trials are none of them.
+        """
+        with self.store.reading():
+            trials, ok, failed, *_ = self.store.counters()
+            waiting = trials - ok - failed - len(self.store.cancelled())
+        return {PENDING: waiting, OK: ok, FAILED: failed}
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves again."""
@@ -290,9 +374,12 @@ class Study:
         """All trials by number, with what came of them; `for trial in study` gives the same."""
         return trials(self.opened)
 
-    def dataframe(self) -> "pandas.DataFrame":
-        """The table that `export` writes, where pandas is installed."""
-        return dataframe(self.opened)
+    def dataframe(self, *, full: bool = False) -> "pandas.DataFrame":
+        """The trials as a table, where pandas is installed: what a person looks at.
+
+        With `full` the table that `export` writes, with the distributions that drew them.
+        """
+        return dataframe(self.opened, full=full)
 
     @property
     def mean(self) -> np.ndarray:
@@ -333,6 +420,10 @@ class Study:
         """Latent means and standard deviations after every move; 0 is the start."""
         return {mark.number: self.opened.shown(mark.numbers) for mark in self.opened.marks()}
 
+    def snapshot(self) -> Snapshot:
+        """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
+        return snapshot(self)
+
     def diagnostics(self) -> dict[str, Any]:
         """How the search fares, in numbers and, under `advice`, in words."""
         with self.store.reading():
@@ -340,8 +431,8 @@ class Study:
 
     @property
     def best(self) -> tuple[Trial, float] | None:
-        """The trial with the highest return, and that return; None before the first."""
-        found = self.store.best(dropped(self.store))
+        """The trial with the highest return (or lowest cost), and that; None before the first."""
+        found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
     def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
@@ -353,9 +444,22 @@ class Study:
         """
         return evaluate(self.opened, self._mover, mean, std)
 
-    def recommend(self) -> Recommendation:
-        """The parameters to deploy, what they are worth, and whether to go on; no rollout."""
-        return recommend(self.opened)
+    def recommend(self, *, worth: float | None = None, budget: int | None = None) -> Recommendation:
+        """The parameters to deploy, what they are worth, and whether to go on; no rollout.
+
+        `worth` is a difference in return that matters: a batch that should gain less than a tenth
+        of it is not worth its trials. `budget` says how many trials are left: how many to search
+        with, and how many to try the mean policy with.
+        """
+        return recommend(self.opened, self._mover, worth, budget)
+
+    def predict(self, params: Any) -> Prediction:
+        """The expected return of parameters that need not have been tried; no rollout.
+
+        In the user's units, in order or by name; those not named stay at the mean policy. Where
+        nothing near them was tried the answer is not a number, and `words` says so.
+        """
+        return predict(self.opened, params)
 
     # -- other archives, other methods --
 
@@ -394,7 +498,3 @@ class Study:
 
 
 UNSET = ("window", "flatten", "truncate")  # settings whose None means something
-
-
-def _parts(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if is_part(key, value)}

@@ -1,4 +1,4 @@
-"""A study in short: in one line, as rows of a table, and as a notebook shows it."""
+"""A study in short: in one line, and as rows of a table."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED, dropped
-from recoup.study.judging import diagnostics
-from recoup.study.leases import told_later
-from recoup.study.notebook import SHOWN, digits, facts, grid
+from recoup.store.amending import AMENDED
+from recoup.study import sentences
+from recoup.study.goals import MAXIMIZE
+from recoup.study.leases import now, told_later
+from recoup.study.notebook import SHOWN, typed
 from recoup.study.opened import Opened
+from recoup.study.parameters import labelled
+from recoup.study.people import further_rows, people_rows
 from recoup.study.trials import Named, Trial, by_name
 
 
@@ -21,6 +24,24 @@ class Deployed(NamedTuple):
     value: float
     low: float | None  # None where the search explores in actions
     high: float | None
+    unit: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, with its unit if it has one."""
+        return labelled(self.name, self.unit)
+
+    @property
+    def varies(self) -> float | None:
+        """By how much the search varies it; None where it does not."""
+        if self.low is None or self.high is None:
+            return None
+        return min(abs(self.value - self.low), abs(self.high - self.value))
+
+    @property
+    def text(self) -> str:
+        """Its value with the digits that it takes to type it."""
+        return typed(self.value, self.varies)
 
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":
@@ -44,7 +65,8 @@ def deployed(study: Opened) -> list[Deployed]:
     around: list[Any] = [[None] * study.dim] * 2
     if study.method.space == "parameters":
         around = [study.in_units(mean + sign * std).tolist() for sign in (-1, 1)]
-    return [Deployed(*row) for row in zip(names, values, *around, strict=True)]
+    units = [study.units.get(name) for name in names]
+    return [Deployed(*row) for row in zip(names, values, *around, units, strict=True)]
 
 
 def in_a_line(study: Opened) -> str:
@@ -58,23 +80,8 @@ def in_a_line(study: Opened) -> str:
         state += f", {moves} move{'' if moves == 1 else 's'}"
     except Exception:  # closed, or damaged: what shows an object must not fail
         state = "closed"
-    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state})"
-
-
-def as_html(study: Opened) -> str:
-    """A study as a notebook shows it: its state, and the mean policy."""
-    try:
-        with study.store.reading():
-            found, best = diagnostics(study), study.store.best(dropped(study.store))
-            state = summary_rows(study, found, None if best is None else (best[0].id, best[1]))
-            rows = deployed(study)
-    except Exception:  # closed, or damaged: what shows an object must not fail
-        return facts(in_a_line(study), {})
-    heads = ("parameter", "mean policy", "-1 std", "+1 std")
-    cells = [(r.name, *("" if x is None else digits(x) for x in r[1:])) for r in rows[:SHOWN]]
-    if study.dim > SHOWN:
-        cells.append((f"... {study.dim - SHOWN} more", "", "", ""))
-    return facts(str(study.path), state) + grid(heads, cells)
+    better = "" if study.goal is MAXIMIZE else f", {study.goal.better}"
+    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state}{better})"
 
 
 def summary_rows(
@@ -89,11 +96,15 @@ def summary_rows(
     if found["imported"]:
         trials += f" ({found['imported']} of them from elsewhere)"
     rows = {
+        **people_rows(study, found, now()),
         "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
         f"{'' if study.dim == 1 else 's'}",
+        "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
-        "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
-        "best": "none yet" if best is None else _best(*best, found["ok"]),
+        "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
+        "best": "none yet"
+        if best is None
+        else sentences.best_trial(*best, found["ok"], study.goal),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
@@ -105,31 +116,12 @@ def summary_rows(
         more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
         word = "trials" if len(waiting) > 1 else "trial"
         rows["waiting"] = f"{word} {', '.join(map(str, waiting[:SHOWN]))}{more}"
+    rows |= further_rows(study, found)
     if found["moves"]:
         k = found["pareto_k"]
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
-        rows["estimate"] = f"{with_interval(found)}, of the distribution that moved last"
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
-
-
-def _best(trial: int, value: float, told: int) -> str:
-    """The best trial: of several noisy ones, the one that was lucky, too."""
-    among = f", the best of {told} noisy returns: expect less of it" if told > 1 else ""
-    return f"trial {trial}: {value:.6g}{among}"
-
-
-def more_results(left: int) -> str:
-    """So many more results, in words."""
-    return f"{left} more result{'' if left == 1 else 's'}"
-
-
-def with_interval(info: dict[str, Any]) -> str:
-    """The estimate of a move with its interval, if it has one that can be believed."""
-    low, high = info.get("low"), info.get("high")
-    if low is None or high is None or not isfinite(low):
-        return f"{info['objective']:.4g}, without an interval that could be believed"
-    return f"{info['objective']:.4g} ({low:.4g} to {high:.4g}, 95 %)"
 
 
 def best_trial(found: tuple[Trial, float] | None) -> tuple[int, float] | None:

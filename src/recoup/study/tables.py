@@ -11,8 +11,10 @@ from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
 from recoup.store.amending import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import PENDING, Told
+from recoup.store.rows import CANCELLED, PENDING, Told
 from recoup.study.amend import in_words
+from recoup.study.diary import notes_by_trial
+from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
 from recoup.study.trials import by_name
@@ -21,11 +23,19 @@ FORMATS = ("csv", "parquet")
 LATENT, BOUNDS = "latent", "bounds"  # prefixes of columns
 FAMILY, RHO = "family", "rho"  # of what drew a trial: its family's name, and prefix of its numbers
 VERSION = "task_version"
+DIRECTION = "study_direction"  # where it is not larger that is better
 PLAIN = RESERVED
 TIMES = ("asked_at", "told_at")
 PARQUET = (".parquet", ".pq")
 ENDINGS = {"csv": (".csv",), "parquet": PARQUET}
-LATER = ("amended", TOLD_LATER, VERSION)  # columns that a table of before may have or lack
+NOTES = "notes"  # what was written down about a trial, beside why it failed
+LATER = (
+    "amended",
+    TOLD_LATER,
+    NOTES,
+    VERSION,
+    DIRECTION,
+)  # columns that a table of before may have or lack
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")  # how one may begin
 
 
@@ -37,7 +47,8 @@ def columns_of(study: Opened) -> list[str]:
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     last = ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
-    last += [VERSION] if study.task_version else []
+    last += [NOTES] if notes_by_trial(study.store) else []
+    last += [name for name, _ in _of_the_study(study)]
     beside = [FAMILY, *block_columns(study.block_size), *_latent_columns(study), *last]
     return _check_columns([*PLAIN, *TIMES, *theta, *drawn, *beside])
 
@@ -50,6 +61,13 @@ def _check_columns(columns: list[str]) -> list[str]:
             f"two columns would be called {twice!r}: fork the study with --rename {twice}=NEW."
         )
     return columns
+
+
+def _of_the_study(study: Opened) -> list[tuple[str, str]]:
+    """Columns that are the same in all rows, with what stands in them."""
+    found = {VERSION: study.task_version}
+    found[DIRECTION] = "" if study.goal is MAXIMIZE else study.goal.word
+    return [(name, text) for name, text in found.items() if text]
 
 
 def _latent_columns(study: Opened) -> list[str]:
@@ -137,7 +155,9 @@ def text_columns(study: Opened) -> list[str]:
         "note",
         "amended",
         TOLD_LATER,
+        NOTES,
         VERSION,
+        DIRECTION,
         FAMILY,
         *(f"{BOUNDS}_{n}" for n in study.names),
     ]
@@ -162,19 +182,22 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
     """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[Any]] = {}
     without_weight = dropped(study.store)  # nor does a table say what drew it
-    beside = [found for found in (_amended(study), _told_later(study)) if found]
+    written = {n: "; ".join(texts) for n, texts in notes_by_trial(study.store).items()}
+    beside = [found for found in (_amended(study), _told_later(study), written) if found]
+    cancelled = study.store.cancelled()
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
         number = trial.proposal
         if number is not None and number not in drew:
             drew[number] = _drew(study, number)
         told = (None,) * 5 if result is None else result.told[:5]
-        status = PENDING if result is None else told[0]
+        waits = CANCELLED if trial.id in cancelled else PENDING
+        status = waits if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
         values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
         drawn = nothing if number is None or trial.id in without_weight else drew[number]
         last = [found.get(trial.id) for found in beside]
-        last += [study.task_version] if study.task_version else []
+        last += [text for _, text in _of_the_study(study)]
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
         bounds = [range_text(p) for p in study.parameters_of(number)]

@@ -11,7 +11,9 @@ import numpy as np
 
 from recoup.checks import printable
 from recoup.store.rows import DRAWN, MIRROR
+from recoup.study.goals import GOALS, MAXIMIZE
 from recoup.study.notebook import SHOWN, digits, facts, in_a_row
+from recoup.study.sentences import with_ends
 
 AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and before
 
@@ -69,11 +71,11 @@ class TrialResult(NamedTuple):
     id: int
     kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the trial before it once
     # more; mean; own, of one's own choice; imported
-    status: str  # pending, ok or failed
+    status: str  # pending, ok or failed; cancelled
     value: float | None  # its return
     stderr: float | None  # of several episodes
     episodes: int | None
-    note: str | None  # why it failed
+    note: str | None  # why it failed, or was cancelled
     theta: np.ndarray  # [D] in the user's units
     seed: int
     proposal: int | None  # that drew it, if one did
@@ -81,11 +83,26 @@ class TrialResult(NamedTuple):
     told_at: float | None
     names: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
+    direction: str = MAXIMIZE.word  # minimize: its value is a cost
+    notes: tuple[str, ...] = ()  # what was written down about it
 
     @property
     def params(self) -> dict[str, float]:
         """The parameters by name, where they have names."""
         return by_name(self.names, self.theta, self.whole)
+
+    @property
+    def remark(self) -> str:
+        """Why it failed, and what was written down about it."""
+        return "; ".join([*([self.note] if self.note else []), *self.notes])
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it."""
+        keys = ("id", "kind", "status", "stderr", "episodes", "note", "seed", "proposal")
+        found: dict[str, Any] = {key: getattr(self, key) for key in keys}
+        found |= {"return": self.value, "notes": list(self.notes), "theta": self.theta.tolist()}
+        found |= {"params": self.params} if self.names else {}
+        return {**found, "asked_at": self.asked_at, "told_at": self.told_at}
 
     def __repr__(self) -> str:
         came = self.status if self.value is None else digits(self.value)
@@ -96,9 +113,9 @@ class TrialResult(NamedTuple):
         rows = {"status": self.status}
         if self.value is not None:
             error = "" if self.stderr is None else f" ± {self.stderr:.2g} of {self.episodes}"
-            rows["return"] = f"{digits(self.value)}{error}"
-        if self.note:
-            rows["note"] = self.note
+            rows[GOALS[self.direction].noun] = f"{digits(self.value)}{error}"
+        if self.remark:
+            rows["note"] = self.remark
         rows |= _by_name(self.names, self.theta)
         return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
 
@@ -116,6 +133,7 @@ class Evaluation(NamedTuple):
     high: float
     unseen: float  # share of the distribution where hardly any result could have been drawn
     explained: float  # share of the returns' variance that a model took over; 0: weights alone
+    direction: str = MAXIMIZE.word  # minimize: it is an expected cost
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -131,14 +149,13 @@ class Evaluation(NamedTuple):
         if isfinite(self.pareto_k):
             rows["Pareto k-hat"] = f"{self.pareto_k:.2f}"
         rows["in words"] = self.words
-        return facts(f"Expected return: {self._answer()}", rows)
+        return facts(f"Expected {GOALS[self.direction].noun}: {self._answer()}", rows)
 
     def _answer(self) -> str:
         if not isfinite(self.mean):
             return "unknown"
-        if not isfinite(self.low):
-            return f"{digits(self.mean)}, without an interval"
-        return f"{digits(self.mean)}, 95 % interval {digits(self.low)} to {digits(self.high)}"
+        without = "" if isfinite(self.low) else ", without an interval"
+        return f"{with_ends(self.mean, self.low, self.high)}{without}"
 
 
 def _kind(kind: str) -> str:

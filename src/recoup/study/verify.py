@@ -103,8 +103,13 @@ def _counters(study: Opened) -> Verdict:
             f"{missing} results and {counters.trials - trials} trials of {study.path} are missing: "
             "its counters are higher than its rows.",
         )
-    pending = trials - ok - failed
-    return Verdict(True, f"{trials:,} trials: {pending:,} pending, {ok:,} ok, {failed:,} failed.")
+    cancelled = len(study.store.cancelled())
+    pending, none = trials - ok - failed - cancelled, f", {cancelled:,} cancelled"
+    return Verdict(
+        True,
+        f"{trials:,} trials: {pending:,} pending, {ok:,} ok, {failed:,} failed"
+        f"{none if cancelled else ''}.",
+    )
 
 
 def _draws(study: Opened) -> Verdict:

@@ -38,3 +38,21 @@ def test_coordinates_keep_their_correlations_wherever_they_go(source):
 def test_what_must_be_positive_is_not_where_a_density_would_have_no_scale(family):
     rho = RHOS[family].start(np.zeros((2, 3)), np.array([[1.0, 2.0, 0.5], [1.0, -2.0, 0.5]]))
     np.testing.assert_array_equal(rho.positive > 0, [[True] * 3, [True, False, True]])
+
+
+@pytest.mark.parametrize(("kept", "fixed"), [([0, 2], [1]), ([1], [2, 0]), ([2, 1], [0])])
+def test_what_is_left_given_the_others_is_the_conditional_gaussian(kept, fixed):
+    """By blocks of the covariance, as every book on Gaussians has it."""
+    covariance = BEFORE.factor @ BEFORE.factor.T
+    values = BEFORE.mean[fixed] + np.array([0.7, -0.4])[: len(fixed)]
+    across = covariance[np.ix_(kept, fixed)] @ np.linalg.inv(covariance[np.ix_(fixed, fixed)])
+    found = BEFORE.given(kept, fixed, values)
+    shift = across @ (values - BEFORE.mean[fixed])
+    np.testing.assert_allclose(found.mean, BEFORE.mean[kept] + shift, rtol=1e-12)
+    left = covariance[np.ix_(kept, kept)] - across @ covariance[np.ix_(fixed, kept)]
+    np.testing.assert_allclose(found.factor @ found.factor.T, left, rtol=1e-12)
+    assert (np.diagonal(found.factor) > 0).all()
+    assert not np.triu(found.factor, 1).any()
+    plain = Diagonal(BEFORE.mean, BEFORE.std).given(kept, fixed, values)
+    np.testing.assert_array_equal(plain.mean, BEFORE.mean[kept])
+    np.testing.assert_array_equal(plain.std, BEFORE.std[kept])

@@ -64,6 +64,10 @@ class Diagonal(NamedTuple):
         """That of other coordinates, with means and standard deviations `[D]` of their own."""
         return Diagonal(mean, std)
 
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Diagonal":
+        """That of the `kept` coordinates where the `fixed` ones have `values`: of no account."""
+        return Diagonal(self.eta[list(kept)], self.tau[list(kept)])
+
     @property
     def positive(self) -> Any:
         """What must be positive `[..., D]`."""
@@ -150,6 +154,17 @@ class Full(NamedTuple):
         found = np.eye(len(source))
         found[np.ix_(new, new)] = (upper * np.sign(np.diagonal(upper))[:, None]).T
         return Full(mean, std[:, None] * found)
+
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Full":
+        """That of the `kept` coordinates where the `fixed` ones have `values [F]`.
+
+        With the fixed ones first, the factor's first rows say which noise became the values, and
+        the others what it adds to the mean.
+        """
+        upper = np.linalg.qr(self.factor[[*fixed, *kept]].T, mode="r")
+        factor, n = (upper * np.sign(np.diagonal(upper))[:, None]).T, len(fixed)
+        noise = solve_lower(np, factor[:n, :n], (values - self.eta[list(fixed)])[:, None])[:, 0]
+        return Full(self.eta[list(kept)] + factor[n:, :n] @ noise, factor[n:, n:])
 
     @property
     def positive(self) -> Any:

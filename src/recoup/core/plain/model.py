@@ -32,11 +32,6 @@ class Cell(NamedTuple):
         m_x = ((self.vectors.T @ x) * self.inverse) @ self.vectors.T
         return m_x - (self.share * (self.m_u @ x))[:, None] * self.m_u
 
-    def squared(self, rows: np.ndarray) -> np.ndarray:
-        """x^T K^-1 x `[V, m]` of `rows [m, n]`."""
-        plain = self.inverse @ ((rows @ self.vectors) ** 2).T
-        return plain - self.share[:, None] * (self.m_u @ rows.T) ** 2
-
 
 class Points(NamedTuple):
     """Where returns were seen, as `surrogate.Points`."""
@@ -57,14 +52,17 @@ def points_of(z: np.ndarray) -> Points:
     return Points(z, squares, float(np.mean(squares)))
 
 
-def cells(points: Points, y: np.ndarray) -> Iterator[Cell]:
-    """All cells of the grid, fitted to `y [n]`, which are in units of their standard deviation."""
+def cells(points: Points, y: np.ndarray, more: np.ndarray | float = 0.0) -> Iterator[Cell]:
+    """All cells of the grid, fitted to `y [n]`, which are in units of their standard deviation.
+
+    `more [n, n]` is added to their kernel.
+    """
     dim, n, u, noises = points.z.shape[1], len(y), points.bowl, np.array(NOISES)
     products = points.z @ points.z.T
     apart = np.maximum(points.squares[:, None] + points.squares - 2 * products, 0.0)
     for scaled in LENGTHS:
         length = scaled * dim
-        kernel = LEVEL + np.exp(-apart / (2 * length)) + SLOPE * products / length
+        kernel = LEVEL + np.exp(-apart / (2 * length)) + SLOPE * products / length + more
         values, vectors = np.linalg.eigh(kernel)
         inverse = 1 / (np.maximum(values, 0.0) + noises[:, None])
         m_y, m_u = (((vectors.T @ x) * inverse) @ vectors.T for x in (y, u))

@@ -1,0 +1,105 @@
+"""`recoup study ask|pending|enqueue`: trials to roll out."""
+
+from typing import Annotated
+
+import typer
+
+from recoup.checks import InputError, shortly
+from recoup.cli.app import print_json
+from recoup.cli.parsing import duration
+from recoup.cli.study_app import (
+    SIGNED,
+    File,
+    FormatOption,
+    JsonOption,
+    LeaseOption,
+    app,
+    form_of,
+    opened,
+)
+from recoup.cli.study_tables import print_trials, print_waiting
+
+ASK_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study ask robot.db
+
+  recoup study ask robot.db -n 4 --json
+
+  recoup study ask robot.db --at mean
+
+  recoup study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)
+"""
+ENQUEUE_EXAMPLES = """
+[bold]Examples[/]
+
+  recoup study enqueue robot.db 0.3 -1.2
+
+  recoup study enqueue robot.db stiffness=400 damping=0.7 --note "last year's gains"
+"""
+
+
+@app.command(epilog=ASK_EXAMPLES)
+def ask(
+    file: File,
+    n: Annotated[
+        int | None, typer.Option("-n", help="How many trials (1 unless said).", metavar="N")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="`mean`: the mean policy, which is no part of any estimate."),
+    ] = None,
+    lease: LeaseOption = None,
+    format: FormatOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask for trials to roll out; they are on disk when they are printed."""
+    form = form_of(format, as_json)
+    seconds = None if lease is None else duration("--lease", lease)
+    with opened(file) as study:
+        print_trials(study, study.ask(n, at=at, lease=seconds), form)
+
+
+@app.command()
+def pending(
+    file: File,
+    format: FormatOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show again the trials that wait for a result, since when, and how long their leases run."""
+    form = form_of(format, as_json)
+    with opened(file, read_only=True) as study:
+        waiting = study.waiting()
+        if waiting or form == "json":
+            print_waiting(study, waiting, form)
+        else:
+            print("No trial waits for a result.")
+
+
+@app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
+def enqueue(
+    file: File,
+    theta: Annotated[
+        list[str],
+        typer.Argument(help="Values in order, or NAME=VALUE of each.", metavar="VALUE..."),
+    ],
+    note: Annotated[str | None, typer.Option(help="Why this one.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a theta of your own choice in line for the next `ask`."""
+    with opened(file) as study:
+        named = [text for text in theta if "=" in text]
+        if named and len(named) < len(theta):
+            raise InputError("give all values in order, or all as NAME=VALUE.")
+        numbers = {name: _number(text) for name, _, text in (t.partition("=") for t in named)}
+        listed = [_number(part) for text in theta for part in text.split(",")] if not named else []
+        study.enqueue(numbers or listed, note)
+        if as_json:
+            print_json({"in_line": len(study.queue())})
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"a value must be a number, got {shortly(text)}.") from None

@@ -1,0 +1,251 @@
+"""What the model of the returns believes of points and of distributions, jointly. No JAX.
+
+A *look* is the mean return over N(a, diag(v)): the return at a point where v is 0. The model is the
+Gaussian process of `core.plain.model` with one more part, returns that depend on the distance from
+0 alone: bumps round off a sharp top, and in many dimensions no result lies near the middle, so that
+the others say little of how high it is. What the model believes of several looks, given returns, is
+a Gaussian for every cell of its grid, and a mixture of those by their evidence.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.core.arrays import solve_lower
+from recoup.core.plain.model import Points, cells, points_of, shares, standardised
+from recoup.core.prior import LEVEL, NOISES, SLOPE
+from recoup.core.worth import MOST, PROBES, probes
+
+ABOUT = (0.0, 3.0)  # variances of what depends on the distance alone, over that of the bumps
+REACH = 1.0  # its length, over the root of the number of dimensions
+RADII = 64  # distances by which a distribution is known
+LIKELY = 1e-3  # share of the evidence below which a cell of the grid is left out
+TINY, SMALLEST = 1e-9, 1e-8  # what keeps a covariance positive; of its largest variance
+STRETCHED = (0.3, 3.0)  # coordinates, at least and at most
+WIDER = 1.6  # times its own errors: the truth lies outside of them oftener than the model thinks
+
+
+class Looks(NamedTuple):
+    """Distributions whose mean return is asked for, in the coordinates of the model."""
+
+    mean: np.ndarray  # [m, D]
+    variance: np.ndarray  # [m, D]
+    radii: np.ndarray  # [m, 1] or [m, RADII]: equally likely distances from 0, over root D
+
+
+def looks_at(mean: np.ndarray, variance: np.ndarray) -> Looks:
+    """The distributions with `mean [m, D]` and `variance [m, D]`; points where that is 0."""
+    dim = mean.shape[1]
+    if not variance.any():
+        return Looks(mean, variance, np.sqrt(np.sum(mean**2, axis=1, keepdims=True) / dim))
+    x = mean[:, None] + np.sqrt(variance)[:, None] * probes(dim)[:: PROBES // RADII]
+    return Looks(mean, variance, np.sqrt(np.sum(x**2, axis=2) / dim))
+
+
+def joined(*several: Looks) -> Looks:
+    """All of them, one after the other."""
+    wide = max(looks.radii.shape[1] for looks in several)
+    radii = [np.broadcast_to(x.radii, (len(x.radii), wide)) for x in several]
+    return Looks(
+        np.concatenate([x.mean for x in several]),
+        np.concatenate([x.variance for x in several]),
+        np.concatenate(radii),
+    )
+
+
+class Hyper(NamedTuple):
+    """A cell of the grid: its kernel, over the variance of the bumps, and how likely it is."""
+
+    length: float
+    bowl: float
+    about: float
+    noise: float
+    signal: float  # variance of the bumps, over that of the returns
+    share: float  # of the posterior
+
+
+def covariance(hyper: Hyper, one: Looks, other: Looks, middle: float) -> np.ndarray:
+    """Of what is expected of two sets of looks `[m, k]`, over the variance of the bumps.
+
+    `middle` is the mean of |z|^2 over the results, about which the bowl is. Implements:
+    rasmussen2006 S4.2 squared exponential, with its mean over two Gaussians: E k(x, x') is
+    prod (l / (l + v + v'))^(1/2) exp(-(a - a')^2 / (2 (l + v + v'))).
+    """
+    length, products = hyper.length, one.mean @ other.mean.T
+    if one.variance.any() or other.variance.any():
+        spread = length + one.variance[:, None] + other.variance  # [m, k, D]
+        away = (one.mean[:, None] - other.mean) ** 2 / spread + np.log(spread / length)
+        bumps = np.exp(-np.sum(away, axis=-1) / 2)
+    else:
+        squares = [np.sum(x.mean**2, axis=1) for x in (one, other)]
+        apart = np.maximum(squares[0][:, None] + squares[1] - 2 * products, 0.0)
+        bumps = np.exp(-apart / (2 * length))
+    heights = [(np.sum(x.mean**2 + x.variance, axis=1) - middle) / 2 for x in (one, other)]
+    trend = (SLOPE * products + hyper.bowl * np.outer(*heights)) / length
+    found = LEVEL + bumps + trend
+    return found + hyper.about * by_distance(one.radii, other.radii) if hyper.about else found
+
+
+def by_distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The kernel of returns that depend on the distance alone `[m, k]`, of radii `[m, P]`."""
+    found = np.zeros((len(one), len(other)))
+    for radius in one.T:
+        apart = radius[:, None, None] - other
+        found += np.mean(np.exp(-(apart**2) / (2 * REACH**2)), axis=2)
+    return found / one.shape[1]
+
+
+class Seen(NamedTuple):
+    """A cell of the grid with the returns that it has seen."""
+
+    hyper: Hyper
+    at: Looks
+    middle: float
+    factor: np.ndarray  # [n, n] lower, of the returns' covariance
+    half: np.ndarray  # [n] factor^-1 y
+
+    def expects(self, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
+        """The mean `[m]` and the covariance `[m, m]` of looks, in units of the returns."""
+        rows = solve_lower(np, self.factor, covariance(self.hyper, self.at, looks, self.middle))
+        before = covariance(self.hyper, looks, looks, self.middle)
+        return rows.T @ self.half, self.hyper.signal * (before - rows.T @ rows)
+
+    def expects_apart(self, looks: Looks) -> np.ndarray:
+        """The mean `[m]` without what depends on the distance from 0."""
+        k = covariance(self.hyper._replace(about=0.0), self.at, looks, self.middle)
+        return solve_lower(np, self.factor, k).T @ self.half
+
+    def told(self, looks: Looks, y: np.ndarray) -> "Seen":
+        """The same cell, which has seen the returns `y [k]` of more points too.
+
+        The factor of the larger covariance has this one as its corner.
+        """
+        beside = covariance(self.hyper, self.at, looks, self.middle)
+        rows = solve_lower(np, self.factor, beside).T  # [k, n]
+        own = covariance(self.hyper, looks, looks, self.middle) - rows @ rows.T
+        corner = factored(own, self.hyper.noise)
+        factor = np.block([[self.factor, np.zeros(rows.T.shape)], [rows, corner]])
+        more = solve_lower(np, corner, y - rows @ self.half)
+        at = joined(self.at, looks)
+        return self._replace(at=at, factor=factor, half=np.append(self.half, more))
+
+
+def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> Seen:
+    """A cell with the returns `y [n]` of points.
+
+    Implements: rasmussen2006 eqs. 2.25, 2.26 the posterior of a Gaussian process.
+    """
+    k = covariance(hyper, at, at, middle)
+    factor = factored(k, hyper.noise)
+    return Seen(hyper, at, middle, factor, solve_lower(np, factor, y))
+
+
+class Belief(NamedTuple):
+    """The model of some returns near z = 0."""
+
+    cells: list[Seen]
+    level: float  # mean of the returns
+    scale: float  # their standard deviation, which is the unit of the cells
+    stretch: np.ndarray  # [D] by which coordinates are multiplied, so that all count alike
+    results: int
+
+    def looks(self, mean: np.ndarray, std: np.ndarray | float = 0.0) -> Looks:
+        """Distributions with `mean [m, D]` and `std`, in the coordinates of the results."""
+        mean = np.atleast_2d(mean) * self.stretch
+        return looks_at(mean, np.broadcast_to((std * self.stretch) ** 2, mean.shape))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of one return at one point."""
+        parts = (c.hyper.share * c.hyper.signal * c.hyper.noise for c in self.cells)
+        return self.scale * sum(parts) ** 0.5
+
+    def chosen(self, draws: int) -> list[Seen]:
+        """So many cells, each as often as it is likely."""
+        ends = np.cumsum([cell.hyper.share for cell in self.cells])
+        places = np.searchsorted(ends, (np.arange(draws) + 0.5) / draws * ends[-1])
+        return [self.cells[place] for place in places]
+
+
+def believed(z: np.ndarray, returns: np.ndarray) -> Belief:
+    """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MOST` of them take part."""
+    near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:MOST]
+    y, level, scale = standardised(returns[near])
+    stretch = stretch_of(z[near], y)
+    points = points_of(z[near] * stretch)
+    at = looks_at(points.z, np.zeros_like(points.z))
+    found = [seen(hyper, at, points.middle, y) for hyper in _likely(points, at, y)]
+    return Belief(found, level, scale, stretch, len(near))
+
+
+def _likely(points: Points, at: Looks, y: np.ndarray) -> list[Hyper]:
+    """The cells of the grid that may be true, with their shares."""
+    kernel = by_distance(at.radii, at.radii)
+    grid = [(about, cell) for about in ABOUT for cell in cells(points, y, about * kernel)]
+    share = shares(np.concatenate([cell.evidence for _, cell in grid])).reshape(len(grid), -1)
+    found = [
+        Hyper(cell.length, cell.bowl, about, noise, float(signal), float(part))
+        for (about, cell), parts in zip(grid, share, strict=True)
+        for noise, signal, part in zip(NOISES, cell.signal, parts, strict=True)
+        if part > LIKELY
+    ]
+    total = sum(hyper.share for hyper in found)
+    return [hyper._replace(share=hyper.share / total) for hyper in found]
+
+
+def stretch_of(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """By how much to stretch each coordinate `[D]`, so that all count alike: the kernel is round.
+
+    By the square root of what a parabola through the results gives to each; 1 where they are too
+    few for one.
+    """
+    n, dim = z.shape
+    if n < 3 * (1 + 2 * dim):
+        return np.ones(dim)
+    x = np.hstack([np.ones((n, 1)), z, (z**2 - np.mean(z**2, axis=0)) / 2**0.5])
+    coefficients = np.linalg.lstsq(x, y, rcond=None)[0][1:].reshape(2, dim)
+    share = np.hypot(*coefficients)
+    share = np.sqrt(share / np.mean(share)) if np.mean(share) > 0 else np.ones(dim)
+    return np.clip(share, *STRETCHED)
+
+
+def expected(belief: Belief, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
+    """Means `[m]` and covariance `[m, m]` of looks, in returns: all cells together."""
+    found = [(cell.hyper.share, *cell.expects(looks)) for cell in belief.cells]
+    share, means, covariances = (np.array(x) for x in zip(*found, strict=True))
+    mean = share @ means
+    apart = means - mean
+    both = np.einsum("c,cij->ij", share, covariances) + (apart * share[:, None]).T @ apart
+    return belief.level + belief.scale * mean, belief.scale**2 * both
+
+
+def drawn(
+    belief: Belief, looks: Sequence[Looks], draws: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Of each set of looks, `draws` of what may be true `[draws, m]`, in units of the returns."""
+    chosen = belief.chosen(draws)
+    found = [np.empty((draws, len(one.mean))) for one in looks]
+    for cell in {id(cell): cell for cell in chosen}.values():
+        rows = [i for i, other in enumerate(chosen) if other is cell]
+        for one, into in zip(looks, found, strict=True):
+            mean, spread = cell.expects(one)
+            factor = factored(spread, SMALLEST * float(np.max(np.diagonal(spread))))
+            into[rows] = mean + rng.standard_normal((len(rows), len(mean))) @ factor.T
+    return found
+
+
+def factored(covariance: np.ndarray, noise: float) -> np.ndarray:
+    """The lower factor `[n, n]` of a covariance with `noise` on its diagonal.
+
+    Results that lie far apart in units of a narrow distribution make numbers of many sizes, and
+    rounding can take a covariance below zero: then with as little more as it takes.
+    """
+    own = np.eye(len(covariance))
+    least = np.finfo(float).eps * max(float(np.max(np.diagonal(covariance), initial=0.0)), TINY)
+    for more in (0.0, *(least * 10.0**i for i in range(2, 12))):
+        try:
+            return np.linalg.cholesky(covariance + (noise + TINY + more) * own)
+        except np.linalg.LinAlgError:
+            continue
+    return np.diag(np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise + TINY))

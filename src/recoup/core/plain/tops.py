@@ -1,0 +1,116 @@
+"""Where each coordinate is best while the others stay, and how much each matters. No JAX."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.core.plain.belief import Belief, Looks, drawn, looks_at
+from recoup.core.worth import LEVEL, PROBES, Interval, probes
+
+DRAWS = 400  # functions that may be true, by which tops are known
+WIDER = 1.25  # times their own spread, as `core.plain.belief`
+FEW = 100  # functions by which effects are known
+NEAR = np.linspace(-2.5, 2.5, 31)  # in standard deviations
+FAR = 8  # places beyond those, up to the farthest result on either side
+SPOTS = 128  # places at which all of what returns vary by is known
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(7)  # of Gauss and Hermite, under N(0, 1)
+PAIRED = 4  # coordinates that matter most, of which pairs are looked at
+
+
+def places(tried: np.ndarray) -> np.ndarray:
+    """Where a coordinate is looked at, of which results lie at `tried [n]`: 0 is its mean.
+
+    As far as any result on either side, and closer together near 0.
+    """
+    found = [NEAR]
+    for side in (-1.0, 1.0):
+        farthest = float(np.max(side * tried))
+        if farthest > NEAR[-1]:
+            found.append(side * np.geomspace(NEAR[-1], farthest, FAR + 1)[1:])
+    return np.sort(np.concatenate(found))
+
+
+def tops(belief: Belief, ways: np.ndarray, tried: np.ndarray) -> list[Interval]:
+    """Between which values each coordinate is best, 95 %, while the others stay at 0.
+
+    Coordinate i runs along `ways[i] [D]`, and results lie at `tried[:, i]` of it. The model is
+    drawn many times over, and each time the best place looked for; infinite where that is the last
+    place looked at too often.
+    """
+    rng = np.random.default_rng(0)
+    found = []
+    for way, column in zip(ways, tried.T, strict=True):
+        at = places(column)
+        (lines,) = drawn(belief, [belief.looks(at[:, None] * way)], DRAWS, rng)
+        middle = np.mean(lines, axis=0)
+        found.append(top_of(at, np.argmax(middle + WIDER * (lines - middle), axis=1)))
+    return found
+
+
+def top_of(at: np.ndarray, best: np.ndarray) -> Interval:
+    """The interval of the best place, of `best [draws]` among `at [m]`."""
+    beyond = (1 - LEVEL) / 2
+    low, high = np.quantile(best, [beyond, 1 - beyond], method="closest_observation")
+    ends = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2, [np.inf]])
+    return Interval(float(ends[int(low)]), float(ends[int(high) + 1]))
+
+
+class Effect(NamedTuple):
+    """How much of what the returns vary by, beside noise, a coordinate or a pair explains."""
+
+    which: tuple[int, ...]
+    share: float
+    stderr: float
+
+
+def effects(belief: Belief, mean: np.ndarray, std: np.ndarray) -> list[Effect]:
+    """Of every coordinate, and of pairs of those that matter, under N(`mean`, `std`^2) `[D]`.
+
+    Implements: sobol2001 eqs. 5, 6 first- and second-order indices; E[f | x_i] is a look in which
+    x_i does not vary. Differs: the variances are those of functions that the model may be, with the
+    standard deviation over them, so that doubt counts as a small effect.
+    """
+    rng, dim, belief = np.random.default_rng(0), len(mean), _apart(belief)
+    at, spread = mean * belief.stretch, std * belief.stretch
+    spots = at + spread * probes(dim)[:: PROBES // SPOTS]
+    alone = [_fixed(at, spread, (i,)) for i in range(dim)]
+    lines = drawn(belief, [looks_at(spots, np.zeros_like(spots)), *alone], FEW, rng)
+    total = np.var(lines[0], axis=1)
+    first = np.array([_variance(line, SHARES) for line in lines[1:]])  # [D, draws]
+    found = [_effect((i,), first[i], total) for i in range(dim)]
+    likeliest = sorted(range(dim), key=lambda i: -found[i].share)[:PAIRED]
+    weights = np.outer(SHARES, SHARES).ravel()
+    for i, j in combinations(sorted(likeliest), 2):
+        (both,) = drawn(belief, [_fixed(at, spread, (i, j))], FEW, rng)
+        found.append(_effect((i, j), _variance(both, weights) - first[i] - first[j], total))
+    return found
+
+
+def _apart(belief: Belief) -> Belief:
+    """The model without what depends on the distance alone, which is no coordinate's effect."""
+    cells = [cell for cell in belief.cells if not cell.hyper.about]
+    return belief._replace(cells=cells) if cells else belief
+
+
+def _fixed(mean: np.ndarray, std: np.ndarray, which: Sequence[int]) -> Looks:
+    """Looks in which some coordinates stand at the nodes and the others vary."""
+    grid = np.meshgrid(*([NODES] * len(which)), indexing="ij")
+    means = np.repeat(mean[None], grid[0].size, axis=0)
+    variance = np.repeat(std[None] ** 2, grid[0].size, axis=0)
+    for i, nodes in zip(which, grid, strict=True):
+        means[:, i] += std[i] * nodes.ravel()
+        variance[:, i] = 0.0
+    return looks_at(means, variance)
+
+
+def _variance(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The variance `[draws]` of `values [draws, m]` under `weights [m]`."""
+    share = weights / np.sum(weights)
+    return values**2 @ share - (values @ share) ** 2
+
+
+def _effect(which: tuple[int, ...], part: np.ndarray, total: np.ndarray) -> Effect:
+    ratio = part / np.maximum(total, 1e-300)
+    return Effect(which, float(np.clip(np.mean(ratio), 0.0, 1.0)), float(np.std(ratio)))

@@ -1,0 +1,158 @@
+"""Connections to a study file, and what makes it known before any is trusted."""
+
+import os
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from recoup.checks import InputError
+from recoup.store.count import Count
+from recoup.store.errors import BUSY, sqlite_errors
+from recoup.store.place import COUNT, LOG, address, beside, is_at
+from recoup.store.rows import CREATED, RECOVERED
+
+
+class Access(NamedTuple):
+    """How a file is opened."""
+
+    written: bool = True
+    beside: bool = True  # whether SQLite may keep beside it what it needs while it is open
+    wanted: bool = False  # it is only read because it was opened so
+
+
+TO_WRITE = Access()
+
+
+class Link:
+    """The connection to a file that was opened."""
+
+    def __init__(
+        self,
+        path: Path,
+        place: Path | None,
+        connection: sqlite3.Connection,
+        access: Access,
+        *,
+        known: bool,
+    ) -> None:
+        """`path` is how it was named, `place` where it lay then: None of one in memory.
+
+        `known` says that the file is there, and that another is not to be taken for it.
+        """
+        self._path, self._place, self._access = path, place, access
+        self._known = place.stat() if place and known else None
+        self._connection, self._process = connection, os.getpid()
+        self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
+        self._still = self._as_it_lies()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection of this process: one that was forked opens the file anew.
+
+        SQLite's connections do not survive a fork; the parent's stays untouched, and open. Nor does
+        one last that has taken the file for one that nobody changes, once somebody does.
+        """
+        if os.getpid() != self._process:
+            if self._place is not None:
+                mine = self._anew(self._place)
+                self._foreign.append(self._connection)
+                self._connection = mine
+            self._process = os.getpid()
+        still = self._place if self._still and not self._connection.in_transaction else None
+        if still is not None and self._is_outdated():
+            before, self._connection = self._connection, self._anew(still)
+            before.close()
+        return self._connection
+
+    def close(self) -> None:
+        """Closes the connection of this process."""
+        self.connection.close()
+        self._still = None
+
+    def check_there(self) -> None:
+        """Raises where another file lies in the place of this one, or none: who would find it?"""
+        if self._place and self._known is not None and not is_at(self._place, self._known):
+            raise InputError(
+                f"{self._path} was moved or removed since it was opened, or another file lies in "
+                "the place of it: nothing was written. Put it back, or open the study anew."
+            )
+
+    def _anew(self, place: Path) -> sqlite3.Connection:
+        """Another connection to the file that was opened, once it is known to be there still."""
+        with sqlite_errors(self._path):
+            self.check_there()
+            connection = connected(place, self._access)
+            if self._access.written:
+                keep_log(connection)
+            self._still = self._as_it_lies()
+        return connection
+
+    def _as_it_lies(self) -> tuple[int, int] | None:
+        """When a file was changed that SQLite takes for one that nobody changes, and its size.
+
+        None of any other: so is one taken that nothing may be kept beside, as `address` says.
+        """
+        if self._access.beside or self._place is None or beside(self._place, LOG).exists():
+            return None
+        found = self._place.stat()
+        return found.st_mtime_ns, found.st_size
+
+    def _is_outdated(self) -> bool:
+        """Whether such a file was changed since; one that is gone is read on as it was."""
+        try:
+            return self._as_it_lies() != self._still
+        except OSError:
+            return False
+
+
+def connected(path: Path, access: Access) -> sqlite3.Connection:
+    """A connection to a file; one to read writes no row.
+
+    Where SQLite may keep files beside it, it reads while others write, and the last to close leaves
+    one file, as ever.
+    """
+    connection = connect(address(path, "rw" if access.beside else "ro"))
+    connection.execute(f"PRAGMA query_only = {'OFF' if access.written else 'ON'}")
+    return connection
+
+
+def connect(where: str) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time; what a file says runs nothing."""
+    connection = sqlite3.connect(
+        where, timeout=BUSY, isolation_level=None, uri=True, check_same_thread=False
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def keep_log(connection: sqlite3.Connection) -> None:
+    """A commit is on disk when it returns; readers are not held up by it."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def identity(connection: sqlite3.Connection) -> int:
+    """A number that two files do not share, unless one is a copy of the other."""
+    query = "SELECT crc FROM events WHERE kind IN (?, ?) ORDER BY id"
+    rows = connection.execute(query, (CREATED, RECOVERED)).fetchall()
+    return zlib.crc32(repr(rows).encode())
+
+
+def check_log(path: Path, count: Count) -> None:
+    """Raises where the log beside a file is that of another, which SQLite would write over it."""
+    log = beside(path, LOG)
+    if not count.identity or not log.exists() or not log.stat().st_size:
+        return
+    try:
+        with closing(connect(f"{address(path, 'ro')}&immutable=1")) as without_log:
+            known = identity(without_log)
+    except sqlite3.DatabaseError:  # damaged, or just being written: SQLite will say
+        return
+    if known != count.identity:
+        raise InputError(
+            f"{log.name} is the log of another file that lay in the place of {path}: move it away, "
+            f"with {beside(path, '-shm').name} and {beside(path, COUNT).name}, before {path.name} "
+            "is opened."
+        )

@@ -1,0 +1,79 @@
+"""Which way is better: returns, of which larger is better, or costs, of which smaller is.
+
+Inside, larger is better everywhere. What is told is stored and shown as it was told; it is turned
+where results are read to compute with, and what comes of that is turned back where it is shown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from recoup.checks import check_choice
+from recoup.engine.methods import Method
+
+GOAL = "goal"  # the setting of a study of costs; others have none
+
+
+class Goal(NamedTuple):
+    """What a result is called, and which way it is better."""
+
+    word: str  # as `direction` takes it
+    sign: float  # of what is told, where larger is better
+    noun: str
+    better: str
+    gain: str  # what is gained, before a number: a verb
+    gained: str
+    top: str  # where it is best
+
+    @property
+    def nouns(self) -> str:
+        """Several results."""
+        return f"{self.noun}s"
+
+
+MAXIMIZE = Goal("maximize", 1.0, "return", "larger is better", "gain", "gained", "top")
+MINIMIZE = Goal(
+    "minimize",
+    -1.0,
+    "cost",
+    "smaller is better",
+    "lower the cost by",
+    "lowered the cost by",
+    "bottom",
+)
+GOALS = {goal.word: goal for goal in (MAXIMIZE, MINIMIZE)}
+
+
+def goal_of(settings: Mapping[str, Any]) -> Goal:
+    """The goal of a study's settings."""
+    word = settings.get(GOAL, MAXIMIZE.word)
+    return GOALS[check_choice(GOAL, word, GOALS)]
+
+
+def goal_given(given: Mapping[str, Any]) -> tuple[Goal | None, dict[str, Any]]:
+    """The goal that `direction` says, if it says one, and all other settings.
+
+    A direction of any other word is a part of a method: how a step is found.
+    """
+    word = given.get("direction")
+    if not isinstance(word, str) or word[:3].lower() not in ("min", "max"):
+        return None, dict(given)
+    check_choice("direction", word, GOALS)
+    return GOALS[word], {key: value for key, value in given.items() if key != "direction"}
+
+
+def turned(value: Any, sign: float) -> Any:
+    """A number or an array as it is computed with, or one of those as it was told; no -0."""
+    return value if sign > 0 else 0.0 - value
+
+
+def turned_ends(low: float, high: float, sign: float) -> tuple[float, float]:
+    """An interval, likewise: the lower end of returns is the upper one of costs."""
+    return (low, high) if sign > 0 else (0.0 - high, 0.0 - low)
+
+
+def turned_row(row: Method, sign: float) -> Method:
+    """A method whose failures are worth a number, likewise."""
+    if sign > 0 or isinstance(row.failure, str):
+        return row
+    return replace(row, failure=turned(row.failure, sign))

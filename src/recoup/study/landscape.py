@@ -1,0 +1,185 @@
+"""What a study's results say of the returns about its newest distribution, by one model. No JAX.
+
+Everything that is said of the mean policy, of a candidate, of a point or of the next batch looks at
+this model; the search's own weights take no part. Chosen by the same results or not: a model that
+has seen all of them is not misled by which of them made the search go where it went.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
+from recoup.core.worth import NOTHING, ROUNDING, Interval, proportion, quantile
+from recoup.store.amending import dropped
+from recoup.store.rows import FAILED, Asked, Result
+from recoup.study.goals import turned
+from recoup.study.opened import Opened
+
+LEAST = 8  # results that the model needs
+NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
+EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
+
+
+class Known(NamedTuple):
+    """A result that has a value and a place in the study's space."""
+
+    kind: str
+    proposal: int | None
+    theta: np.ndarray  # latent
+    value: float  # larger is better
+
+
+class Results(NamedTuple):
+    """What was told, and what the model is made of."""
+
+    told: list[tuple[Asked, Result]]  # but for what was dropped
+    known: list[Known]  # over `unit`
+    unit: float
+    mean: np.ndarray  # [D] of the newest distribution, latent
+    std: np.ndarray
+
+    @property
+    def values(self) -> np.ndarray:
+        """Returns `[n]`, over the unit."""
+        return np.array([result.value for result in self.known])
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Latent thetas `[n, D]`."""
+        return np.stack([result.theta for result in self.known])
+
+
+class Landscape(NamedTuple):
+    """The model, in coordinates in which a distribution is N(0, I)."""
+
+    belief: Belief
+    whitened: Callable[[np.ndarray], np.ndarray]  # of latent thetas [n, D]
+
+    def at(self, theta: np.ndarray, std: np.ndarray | float = 0.0) -> Looks:
+        """Latent thetas `[m, D]`, or distributions about them with `std` in the coordinates."""
+        return self.belief.looks(self.whitened(np.atleast_2d(theta)), std)
+
+    def here(self, std: float = 0.0) -> Looks:
+        """The mean itself, or with a `std` of 1 the distribution."""
+        return self.belief.looks(np.zeros((1, len(self.belief.stretch))), std)
+
+
+class Expected(NamedTuple):
+    """A mean return, as the model has it."""
+
+    value: float
+    stderr: float
+    interval: Interval
+
+
+def results_of(study: Opened) -> Results:
+    """What was told to a study so far; inside `reading()`."""
+    trials, nothing = study.store.trials(), dropped(study.store)
+    told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
+    known = _known(study, told)
+    unit = _unit([result.value for result in known])
+    scaled = [result._replace(value=result.value / unit) for result in known]
+    return Results(told, scaled, unit, study.mean, study.std)
+
+
+def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
+    """The results that have a value and lie within the study's bounds."""
+    values = [
+        turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
+    ]
+    if not values:
+        raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
+    failure = study.method.stated
+    worth = min(values) if failure == "worst" else None if failure == "censored" else failure
+    found = []
+    for trial, result in told:
+        theta, inside = study.here(trial)
+        value = worth
+        if result.told.value is not None:
+            value = turned(result.told.value, study.sign)
+        if inside and value is not None:
+            found.append(Known(trial.kind, trial.proposal, theta, float(value)))
+    if not found:
+        raise InputError(
+            f"all results of {study.path} lie outside of its bounds: tell some within."
+        )
+    return found
+
+
+def _unit(values: Sequence[float]) -> float:
+    """What returns are divided by: 1, unless their squares would be too large or too small."""
+    largest = max(abs(value) for value in values)
+    return 1.0 if largest == 0 or 1 / EXTREME < largest < EXTREME else largest
+
+
+def why_none(study: Opened, results: Results) -> str:
+    """Why there is no model, in words; empty where there is one."""
+    if study.method.space == "actions":
+        return "no trial of the mean policy by itself"
+    if len(results.known) < max(LEAST, study.dim + 2):
+        return "too few results near it"
+    values = results.values
+    if np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
+        return f"{len(values)} results that are all equal, so that there is no interval"
+    return ""
+
+
+def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
+    """The model about the newest distribution, or about another `rho` of its family.
+
+    Of a family of the user's, about its means and standard deviations.
+    """
+    if rho is None and study.has_own_family:
+        mean, std = results.mean, results.std
+        look: Callable[[np.ndarray], np.ndarray] = lambda theta: (theta - mean) / std  # noqa: E731
+    else:
+        target = study.rho(study.store.newest().numbers) if rho is None else rho
+
+        def look(theta: np.ndarray) -> np.ndarray:
+            return target.whitened(np, theta)
+
+    return Landscape(believed(look(results.theta), results.values), look)
+
+
+def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:
+    """What one look is worth, over the unit of the results."""
+    mean, covariance = expected(found.belief, looks)
+    value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
+    if not np.isfinite(stderr):
+        return Expected(value, stderr, NOTHING)
+    half = WIDER * quantile(found.belief.results) * stderr
+    interval = Interval(value - half, value + half)
+    levels = np.unique(results.values)
+    if len(levels) == 2:
+        return _of_two(value, stderr, interval, levels, _nearest(found, results))
+    return Expected(value, stderr, interval)
+
+
+def _nearest(found: Landscape, results: Results) -> np.ndarray:
+    """The returns of the results that lie nearest to the mean."""
+    far = np.sum(found.whitened(results.theta) ** 2, axis=1)
+    return results.values[np.argsort(far, kind="stable")[:NEAREST]]
+
+
+def _of_two(
+    value: float, stderr: float, interval: Interval, levels: np.ndarray, near: np.ndarray
+) -> Expected:
+    """The same where all returns are one of two, of which the model knows nothing.
+
+    Between the two, and never narrower than what the nearest results alone say of the chance of
+    the higher one: ten successes in a row are no certainty.
+    """
+    low, high = (float(level) for level in levels)
+    share = proportion(int(np.sum(near == high)), len(near))
+    ends = [low + (high - low) * end for end in share]
+    found = Interval(min(interval.low, ends[0]), max(interval.high, ends[1]))
+    inside = [float(x) for x in np.clip([value, *found], low, high)]
+    return Expected(inside[0], stderr, Interval(*inside[1:]))
+
+
+def failures_of(told: Sequence[tuple[Asked, Result]]) -> int:
+    """How many results are failures."""
+    return sum(result.told.status == FAILED for _, result in told)

@@ -1,0 +1,98 @@
+"""What the page of a run says: of what its curve is, how much was spent, where weight came from."""
+
+import re
+
+import numpy as np
+import pytest
+
+import recoup
+from recoup.report.runs import _ages_in_words, _mixed, write_report
+
+pytestmark = pytest.mark.usefixtures("sketches")
+
+
+def slope(theta, seed):
+    """A function of one's own, every fifth rollout of which fails."""
+    if seed % 5 == 0:
+        raise RuntimeError("slipped")
+    return float(np.sum(theta))
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A run on a function, that ended between two moves."""
+    out = tmp_path_factory.mktemp("own") / "mine"
+    recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, seed=1, out=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """A run without reuse on a task of ours."""
+    out = tmp_path_factory.mktemp("plain") / "toy"
+    recoup.train("toy", "pgpe", iterations=3, batch=4, seed=0, out=out)
+    return out
+
+
+def tiles(page):
+    found = re.findall(r'<div class="tile"><b>(.*?)</b><span>(.*?)</span>', page)
+    return {words: number for number, words in found}
+
+
+def test_episodes_are_those_that_were_spent_wherever_they_are_counted(own, plain, tmp_path):
+    run = recoup.load(own)
+    assert run.history[-1].episodes < run.episodes == 25  # the last were told after the last move
+    page = write_report([own]).read_text()
+    assert tiles(page)["episodes"] == "25"
+    both = write_report([own, plain], tmp_path / "both.html").read_text()
+    counts = re.findall(r'<td data-head="episodes" class="number">(\d+)</td>', both)
+    assert sorted(counts) == ["12", "12", "25", "25"]  # in the table of runs and in that of lines
+
+
+def test_the_curve_is_said_to_be_of_fresh_episodes_only_where_it_is(own, plain, tmp_path):
+    captions = {run: write_report([run]).read_text() for run in (own, plain)}
+    curve = {run: re.search(r"The curve: (.*?)</figcaption>", x)[1] for run, x in captions.items()}
+    assert curve[plain].startswith("expected return on fresh episodes, wherever it was measured")
+    assert curve[own].startswith("mean return of the trials that each distribution drew")
+    assert "(the final test is on fresh episodes)" in curve[own]
+    alone = write_report([own, _again(own, tmp_path)], tmp_path / "owns.html").read_text()
+    assert "on fresh episodes, wherever" not in alone
+    mixed = write_report([own, plain], tmp_path / "mixed.html").read_text()
+    assert "Expected return on fresh episodes, wherever it was measured. On tasks of your" in mixed
+
+
+def _again(own, tmp_path):
+    out = tmp_path / "again"
+    recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, seed=2, out=out)
+    return out
+
+
+def test_a_run_without_reuse_gets_a_sentence_in_place_of_one_colour(plain):
+    page = write_report([plain]).read_text()
+    assert "Shares of the weight by age" not in page
+    assert "Every estimate rests on the samples of its own iteration alone" in page
+
+
+def test_a_run_with_reuse_gets_the_picture_and_no_sentence(tmp_path):
+    recoup.train("toy", "mis-pgpe-ob", iterations=3, batch=4, seed=0, out=tmp_path / "toy")
+    page = write_report([tmp_path / "toy"]).read_text()
+    assert "Shares of the weight by age" in page
+    assert "of its own iteration alone" not in page
+
+
+@pytest.mark.parametrize(
+    ("shares", "mixed", "words"),
+    [
+        ([], False, ""),
+        ([[np.nan] * 5] * 3, False, ""),  # a file of before, which does not say
+        ([[1.0, 0, 0, 0, 0]], False, "own iteration alone"),
+        ([[1.0, 0, 0, 0, 0], [0.4, 0.6, 0, 0, 0]], True, ""),
+        ([[0, 1.0, 0, 0, 0]] * 2, False, "of one age"),
+    ],
+)
+def test_ages_in_words(shares, mixed, words):
+    shares = np.array(shares, float).reshape(-1, 5)
+    assert _mixed(shares) is mixed
+    found = _ages_in_words(shares)
+    assert words in found
+    assert bool(words) == bool(found)
