@@ -7,9 +7,11 @@ import numpy as np
 
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
+from recoup.engine.failure import CENSORED
 from recoup.store.amending import dropped
-from recoup.store.rows import FAILED, Asked, Result
+from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
+from recoup.study.landscape import Results, failures_of
 from recoup.study.opened import Opened
 
 ENOUGH = 5  # trials of one theta that say by themselves how often it fails
@@ -25,6 +27,29 @@ class Failing(NamedTuple):
     high: float
     rests_on: str
     results: int
+
+
+class Tried(NamedTuple):
+    """How often the mean policy itself was tried, how often it failed, and failures left out."""
+
+    times: int
+    failed: int
+    left_out: int
+    failing: Failing
+    refused: str  # why it is not to be deployed, if so
+
+
+def tried_of(study: Opened, results: Results) -> Tried:
+    """What is known of failures, at the mean policy and beside it."""
+    told, mean = results.told, results.mean
+    here = [
+        result.told.status == FAILED
+        for trial, result in told
+        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
+    ]
+    left_out = failures_of(told) if study.method.stated == CENSORED else 0
+    failing = failing_of(study, told, mean, results.std)
+    return Tried(len(here), sum(here), left_out, failing, refused(told, failing))
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:

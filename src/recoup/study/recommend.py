@@ -10,16 +10,14 @@ import numpy as np
 from recoup.checks import check_count, check_positive
 from recoup.core.plain.tops import tops
 from recoup.core.worth import NOTHING, Interval, proportion, quantile
-from recoup.engine.failure import CENSORED
-from recoup.store.rows import FAILED, MEAN
+from recoup.store.rows import MEAN
 from recoup.study import sentences
-from recoup.study.failing import Failing, failing_of, refused
+from recoup.study.failing import Failing, Tried, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.landscape import (
     Landscape,
     Results,
-    failures_of,
     landscape,
     results_of,
     why_none,
@@ -108,16 +106,6 @@ class Worth(NamedTuple):
         return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
 
 
-class Tried(NamedTuple):
-    """How often the mean policy itself was tried, how often it failed, and failures left out."""
-
-    times: int
-    failed: int
-    left_out: int
-    failing: Failing
-    refused: str  # why it is not to be deployed, if so
-
-
 class Outlook(NamedTuple):
     """What a verdict is made of, over the unit of the results."""
 
@@ -143,7 +131,7 @@ def recommend(
     budget = None if budget is None else check_count("budget", budget)
     with study.store.reading():
         results = results_of(study)
-        tried = _tried(study, results)
+        tried = tried_of(study, results)
         names = study.names or [f"theta_{i}" for i in range(study.dim)]
         none = why_none(study, results)
         found = None if none else landscape(study, results)
@@ -213,18 +201,6 @@ def _told(
         direction=study.goal.word,
     )
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
-
-
-def _tried(study: Opened, results: Results) -> Tried:
-    told, mean = results.told, results.mean
-    here = [
-        result.told.status == FAILED
-        for trial, result in told
-        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
-    ]
-    left_out = failures_of(told) if study.method.stated == CENSORED else 0
-    failing = failing_of(study, told, mean, results.std)
-    return Tried(len(here), sum(here), left_out, failing, refused(told, failing))
 
 
 def _worth(
