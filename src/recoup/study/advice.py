@@ -47,5 +47,4 @@ def _failures(method: Method, found: dict[str, Any], goal: Goal) -> list[str]:
     share = failures / max(found["ok"] + failures, 1)
     if method.failure != "censored" or share <= MANY or failures < LEAST:
         return []
-    avoids = method.direction == "blend"
-    return [sentences.many_failures(share, avoids, goal)]
+    return [sentences.many_failures(share, method.direction == "blend", goal)]
