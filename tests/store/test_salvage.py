@@ -130,6 +130,15 @@ def test_counters_that_fit(path):
     assert fitting_counters(saved, 8) == Counters(8, 4, 1, 5, fresh=0, last=8)
 
 
+def test_a_place_that_a_move_was_made_of_is_not_given_out_again(path):
+    saved = salvage(path)
+    assert saved.moves[2].counted == 6
+    saved.told[6] = saved.told[6]._replace(counted=None)  # as one that was dropped
+    assert fitting_counters(saved, 8).counted == 6
+    del saved.told[6]
+    assert fitting_counters(saved, 8).counted == 6
+
+
 def test_counters_that_fit_pairs(tmp_path):
     store = Store.create(tmp_path / "s.db", SETTINGS, start())
     with store.writing():

@@ -37,7 +37,8 @@ def place_in_pair(counted: int, fills: bool, partner: bool | None) -> tuple[int 
 def fitting_counters(rows: Contents, last: int, valued: bool = False) -> Counters:
     """The counters that fit `rows`, where no number up to `last` is to be given out again.
 
-    `valued` says that failures fill a batch.
+    `valued` says that failures fill a batch. No place that a move was made of is given out again,
+    though its result was dropped or is lost: a result there would be part of no move.
     """
     told = rows.told.values()
     mark = max((move.counted for move in rows.moves.values()), default=0)
@@ -46,7 +47,7 @@ def fitting_counters(rows: Contents, last: int, valued: bool = False) -> Counter
         trials=len(rows.asked),
         ok=sum(result.told.status == OK for result in told),
         failed=sum(result.told.status == FAILED for result in told),
-        counted=max((result.counted or 0 for result in told), default=0),
+        counted=max(mark, *(result.counted or 0 for result in told), 0),
         fresh=sum(_ready(rows.asked[result.id], rows, valued) for result in fresh),
         last=last,
     )
