@@ -139,7 +139,7 @@ class TestTheLog:
         left = left_behind(path, tmp_path / "left", n=7)
         link = tmp_path / "link.db"
         link.symlink_to(left)
-        assert len(salvage(link).told) == 7
+        assert len(salvage(link).rows.told) == 7
         assert recover(link, tmp_path / "saved.db").results == 7
         with Study.open(link) as study:
             assert study.counts()["ok"] == 7

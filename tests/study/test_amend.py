@@ -216,7 +216,6 @@ class TestWhatWasDropped:
             with Study.open(tmp_path / "b.db") as saved:
                 assert_judged_alike(saved, study)
 
-
     @pytest.mark.parametrize("settings", METHODS[:4])
     def test_the_last_of_a_move_too_and_it_goes_on(self, tmp_path, settings):
         """Its place is not given out again: what is told next is part of the next move."""

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError, check_path
+from recoup.store.amending import AMENDED, DROP, DROPPED, amendments
 from recoup.store.count import count_beside
 from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
-from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
-from recoup.store.salvage import Tick, salvage
+from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
+from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
 from recoup.study.opened import first_proposal
 from recoup.study.settings import check_settings, method_of, missing_parts
+
+SHOWN = 10  # trials that are named
 
 
 class Recovered(NamedTuple):
@@ -35,8 +38,8 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
     if not check_path("FILE", path).is_file():
         raise InputError(f"there is no file {path}.")
     check_names(path)
-    rows = salvage(path, tick)
-    settings = _settings(rows)
+    saved = salvage(path, tick)
+    rows, settings = saved.rows, _settings(saved.rows)
     if settings is None:
         raise InputError(
             f"{path} holds no settings of a study that can be read: it is none, or too much of it "
@@ -48,16 +51,19 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
     missing = max(told_before - len(rows.told), 0)
     in_order = sorted(rows.moves) == list(range(len(rows.moves)))
     whole = missing == 0 and in_order and 0 in rows.moves and 0 in rows.proposals
+    whole = whole and not saved.unsure
     if not (whole and densities_fit(rows)):  # made again, with the next move
         rows = rows._replace(own={}, mixture={})
 
     def write(store: Store) -> None:
         valued = method_of(settings).values_failures
         store.restore(rows, fitting_counters(rows, last, valued))
+        for result in _dropped(rows) if saved.events_lost else ():
+            store.note(AMENDED, _drop(result))
         store.note(RECOVERED, {"of": str(path), "missing": missing, "whole": whole})
 
     Store.create(new, settings, start, then=write).close()
-    return _recovered(rows, new, missing)
+    return _recovered(saved._replace(rows=rows), new, missing)
 
 
 def _start(rows: Contents, settings: dict[str, Any]) -> Proposal:
@@ -72,16 +78,53 @@ def _start(rows: Contents, settings: dict[str, Any]) -> Proposal:
     return first_proposal(settings)
 
 
-def _recovered(rows: Contents, new: Path, missing: int) -> Recovered:
+def _dropped(rows: Contents) -> list[Result]:
+    """The results that were dropped, as they say themselves, where no event does."""
+    known = {one.trial: one.dropped for one in amendments(rows.events.values())}
+    return [
+        result
+        for number, result in rows.told.items()
+        if result.told.status == FAILED
+        and result.counted is None
+        and str(result.told.note).startswith(DROPPED)
+        and not known.get(number)
+    ]
+
+
+def _drop(result: Result) -> dict[str, Any]:
+    """The event of a result that was dropped, without what it was before."""
+    now = list(result.told[:5])
+    why = "what it was before is lost"
+    content = {"trial": result.id, DROP: True, "place": None, "was": now, "now": now, "why": why}
+    return {**content, "told_at": result.told_at, "moves": {}}
+
+
+def _recovered(saved: Salvaged, new: Path, missing: int) -> Recovered:
     """What was saved, in numbers and words."""
+    rows = saved.rows
     told, asked, moves = len(rows.told), len(rows.asked), len(rows.moves)
     lost = f"{_counted(missing, 'result')} {'is' if missing == 1 else 'are'} missing"
     lost = lost if missing else "none that was told is missing"
-    if rows.counters is None:
+    if not saved.counted:
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
-    saved = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
-    saved += _counted(max(moves - 1, 0), "move")
-    return Recovered(told, asked, missing, moves, f"{saved} were saved in {new}; {lost}.")
+    words = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
+    words += f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
+    if saved.events_lost:
+        words += " Events of the study are lost, amendments may be among them."
+    if saved.unsure:
+        one = len(saved.unsure) == 1
+        words += (
+            f" {_counted(len(saved.unsure), 'result')} may be as {'it was' if one else 'they were'}"
+            f" before an amendment: trial{'' if one else 's'} {_listed(saved.unsure)}."
+        )
+    if saved.unfinished:
+        words += " What its log ends in was not finished, or is damaged: it is left out."
+    return Recovered(told, asked, missing, moves, words)
+
+
+def _listed(numbers: list[int]) -> str:
+    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    return f"{', '.join(map(str, numbers[:SHOWN]))}{more}"
 
 
 def _counted(n: int, what: str) -> str:
