@@ -62,6 +62,8 @@ def check_place(path: Path) -> None:
             f"{', '.join(BESIDE)}."
         )
     if beside(path, LOG).exists():
+        if path.exists():  # since we looked
+            raise Exists(f"{path} exists already: another process has made it.")
         raise InputError(
             f"{beside(path, LOG)} lies there, the log of a study whose file {path} is gone: put "
             "the file back, or remove the log to start anew."
