@@ -10,7 +10,7 @@ from recoup.outputs import BESIDE, check_directory, check_no_link_to_nowhere, cl
 from recoup.store.errors import Exists
 
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
-COUNTS = (0, 16, 20, 24)  # bytes that a count may have, in files of any age
+COUNTS = (0, 16, 20, 24, 32)  # bytes that a count may have, in files of any age
 
 
 def beside(path: Path, ending: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from recoup.checks import InputError, check_path
 from recoup.store.amending import AMENDED, DROP, DROPPED, amendments
-from recoup.store.count import count_beside
+from recoup.store.count import Count, count_beside
 from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
@@ -45,7 +45,10 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
             f"{path} holds no settings of a study that can be read: it is none, or too much of it "
             "is destroyed."
         )
-    told_before, last = _before(path, rows)
+    count = count_beside(path)
+    if count.events > max(rows.events, default=0):  # in a log that is gone
+        saved = saved._replace(events_lost=True)
+    told_before, last = _before(count, rows)
     start = _start(rows, settings)
     rows = _usable(rows, settings)
     missing = max(told_before - len(rows.told), 0)
@@ -141,15 +144,14 @@ def _settings(rows: Contents) -> dict[str, Any] | None:
     return None
 
 
-def _before(path: Path, rows: Contents) -> tuple[int, int]:
+def _before(count: Count, rows: Contents) -> tuple[int, int]:
     """How many results were told and the last trial, at least.
 
     A trial whose row is lost may still be on a robot: its number is not given out again.
     """
-    told, last, _ = count_beside(path)
     places = [result.counted or 0 for result in rows.told.values()]
-    told = max(told, len(rows.told), *places, 0)
-    last = max(last, *rows.asked, *rows.told, 0)
+    told = max(count.told, len(rows.told), *places, 0)
+    last = max(count.last, *rows.asked, *rows.told, 0)
     if rows.counters is not None:
         told = max(told, rows.counters.ok + rows.counters.failed)
         last = max(last, rows.counters.last)
