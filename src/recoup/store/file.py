@@ -293,15 +293,13 @@ class StudyFile:
         if count.identity not in (0, self._identity):  # of another file that lay here
             return
         counters, events = self.one("counters", counters_of), self.last_id("events")
-        there = counters.ok + counters.failed
-        if there < count.told or events < count.events:
-            lost = (
-                (TOLD, there, count.told) if there < count.told else (NOTED, events, count.events)
-            )
-            raise InputError(
-                f"{missing(self.path, *lost)} Put the newer one back, or go on without them by "
-                f"`recoup study check {self.path} --recover NEW`."
-            )
+        told = (TOLD, counters.ok + counters.failed, count.told)
+        for what, there, counted in (told, (NOTED, events, count.events)):
+            if there < counted:
+                raise InputError(
+                    f"{missing(self.path, what, there, counted)} Put the newer one back, or go on "
+                    f"without them by `recoup study check {self.path} --recover NEW`."
+                )
 
 
 def check_present(path: Path) -> None:
