@@ -5,7 +5,6 @@ Also where a log lies beside the file, which holds older copies of most pages.
 
 import shutil
 import sqlite3
-import time
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +76,7 @@ class TestALogBesideIt:
     def test_no_clock_says_what_is_newest(self, tmp_path, monkeypatch):
         with told(tmp_path / "a.db") as study:
             with monkeypatch.context() as back:
-                now = time.time()
-                back.setattr(time, "time", lambda: now - 3600)
+                back.setattr("time.time", lambda: 1e9)  # long before the results
                 study.amend(3, -50.0)
             recover(tmp_path / "a.db", tmp_path / "b.db")
             with Study.open(tmp_path / "b.db") as saved:
@@ -278,6 +276,17 @@ class TestForged:
             copy = left(study, tmp_path / "copy.db")
         spoil(copy, "told")
         assert recover(copy, tmp_path / "b.db").results == 12
+
+
+def test_results_without_what_drew_them_are_told(tmp_path):
+    told(tmp_path / "a.db").close()
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("DELETE FROM proposals WHERE id = 0")
+    connection.commit()
+    connection.close()
+    words = recover(tmp_path / "a.db", tmp_path / "b.db").words
+    lost = "12 results count for no estimate: what drew them, or the other of a pair, is lost."
+    assert words.endswith(lost)
 
 
 def test_a_table_that_is_emptied_stays_empty(tmp_path):

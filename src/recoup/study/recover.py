@@ -66,7 +66,7 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
         store.note(RECOVERED, {"of": str(path), "missing": missing, "whole": whole})
 
     Store.create(new, settings, start, then=write).close()
-    return _recovered(saved._replace(rows=rows), new, missing)
+    return _recovered(saved, rows, new, missing)
 
 
 def _start(rows: Contents, settings: dict[str, Any]) -> Proposal:
@@ -102,9 +102,8 @@ def _drop(result: Result) -> dict[str, Any]:
     return {**content, "told_at": result.told_at, "moves": {}}
 
 
-def _recovered(saved: Salvaged, new: Path, missing: int) -> Recovered:
-    """What was saved, in numbers and words."""
-    rows = saved.rows
+def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Recovered:
+    """What was saved, in numbers and words; `rows` are those that can be used."""
     told, asked, moves = len(rows.told), len(rows.asked), len(rows.moves)
     lost = f"{_counted(missing, 'result')} {'is' if missing == 1 else 'are'} missing"
     lost = lost if missing else "none that was told is missing"
@@ -112,6 +111,13 @@ def _recovered(saved: Salvaged, new: Path, missing: int) -> Recovered:
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
     words = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
     words += f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
+    before = {n for n, result in saved.rows.told.items() if result.counted is not None}
+    if unweighed := sum(n in before and row.counted is None for n, row in rows.told.items()):
+        one = unweighed == 1
+        words += (
+            f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for no estimate: "
+            f"what drew {'it' if one else 'them'}, or the other of a pair, is lost."
+        )
     if saved.events_lost:
         words += " Events of the study are lost, amendments may be among them."
     if saved.unsure:
