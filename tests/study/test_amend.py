@@ -216,6 +216,23 @@ class TestWhatWasDropped:
             with Study.open(tmp_path / "b.db") as saved:
                 assert_judged_alike(saved, study)
 
+    @pytest.mark.parametrize("settings", METHODS[:4])
+    def test_the_last_of_a_move_too_and_it_goes_on(self, tmp_path, settings):
+        """Its place is not given out again: what is told next is part of the next move."""
+        with told(tmp_path / "a.db", **settings) as study:
+            for trial in study.ask(2):
+                study.tell(trial.id, value_of(trial))
+            assert study.store.last_move().counted == study.store.counters().counted
+            study.amend(16, drop="the sensor was loose")
+            recover(tmp_path / "a.db", tmp_path / "b.db")
+            with Study.open(tmp_path / "b.db") as saved:
+                for one in (study, saved):
+                    for trial in one.ask(6):
+                        one.tell(trial.id, value_of(trial))
+                assert len(saved.history()) == len(study.history())
+                np.testing.assert_array_equal(saved.mean, study.mean)
+        assert check(tmp_path / "b.db")[-1].words.endswith("to the last bit.")
+
 
 def assert_judged_alike(one, other):
     """By as many samples, with the same answer about a candidate that neither has drawn."""

@@ -5,22 +5,22 @@ Everything else in a file is written once. What a row was before stays in an eve
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.store.file import MEMORY, StudyFile
-from recoup.store.places import fills, partner_of
-from recoup.store.records import as_kept, of_move, of_result
+from recoup.store.places import fills, together_in
+from recoup.store.records import WRONG, as_kept, of_move, of_result
 from recoup.store.rows import (
-    DRAWN,
     FAILED,
-    MIRROR,
     MOVED,
     OK,
     SAMPLED,
+    Event,
     Memory,
     Move,
     Result,
@@ -31,6 +31,16 @@ from recoup.store.store import OVER, Store
 AMENDED = "amended"
 DROP = "dropped"  # in that event: whether the result counts for nothing now
 DROPPED = "dropped: "  # what the note of such a result begins with
+
+
+class Amendment(NamedTuple):
+    """What an event says that was put right."""
+
+    trial: int
+    now: Told
+    dropped: bool
+    moves: dict[int, int]  # that were made again, with the proposals that they had made before
+    at: float
 
 
 class Remade(NamedTuple):
@@ -83,9 +93,28 @@ def dropped(store: Store) -> set[int]:
     return {
         one
         for number, content in amended.items()
-        if content.get(DROP, str(content["now"][4]).startswith(DROPPED))  # else an older file
+        if _is_drop(content)
         for one in together(store, number)
     }
+
+
+def amendments(events: Iterable[Event]) -> list[Amendment]:
+    """The amendments that events tell of, in order; those that make no sense are left out."""
+    found = []
+    for event in sorted(events, key=lambda event: event.id):
+        if event.kind == AMENDED:
+            with suppress(*WRONG):
+                content = event.content
+                now = as_kept(Told(*content["now"]))
+                moves = {int(number): int(old) for number, old in content["moves"].items()}
+                drop = _is_drop(content)
+                found.append(Amendment(int(content["trial"]), now, drop, moves, event.at))
+    return found
+
+
+def _is_drop(content: dict[str, Any]) -> bool:
+    """Whether an event says that the result counts for nothing now; in older files, its note."""
+    return bool(content.get(DROP, str(content["now"][4]).startswith(DROPPED)))
 
 
 def replace_result(
@@ -136,11 +165,8 @@ def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept
 
 def together(store: Store, number: int) -> list[int]:
     """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
-    (trial,) = store.asked([number])
-    partner = partner_of(number, trial.kind)
-    other = store.asked([partner]) if trial.kind in (DRAWN, MIRROR) else []
-    paired = trial.kind == MIRROR or bool(other and other[0].kind == MIRROR)
-    return sorted([number, partner]) if paired else [number]
+    near = store.asked([number - 1, number, number + 1])
+    return together_in({trial.id: trial for trial in near}, number)
 
 
 def _fresh(store: Store, rows: dict[int, Result], valued: bool) -> int:

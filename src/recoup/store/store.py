@@ -107,15 +107,16 @@ class Store(Queries):
         with self._file.turn.taken():  # a count is noted in the order of transactions
             with self._file.writing():
                 self._now = before = super().counters()
+                noted = self._last("events")
                 try:
                     yield
-                    after = self._now
+                    after, events = self._now, self._last("events")
                     if after != before:
                         self._file.insert("counters", [(0, *after)], OVER)
                 finally:
                     self._now = None
-            if after != before:
-                self._file.note_count(after)
+            if after != before or events != noted:
+                self._file.note_count(after, events)
 
     def check_written(self) -> None:
         """Raises where the file is only read, with why."""
@@ -308,4 +309,4 @@ class Store(Queries):
 
     def _last(self, table: str) -> int:
         """The highest id of a table, 0 where it is empty."""
-        return int(self._file.rows(f"SELECT COALESCE(MAX(id), 0) FROM {table}")[0][0])
+        return self._file.last_id(table)
