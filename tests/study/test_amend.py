@@ -11,7 +11,7 @@ from program import recoup as program
 from waiting import until
 
 from recoup.checks import InputError
-from recoup.store import count
+from recoup.store import count, store
 from recoup.study import amend as amending
 from recoup.study import moves
 from recoup.study.readings import read_samples
@@ -215,6 +215,61 @@ class TestWhatWasDropped:
             recover(tmp_path / "a.db", tmp_path / "b.db")
             with Study.open(tmp_path / "b.db") as saved:
                 assert_judged_alike(saved, study)
+
+
+PAIRS = [
+    {"method": "mis-pgpe-ob"},
+    {"method": "iw-pgpe-ob"},
+    {"method": "mis-pgpe-ob", "failure": -20.0},
+    {"method": "mis-pgpe-ob", "failure": "worst"},
+]
+
+
+class TestHalfOfAPair:
+    """Dropped while the other of it is still out: the pair never counts."""
+
+    @pytest.mark.parametrize("settings", PAIRS)
+    @pytest.mark.parametrize("first", [1, 2])
+    def test_it_gets_no_place_when_the_other_is_told(self, tmp_path, settings, first):
+        path = tmp_path / "a.db"
+        with Study.open(path, dim=2, batch=4, seed=1, mirrored=True, **settings) as study:
+            study.ask(4)
+            study.tell(first, 100.0)
+            study.amend(first, drop="the sensor was loose")
+            study.tell(3 - first, 50.0)
+            assert study.until_move() == 4
+            assert [row.counted for row in study.store.results().values()] == [None, None]
+            assert study.best is None
+            study.tell(3, 1.0)
+            study.tell(4, 2.0)
+            assert study.until_move() == 2
+            for trial in study.ask(2):
+                study.tell(trial.id, value_of(trial))
+            assert [move["samples"] for move in study.history()] == [4]
+            assert study.evaluate().samples == 4
+            counters = study.store.counters()
+        assert check(path)[-1].words.endswith("to the last bit.")
+        recover(path, tmp_path / "b.db")
+        with Study.open(tmp_path / "b.db") as saved:
+            assert saved.store.counters() == counters
+
+    def test_one_that_an_older_recoup_has_counted_can_be_dropped_again(self, tmp_path, monkeypatch):
+        path = tmp_path / "a.db"
+        with Study.open(path, dim=2, batch=4, seed=1, mirrored=True, method="mis-pgpe-ob") as study:
+            trials = study.ask(4)
+            study.tell(1, 100.0)
+            study.amend(1, drop="the sensor was loose")
+            with monkeypatch.context() as older:
+                older.setattr(store, "dropped", lambda _: set())
+                study.tell([2, 3, 4], [50.0, *map(value_of, trials[2:])])
+            for trial in study.ask(2):
+                study.tell(trial.id, value_of(trial))
+            assert study.evaluate().samples == 5  # and one that failed
+            study.amend(1, drop="the sensor was loose")
+            assert study.evaluate().samples == 4
+            with pytest.raises(InputError, match="trial 1 was dropped, and stays out"):
+                study.amend(1, drop="the sensor was loose")
+        assert check(path)[-1].words.endswith("to the last bit.")
 
 
 def assert_judged_alike(one, other):

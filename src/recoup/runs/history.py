@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED, DROP
+from recoup.store.dropped import AMENDED, DROP
 from recoup.store.rows import Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN

@@ -11,26 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.store.dropped import AMENDED, together
 from recoup.store.file import MEMORY, StudyFile
-from recoup.store.places import fills, partner_of
+from recoup.store.places import fills
 from recoup.store.records import as_kept, of_move, of_result
-from recoup.store.rows import (
-    DRAWN,
-    FAILED,
-    MIRROR,
-    MOVED,
-    OK,
-    SAMPLED,
-    Memory,
-    Move,
-    Result,
-    Told,
-)
+from recoup.store.rows import FAILED, MOVED, OK, SAMPLED, Memory, Move, Result, Told
 from recoup.store.store import OVER, Store
-
-AMENDED = "amended"
-DROP = "dropped"  # in that event: whether the result counts for nothing now
-DROPPED = "dropped: "  # what the note of such a result begins with
 
 
 class Remade(NamedTuple):
@@ -71,20 +57,6 @@ def place_of(store: Store, number: int) -> int | None:
     """The place of a result among those that moves are made of: of its pair, if it is of one."""
     rows = store.results(together(store, number)).values()
     return max((row.counted for row in rows if row.counted is not None), default=None)
-
-
-def dropped(store: Store) -> set[int]:
-    """The trials whose results count for nothing, since they were dropped, or the other of a pair.
-
-    An event says so, the last that amends a trial.
-    """
-    amended = {event.content["trial"]: event.content for event in store.events(AMENDED)}
-    return {
-        one
-        for number, content in amended.items()
-        if content.get(DROP, str(content["now"][4]).startswith(DROPPED))  # else an older file
-        for one in together(store, number)
-    }
 
 
 def replace_result(
@@ -131,15 +103,6 @@ def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept
     for number, own in kept.own.items():
         store.add_densities(number, own, kept.mixture[:0])
     store.add_densities(moves[-1].number, kept.mixture[:0], kept.mixture)
-
-
-def together(store: Store, number: int) -> list[int]:
-    """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
-    (trial,) = store.asked([number])
-    partner = partner_of(number, trial.kind)
-    other = store.asked([partner]) if trial.kind in (DRAWN, MIRROR) else []
-    paired = trial.kind == MIRROR or bool(other and other[0].kind == MIRROR)
-    return sorted([number, partner]) if paired else [number]
 
 
 def _fresh(store: Store, rows: dict[int, Result], valued: bool) -> int:

@@ -5,17 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, printable
-from recoup.store.amending import (
-    AMENDED,
-    DROP,
-    Kept,
-    Remade,
-    copy_of,
-    dropped,
-    place_of,
-    replace_moves,
-    replace_result,
-)
+from recoup.store.amending import Kept, Remade, copy_of, place_of, replace_moves, replace_result
+from recoup.store.dropped import AMENDED, DROP, dropped
 from recoup.store.rows import FAILED, Result, Told
 from recoup.store.store import Store
 from recoup.study.opened import Opened
@@ -66,7 +57,8 @@ def _amended(
     before, last = _result(store, number), store.last_move()
     if before.told == told and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
-    if number in dropped(store):
+    again = drop and place_of(store, number) is not None  # its pair, by an older recoup
+    if number in dropped(store) and not again:
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     remade, kept = _remade(study, number, told, drop)
     if not dry:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from recoup.store.amending import AMENDED
+from recoup.store.dropped import AMENDED
 from recoup.store.file import MEMORY
 from recoup.store.rows import Event
 from recoup.study.opened import Opened

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store

@@ -3,7 +3,7 @@
 from typing import Any
 
 from recoup.checks import InputError
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.store.store import Store
 from recoup.study.advice import advice, judgement

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
-from recoup.store.amending import AMENDED
+from recoup.store.dropped import AMENDED
 from recoup.store.rows import Move, Result
 from recoup.study.opened import Opened
 

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.plain.nearby import nearby
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, SAMPLED, Asked, Result
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name

@@ -14,7 +14,7 @@ from recoup.checks import (
     check_vector,
     check_whole_numbers,
 )
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, to_latent

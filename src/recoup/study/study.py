@@ -16,7 +16,7 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.methods import Method
-from recoup.store.amending import DROPPED, dropped
+from recoup.store.dropped import DROPPED, dropped
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED, dropped
+from recoup.store.dropped import AMENDED, dropped
 from recoup.study.judging import diagnostics
 from recoup.study.leases import told_later
 from recoup.study.notebook import SHOWN, digits, facts, grid

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
-from recoup.store.amending import AMENDED, dropped
+from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.rows import PENDING, Told
 from recoup.study.amend import in_words
