@@ -301,6 +301,17 @@ class TestPointsOfTheCurve:
         best = recoup.load_policy(out / "policies" / "best.npz")
         np.testing.assert_array_equal(best.theta, run.means[run.best.iteration])
 
+    def test_of_trials_leave_out_a_pair_of_which_one_was_dropped(self, tmp_path):
+        """The other of it has a return, which counts for nothing: in the curve as in `best`."""
+        out = tmp_path / "r"
+        walk(out, episodes=16, method="mis-pgpe-ob", mirrored=True)
+        amended(out, trial=3, value=None, drop="the sensor was loose")
+        run = recoup.load(out)
+        with run.study as study:
+            first = [t.value for t in study.trials() if t.id in (1, 2)]
+        assert run.history[0].curve_episodes == 2
+        assert run.curve.mean[0] == np.mean(first)
+
     def test_an_amendment_beside_a_running_one(self, tmp_path):
         """Of a process of its own, while the run is made and while its end is tested."""
         out, said = tmp_path / "r", []

@@ -253,6 +253,29 @@ class TestHalfOfAPair:
         with Study.open(tmp_path / "b.db") as saved:
             assert saved.store.counters() == counters
 
+    def test_what_is_said_of_results_is_said_without_it(self, tmp_path):
+        """Of one far above the others, whose partner was dropped."""
+        path, wrong = tmp_path / "a.db", {4: 1e6}
+        with told(path, wrong=wrong, mirrored=True, method="mis-pgpe-ob") as study:
+            assert study.diagnostics()["improbable"] == [4]
+            study.amend(3, drop="the sensor was loose")
+            found = study.diagnostics()
+            assert found["improbable"] == []
+            assert not any("Trial 4" in sentence for sentence in found["advice"])
+            assert (found["ok"], found["failed"]) == (13, 1)
+            assert (found["dropped"], found["uncounted"]) == (1, 1)
+            assert study.best[1] < 1
+            trials = study.ask(2)
+            study.tell(trials[0].id, value_of(trials[0]))
+            study.amend(trials[0].id, drop="the sensor was loose")
+        shown = program("study", "show", path).stdout
+        assert "13 ok (1 of them left with the dropped one of their pair), 2 failed" in " ".join(
+            shown.replace("│", " ").split()
+        )
+        assert "the best of 12 noisy returns" in shown
+        said = program("study", "tell", path, trials[1].id, 1e6)
+        assert "farther from the others" not in said.stdout
+
     def test_one_that_an_older_recoup_has_counted_can_be_dropped_again(self, tmp_path, monkeypatch):
         path = tmp_path / "a.db"
         with Study.open(path, dim=2, batch=4, seed=1, mirrored=True, method="mis-pgpe-ob") as study:

@@ -37,6 +37,7 @@ from recoup.cli.study_tables import (
     print_waiting,
     summary_rows,
 )
+from recoup.store.dropped import dropped
 from recoup.study.amend import in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
@@ -255,7 +256,8 @@ def tell(
                 say(f"Trial {id}: {in_words(told[0][1])}.")
         for row in later:
             say(row.words)
-        for slip in slips(study.store.returns(), {number for number, _ in told}):
+        counting = study.store.returns(dropped(study.store))
+        for slip in slips(counting, {number for number, _ in told}):
             say(slip.words)
         _say_next(study, len(study.history()) - moved)
 

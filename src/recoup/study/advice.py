@@ -134,7 +134,7 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
 
 def _failures(method: Method, found: dict[str, Any]) -> list[str]:
     failures = found["failed"] - found.get("dropped", 0)
-    failed = failures / max(found["ok"] + failures, 1)
+    failed = failures / max(found["ok"] - found.get("uncounted", 0) + failures, 1)
     if method.failure != "censored" or failed <= 0.3 or failures < 3:
         return []
     return [

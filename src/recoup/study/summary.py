@@ -84,7 +84,11 @@ def summary_rows(
     waiting: Sequence[int] = (),
 ) -> dict[str, str]:
     """The state of a study, a row each: what `diagnostics` found, the best trial, those waiting."""
-    trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
+    counted = found["ok"] - found.get("uncounted", 0)
+    trials = f"{found['pending']} pending, {found['ok']} ok"
+    if counted < found["ok"]:
+        trials += f" ({found['uncounted']} of them left with the dropped one of their pair)"
+    trials += f", {found['failed']} failed"
     trials += f" ({found['dropped']} of them dropped)" if found.get("dropped") else ""
     if found["imported"]:
         trials += f" ({found['imported']} of them from elsewhere)"
@@ -93,7 +97,7 @@ def summary_rows(
         f"{'' if study.dim == 1 else 's'}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {more_results(found['until_move'])}",
-        "best": "none yet" if best is None else _best(*best, found["ok"]),
+        "best": "none yet" if best is None else _best(*best, counted),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
