@@ -10,6 +10,7 @@ from processes import Forked
 from program import recoup as program
 from waiting import until
 
+import recoup
 from recoup.checks import InputError
 from recoup.store import count, store
 from recoup.study import amend as amending
@@ -351,6 +352,90 @@ class TestWhatIsKept:
                 study.amend(**how)
             with pytest.raises(InputError, match="as it should be"):
                 study.amend(6, study.store.results([6])[6].told.value)
+
+
+def in_actions(path):
+    """A study of trajectories: two moves, and a trial that was handed out again and told twice."""
+    study = Study.open(path, dim=2, batch=3, seed=1, method="iw-reinforce-ob", horizon=5)
+    for trial in study.ask(6):
+        study.tell(trial.id, trajectory=episode(trial.id))
+    study.ask(1, lease=1e-9)
+    (trial,) = until(lambda: [one for one in study.ask(1) if one.id == 7])
+    study.tell(trial.id, trajectory=episode(7))
+    return study
+
+
+def episode(seed):
+    rng = np.random.default_rng(seed)
+    return recoup.Trajectory(
+        rng.normal(size=(5, 2)), rng.normal(size=(5, 1)), rng.normal(size=5), 5
+    )
+
+
+class TestTrajectories:
+    """A result of a method that explores in actions is more than its return."""
+
+    @pytest.mark.parametrize("number", [2, 7])
+    def test_one_that_was_taken_away_by_mistake_comes_back(self, tmp_path, number):
+        path = tmp_path / "a.db"
+        with in_actions(path) as study:
+            rows, mean = study.store.trajectories([number])[number], study.mean
+            value = study.store.results([number])[number].told.value
+            study.amend(number, failed="a slip: of another trial")
+            assert number not in study.store.trajectories()
+            found = study.amend(number, trajectory="before")
+            assert found.now == f"{value:.6g}"
+            np.testing.assert_array_equal(study.store.trajectories([number])[number], rows)
+            np.testing.assert_allclose(study.mean, mean, rtol=1e-12)
+            with pytest.raises(InputError, match="as it should be"):
+                study.amend(number, trajectory="before")
+            with pytest.raises(InputError, match="as it should be"):
+                study.amend(number, trajectory=episode(number))
+        assert check(path)[-1].words == "All 2 moves follow from the results, to the last bit."
+
+    def test_what_was_dropped_is_kept(self, tmp_path):
+        with in_actions(tmp_path / "a.db") as study:
+            rows = study.store.trajectories([2])[2]
+            study.amend(2, drop="the sensor was loose")
+            assert study.store.events("amended")[-1].content["trajectory"] == rows.tolist()
+
+    def test_a_late_one_takes_the_place_of_the_first(self, tmp_path):
+        """As it is said where it is told."""
+        with in_actions(tmp_path / "a.db") as study:
+            (later,) = study.tell(7, trajectory=episode(99))
+            assert later.words.endswith("(`amend` puts it in place of the first).")
+            study.amend(7, trajectory=episode(99))
+            assert study.store.results([7])[7].told.value == later.value
+            rewards = study.store.trajectories([7])[7][:, -1]
+            np.testing.assert_array_equal(rewards, episode(99).rewards)
+            first = study.store.events("amended")[-1].content["trajectory"]
+            np.testing.assert_array_equal(np.array(first)[:, -1], episode(7).rewards)
+
+    def test_the_command_takes_it_from_a_file_or_from_before(self, tmp_path):
+        path, wanted = tmp_path / "a.db", episode(99)
+        in_actions(path).close()
+        np.savez(tmp_path / "e.npz", **wanted._asdict())
+        said = program("study", "amend", path, 2, "--trajectory", tmp_path / "e.npz")
+        assert "Moves 1 to 2 were made again" in said.stdout, said.stderr
+        with Study.open(path) as study:
+            np.testing.assert_array_equal(study.store.trajectories([2])[2][:, -1], wanted.rewards)
+        assert program("study", "amend", path, 2, "--trajectory", "before").returncode == 0
+        with Study.open(path) as study:
+            rows = study.store.trajectories([2])[2]
+            np.testing.assert_array_equal(rows[:, -1], episode(2).rewards)
+
+    @pytest.mark.parametrize(
+        ("how", "why"),
+        [
+            ({"trajectory": "before"}, "no amendment of trial 2 has kept a trajectory"),
+            ({"trajectory": "then"}, "must be an episode, or 'before'"),
+            ({"trajectory": "before", "failed": "x"}, "without another result beside"),
+            ({"trajectory": episode(1), "drop": "loose"}, "in place of another"),
+        ],
+    )
+    def test_what_cannot_be_is_a_sentence(self, tmp_path, how, why):
+        with in_actions(tmp_path / "a.db") as study, pytest.raises(InputError, match=why):
+            study.amend(2, **how)
 
 
 def answers(study):

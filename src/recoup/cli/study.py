@@ -5,7 +5,7 @@ import io
 import json
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from recoup.checks import InputError, check_choice, shortly
 from recoup.cli.app import cell, say
-from recoup.cli.parsing import duration, method_settings, whole_option
+from recoup.cli.parsing import duration, method_settings, typed_result, typed_return, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     BatchOption,
@@ -38,7 +38,7 @@ from recoup.cli.study_tables import (
     summary_rows,
 )
 from recoup.store.dropped import dropped
-from recoup.study.amend import in_words
+from recoup.study.amend import BEFORE, in_words
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
 from recoup.study.slips import slips
@@ -75,6 +75,8 @@ AMEND_EXAMPLES = """
   recoup study amend robot.db 6 --failed "the gripper opened"
 
   recoup study amend robot.db 6 --drop "the sensor was loose"
+
+  recoup study amend arm.db 6 --trajectory episode.npz   (for methods that explore in actions)
 """
 ASK_EXAMPLES = """
 [bold]Examples[/]
@@ -250,7 +252,7 @@ def tell(
             print(f"{len(told)} results told.")
         else:
             assert id is not None
-            told = [(id, study.result(**_told(value, failed, trajectory)))]
+            told = [(id, study.result(**typed_result(value, failed, trajectory)))]
             later = study.tell_all(told)
             if not later:
                 say(f"Trial {id}: {in_words(told[0][1])}.")
@@ -271,6 +273,13 @@ def amend(
         typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
     ] = None,
     failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    trajectory: Annotated[
+        str | None,
+        typer.Option(
+            help=f"A .npz file as `tell` takes it, or {BEFORE}: that which an amendment took away.",
+            metavar=f"FILE|{BEFORE}",
+        ),
+    ] = None,
     drop: Annotated[
         str | None, typer.Option(help="Why it is worth nothing: kept, and counted for nothing.")
     ] = None,
@@ -280,27 +289,12 @@ def amend(
     ] = False,
 ) -> None:
     """Put a result right that was told wrongly; the moves made of it are made again."""
-    given = _told(value, failed, None)
-    del given["trajectory"]
+    given = typed_result(value, failed, None if trajectory == BEFORE else trajectory)
+    if trajectory == BEFORE:
+        given["trajectory"] = BEFORE
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
     say(found.words)
-
-
-def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
-    returns = [_return(text) for text in value or []]
-    episode = None
-    if trajectory is not None:
-        from recoup.study.readings import arrays_of
-
-        episode = arrays_of(trajectory)
-    several = len(returns) > 1
-    return {
-        "value": returns[0] if len(returns) == 1 else None,
-        "values": returns if several else None,
-        "failed": failed,
-        "trajectory": episode,
-    }
 
 
 def _say_next(study: "Study", moves: int) -> None:
@@ -339,20 +333,10 @@ def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told
     if value and failed:
         raise InputError(f"{where}: give a return, or why it failed, not both.")
     try:
-        told = study.result(_return(value) if value else None, failed=failed or None)
+        told = study.result(typed_return(value) if value else None, failed=failed or None)
     except InputError as wrong:
         raise InputError(f"{where}: {wrong}") from None
     return int(number), told
-
-
-def _return(text: str) -> float:
-    """A return; a whole number stays one, for `tell` to see whether it can be kept."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise InputError(f"a return must be a number, got {shortly(text)}.")
 
 
 @app.command()

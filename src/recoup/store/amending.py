@@ -1,6 +1,7 @@
 """A result that is put right: the only rows that are ever replaced, with what depends on them.
 
-Everything else in a file is written once. What a row was before stays in an event.
+Everything else in a file is written once. What a row was before stays in an event, with the
+trajectory that it had.
 """
 
 import sqlite3
@@ -14,7 +15,7 @@ import numpy as np
 from recoup.store.dropped import AMENDED, together
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills
-from recoup.store.records import as_kept, of_move, of_result
+from recoup.store.records import as_kept, of_move, of_result, of_trajectory
 from recoup.store.rows import FAILED, MOVED, OK, SAMPLED, Memory, Move, Result, Told
 from recoup.store.store import OVER, Store
 
@@ -74,8 +75,10 @@ def replace_result(
         amended = row if row.id != number else row._replace(told=told, told_at=time.time())
         place = None if dropped else row.counted
         store._file.insert("told", [of_result(amended._replace(counted=place))], OVER)
-    if told.status == FAILED:
+    if told.trajectory is None:
         store._file.delete("trajectories", "WHERE id = ?", (number,))
+    else:
+        store._file.insert("trajectories", [of_trajectory(number, told.trajectory)], OVER)
     old = before[number].told.status
     store._now = counters._replace(
         ok=counters.ok + (told.status == OK) - (old == OK),
