@@ -13,6 +13,7 @@ from recoup.store.dropped import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.already import ASKED, asked_when
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
 from recoup.study.opened import Opened, check_own_family
@@ -70,7 +71,8 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
     def copy(new: Store) -> None:
         found = _copy(study, new, change)
         new.set_last(study.store.counters().last)
-        new.note(FORKED, {"of": str(study.path), **found})
+        timed = asked_when(study.store).intersection(trial.id for trial in new.asked())
+        new.note(FORKED, {"of": str(study.path), **found, ASKED: sorted(timed)})
 
     start, memory = _start(study, settings, changes, change)
     return Store.create(path, settings, start, memory, copy), parts
@@ -247,7 +249,7 @@ def _placed(
     """
     drawn = trial.kind in (*SAMPLED, FOREIGN)
     drew = None if trial.proposal is None else trial.proposal + first
-    moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew, asked_at=0.0)
+    moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew)
     if change is None:
         return moved, ""
     under = study.parameters_of(trial.proposal)
