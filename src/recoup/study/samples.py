@@ -89,17 +89,15 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         twice = np.zeros(len(theta), bool)
         twice[finite | gone] = known.there
         _check_any(study, samples, finite, twice, known)
-        again = int(np.sum(twice & finite))
-        skipped = int(np.sum(~finite & ~gone))
-        finite &= ~twice
+        new = finite & ~twice
         fitted = samples.mean is None and samples.blocks is None
-        _check_size(theta[finite])
-        drew = _proposals(study, samples, theta[finite], finite)
+        _check_size(theta[new])
+        drew = _proposals(study, samples, theta[new], new)
         _check_size(drew)
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
-        kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
+        kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
-        asked = _of_rows(samples.asked, finite, len(kept), np.nan)
+        asked = _of_rows(samples.asked, new, len(kept), np.nan)
         timed = _add_results(study, kept, returns, first + index, asked)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
@@ -107,8 +105,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     found = Imported(
         samples=len(kept) - failed,
         failed=failed,
-        skipped=skipped,
-        again=again,
+        skipped=int(np.sum(~finite & ~gone)),
+        again=int(np.sum(twice & finite)),
         proposals=len(blocks),
         fitted=fitted,
         ess=_effective_size(study, kept, returns, blocks, index),
