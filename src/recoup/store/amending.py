@@ -1,6 +1,7 @@
 """A result that is put right: the only rows that are ever replaced, with what depends on them.
 
-Everything else in a file is written once. What a row was before stays in an event.
+Everything else in a file is written once. What a row was before stays in an event, with the
+trajectory that it had.
 """
 
 import sqlite3
@@ -12,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.store.dropped import AMENDED, is_drop, together
 from recoup.store.file import MEMORY, StudyFile
-from recoup.store.places import fills, together_in
-from recoup.store.records import WRONG, as_kept, of_move, of_result
+from recoup.store.places import fills
+from recoup.store.records import WRONG, as_kept, of_move, of_result, of_trajectory
 from recoup.store.rows import (
     FAILED,
     MOVED,
@@ -27,10 +29,6 @@ from recoup.store.rows import (
     Told,
 )
 from recoup.store.store import OVER, Store
-
-AMENDED = "amended"
-DROP = "dropped"  # in that event: whether the result counts for nothing now
-DROPPED = "dropped: "  # what the note of such a result begins with
 
 
 class Amendment(NamedTuple):
@@ -84,20 +82,6 @@ def place_of(store: Store, number: int) -> int | None:
     return max((row.counted for row in rows if row.counted is not None), default=None)
 
 
-def dropped(store: Store) -> set[int]:
-    """The trials whose results count for nothing, since they were dropped, or the other of a pair.
-
-    An event says so, the last that amends a trial.
-    """
-    amended = {event.content["trial"]: event.content for event in store.events(AMENDED)}
-    return {
-        one
-        for number, content in amended.items()
-        if _is_drop(content)
-        for one in together(store, number)
-    }
-
-
 def amendments(events: Iterable[Event]) -> list[Amendment]:
     """The amendments that events tell of, in order; those that make no sense are left out."""
     found = []
@@ -107,14 +91,9 @@ def amendments(events: Iterable[Event]) -> list[Amendment]:
                 content = event.content
                 now = as_kept(Told(*content["now"]))
                 moves = {int(number): int(old) for number, old in content["moves"].items()}
-                drop = _is_drop(content)
+                drop = is_drop(content)
                 found.append(Amendment(int(content["trial"]), now, drop, moves, event.at))
     return found
-
-
-def _is_drop(content: dict[str, Any]) -> bool:
-    """Whether an event says that the result counts for nothing now; in older files, its note."""
-    return bool(content.get(DROP, str(content["now"][4]).startswith(DROPPED)))
 
 
 def replace_result(
@@ -132,8 +111,10 @@ def replace_result(
         amended = row if row.id != number else row._replace(told=told, told_at=time.time())
         place = None if dropped else row.counted
         store._file.insert("told", [of_result(amended._replace(counted=place))], OVER)
-    if told.status == FAILED:
+    if told.trajectory is None:
         store._file.delete("trajectories", "WHERE id = ?", (number,))
+    else:
+        store._file.insert("trajectories", [of_trajectory(number, told.trajectory)], OVER)
     old = before[number].told.status
     store._now = counters._replace(
         ok=counters.ok + (told.status == OK) - (old == OK),
@@ -161,12 +142,6 @@ def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept
     for number, own in kept.own.items():
         store.add_densities(number, own, kept.mixture[:0])
     store.add_densities(moves[-1].number, kept.mixture[:0], kept.mixture)
-
-
-def together(store: Store, number: int) -> list[int]:
-    """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
-    near = store.asked([number - 1, number, number + 1])
-    return together_in({trial.id: trial for trial in near}, number)
 
 
 def _fresh(store: Store, rows: dict[int, Result], valued: bool) -> int:

@@ -256,7 +256,7 @@ class StudyFile:
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
 
-        Nothing else ever goes.
+        And a trajectory that an event keeps from then on. Nothing else ever goes.
         """
         self.connection.execute(f"DELETE FROM {table} {where}", values)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.store.dropped import dropped
 from recoup.store.errors import check_again
 from recoup.store.file import StudyFile
 from recoup.store.places import fills, partner_of, place_alone, place_in_pair
@@ -298,12 +299,17 @@ class Store(Queries):
     def _place(
         self, number: int, kinds: dict[int, str], status: str, valued: bool
     ) -> tuple[int | None, int]:
-        """A result's place, and how many it makes ready for a move."""
+        """A result's place, and how many it makes ready for a move.
+
+        One whose partner was dropped before it was told has none: the pair left.
+        """
         counted, kind = self._counters().counted, kinds[number]
         if kind != MIRROR and not (kind == DRAWN and kinds.get(number + 1) == MIRROR):
             return place_alone(counted, kind, fills(status, valued))
         query = "SELECT status FROM told WHERE id = ?"
         partner = self._file.rows(query, (partner_of(number, kind),))
+        if partner and partner[0][0] == FAILED and number in dropped(self):
+            return None, 0
         other = fills(partner[0][0], valued) if partner else None
         return place_in_pair(counted, fills(status, valued), other)
 

@@ -8,7 +8,7 @@ import numpy as np
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
 from recoup.engine.failure import CENSORED
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
 from recoup.study.landscape import Results, failures_of

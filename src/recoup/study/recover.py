@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError, check_path
-from recoup.store.amending import AMENDED, DROP, DROPPED, amendments
+from recoup.store.amending import amendments
 from recoup.store.count import Count, count_beside
+from recoup.store.dropped import AMENDED, DROP, DROPPED
 from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
