@@ -186,8 +186,8 @@ def reached(tasks, episodes=400):
 
 def picture(tasks, names, methods, path, rows=2):
     """J over episodes, a panel a task."""
-    columns = -(-len(names) // rows)
-    figure = Figure(figsize=(3.1 * columns, 2.5 * rows + 0.6), layout="constrained")
+    columns, height = -(-len(names) // rows), 5.6 if rows > 1 else 2.6
+    figure = Figure(figsize=(3.1 * columns, height), layout="constrained")
     panels = figure.subplots(rows, columns).ravel()
     for axes, name in zip(panels, names, strict=False):
         task = tasks[name]
