@@ -1,7 +1,10 @@
-"""The tables of docs/benchmarks.md and README's picture, from what `recoup compare` has written.
+"""The tables of docs/benchmarks.md and the curves beside them, from what `recoup compare` writes.
 
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
+
+README's picture is three of its panels: `--picture docs/compared.png --rows 1 --show lqr-8
+walker2d rastrigin-10 --methods recoup cma-es reps:batch=10,tau_floor=0.001 iw-pgpe-ob`.
 
 Several files are taken together, whatever tasks and methods each of them has. What was measured
 last is kept in benchmarks/results, several such files as one. A row there without runs is of an
@@ -181,11 +184,11 @@ def reached(tasks, episodes=400):
     return found
 
 
-def picture(tasks, names, methods, path):
+def picture(tasks, names, methods, path, rows=2):
     """J over episodes, a panel a task."""
-    columns = -(-len(names) // 2)
-    figure = Figure(figsize=(3.1 * columns, 5.6), layout="constrained")
-    panels = figure.subplots(2, columns).ravel()
+    columns, height = -(-len(names) // rows), 5.6 if rows > 1 else 2.6
+    figure = Figure(figsize=(3.1 * columns, height), layout="constrained")
+    panels = figure.subplots(rows, columns).ravel()
     for axes, name in zip(panels, names, strict=False):
         task = tasks[name]
         for i, method in enumerate(methods):
@@ -204,8 +207,8 @@ def picture(tasks, names, methods, path):
                 linewidth=wide,
                 label=method.partition(":")[0],
             )
-        rows = [task["methods"][method] for method in methods if method in task["methods"]]
-        values = np.concatenate([np.array(row["search"]["mean"][1:], float) for row in rows])
+        known = [task["methods"][method] for method in methods if method in task["methods"]]
+        values = np.concatenate([np.array(row["search"]["mean"][1:], float) for row in known])
         if values.max() < 0 and values.min() < 30 * values.max():
             axes.set_yscale("symlog", linthresh=-values.max(), linscale=0.2)
         axes.set_xscale("log")
@@ -217,7 +220,8 @@ def picture(tasks, names, methods, path):
         axes.tick_params(labelsize=8)
     for axes in panels[len(names) :]:
         axes.set_axis_off()
-    figure.supylabel("expected return of the search distribution, over episodes", fontsize=9)
+    of = " of the search distribution" if rows > 1 else ""
+    figure.supylabel(f"expected return{of}, over episodes", fontsize=9)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(methods), frameon=False)
     figure.savefig(path, dpi=150)
@@ -230,6 +234,7 @@ def main():
     parser.add_argument("--picture")
     parser.add_argument("--show", nargs="*", help="tasks of the picture")
     parser.add_argument("--methods", nargs="*", help="methods of the picture")
+    parser.add_argument("--rows", type=int, default=2, help="rows of the picture")
     given = parser.parse_args()
     tasks = loaded(given.files)
     every = list(dict.fromkeys(m for task in tasks.values() for m in task["methods"]))
@@ -244,7 +249,8 @@ def main():
     for name, task in tasks.items():
         print(f"\n{table(name, task, order)}")
     if given.picture:
-        picture(tasks, given.show or list(tasks)[:8], given.methods or order, given.picture)
+        names = given.show or list(tasks)[:8]
+        picture(tasks, names, given.methods or order, given.picture, given.rows)
 
 
 if __name__ == "__main__":

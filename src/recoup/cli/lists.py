@@ -25,6 +25,6 @@ def tasks(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(rows)
         return
-    rows["a Gymnasium id"] = "any registered environment, for instance Pendulum-v1"
+    rows["a Gymnasium id"] = "any registered environment, for instance CartPole-v1"
     rows["module:callable"] = "a function that makes an environment; with --dim, of theta"
     show_list(rows)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 EXPORT_EXAMPLES = """
 [bold]Examples[/]
 
-  recoup export-policy runs/Pendulum-v1-recoup-0
+  recoup export-policy runs/CartPole-v1-recoup-0
 
-  recoup export-policy runs/Pendulum-v1-recoup-0 --onnx
+  recoup export-policy runs/CartPole-v1-recoup-0 --onnx
 
-  recoup export-policy runs/Pendulum-v1-recoup-0 --torchscript robot.pt --which best
+  recoup export-policy runs/CartPole-v1-recoup-0 --torchscript robot.pt --which best
 
   recoup export-policy runs/mine --torchscript --policy my_module:Net
 

@@ -41,7 +41,7 @@ TRAIN_EXAMPLES = """
 
   recoup train toy --method mis-pgpe-ob --mean -1.6 --std 1 --set update=natural --set kl=0.5
 
-  recoup train Pendulum-v1 --episodes 200
+  recoup train CartPole-v1 --episodes 200
 
   recoup train Swimmer-v5 --policy mlp --policy-option hidden=16,16 --engine process --workers 4
 
