@@ -14,6 +14,7 @@ from recoup.study.gained import times
 from recoup.study.goals import turned, turned_ends
 from recoup.study.landscape import (
     Expected,
+    Landscape,
     Results,
     failures_of,
     landscape,
@@ -100,14 +101,16 @@ def _completed(study: Opened, params: Any, names: list[str]) -> Any:
     return [params.get(name, now[name]) for name in names]
 
 
-def matters(study: Opened, results: Results) -> list[Matters]:
+def matters(study: Opened, results: Results, found: Landscape | None) -> list[Matters]:
     """Every parameter, and pairs of those that matter, over what was tried; the largest first.
 
-    Empty where there are too few results to say; inside `reading()`.
+    By the model about the newest distribution, `found`, or by another where its coordinates are
+    not the parameters. Empty where there are too few results to say; inside `reading()`.
     """
-    if why_none(study, results) or study.dim > MOST_PARAMETERS:
+    if found is None or study.dim > MOST_PARAMETERS:
         return []
-    found = landscape(study, results, Diagonal(results.mean, results.std))
+    if study.family == "full":
+        found = landscape(study, results, Diagonal(results.mean, results.std))
     tried = found.whitened(results.theta)
     names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
     rows = effects(found.belief, np.mean(tried, axis=0), np.std(tried, axis=0))

@@ -146,7 +146,7 @@ def recommend(
             climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
             rare=_rare(results.values),
         )
-        explained = matters(study, results)
+        explained = matters(study, results, found)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
     told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan))

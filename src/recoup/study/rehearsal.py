@@ -21,7 +21,7 @@ from recoup.study.ledger import Results as Rows
 from recoup.study.opened import Opened
 from recoup.study.steps import Before
 
-DRAWS = ((10, 32), (30, 20), (100, 12), (np.inf, 6))  # rehearsals, by the number of parameters
+DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
 DOUBT = 0.5  # of its own error: by how much of it a gain of the mean policy is shrunk
 WIDER = 1.4  # times its own errors, as `core.plain.belief`
 

@@ -9,14 +9,15 @@ import numpy as np
 from recoup.core.plain.belief import Belief, Looks, drawn, looks_at
 from recoup.core.worth import LEVEL, PROBES, Interval, probes
 
-DRAWS = 400  # functions that may be true, by which tops are known
+DRAWS = 200  # functions that may be true, by which tops are known
 WIDER = 1.25  # times their own spread, as `core.plain.belief`
 FEW = 100  # functions by which effects are known
 NEAR = np.linspace(-2.5, 2.5, 31)  # in standard deviations
 FAR = 8  # places beyond those, up to the farthest result on either side
 SPOTS = 128  # places at which all of what returns vary by is known
-NODES, SHARES = np.polynomial.hermite_e.hermegauss(7)  # of Gauss and Hermite, under N(0, 1)
-PAIRED = 4  # coordinates that matter most, of which pairs are looked at
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(5)  # of Gauss and Hermite, under N(0, 1)
+MAIN = 0.1  # share of the likeliest cell's below which one takes no part in effects
+PAIRED = 3  # coordinates that matter most, of which pairs are looked at
 
 
 def places(tried: np.ndarray) -> np.ndarray:
@@ -89,9 +90,10 @@ def effects(belief: Belief, mean: np.ndarray, std: np.ndarray) -> list[Effect]:
 
 
 def _apart(belief: Belief) -> Belief:
-    """The model without what depends on the distance alone, which is no coordinate's effect."""
-    cells = [cell for cell in belief.cells if not cell.hyper.about]
-    return belief._replace(cells=cells) if cells else belief
+    """The likeliest of the model, without what depends on the distance: no coordinate's effect."""
+    cells = [cell for cell in belief.cells if not cell.hyper.about] or belief.cells
+    likeliest = max(cell.hyper.share for cell in cells)
+    return belief._replace(cells=[c for c in cells if c.hyper.share > MAIN * likeliest])
 
 
 def _fixed(mean: np.ndarray, std: np.ndarray, which: Sequence[int]) -> Looks:
