@@ -16,7 +16,7 @@ from recoup.core.families.rho import Diagonal
 from recoup.core.surrogate import fitted
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method
-from recoup.study import advice
+from recoup.study import sentences
 
 FAMILY = diagonal_gaussian()
 
@@ -41,7 +41,7 @@ def test_there_is_none_without_samples_fair_weights_and_a_spread(stderr, ess, me
 
 
 def test_the_words_know_the_limit():
-    assert advice.LEAST == host.LEAST
+    assert sentences.LEAST == host.LEAST
 
 
 def test_errors_are_those_of_a_plain_loop_over_strata(x64):
