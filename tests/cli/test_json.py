@@ -141,7 +141,8 @@ class TestWhatItSays:
         found = json.loads(done.stdout)
         assert found["told"] == [{"id": 8, "status": "ok", "return": -1.5, "failed": None}]
         assert "was cancelled: its result counts all the same" in found["words"][0]
-        assert found["until_move"] == 2
+        with Study.open(place / "s.db") as study:
+            assert found["until_move"] == study.until_move() > 0
 
     def test_show_has_what_somebody_comes_back_to(self, place):
         found = json.loads(recoup("study", "show", "s.db", "--json", cwd=place).stdout)

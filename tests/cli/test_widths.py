@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from program import recoup
 from rich.cells import cell_len
-from test_tables import GAINS
+from test_laid_out import GAINS
 from waiting import LIMIT
 
 from recoup.cli.reproduce import _show_claims

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 
 import numpy as np
 import own_tasks
@@ -10,7 +11,9 @@ import pytest
 from program import recoup as program
 
 import recoup
+from recoup.pictures.files import write_picture
 from recoup.runs.learning import _Loop
+from recoup.runs.render import render_run
 from recoup.store.store import Store
 from recoup.study.study import Study
 from recoup.study.verify import check
@@ -203,7 +206,8 @@ class TestFilesBesideIt:
         old = {name: (out / name).read_bytes() for name in ("policy.npz", "curve.png")}
         amended(out, trial=3, value=500.0)
         assert {name: (out / name).read_bytes() for name in old} == old
-        assert "curve.png, policy.npz" in recoup.load(out).outdated
+        named = "curve.png, policy.npz, policies/best.npz and others in policies/"
+        assert named in recoup.load(out).outdated
         (out / "curve.png").unlink()
         run = recoup.resume(out, task=own_tasks.Walk)
         assert run.finished
@@ -242,22 +246,36 @@ class TestFilesBesideIt:
         recoup.train("Pendulum-v1", iterations=1, batch=2, horizon=3, out=tmp_path / "p")
         assert f"`recoup resume {tmp_path / 'p'}` makes them" in amended(tmp_path / "p", 1).words
 
-    def test_a_picture_of_before_is_drawn_again(self, tmp_path):
-        """The final test stays, and the points of the curve are of the trials."""
+    def test_a_picture_that_does_not_say_what_it_shows_is_drawn_again(self, tmp_path):
+        """One of an older recoup."""
         out = tmp_path / "r"
-        walk(out)
-        told_by_hand(out)
+        write_picture(walk(out).plot(), out / "curve.png", 50)
+        assert not recoup.load(out).is_drawn()
+        assert recoup.resume(out).is_drawn()  # needs no task
+
+    def test_a_picture_of_before_is_known_without_a_clock(self, out, monkeypatch):
+        """One that was set back an hour between the end of a run and the amendment."""
+        before, now = (out / "curve.png").read_bytes(), time.time
+        with monkeypatch.context() as back:
+            back.setattr(time, "time", lambda: now() - 3600)
+            amended(out)
+            run = recoup.resume(out)
+        assert run.finished
+        assert run.is_drawn()
+        assert (out / "curve.png").read_bytes() != before
+        (out / "curve.png").write_bytes(before)
+        assert not recoup.load(out).is_drawn()
+
+    def test_a_picture_that_shows_it_is_left_as_it_is(self, out):
         os.utime(out / "curve.png", (1e9, 1e9))
-        found = amended(out, trial=13, value=-3.0)
-        assert found.moves == []
-        assert recoup.resume(out).finished  # needs no task
-        assert (out / "curve.png").stat().st_mtime > 1e9
+        recoup.resume(out)
+        assert (out / "curve.png").stat().st_mtime == 1e9
 
     def test_a_film_of_before_is_marked(self, tmp_path):
         pytest.importorskip("imageio")
         out = tmp_path / "r"
         walk(out)
-        recoup.runs.render.render_run(out, task=own_tasks.Walk)
+        render_run(out, task=own_tasks.Walk)
         program("report", out)
         assert "filmed before" not in (out / "report.html").read_text()
         os.utime(out / "policy.mp4", (1e9, 1e9))
@@ -300,6 +318,17 @@ class TestPointsOfTheCurve:
         assert run.best.iteration in measured
         best = recoup.load_policy(out / "policies" / "best.npz")
         np.testing.assert_array_equal(best.theta, run.means[run.best.iteration])
+
+    def test_of_trials_leave_out_a_pair_of_which_one_was_dropped(self, tmp_path):
+        """The other of it has a return, which counts for nothing: in the curve as in `best`."""
+        out = tmp_path / "r"
+        walk(out, episodes=16, method="mis-pgpe-ob", mirrored=True)
+        amended(out, trial=3, value=None, drop="the sensor was loose")
+        run = recoup.load(out)
+        with run.study as study:
+            first = [t.value for t in study.trials() if t.id in (1, 2)]
+        assert run.history[0].curve_episodes == 2
+        assert run.curve.mean[0] == np.mean(first)
 
     def test_an_amendment_beside_a_running_one(self, tmp_path):
         """Of a process of its own, while the run is made and while its end is tested."""

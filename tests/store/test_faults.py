@@ -190,6 +190,17 @@ class TestRefusals:
             Store.create(tmp_path / "s.db", SETTINGS, start())
         assert [p.name for p in tmp_path.iterdir()] == ["robot.db"]
 
+    def test_another_process_makes_it_while_we_look(self, path, tmp_path, monkeypatch):
+        """The log that lies there then is that of a study whose file is there too."""
+
+        def meanwhile(place, *_, **__):
+            shutil.copy(path, place)
+            beside(place, LOG).write_bytes(b"x")
+
+        monkeypatch.setattr("recoup.store.place.check_directory", meanwhile)
+        with pytest.raises(Exists, match="another process has made it"):
+            Store.create(tmp_path / "s.db", SETTINGS, start())
+
     def test_a_file_system_without_links(self, tmp_path, monkeypatch):
         def refuses(*_):
             raise PermissionError

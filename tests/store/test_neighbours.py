@@ -17,7 +17,7 @@ from waiting import LIMIT
 
 from recoup.checks import InputError
 from recoup.outputs import unfinished_of
-from recoup.store.count import CHECKED, count_beside
+from recoup.store.count import CONTENT, CRC, count_beside
 from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import DRAWN, OK, Asked, Told
 from recoup.store.salvage import salvage
@@ -63,18 +63,57 @@ class TestTheCount:
         """Any bit of it: a study is not refused for what somebody's disk has done to a hint."""
         left = left_behind(path, tmp_path / "left")
         content = beside(left, COUNT).read_bytes()
-        assert len(content) == CHECKED.size
+        assert len(content) == CONTENT.size + CRC.size
         for bit in range(8 * len(content)):
             wrong = bytearray(content)
             wrong[bit // 8] ^= 1 << bit % 8
             beside(left, COUNT).write_bytes(wrong)
-            assert count_beside(left) == (0, 0, 0)
+            assert count_beside(left) == (0, 0, 0, 0)
         with Study.open(left) as study:
             assert study.counts()["ok"] == 4
 
+    def test_one_of_before_is_read(self, path, tmp_path):
+        """Without the last event."""
+        left = left_behind(path, tmp_path / "left")
+        told, last, identity, events = count_beside(left)
+        assert events == 1
+        content = struct.pack("<qqI", told, last, identity)
+        beside(left, COUNT).write_bytes(content + struct.pack("<I", zlib.crc32(content)))
+        assert count_beside(left) == (told, last, identity, 0)
+        beside(left, LOG).unlink()
+        with pytest.raises(InputError, match="4 of the 4 results told to"):
+            Study.open(left)
+
+    def test_amendments_that_were_in_a_lost_log_are_missed(self, path, tmp_path):
+        """Though no result is: as many were told as are there."""
+        told(path).close()
+        with Study.open(path) as study:
+            study.amend(3, -50.0)
+            study.amend(2, drop="loose")
+            assert count_beside(path)[:2] == (4, 4)
+            copy = tmp_path / "copy.db"
+            shutil.copy(path, copy)
+            shutil.copy(beside(path, COUNT), beside(copy, COUNT))
+        words = r"2 of the 3 events, as amendments are, noted in .*copy\.db are missing: its log"
+        with pytest.raises(InputError, match=words):
+            Study.open(copy)
+        said = recover(copy, tmp_path / "saved.db").words
+        assert said.endswith("Events of the study are lost, amendments may be among them.")
+        Study.open(tmp_path / "saved.db").close()
+
+    def test_that_of_another_file_says_nothing_of_this_one(self, path, tmp_path):
+        """Recovered without what was lost, a study may take the place of the damaged one."""
+        left = left_behind(path, tmp_path / "left")
+        beside(left, LOG).unlink()
+        recover(left, tmp_path / "saved.db")
+        shutil.move(tmp_path / "saved.db", left)
+        assert count_beside(left).told == 4
+        with Study.open(left) as study:
+            assert study.counts()["ok"] == 0
+
     def test_of_any_other_length_is_none(self, path):
         beside(path, COUNT).write_bytes(struct.pack("<qq", 9, 9))
-        assert count_beside(path) == (0, 0, 0)
+        assert count_beside(path) == (0, 0, 0, 0)
 
     @pytest.mark.parametrize("mode", [0o600, 0o664, 0o666])
     def test_it_is_open_to_those_the_file_is_open_to(self, path, mode):
@@ -99,7 +138,7 @@ class TestTheCount:
         for trial in study.ask(4):
             study.tell(trial.id, 1.0)
         assert mine.read_text() == "years of work"
-        assert count_beside(path) == (0, 0, 0)
+        assert count_beside(path) == (0, 0, 0, 0)
         study.close()
         with Study.open(path) as study:
             assert study.counts()["ok"] == 4
@@ -139,7 +178,7 @@ class TestTheLog:
         left = left_behind(path, tmp_path / "left", n=7)
         link = tmp_path / "link.db"
         link.symlink_to(left)
-        assert len(salvage(link).told) == 7
+        assert len(salvage(link).rows.told) == 7
         assert recover(link, tmp_path / "saved.db").results == 7
         with Study.open(link) as study:
             assert study.counts()["ok"] == 7
@@ -477,8 +516,8 @@ class TestMoves:
 
 def test_the_checksum_of_a_count_is_that_of_its_numbers(path):
     study = told(path)
-    *numbers, crc = CHECKED.unpack(beside(path, COUNT).read_bytes())
-    assert crc == zlib.crc32(struct.pack("<qqI", *numbers))
+    *numbers, crc = struct.unpack("<qqIqI", beside(path, COUNT).read_bytes())
+    assert crc == zlib.crc32(struct.pack("<qqIq", *numbers))
     study.close()
 
 

@@ -10,8 +10,9 @@ from processes import Forked
 from program import recoup as program
 from waiting import until
 
+import recoup
 from recoup.checks import InputError
-from recoup.store import count
+from recoup.store import count, store
 from recoup.study import amend as amending
 from recoup.study import moves
 from recoup.study.readings import read_samples
@@ -216,6 +217,101 @@ class TestWhatWasDropped:
             with Study.open(tmp_path / "b.db") as saved:
                 assert_judged_alike(saved, study)
 
+    @pytest.mark.parametrize("settings", METHODS[:4])
+    def test_the_last_of_a_move_too_and_it_goes_on(self, tmp_path, settings):
+        """Its place is not given out again: what is told next is part of the next move."""
+        with told(tmp_path / "a.db", **settings) as study:
+            for trial in study.ask(2):
+                study.tell(trial.id, value_of(trial))
+            assert study.store.last_move().counted == study.store.counters().counted
+            study.amend(16, drop="the sensor was loose")
+            recover(tmp_path / "a.db", tmp_path / "b.db")
+            with Study.open(tmp_path / "b.db") as saved:
+                for one in (study, saved):
+                    for trial in one.ask(6):
+                        one.tell(trial.id, value_of(trial))
+                assert len(saved.history()) == len(study.history())
+                np.testing.assert_array_equal(saved.mean, study.mean)
+        assert check(tmp_path / "b.db")[-1].words.endswith("to the last bit.")
+
+
+PAIRS = [
+    {"method": "mis-pgpe-ob"},
+    {"method": "iw-pgpe-ob"},
+    {"method": "mis-pgpe-ob", "failure": -20.0},
+    {"method": "mis-pgpe-ob", "failure": "worst"},
+]
+
+
+class TestHalfOfAPair:
+    """Dropped while the other of it is still out: the pair never counts."""
+
+    @pytest.mark.parametrize("settings", PAIRS)
+    @pytest.mark.parametrize("first", [1, 2])
+    def test_it_gets_no_place_when_the_other_is_told(self, tmp_path, settings, first):
+        path = tmp_path / "a.db"
+        with Study.open(path, dim=2, batch=4, seed=1, mirrored=True, **settings) as study:
+            study.ask(4)
+            study.tell(first, 100.0)
+            study.amend(first, drop="the sensor was loose")
+            study.tell(3 - first, 50.0)
+            assert study.until_move() == 4
+            assert [row.counted for row in study.store.results().values()] == [None, None]
+            assert study.best is None
+            study.tell(3, 1.0)
+            study.tell(4, 2.0)
+            assert study.until_move() == 2
+            for trial in study.ask(2):
+                study.tell(trial.id, value_of(trial))
+            assert [move["samples"] for move in study.history()] == [4]
+            assert study.evaluate().samples == 4
+            counters = study.store.counters()
+        assert check(path)[-1].words.endswith("to the last bit.")
+        recover(path, tmp_path / "b.db")
+        with Study.open(tmp_path / "b.db") as saved:
+            assert saved.store.counters() == counters
+
+    def test_what_is_said_of_results_is_said_without_it(self, tmp_path):
+        """Of one far above the others, whose partner was dropped."""
+        path, wrong = tmp_path / "a.db", {4: 1e6}
+        with told(path, wrong=wrong, mirrored=True, method="mis-pgpe-ob") as study:
+            assert study.diagnostics()["improbable"] == [4]
+            study.amend(3, drop="the sensor was loose")
+            found = study.diagnostics()
+            assert found["improbable"] == []
+            assert not any("Trial 4" in sentence for sentence in found["advice"])
+            assert (found["ok"], found["failed"]) == (13, 1)
+            assert (found["dropped"], found["uncounted"]) == (1, 1)
+            assert study.best[1] < 1
+            trials = study.ask(2)
+            study.tell(trials[0].id, value_of(trials[0]))
+            study.amend(trials[0].id, drop="the sensor was loose")
+        shown = program("study", "show", path).stdout
+        assert "13 ok (1 of them left with the dropped one of their pair), 2 failed" in " ".join(
+            shown.replace("│", " ").split()
+        )
+        assert "the best of 12 noisy returns" in shown
+        said = program("study", "tell", path, trials[1].id, 1e6)
+        assert "farther from the others" not in said.stdout
+
+    def test_one_that_an_older_recoup_has_counted_can_be_dropped_again(self, tmp_path, monkeypatch):
+        path = tmp_path / "a.db"
+        with Study.open(path, dim=2, batch=4, seed=1, mirrored=True, method="mis-pgpe-ob") as study:
+            trials = study.ask(4)
+            study.tell(1, 100.0)
+            study.amend(1, drop="the sensor was loose")
+            with monkeypatch.context() as older:
+                older.setattr(store, "dropped", lambda _: set())
+                study.tell([2, 3, 4], [50.0, *map(value_of, trials[2:])])
+            for trial in study.ask(2):
+                study.tell(trial.id, value_of(trial))
+            assert study.evaluate().samples == 5  # and one that failed
+            study.amend(1, drop="the sensor was loose")
+            assert study.evaluate().samples == 4
+            with pytest.raises(InputError, match="trial 1 was dropped, and stays out"):
+                study.amend(1, drop="the sensor was loose")
+        assert check(path)[-1].words.endswith("to the last bit.")
+
 
 def assert_judged_alike(one, other):
     """By as many samples, with the same answer about a candidate that neither has drawn."""
@@ -273,6 +369,90 @@ class TestWhatIsKept:
                 study.amend(**how)
             with pytest.raises(InputError, match="as it should be"):
                 study.amend(6, study.store.results([6])[6].told.value)
+
+
+def in_actions(path):
+    """A study of trajectories: two moves, and a trial that was handed out again and told twice."""
+    study = Study.open(path, dim=2, batch=3, seed=1, method="iw-reinforce-ob", horizon=5)
+    for trial in study.ask(6):
+        study.tell(trial.id, trajectory=episode(trial.id))
+    study.ask(1, lease=1e-9)
+    (trial,) = until(lambda: [one for one in study.ask(1) if one.id == 7])
+    study.tell(trial.id, trajectory=episode(7))
+    return study
+
+
+def episode(seed):
+    rng = np.random.default_rng(seed)
+    return recoup.Trajectory(
+        rng.normal(size=(5, 2)), rng.normal(size=(5, 1)), rng.normal(size=5), 5
+    )
+
+
+class TestTrajectories:
+    """A result of a method that explores in actions is more than its return."""
+
+    @pytest.mark.parametrize("number", [2, 7])
+    def test_one_that_was_taken_away_by_mistake_comes_back(self, tmp_path, number):
+        path = tmp_path / "a.db"
+        with in_actions(path) as study:
+            rows, mean = study.store.trajectories([number])[number], study.mean
+            value = study.store.results([number])[number].told.value
+            study.amend(number, failed="a slip: of another trial")
+            assert number not in study.store.trajectories()
+            found = study.amend(number, trajectory="before")
+            assert found.now == f"{value:.6g}"
+            np.testing.assert_array_equal(study.store.trajectories([number])[number], rows)
+            np.testing.assert_allclose(study.mean, mean, rtol=1e-12)
+            with pytest.raises(InputError, match="as it should be"):
+                study.amend(number, trajectory="before")
+            with pytest.raises(InputError, match="as it should be"):
+                study.amend(number, trajectory=episode(number))
+        assert check(path)[-1].words == "All 2 moves follow from the results, to the last bit."
+
+    def test_what_was_dropped_is_kept(self, tmp_path):
+        with in_actions(tmp_path / "a.db") as study:
+            rows = study.store.trajectories([2])[2]
+            study.amend(2, drop="the sensor was loose")
+            assert study.store.events("amended")[-1].content["trajectory"] == rows.tolist()
+
+    def test_a_late_one_takes_the_place_of_the_first(self, tmp_path):
+        """As it is said where it is told."""
+        with in_actions(tmp_path / "a.db") as study:
+            (later,) = study.tell(7, trajectory=episode(99))
+            assert later.words.endswith("(`amend` puts it in place of the first).")
+            study.amend(7, trajectory=episode(99))
+            assert study.store.results([7])[7].told.value == later.value
+            rewards = study.store.trajectories([7])[7][:, -1]
+            np.testing.assert_array_equal(rewards, episode(99).rewards)
+            first = study.store.events("amended")[-1].content["trajectory"]
+            np.testing.assert_array_equal(np.array(first)[:, -1], episode(7).rewards)
+
+    def test_the_command_takes_it_from_a_file_or_from_before(self, tmp_path):
+        path, wanted = tmp_path / "a.db", episode(99)
+        in_actions(path).close()
+        np.savez(tmp_path / "e.npz", **wanted._asdict())
+        said = program("study", "amend", path, 2, "--trajectory", tmp_path / "e.npz")
+        assert "Moves 1 to 2 were made again" in said.stdout, said.stderr
+        with Study.open(path) as study:
+            np.testing.assert_array_equal(study.store.trajectories([2])[2][:, -1], wanted.rewards)
+        assert program("study", "amend", path, 2, "--trajectory", "before").returncode == 0
+        with Study.open(path) as study:
+            rows = study.store.trajectories([2])[2]
+            np.testing.assert_array_equal(rows[:, -1], episode(2).rewards)
+
+    @pytest.mark.parametrize(
+        ("how", "why"),
+        [
+            ({"trajectory": "before"}, "no amendment of trial 2 has kept a trajectory"),
+            ({"trajectory": "then"}, "must be an episode, or 'before'"),
+            ({"trajectory": "before", "failed": "x"}, "without another result beside"),
+            ({"trajectory": episode(1), "drop": "loose"}, "in place of another"),
+        ],
+    )
+    def test_what_cannot_be_is_a_sentence(self, tmp_path, how, why):
+        with in_actions(tmp_path / "a.db") as study, pytest.raises(InputError, match=why):
+            study.amend(2, **how)
 
 
 def answers(study):

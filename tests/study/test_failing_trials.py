@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.core.plain.failing import chance_at, chance_of, chance_under
+from recoup.core.plain.failing import chance_at, chance_under
+from recoup.core.worth import proportion
 from recoup.study.failing import MOST, failing_at
 from recoup.study.settings import resolved
 from recoup.study.verify import check
@@ -143,16 +144,7 @@ def test_trials_of_a_theta_say_by_themselves_how_often_it_fails():
         study.tell(trial.id, **({"failed": "fell"} if i < 2 else {"value": 0.0}))
     found = failing_at(study.opened, study.mean)
     assert (found.rate, found.results, found.rests_on) == (0.4, 5, "5 trials of it")
-    assert (found.rate, found.low, found.high) == chance_of(2, 5)
-
-
-@pytest.mark.parametrize(
-    ("failed", "tries", "low", "high"), [(0, 5, 0, 0.4345), (3, 10, 0.1078, 0.6032)]
-)
-def test_the_interval_of_a_share_is_wilsons(failed, tries, low, high):
-    """Newcombe (1998) has the formula; the second case is that of his R package."""
-    found = chance_of(failed, tries)
-    np.testing.assert_allclose(found, (failed / tries, low, high), atol=1e-4)
+    assert (found.low, found.high) == proportion(2, 5)
 
 
 def test_the_model_knows_an_edge_and_what_is_far_from_it():

@@ -52,6 +52,21 @@ class TestTheArrays:
             made.amend(c.id, 4.0)
             np.testing.assert_array_equal(portrait(made.opened).returns, [4.0, np.nan, 2.0])
 
+    @pytest.mark.parametrize("mirrored", [False, True])
+    def test_what_counts_for_nothing_is_not_drawn(self, tmp_path, mirrored):
+        """Of a mirrored pair neither, whichever was dropped."""
+        how = {"method": "mis-pgpe-ob", "mirrored": mirrored}
+        with Study.open(tmp_path / "s.db", dim=2, batch=4, **how) as made:
+            fill(made, 3, 4)
+            made.amend(3, drop="loose")
+            gone = {3, 4} if mirrored else {3}
+            left = [trial for trial in made.trials() if trial.id not in gone]
+            found = portrait(made.opened)
+            assert found.returns.tolist() == [trial.value for trial in left]
+            assert len(found.kinds) == len(found.sliced[0].values) == len(left)
+            assert f"{len(left)} results" in found.title
+            assert found.at.tolist() == [0, 4 - len(gone), 8 - len(gone), 12 - len(gone)]
+
     def test_moves_are_those_of_the_history(self, study):
         found, history = portrait(study.opened), study.history()
         assert len(found.estimate) == len(found.ess) == len(history) == 2

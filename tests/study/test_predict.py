@@ -77,6 +77,17 @@ def test_costs_are_predicted_as_they_were_told():
     assert one.recommend().matters == other.recommend().matters
 
 
+def test_where_trials_fail_it_is_said_how_often():
+    study = searched(results=30)
+    for trial in study.ask(8):
+        study.tell(trial.id, failed="fell")
+    found = study.predict(dict(study.mean_policy))
+    assert found.failing.low <= found.failing.rate <= found.failing.high
+    assert "It fails in" in found.words
+    assert json.loads(json.dumps(found.plain()))["failing"]["rate"] == found.failing.rate
+    assert "It fails in" not in searched(results=30).predict({"k": 60.0}).words
+
+
 def test_bad_names_and_values_are_one_sentence(study):
     for wrong in ({"q": 1.0}, {"k": float("nan")}, {"k": 1e9}, [1.0], {"k": "fast"}):
         with pytest.raises(recoup.checks.InputError):

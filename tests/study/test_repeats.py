@@ -281,6 +281,28 @@ class TestAgain:
             found = import_samples(study.opened, read_samples(study.opened, Path(source)))
             assert (found.samples, found.again) == (30 * BATCH, 0)
 
+    @pytest.mark.parametrize("table", [False, True])
+    def test_one_told_later_is_imported_though_its_return_is_the_same(self, tmp_path, table):
+        """Equal theta and equal return, between two imports."""
+        with (
+            Study.open(tmp_path / "a.db", **START) as study,
+            Study.open(tmp_path / "new.db", **START) as new,
+        ):
+            while not repeats(study):
+                for trial in study.ask(2):
+                    if trial.kind != "repeat":
+                        study.tell(trial.id, float(trial.id % 3))
+            (late,) = (trial for trial in study.pending() if trial.kind == "repeat")
+            first = study.store.results([late.id - 1])[late.id - 1].told.value
+            source, before = tmp_path / ("t.csv" if table else "a.db"), len(study) - 1
+            study.export(tmp_path / "t.csv")
+            found = import_samples(new.opened, read_samples(new.opened, source))
+            assert (found.samples, found.again) == (before, 0)
+            study.tell(late.id, first)
+            study.export(tmp_path / "t.csv")
+            found = import_samples(new.opened, read_samples(new.opened, source))
+            assert (found.samples, found.again, found.anew) == (1, before, 1)
+
     def test_a_run_counts_them_as_rollouts(self, tmp_path):
         how = {"params": {f"x{i}": None for i in range(DIM)}, "seed": 1, "test_episodes": 2}
         run = recoup.train(wavy, episodes=48, **how, out=tmp_path / "run")

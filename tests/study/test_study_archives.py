@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 import subprocess
 import sys
 
@@ -23,6 +24,12 @@ PARAMS = {"stiffness": (10, 200, "log"), "damping": (-1, 3)}
 
 def value_of(theta):
     return float(-np.sum((theta - [0.5, -0.2]) ** 2))
+
+
+def same_trial(study, other, number):
+    """The trial of `study` that is one of another."""
+    theta = next(trial.theta for trial in other.trials() if trial.id == number)
+    return next(trial.id for trial in study.trials() if np.array_equal(trial.theta, theta))
 
 
 def fill(study, batches, batch=4):
@@ -224,12 +231,123 @@ class TestImport:
             fill(old, 1)
             found = import_samples(new.opened, read_samples(new.opened, tmp_path / "old.db"))
             assert (found.samples, found.differ) == (4, 1)
-            assert "1 with another result, which stays: `amend` puts it right" in found.words
+            mine = same_trial(new, old, 20)
+            assert found.amend == (mine,)
+            assert f"Trial {mine} has another result there, which stays as it is" in found.words
             assert new.evaluate().samples == before.samples + 4
             old.export(tmp_path / "old.csv")
             old.amend(21, -50.0)
             with pytest.raises(InputError, match="in the study already: nothing was imported"):
                 import_samples(old.opened, read_samples(old.opened, tmp_path / "old.csv"))
+
+    @pytest.mark.parametrize("ending", ["db", "csv", "parquet"])
+    def test_rollouts_of_others_with_the_same_seed_are_others(self, tmp_path, ending):
+        """Two robots draw the same thetas; a failure of both, or an equal return, is two."""
+        told = {"lab1": [-1.0, -2.0, -3.0, None], "lab2": [-1.0, -2.5, -3.5, None]}
+        for name, values in told.items():
+            with Study.open(tmp_path / f"{name}.db", dim=2, batch=9) as study:
+                for trial, value in zip(study.ask(4), values, strict=True):
+                    how = {"failed": "fell"} if value is None else {"value": value}
+                    study.tell(trial.id, **how)
+                if ending != "db":
+                    study.export(tmp_path / f"{name}.{ending}")
+        with Study.open(tmp_path / "lab1.db") as study:
+            found = import_samples(
+                study.opened, read_samples(study.opened, tmp_path / f"lab2.{ending}")
+            )
+            assert (found.samples, found.failed, found.again, found.anew) == (3, 1, 0, 4)
+            assert "4 of the new ones are other rollouts of thetas that were there" in found.words
+            for source in (f"lab2.{ending}", "lab2.db", "lab1.db"):
+                with pytest.raises(InputError, match="all of these samples are in the study"):
+                    import_samples(study.opened, read_samples(study.opened, tmp_path / source))
+
+    def test_a_copy_that_went_on_apart_has_rollouts_of_its_own(self, tmp_path):
+        one, copy = tmp_path / "one.db", tmp_path / "copy.db"
+
+        def go_on(path, sign):
+            with Study.open(path, dim=2, batch=99, seed=1) as study:
+                for trial in study.ask(3):
+                    study.tell(trial.id, sign * trial.id)
+
+        go_on(one, 1.0)
+        shutil.copy(one, copy)
+        go_on(one, 1.0)
+        go_on(copy, -1.0)
+        with Study.open(one) as study:
+            found = import_samples(study.opened, read_samples(study.opened, copy))
+            assert (found.samples, found.again, found.anew) == (3, 3, 3)
+            assert [trial.value for trial in study.trials()][6:] == [-4.0, -5.0, -6.0]
+
+    def test_a_simulation_of_the_same_seed_says_nothing_new(self, tmp_path):
+        """Made twice, it is the same to the last digit."""
+        for name in ("a.db", "b.db"):
+            with Study.open(tmp_path / name, dim=2, batch=4, seed=1) as study:
+                fill(study, 2)
+        with Study.open(tmp_path / "a.db") as study, pytest.raises(InputError, match="already"):
+            import_samples(study.opened, read_samples(study.opened, tmp_path / "b.db"))
+
+    def test_what_is_known_by_theta_and_return_alone(self, tmp_path):
+        """Arrays do not say when anything was asked for: another return is another rollout."""
+        theta = np.random.default_rng(0).normal(0, 1, (4, 2))
+        with Study.open(tmp_path / "s.db", dim=2) as study:
+            study.import_samples(theta, [1.0, 2.0, 3.0, 4.0], 0.0, 1.0)
+            found = study.import_samples(theta, [1.0, 2.0, 3.0, 5.0], 0.0, 1.0)
+            assert (found.samples, found.again, found.anew) == (1, 3, 1)
+
+    @pytest.mark.parametrize("way", ["fork", "import"])
+    def test_they_are_known_again_by_whatever_way_they_came(self, old, tmp_path, way):
+        """From a study, and from one that has them from it."""
+        if way == "fork":
+            old.fork(tmp_path / "b.db").close()
+        with Study.open(tmp_path / "b.db", dim=2, batch=4, method="mis-pgpe-ob") as between:
+            if way == "import":
+                import_samples(between.opened, read_samples(between.opened, tmp_path / "old.db"))
+        old.amend(20, -99.0)
+        with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=5) as new:
+            first = import_samples(new.opened, read_samples(new.opened, tmp_path / "b.db"))
+            mine = same_trial(new, old, 20)
+            with pytest.raises(InputError, match=f"already.*Trial {mine} has another result there"):
+                import_samples(new.opened, read_samples(new.opened, tmp_path / "old.db"))
+            assert first.again == 0
+            with pytest.raises(InputError, match="already"):
+                import_samples(old.opened, read_samples(old.opened, tmp_path / "b.db"))
+
+    @pytest.mark.parametrize("ending", ["db", "csv"])
+    def test_what_was_dropped_since_is_named(self, old, tmp_path, ending):
+        """It counts on until somebody takes it out, and that is said."""
+
+        def imported():
+            if ending == "csv":
+                old.export(tmp_path / "old.csv")
+            return import_samples(
+                new.opened, read_samples(new.opened, tmp_path / f"old.{ending}"), "old"
+            )
+
+        with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=5) as new:
+            imported()
+            old.amend(20, drop="the sensor was loose")
+            mine = same_trial(new, old, 20)
+            words = f"already.*Trial {mine} was dropped there and counts here still: `recoup study"
+            with pytest.raises(InputError, match=words):
+                imported()
+            fill(old, 1)
+            found = imported()
+            assert (found.samples, found.drop, found.dropped, found.differ) == (4, (mine,), 1, 0)
+            new.amend(mine, drop="so it was there")
+            fill(old, 1)
+            assert imported().drop == ()
+
+    def test_imports_of_before_are_known_by_what_they_earned(self, old, tmp_path):
+        """An older recoup did not note when they were asked for; nor is an amended one doubled."""
+        with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=5) as new:
+            samples = read_samples(new.opened, tmp_path / "old.db")
+            import_samples(new.opened, samples._replace(asked=None))
+            old.amend(20, -99.0)
+            old.amend(21, drop="the sensor was loose")
+            fill(old, 1)
+            found = import_samples(new.opened, read_samples(new.opened, tmp_path / "old.db"))
+            amended, gone = (same_trial(new, old, number) for number in (20, 21))
+            assert (found.samples, found.amend, found.drop) == (4, (amended,), (gone,))
 
     def test_small_units_are_no_repetition(self, tmp_path):
         for seed in (1, 2):

@@ -19,7 +19,8 @@ from waiting import LIMIT
 
 from recoup.cli import main as cli
 from recoup.store.file import StudyFile
-from recoup.store.salvage import Pages, _cells, salvaged_records
+from recoup.store.pages import Pages, cells
+from recoup.store.salvage import salvaged_records
 from recoup.store.schema import checksum
 from recoup.study.recover import recover
 from recoup.study.study import Study
@@ -69,7 +70,7 @@ def rows_outside(path, first, last):
     pages = Pages(path.read_bytes(), b"")
     for number, page in enumerate(pages.images):
         if (number + 1) * PAGE <= first or number * PAGE >= last:
-            for offset in _cells(page, PAGE):
+            for offset in cells(page, PAGE):
                 cell = pages.row(page, offset)
                 if cell is not None:  # of our own tables
                     yield cell.table, cell.values
@@ -101,13 +102,13 @@ class TestDamage:
         assert "drawn thetas are those of the seed" in words
 
     def test_salvage_reads_what_sqlite_reads(self, copy):
-        found = salvaged_records(copy)
+        found = salvaged_records(copy).rows
         for table in ("settings", "proposals", "moves", "asked", "told", "events"):
             assert found[table] == rows_of(copy, table)
 
     def test_salvage_reads_rows_that_overflow_their_page(self, tmp_path):
         path = made(tmp_path / "wide.db", dim=3000, results=10)
-        assert salvaged_records(path)["asked"] == rows_of(path, "asked")
+        assert salvaged_records(path).rows["asked"] == rows_of(path, "asked")
 
     def test_salvage_reads_the_log(self, tmp_path):
         path = tmp_path / "robot.db"
@@ -115,7 +116,7 @@ class TestDamage:
         for trial in study.ask(20):
             study.tell(trial.id, value_of(trial))
         assert (tmp_path / "robot.db-wal").stat().st_size > 0
-        assert len(salvaged_records(path)["told"]) == 20
+        assert len(salvaged_records(path).rows["told"]) == 20
         study.close()
 
     @pytest.mark.parametrize("seed", range(8))
@@ -135,7 +136,7 @@ class TestDamage:
         assert found.results == len(after)
         assert found.missing == len(before) - len(after)
         assert f"{found.missing} result" in found.words or not found.missing
-        saved = salvaged_records(copy)
+        saved = salvaged_records(copy).rows
         for table, row in rows_outside(whole, first, first + length):
             assert saved[table][row[0]] == row
         with Study.open(tmp_path / "new.db") as study:  # and it goes on

@@ -123,7 +123,7 @@ class TestExports:
         names = ["=1+1", "-y", "@z", "'+w", "＝v", "plain"]
         named = {"params": dict.fromkeys(names, (-1, 1)), "batch": 4}
         with Study.open(tmp_path / "named.db", **named) as study:
-            print_trials(study.ask(4), "csv")
+            print_trials(study, study.ask(4), "csv")
             for trial in study.pending():
                 study.tell(trial.id, 1.0 * trial.id)
             study.export(tmp_path / "out.csv")

@@ -2,11 +2,12 @@
 
 import re
 from math import inf
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from recoup.checks import InputError, nearest
+from recoup.checks import InputError, nearest, shortly
 from recoup.engine.methods import METHODS, SETTINGS
 from recoup.tasks.registry import TASKS
 
@@ -154,6 +155,35 @@ def vector_or_named(option: str, text: str) -> float | list[float] | dict[str, f
         if not (name and equals):
             raise InputError(f"{option} takes values in order, or NAME=VALUE,..., got {text!r}.")
     return found
+
+
+def typed_return(text: str) -> float:
+    """A return; a whole number stays one, for `tell` to see whether it can be kept."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise InputError(f"a return must be a number, got {shortly(text)}.")
+
+
+def typed_result(
+    value: list[str] | None, failed: str | None, trajectory: str | Path | None
+) -> dict[str, Any]:
+    """What was typed of a trial, as `tell` and `amend` take it."""
+    returns = [typed_return(text) for text in value or []]
+    episode = None
+    if trajectory is not None:
+        from recoup.study.readings import arrays_of
+
+        episode = arrays_of(Path(trajectory))
+    several = len(returns) > 1
+    return {
+        "value": returns[0] if len(returns) == 1 else None,
+        "values": returns if several else None,
+        "failed": failed,
+        "trajectory": episode,
+    }
 
 
 def vector(option: str, text: str) -> float | list[float]:

@@ -3,13 +3,19 @@
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recoup.checks import InputError, shortly
+from recoup.checks import InputError
 from recoup.cli.app import print_json, say_path
-from recoup.cli.parsing import method_settings, names_given, whole_option
+from recoup.cli.parsing import (
+    method_settings,
+    names_given,
+    typed_result,
+    typed_return,
+    whole_option,
+)
 from recoup.cli.study_app import (
     SIGNED,
     BatchOption,
@@ -30,8 +36,9 @@ from recoup.cli.study_tables import (
     summary_rows,
 )
 from recoup.cli.tables import show_facts, show_text
+from recoup.store.dropped import dropped
 from recoup.store.states import version_of
-from recoup.study.amend import in_words
+from recoup.study.amend import BEFORE, in_words
 from recoup.study.diary import other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
@@ -70,6 +77,8 @@ AMEND_EXAMPLES = """
   recoup study amend robot.db 6 --failed "the gripper opened"
 
   recoup study amend robot.db 6 --drop "the sensor was loose"
+
+  recoup study amend arm.db 6 --trajectory episode.npz   (for methods that explore in actions)
 """
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -177,7 +186,7 @@ def tell(
             told = _read_results(study, results)
         else:
             assert id is not None
-            told = [(id, study.result(**_told(value, failed, trajectory)))]
+            told = [(id, study.result(**typed_result(value, failed, trajectory)))]
         later = study.tell_all(told)
         numbers = {number for number, _ in told}
         said = [row.words for row in later]
@@ -186,7 +195,7 @@ def tell(
             for number, event in cancelled.items()
             if number in numbers
         ]
-        said += [slip.words for slip in slips(study.store.returns(), numbers)]
+        said += [slip.words for slip in slips(study.store.returns(dropped(study.store)), numbers)]
         moves, better = len(study.history()) - moved, study.opened.goal.better
         if as_json:
             _print_told(study, told, said, moves)
@@ -222,6 +231,13 @@ def amend(
         typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
     ] = None,
     failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    trajectory: Annotated[
+        str | None,
+        typer.Option(
+            help=f"A .npz file as `tell` takes it, or {BEFORE}: that which an amendment took away.",
+            metavar=f"FILE|{BEFORE}",
+        ),
+    ] = None,
     drop: Annotated[
         str | None, typer.Option(help="Why it is worth nothing: kept, and counted for nothing.")
     ] = None,
@@ -232,27 +248,12 @@ def amend(
     as_json: JsonOption = False,
 ) -> None:
     """Put a result right that was told wrongly; the moves made of it are made again."""
-    given = _told(value, failed, None)
-    del given["trajectory"]
+    given = typed_result(value, failed, None if trajectory == BEFORE else trajectory)
+    if trajectory == BEFORE:
+        given["trajectory"] = BEFORE
     with opened(file) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
     print_json(found) if as_json else show_text(found.words)
-
-
-def _told(value: list[str] | None, failed: str | None, trajectory: Path | None) -> dict[str, Any]:
-    returns = [_return(text) for text in value or []]
-    episode = None
-    if trajectory is not None:
-        from recoup.study.readings import arrays_of
-
-        episode = arrays_of(trajectory)
-    several = len(returns) > 1
-    return {
-        "value": returns[0] if len(returns) == 1 else None,
-        "values": returns if several else None,
-        "failed": failed,
-        "trajectory": episode,
-    }
 
 
 def _say_next(study: "Study", moves: int) -> None:
@@ -291,20 +292,10 @@ def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told
     if value and failed:
         raise InputError(f"{where}: give a return, or why it failed, not both.")
     try:
-        told = study.result(_return(value) if value else None, failed=failed or None)
+        told = study.result(typed_return(value) if value else None, failed=failed or None)
     except InputError as wrong:
         raise InputError(f"{where}: {wrong}") from None
     return int(number), told
-
-
-def _return(text: str) -> float:
-    """A return; a whole number stays one, for `tell` to see whether it can be kept."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise InputError(f"a return must be a number, got {shortly(text)}.")
 
 
 @app.command()

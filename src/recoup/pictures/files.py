@@ -25,15 +25,26 @@ def _is_marked(path: Path) -> bool:
     return mark is not None and mark in beginning_of(path) + end_of(path)
 
 
+def shows(path: Path, shown: str) -> bool:
+    """Whether a picture (.png) is there, and says that this is what it shows."""
+    return path.is_file() and b"tEXtDescription\0" + shown.encode() in beginning_of(path)
+
+
 PICTURE = Kind(tuple(MADE_BY), _is_marked)
 FILM = Kind((".mp4",), _is_marked)
 
 
-def write_picture(figure: "Figure", path: Path, dpi: int, over: Over = OURS) -> None:
-    """Writes a picture, in place of an older one of ours; see `check_output`."""
+def write_picture(
+    figure: "Figure", path: Path, dpi: int, over: Over = OURS, shown: str = ""
+) -> None:
+    """Writes a picture, in place of an older one of ours; see `check_output`.
+
+    A .png says what is `shown` on it, in a few letters, for `shows`.
+    """
     with written(path, PICTURE, over) as unfinished:
         ending = path.suffix.lower()
         made_by = {MADE_BY[ending]: MARK.decode()}
+        made_by |= {"Description": shown} if shown and ending == ".png" else {}
         with warnings.catch_warnings():  # of names in a script that the font has no letters for
             warnings.filterwarnings("ignore", "Glyph", UserWarning)
             figure.savefig(unfinished, format=ending[1:], dpi=dpi, metadata=made_by)

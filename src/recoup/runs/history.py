@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED, DROP
+from recoup.store.dropped import AMENDED, DROP, dropped
 from recoup.store.rows import Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
@@ -116,10 +116,12 @@ def _of_trials(study: Opened, moves: list[Move]) -> dict[int, Test]:
     drew = {move.proposal: move.id for move in moves}
     values: dict[int, list[float]] = {}
     ends: dict[int, float] = {}
-    began = None
+    began, nothing = None, dropped(study.store)
     for asked, result in study.store.trials():
         began = asked.asked_at if began is None else began
-        if result is None or asked.proposal not in drew or result.told.value is None:
+        if result is None or result.told.value is None:
+            continue
+        if asked.proposal not in drew or asked.id in nothing:
             continue
         move = drew[asked.proposal]
         values.setdefault(move, []).append(result.told.value)
@@ -137,8 +139,8 @@ def _mean_and_error(values: list[float]) -> tuple[float, float]:
 
 def _places(store: Any) -> list[int]:
     """The places of all results; of those that were dropped, the places that they had."""
-    dropped = (event.content for event in store.events(AMENDED) if event.content.get(DROP))
-    had = [content.get("place") for content in dropped]  # None in an older file
+    gone = (event.content for event in store.events(AMENDED) if event.content.get(DROP))
+    had = [content.get("place") for content in gone]  # None in an older file
     return [place for place in (*had, *(row.counted for row in store.results().values())) if place]
 
 

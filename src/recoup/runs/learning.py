@@ -141,19 +141,12 @@ def learn(study: Study, work: Work) -> Run:
 
 def learned(study: Study, directory: Path | None, problem: Problem | None = None) -> Run:
     """The run that a study holds; the picture beside it, where it is finished, is of what it is."""
-    since = max(event.at for event in study.store.events())
     run = Run(study.opened, directory, problem=problem)
-    if directory is not None and run.finished and _is_older(directory / CURVE, since):
+    drawn = not run.finished or run.is_drawn()
+    if directory is not None and not drawn and os.access(directory, os.W_OK):
         with spared(directory / CURVE):
             run.plot(directory / CURVE)
     return run
-
-
-def _is_older(path: Path, since: float) -> bool:
-    """Whether a file was written before a time, or is not there; one that cannot be is not."""
-    if not os.access(path.parent, os.W_OK):
-        return False
-    return not path.exists() or path.stat().st_mtime < since
 
 
 def _passed(study: Study, plan: Plan) -> float:

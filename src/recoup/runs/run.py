@@ -1,6 +1,7 @@
 """`recoup.Run`: a run as it was written, finished or not; `recoup.load` reads one again."""
 
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
-from recoup.pictures.files import write_picture
+from recoup.pictures.files import shows, write_picture
 from recoup.runs.directory import CURVE, STUDY, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
@@ -235,19 +236,16 @@ class Run:
         """
         from recoup.pictures.curves import learning_curve
 
-        plan = self.plan
-        title = f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}"
-        title = title.replace("$", "\\$")
-        columns = ("episodes", "samples", "ess", "max_weight")
-        moves = {
-            key: np.array([getattr(step, key) for step in self.history[1:]]) for key in columns
-        }
-        figure = learning_curve(title, self.curve, self.return_mean_policy, moves)
+        figure = learning_curve(*_drawn(self))
         if path is not None:
             path = check_path("the picture", path)
             home = self.out is not None and path.absolute() == (self.out / CURVE).absolute()
-            write_picture(figure, path, 150, Over(force, home))
+            write_picture(figure, path, 150, Over(force, home), _shown(self))
         return figure
+
+    def is_drawn(self) -> bool:
+        """Whether `curve.png` shows the run as it is: by what it is made of, not by a clock."""
+        return self.out is not None and shows(self.out / CURVE, _shown(self))
 
     def summary(self) -> dict[str, Any]:
         """The run in a few words, as `recoup train --json` prints it."""
@@ -279,6 +277,22 @@ class Run:
         parameters = dict(self.mean_policy) if self.names else None
         facts = {"warm_up": plan.warm_up, "version": plan.version, "params": parameters}
         return {key: value for key, value in facts.items() if value}
+
+
+def _drawn(run: Run) -> tuple[str, Curve, Measured | None, dict[str, np.ndarray]]:
+    """What the picture of a learning curve is made of."""
+    plan = run.plan
+    title = f"{plan.task} · {plan.method} · batch {plan.batch} · seed {plan.seed}"
+    columns = ("episodes", "samples", "ess", "max_weight")
+    moves = {key: np.array([getattr(step, key) for step in run.history[1:]]) for key in columns}
+    return title.replace("$", "\\$"), run.curve, run.return_mean_policy, moves
+
+
+def _shown(run: Run) -> str:
+    """The same in a few letters."""
+    title, curve, policy, moves = _drawn(run)
+    columns = [column.tolist() for column in (*curve, *moves.values())]
+    return sha256(repr((title, columns, tuple(policy or ()))).encode()).hexdigest()
 
 
 def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any) -> Run:

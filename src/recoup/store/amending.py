@@ -1,26 +1,28 @@
 """A result that is put right: the only rows that are ever replaced, with what depends on them.
 
-Everything else in a file is written once. What a row was before stays in an event.
+Everything else in a file is written once. What a row was before stays in an event, with the
+trajectory that it had.
 """
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.store.dropped import AMENDED, is_drop, together
 from recoup.store.file import MEMORY, StudyFile
-from recoup.store.places import fills, partner_of
-from recoup.store.records import as_kept, of_move, of_result
+from recoup.store.places import fills
+from recoup.store.records import WRONG, as_kept, of_move, of_result, of_trajectory
 from recoup.store.rows import (
-    DRAWN,
     FAILED,
-    MIRROR,
     MOVED,
     OK,
     SAMPLED,
+    Event,
     Memory,
     Move,
     Result,
@@ -28,9 +30,15 @@ from recoup.store.rows import (
 )
 from recoup.store.store import OVER, Store
 
-AMENDED = "amended"
-DROP = "dropped"  # in that event: whether the result counts for nothing now
-DROPPED = "dropped: "  # what the note of such a result begins with
+
+class Amendment(NamedTuple):
+    """What an event says that was put right."""
+
+    trial: int
+    now: Told
+    dropped: bool
+    moves: dict[int, int]  # that were made again, with the proposals that they had made before
+    at: float
 
 
 class Remade(NamedTuple):
@@ -74,18 +82,18 @@ def place_of(store: Store, number: int) -> int | None:
     return max((row.counted for row in rows if row.counted is not None), default=None)
 
 
-def dropped(store: Store) -> set[int]:
-    """The trials whose results count for nothing, since they were dropped, or the other of a pair.
-
-    An event says so, the last that amends a trial.
-    """
-    amended = {event.content["trial"]: event.content for event in store.events(AMENDED)}
-    return {
-        one
-        for number, content in amended.items()
-        if content.get(DROP, str(content["now"][4]).startswith(DROPPED))  # else an older file
-        for one in together(store, number)
-    }
+def amendments(events: Iterable[Event]) -> list[Amendment]:
+    """The amendments that events tell of, in order; those that make no sense are left out."""
+    found = []
+    for event in sorted(events, key=lambda event: event.id):
+        if event.kind == AMENDED:
+            with suppress(*WRONG):
+                content = event.content
+                now = as_kept(Told(*content["now"]))
+                moves = {int(number): int(old) for number, old in content["moves"].items()}
+                drop = is_drop(content)
+                found.append(Amendment(int(content["trial"]), now, drop, moves, event.at))
+    return found
 
 
 def replace_result(
@@ -103,8 +111,10 @@ def replace_result(
         amended = row if row.id != number else row._replace(told=told, told_at=time.time())
         place = None if dropped else row.counted
         store._file.insert("told", [of_result(amended._replace(counted=place))], OVER)
-    if told.status == FAILED:
+    if told.trajectory is None:
         store._file.delete("trajectories", "WHERE id = ?", (number,))
+    else:
+        store._file.insert("trajectories", [of_trajectory(number, told.trajectory)], OVER)
     old = before[number].told.status
     store._now = counters._replace(
         ok=counters.ok + (told.status == OK) - (old == OK),
@@ -132,15 +142,6 @@ def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept
     for number, own in kept.own.items():
         store.add_densities(number, own, kept.mixture[:0])
     store.add_densities(moves[-1].number, kept.mixture[:0], kept.mixture)
-
-
-def together(store: Store, number: int) -> list[int]:
-    """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
-    (trial,) = store.asked([number])
-    partner = partner_of(number, trial.kind)
-    other = store.asked([partner]) if trial.kind in (DRAWN, MIRROR) else []
-    paired = trial.kind == MIRROR or bool(other and other[0].kind == MIRROR)
-    return sorted([number, partner]) if paired else [number]
 
 
 def _fresh(store: Store, rows: dict[int, Result], valued: bool) -> int:

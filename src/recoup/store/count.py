@@ -1,7 +1,8 @@
-"""The count beside a study file: how many results were told, by which a lost log is noticed.
+"""The count beside a study file: how much was told and noted, by which a lost log is noticed.
 
 It never runs ahead of the file, so that a count that is higher than what the file holds means that
-results are gone. It says too of which file it is: a log that lies beside another is noticed.
+results are gone, or events, as amendments are. It says too of which file it is: a log that lies
+beside another is noticed.
 """
 
 import os
@@ -20,8 +21,9 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-CONTENT = struct.Struct("<qqI")  # results told, last trial, identity of the file
-CHECKED = struct.Struct("<qqII")  # the same, and its CRC-32
+CONTENT = struct.Struct("<qqIq")  # results told, last trial, identity of the file, last event
+OLDER = struct.Struct("<qqI")  # without events
+CRC = struct.Struct("<I")  # behind them
 AGAIN = 0.005  # seconds between two looks at a lock
 FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # a link that lies there is none of ours
 
@@ -32,6 +34,7 @@ class Count(NamedTuple):
     told: int
     last: int  # trial
     identity: int
+    events: int = 0
 
 
 NONE = Count(0, 0, 0)
@@ -42,15 +45,15 @@ def count_beside(path: Path) -> Count:
     try:
         descriptor = os.open(beside(path, COUNT), os.O_RDONLY | FOLLOW)
         try:
-            content = os.read(descriptor, CHECKED.size + 1)
+            content = os.read(descriptor, CONTENT.size + CRC.size + 1)
         finally:
             os.close(descriptor)
     except OSError:
         return NONE
-    if len(content) != CHECKED.size:
-        return NONE
-    *numbers, crc = CHECKED.unpack(content)
-    return Count(*numbers) if zlib.crc32(content[: CONTENT.size]) == crc else NONE
+    for kind in (CONTENT, OLDER):
+        if len(content) == kind.size + CRC.size and _has_crc(content):
+            return Count(*kind.unpack(content[: kind.size]))
+    return NONE
 
 
 class Counting:
@@ -66,7 +69,7 @@ class Counting:
         with suppress(OSError, AttributeError):  # not every system can write at a place
             if self._descriptor is None:
                 self._descriptor = self._opened()
-            os.pwrite(self._descriptor, content + struct.pack("<I", zlib.crc32(content)), 0)
+            os.pwrite(self._descriptor, content + CRC.pack(zlib.crc32(content)), 0)
 
     @contextmanager
     def alone(self, wait: float = 0.0) -> Iterator[bool]:
@@ -106,6 +109,11 @@ class Counting:
         with suppress(OSError, AttributeError):  # it may be another's
             os.fchmod(descriptor, self._path.stat().st_mode & 0o777)
         return descriptor
+
+
+def _has_crc(content: bytes) -> bool:
+    """Whether the CRC-32 at the end is that of what stands before it."""
+    return CRC.pack(zlib.crc32(content[: -CRC.size])) == content[-CRC.size :]
 
 
 def _locked(descriptor: int) -> bool:

@@ -54,6 +54,7 @@ from recoup.store.schema import (
 from recoup.store.turns import Turn
 
 MEMORY = ":memory:"
+TOLD, NOTED = "results told to", "events, as amendments are, noted in"  # a file
 Row = TypeVar("Row")
 
 
@@ -131,8 +132,8 @@ class StudyFile:
                 if access.written:
                     keep_log(connection)
                 file = cls(path, connection, access)
-                file._check_count(count)
                 file._identity = identity(connection)
+                file._check_count(count)
             except BaseException:
                 connection.close()
                 raise
@@ -255,7 +256,7 @@ class StudyFile:
     def delete(self, table: str, where: str = "", values: Sequence[Any] = ()) -> None:
         """Takes rows out of a table: what waits in line, what is derived, leases of what was told.
 
-        Nothing else ever goes.
+        And a trajectory that an event keeps from then on. Nothing else ever goes.
         """
         self.connection.execute(f"DELETE FROM {table} {where}", values)
 
@@ -276,21 +277,28 @@ class StudyFile:
 
     # -- the count beside the file --
 
-    def note_count(self, counters: Counters) -> None:
-        """Writes how many results were told, and the last trial, to the count beside the file."""
+    def note_count(self, counters: Counters, events: int) -> None:
+        """Writes how many results were told, and the last trial and event, beside the file."""
         if self._counting is not None:
             told = counters.ok + counters.failed
-            self._counting.note(Count(told, counters.last, self._identity))
+            self._counting.note(Count(told, counters.last, self._identity, events))
+
+    def last_id(self, table: str) -> int:
+        """The highest id of a table, 0 where it is empty."""
+        return int(self.rows(f"SELECT COALESCE(MAX(id), 0) FROM {table}")[0][0])
 
     def _check_count(self, count: Count) -> None:
-        """Raises where fewer results are there than were told."""
-        counters = self.one("counters", counters_of)
-        there = counters.ok + counters.failed
-        if there < count.told:
-            raise InputError(
-                f"{missing_results(self.path, there, count.told)} Put the newer one back, or go on "
-                f"without them by `recoup study check {self.path} --recover NEW`."
-            )
+        """Raises where fewer results are there than were told, or fewer events than were noted."""
+        if count.identity not in (0, self._identity):  # of another file that lay here
+            return
+        counters, events = self.one("counters", counters_of), self.last_id("events")
+        told = (TOLD, counters.ok + counters.failed, count.told)
+        for what, there, counted in (told, (NOTED, events, count.events)):
+            if there < counted:
+                raise InputError(
+                    f"{missing(self.path, what, there, counted)} Put the newer one back, or go on "
+                    f"without them by `recoup study check {self.path} --recover NEW`."
+                )
 
 
 def check_present(path: Path) -> None:
@@ -320,10 +328,10 @@ def format_of(path: Path, connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def missing_results(path: Path, there: int, told: int) -> str:
-    """A sentence about a file that has fewer results than were told to it."""
+def missing(path: Path, what: str, there: int, count: int) -> str:
+    """A sentence about a file that has fewer results, or events, than its count says."""
     return (
-        f"{told - there} of the {told} results told to {path} are missing: its log "
+        f"{count - there} of the {count} {what} {path} are missing: its log "
         f"{beside(path, LOG).name} was removed, or an older copy was put in its place."
     )
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from recoup.checks import InputError
-from recoup.store.file import check_present, format_of, missing_results
+from recoup.store.file import TOLD, check_present, format_of, missing
 from recoup.store.names import check_names
 from recoup.store.place import COUNT, LOG, address, beside
 from recoup.store.records import (
@@ -163,7 +163,7 @@ def _check_whole(path: Path, rows: Contents) -> None:
     there, told = counters.ok + counters.failed, _told_before(path)
     if there < told:
         raise InputError(
-            f"{missing_results(path, there, told)} Put the newer one back, or recover the rest "
+            f"{missing(path, TOLD, there, told)} Put the newer one back, or recover the rest "
             "with recoup 0.1."
         )
     if len(rows.told) != there or len(rows.asked) != counters.trials:

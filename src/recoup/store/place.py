@@ -10,7 +10,7 @@ from recoup.outputs import BESIDE, check_directory, check_no_link_to_nowhere, cl
 from recoup.store.errors import Exists
 
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
-COUNTS = (0, 16, 20, 24)  # bytes that a count may have, in files of any age
+COUNTS = (0, 16, 20, 24, 32)  # bytes that a count may have, in files of any age
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -62,6 +62,8 @@ def check_place(path: Path) -> None:
             f"{', '.join(BESIDE)}."
         )
     if beside(path, LOG).exists():
+        if path.exists():  # since we looked
+            raise Exists(f"{path} exists already: another process has made it.")
         raise InputError(
             f"{beside(path, LOG)} lies there, the log of a study whose file {path} is gone: put "
             "the file back, or remove the log to start anew."

@@ -4,12 +4,35 @@ Places are given in the order of telling. A mirrored pair counts when both of it
 place is written with the second, and the first has the place before it.
 """
 
-from recoup.store.rows import FAILED, FOREIGN, MIRROR, OK, SAMPLED, Asked, Contents, Counters
+from collections.abc import Mapping
+
+from recoup.store.rows import (
+    DRAWN,
+    FAILED,
+    FOREIGN,
+    MIRROR,
+    OK,
+    SAMPLED,
+    Asked,
+    Contents,
+    Counters,
+)
 
 
 def partner_of(number: int, kind: str) -> int:
     """The other trial of a mirrored pair."""
     return number - 1 if kind == MIRROR else number + 1
+
+
+def together_in(asked: Mapping[int, Asked], number: int) -> list[int]:
+    """The trials that are one draw with a trial: itself, or the two of a mirrored pair."""
+    kind = asked[number].kind if number in asked else None
+    behind = asked.get(number + 1)
+    if kind == MIRROR:
+        return [number - 1, number]
+    if kind == DRAWN and behind is not None and behind.kind == MIRROR:
+        return [number, number + 1]
+    return [number]
 
 
 def fills(status: str, valued: bool) -> bool:
@@ -37,7 +60,8 @@ def place_in_pair(counted: int, fills: bool, partner: bool | None) -> tuple[int 
 def fitting_counters(rows: Contents, last: int, valued: bool = False) -> Counters:
     """The counters that fit `rows`, where no number up to `last` is to be given out again.
 
-    `valued` says that failures fill a batch.
+    `valued` says that failures fill a batch. No place that a move was made of is given out again,
+    though its result was dropped or is lost: a result there would be part of no move.
     """
     told = rows.told.values()
     mark = max((move.counted for move in rows.moves.values()), default=0)
@@ -46,7 +70,7 @@ def fitting_counters(rows: Contents, last: int, valued: bool = False) -> Counter
         trials=len(rows.asked),
         ok=sum(result.told.status == OK for result in told),
         failed=sum(result.told.status == FAILED for result in told),
-        counted=max((result.counted or 0 for result in told), default=0),
+        counted=max(mark, *(result.counted or 0 for result in told), 0),
         fresh=sum(_ready(rows.asked[result.id], rows, valued) for result in fresh),
         last=last,
     )
@@ -69,9 +93,6 @@ def densities_fit(rows: Contents) -> bool:
 
 def _ready(trial: Asked, rows: Contents, valued: bool) -> int:
     """How many results a place makes ready for a move: two for a mirrored pair."""
-    partner = partner_of(trial.id, trial.kind)
-    other = rows.asked.get(partner)
-    paired = trial.kind == MIRROR or (other is not None and other.kind == MIRROR)
-    drew = [trial.id, partner] if paired else [trial.id] if trial.kind in SAMPLED else []
+    drew = together_in(rows.asked, trial.id) if trial.kind in SAMPLED else []
     told = [rows.told[number].told for number in drew if number in rows.told]
     return sum(fills(result.status, valued) for result in told)

@@ -186,10 +186,11 @@ class Queries:
         """How many rows of results there are of each status, to compare with the counters."""
         return dict(self._file.rows("SELECT status, COUNT(*) FROM told GROUP BY status"))
 
-    def returns(self) -> dict[int, float]:
-        """All finite returns by trial, in the order of trials."""
+    def returns(self, without: Collection[int] = ()) -> dict[int, float]:
+        """All finite returns by trial, in the order of trials; none of those of `without`."""
         query = 'SELECT id, "return" FROM told WHERE status = ? ORDER BY id'
-        return dict(self._file.rows(query, (OK,)))
+        rows = self._file.rows(query, (OK,))
+        return {number: value for number, value in rows if number not in without}
 
     def best(self, without: Collection[int], lowest: bool) -> tuple[Asked, float] | None:
         """The trial with the highest (or `lowest`) return, none of `without`, and that; or None."""

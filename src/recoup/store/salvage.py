@@ -1,273 +1,228 @@
-"""Reading rows from the bytes of a damaged study file, page by page, without SQLite.
+"""Reading rows from the bytes of a damaged study file, without SQLite.
 
-A row is taken if its checksum holds, wherever it is found: in a page that SQLite can still reach or
-not, in the file or in its write-ahead log. Rows are written once, so that any copy will do. The
-format is SQLite's own (table leaf cells, records, overflow chains).
+The tree of a table is read as far as it is whole, in the pages as they were committed last: there,
+what is not in it was taken out. Where it is not whole, a row is taken wherever it is found if its
+checksum holds: in a page that no tree leads to any more, in an older copy of a page. Such a row may
+be of before an amendment. Events say what was amended, so that it is put right, or left out.
 """
 
-import struct
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
-import numpy as np
-
+from recoup.store.amending import Amendment, amendments
+from recoup.store.pages import LEAF, Cell, Pages, cells, is_kind, places
 from recoup.store.place import LOG, beside
+from recoup.store.places import together_in
 from recoup.store.records import Record, contents_of
-from recoup.store.rows import CANCELLED, OWN, Contents
-from recoup.store.schema import TABLES, checksum
+from recoup.store.rows import CANCELLED, OK, OWN, Contents, Event, Lease, Result
+from recoup.store.schema import TABLES
 
-LEAF = 13  # the type of a page that holds rows
-DEFAULT_PAGE = 4096
-SPARE = 60  # bytes that may lie between the rows of a page
-MAGIC = b"SQLite format 3\0"
-COLUMNS = {
-    table: tuple(column.split()[1] == "REAL" for column in columns)
-    for table, columns in TABLES.items()
-}
-COUNTS = [len(columns) + 2 for columns in COLUMNS.values()]  # of values, with id and checksum
-HEADER = (min(COUNTS) + 1, 5 * max(COUNTS) + 1)  # bytes: its own length, one to five of each value
-BEFORE = 5 + 9  # bytes of a row's length and id, at most
+EVERY = (-1, 2**63)  # ids lie in between
+TRIES = 20  # at a file that others write to
 
 Tick = Callable[[int, int], None]
 Rows = dict[str, dict[int, Record]]
+Gap = tuple[int, int]  # ids between these two may be lost
+Row = TypeVar("Row")
 
 
-def salvage(path: Path, tick: Tick = lambda done, of: None) -> Contents:
-    """Every row that can still be read, by table and id; `tick` hears of pages read, and of all.
+class Found(NamedTuple):
+    """The records of all tables that can still be read, without their checksums."""
 
-    What was taken out may still lie in a page: what waited in line and was asked since does not
-    come back, nor the lease of what was told, or was cancelled.
+    rows: Rows
+    strays: dict[str, set[int]]  # ids of those that the tree of their table does not lead to
+    gaps: dict[str, list[Gap]]  # where there are none such, a table is whole
+    unfinished: bool  # whether the log ends in what was not committed, or is damaged
+
+
+class Salvaged(NamedTuple):
+    """What is left of a study, and what is not certain of it."""
+
+    rows: Contents
+    counted: bool  # whether the counters are the last that were written
+    events_lost: bool  # whether events may be missing, amendments among them
+    unsure: list[int]  # trials whose results may be those of before an amendment that was lost
+    unfinished: bool  # whether the log ends in what was not committed, or is damaged
+
+
+def salvage(path: Path, tick: Tick = lambda done, of: None) -> Salvaged:
+    """Every row that can still be read, by table and id; `tick` hears how much was read, of all."""
+    found = salvaged_records(path, tick)
+    rows, strays = _up_to_date(contents_of(found.rows), found.strays), found.strays
+    if found.gaps["own"] or found.gaps["mixture"]:  # made again with the next move
+        rows = rows._replace(own={}, mixture={})
+    rows = rows._replace(leases=_ended(rows))
+    lost = any(not _filled(gap, rows.events) for gap in found.gaps["events"])
+    unsure = sorted(strays["told"] & rows.told.keys()) if lost else []
+    return Salvaged(rows, not found.gaps["counters"], lost, unsure, found.unfinished)
+
+
+def _ended(rows: Contents) -> dict[int, Lease]:
+    """The leases; that of a trial which was cancelled has ended."""
+    ended = [e.content.get("trial") for e in rows.events.values() if e.kind == CANCELLED]
+    return {n: row._replace(until=None) if n in ended else row for n, row in rows.leases.items()}
+
+
+def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Found:
+    """The same as the tables hold them: those of the trees, and others where these have gaps."""
+    pages = Pages(*_contents(path))
+    of, roots = 2 * len(pages.images), pages.roots()
+    trees = {table: _tree(pages, table, root) for table, root in roots.items()}
+    rows = {table: trees[table][0] if table in trees else {} for table in TABLES}
+    gaps = {table: sorted(trees[table][1]) if table in trees else [] for table in TABLES}
+    strays: dict[str, set[int]] = {table: set() for table in TABLES}
+    for table, values in _anywhere(pages, tick) if any(gaps.values()) else ():
+        number = values[0]
+        if number not in rows[table] and _in_a_gap(number, gaps[table]):
+            rows[table][number] = values  # the newest comes first
+            strays[table].add(number)
+    tick(of, of)
+    return Found(rows, strays, gaps, pages.unfinished)
+
+
+def _contents(path: Path) -> tuple[bytes, bytes]:
+    """A file and its log, of one state.
+
+    Read again where the log was begun anew meanwhile: what it held went to the file.
     """
-    found = contents_of(salvaged_records(path, tick))
-    asked = {trial.theta.tobytes() for trial in found.asked.values() if trial.kind == OWN}
-    queue = {n: row for n, row in found.queue.items() if row.theta.tobytes() not in asked}
-    leases = {n: row for n, row in found.leases.items() if row.times > 1 or n not in found.told}
-    ended = [e.content.get("trial") for e in found.events.values() if e.kind == CANCELLED]
-    leases = {n: row._replace(until=None) if n in ended else row for n, row in leases.items()}
-    return found._replace(queue=queue, leases=leases)
-
-
-def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Rows:
-    """The same as the tables hold them, without their checksums."""
-    file = path.read_bytes()
     log = beside(path, LOG)
-    pages = Pages(file, log.read_bytes() if log.is_file() else b"")
-    found: Rows = {table: {} for table in TABLES}
-    strange, of = [], 2 * len(pages.images)
-    for number, page in enumerate(pages.images, 1):
-        tick(number, of)
-        rows = [pages.row(page, offset) for offset in _cells(page, pages.size)]
-        for row in rows:
-            _take(found, row)
-        if not rows or None in rows or not _covered(page, pages.size, rows):
-            strange.append(page)
-    for number, page in enumerate(strange, 1):  # nothing says where its rows begin: look for them
-        tick(of - len(strange) + number, of)
-        if id(page) not in pages.overflowing:
-            for offset in _places(page):
-                _take(found, pages.row(page, offset))
-    return found
+    for _ in range(TRIES):
+        before = _content(log)[:32]
+        file, content = path.read_bytes(), _content(log)
+        if content[:32] == before:
+            break
+    return file, content
 
 
-class Cell(NamedTuple):
-    """A row found in a page."""
-
-    table: str
-    values: Record
-    size: int  # bytes of it in the page
-
-
-class Pages:
-    """The pages of a file, and those of its log."""
-
-    def __init__(self, file: bytes, log: bytes) -> None:
-        self.size = _page_size(file)
-        stored = [file[i : i + self.size] for i in range(0, len(file), self.size)]
-        self._numbered: dict[int, list[bytes]] = {}
-        for number, image in (*enumerate(stored, 1), *_frames(log, self.size)):
-            self._numbered.setdefault(number, []).append(image)
-        self.images = [image for images in self._numbered.values() for image in images]
-        self.overflowing: set[int] = set()  # ids of the images that rows overflow into
-
-    def row(self, page: bytes, start: int) -> Cell | None:
-        """The row in the cell that begins at `start`, if there is one and its checksum holds."""
-        with suppress(IndexError, struct.error, UnicodeDecodeError, ValueError):
-            length, offset = _varint(page, start)
-            number, offset = _varint(page, offset)
-            if not 4 <= length <= 2**31:
-                return None
-            for payload, through in self._payloads(page, offset, length):
-                row = _known(number, _record(payload))
-                if row is not None:
-                    self.overflowing.update(through)
-                    local = _local(length, self.size)
-                    return Cell(*row, offset - start + local + 4 * (local < length))
-        return None
-
-    def _payloads(self, page: bytes, offset: int, length: int) -> Iterator[tuple[bytes, list[int]]]:
-        """The bytes of a cell, with those that overflow; more than one where pages have copies."""
-        local = _local(length, self.size)
-        start = page[offset : offset + local]
-        if local == length:
-            if len(start) == length:
-                yield start, []
-            return
-        (following,) = struct.unpack_from(">I", page, offset + local)
-        for copy in (0, -1):
-            content, next_page = bytearray(start), following
-            through: list[int] = []
-            while next_page and len(content) < length:
-                images = self._numbered.get(next_page)
-                if images is None or len(through) > len(self._numbered):  # a circle
-                    break
-                image = images[copy]
-                through.append(id(image))
-                content += image[4 : 4 + length - len(content)]
-                (next_page,) = struct.unpack_from(">I", image)
-            if len(content) == length:
-                yield bytes(content), through
+def _content(log: Path) -> bytes:
+    try:
+        return log.read_bytes()
+    except OSError:
+        return b""
 
 
-def _page_size(file: bytes) -> int:
-    if file[:16] == MAGIC:
-        size = struct.unpack_from(">H", file, 16)[0] if len(file) >= 18 else 0
-        size = 65536 if size == 1 else size
-        if size >= 512 and size & (size - 1) == 0:
-            return size
-    return DEFAULT_PAGE
+# -- trees, and what is found elsewhere --
 
 
-def _frames(log: bytes, size: int) -> Iterator[tuple[int, bytes]]:
-    """Page numbers and images in a write-ahead log, those of its present generation."""
-    if len(log) < 32:
-        return
-    salts = log[16:24]
-    for start in range(32, len(log) - size - 23, size + 24):
-        if log[start + 8 : start + 16] == salts:
-            yield struct.unpack_from(">I", log, start)[0], log[start + 24 : start + 24 + size]
+def _tree(pages: Pages, table: str, root: int) -> tuple[dict[int, Record], list[Gap]]:
+    """The rows of a table in the tree that begins at `root`, and where some may be lost."""
+    rows: dict[int, Record] = {}
+    gaps: list[Gap] = []
+    seen: set[int] = set()
+    waiting = [(root, *EVERY)]
+    while waiting:
+        number, after, last = waiting.pop()
+        page = b"" if number in seen else pages.newest.get(number, b"")  # else a circle
+        seen.add(number)
+        below = pages.children(page, last)
+        bounds = [after, *(child.last for child in below)]
+        if below and all(one < other for one, other in pairwise(bounds)):
+            waiting += [(one.page, low, one.last) for one, low in zip(below, bounds, strict=False)]
+        else:
+            gaps += _leaf(pages, table, page, after, last, rows)
+    return rows, gaps
 
 
-def _cells(page: bytes, size: int) -> list[int]:
-    """Where the rows of a page begin, as it says itself."""
-    start = 100 if page[:16] == MAGIC else 0
-    if len(page) < size or page[start] != LEAF:
-        return []
-    (count,) = struct.unpack_from(">H", page, start + 3)
-    if start + 8 + 2 * count > size:
-        return []
-    return list(struct.unpack_from(f">{count}H", page, start + 8))
+def _leaf(
+    pages: Pages, table: str, page: bytes, after: int, last: int, rows: dict[int, Record]
+) -> list[Gap]:
+    """Where rows of a leaf may be lost, with ids behind `after` up to `last`; the others to `rows`.
 
-
-def _places(page: bytes) -> Iterator[int]:
-    """Where rows may begin in a page that does not say it.
-
-    Few of all: behind its length and its id, a row has the length of its header, which is small,
-    and a zero, since SQLite keeps the id elsewhere.
+    Between the neighbours of one that cannot be read; all over, where it is not sure how many the
+    leaf had.
     """
-    content = np.frombuffer(page, np.uint8)
-    lengths, zeros = content[:-1], content[1:] == 0
-    headers = np.flatnonzero((lengths >= HEADER[0]) & (lengths <= HEADER[1]) & zeros)
-    for header in headers.tolist():
-        for start in range(max(header - BEFORE, 0), header - 1):
-            with suppress(IndexError):
-                if _varint(page, _varint(page, start)[1])[1] == header:
-                    yield start
+    offsets = cells(page, pages.size)
+    gaps, before, lost = [], after, False
+    for cell in (pages.row(page, offset) for offset in offsets):
+        if cell is None or cell.table != table or not before < cell.values[0] <= last:
+            lost = True
+            continue
+        rows[cell.values[0]] = cell.values
+        gaps += [(before, cell.values[0])] if lost else []
+        before, lost = cell.values[0], False
+    gaps += [(before, last + 1)] if lost else []
+    used = sum(pages.extent(page, offset) for offset in offsets)
+    whole = is_kind(page, pages.size, LEAF) and pages.is_full(page, used)
+    return gaps if whole else [(after, last + 1)]
 
 
-def _covered(page: bytes, size: int, rows: list[Cell | None]) -> bool:
-    """Whether the rows fill the part of the page that holds rows, so that none was overlooked."""
-    start = 100 if page[:16] == MAGIC else 0
-    (content,) = struct.unpack_from(">H", page, start + 5)
-    return size - content - sum(row.size for row in rows if row) < SPARE
+def _anywhere(pages: Pages, tick: Tick) -> Iterator[Cell]:
+    """The rows in any page: of the newest copies first, then of older ones."""
+    newest = list(pages.newest.values())
+    images, of = pages.images, 2 * len(pages.images)
+    done = 0
+    for some in (newest, images[len(newest) :]):
+        strange = []
+        for page in some:
+            done += 1
+            tick(done, of)
+            offsets = cells(page, pages.size)
+            rows = [pages.row(page, offset) for offset in offsets]
+            yield from filter(None, rows)
+            used = sum(pages.extent(page, offset) for offset in offsets)
+            if not rows or None in rows or not pages.is_full(page, used):
+                strange.append(page)
+        done += len(some) - len(strange)
+        for page in strange:  # nothing says where its rows begin: look for them
+            done += 1
+            tick(done, of)
+            if id(page) not in pages.overflowing:
+                yield from filter(None, (pages.row(page, offset) for offset in places(page)))
 
 
-def _take(found: Rows, row: Cell | None) -> None:
-    """Keeps a row; of the few that are replaced, the newest."""
-    if row is None:
-        return
-    table, values, _ = row
-    kept = found[table]
-    before = kept.setdefault(values[0], values)
-    if table in ("told", "moves"):  # put right, and made again: the newest, by its time
-        kept[values[0]] = max(before, values, key=lambda row: row[-1] or 0.0)
-    elif table == "counters":
-        kept[0] = max(before, values, key=lambda row: (row[2] + row[3], row[6]))
-    elif table == "leases":  # handed out again: the last time
-        kept[values[0]] = max(before, values, key=lambda row: row[-1] or 0)
-    elif table == "mixture":
-        found[table] = {max(kept): kept[max(kept)]}
+def _in_a_gap(number: int, gaps: list[Gap]) -> bool:
+    i = bisect_left(gaps, (number,)) - 1
+    return i >= 0 and number < gaps[i][1]
 
 
-def _known(number: int, values: list[Any] | None) -> tuple[str, Record] | None:
-    """The table that a record is of, and its row, if its checksum holds for one."""
-    if values is None:
-        return None
-    for table, reals in COLUMNS.items():
-        if len(values) == len(reals) + 2:
-            body = [
-                float(value) if real and isinstance(value, int) else value
-                for value, real in zip(values[1:-1], reals, strict=True)
-            ]
-            row = (number, *body)
-            if checksum(table, row) == values[-1]:
-                return table, row
-    return None
+def _filled(gap: Gap, rows: dict[int, Event]) -> bool:
+    """Whether all ids of a gap were found elsewhere; of one without an end nobody knows."""
+    after, end = gap
+    return end < EVERY[1] and all(number in rows for number in range(after + 1, end))
 
 
-def _record(payload: bytes) -> list[Any] | None:
-    """The values of a record."""
-    header, offset = _varint(payload, 0)
-    if header > len(payload):
-        return None
-    kinds = []
-    while offset < header:
-        kind, offset = _varint(payload, offset)
-        kinds.append(kind)
-    values: list[Any] = []
-    for kind in kinds:
-        value, offset = _value(payload, offset, kind)
-        values.append(value)
-    return values if offset == len(payload) else None
+# -- what may be of before --
 
 
-def _value(payload: bytes, offset: int, kind: int) -> tuple[Any, int]:
-    """One value of a record, by SQLite's serial types."""
-    if kind == 0:
-        return None, offset
-    if kind in (8, 9):
-        return kind - 8, offset
-    if kind == 7:
-        return struct.unpack_from(">d", payload, offset)[0], offset + 8
-    if kind <= 6:
-        length = (0, 1, 2, 3, 4, 6, 8)[kind]
-        content = payload[offset : offset + length]
-        return int.from_bytes(content, "big", signed=True), offset + length
-    if kind < 12:
-        raise ValueError("a serial type that is not used")
-    length = (kind - 12) // 2
-    content = payload[offset : offset + length]
-    if len(content) < length:
-        raise IndexError
-    return (content.decode() if kind % 2 else content), offset + length
+def _up_to_date(rows: Contents, strays: dict[str, set[int]]) -> Contents:
+    """Rows without those among the `strays` that were replaced or taken out since, as far as known.
+
+    What was amended is as its event says; a move that was made again, and what was tested after it,
+    are lost. What waited in line and was asked since does not come back, nor the lease of what was
+    told, nor the trajectory of what is a failure now.
+    """
+    amended = amendments(rows.events.values())
+    replaced = {item for one in amended for item in one.moves.items()}
+    again = {number for number, _ in replaced}
+    told = _as_amended(rows, amended, strays["told"])
+    asked = {trial.theta.tobytes() for trial in rows.asked.values() if trial.kind == OWN}
+    failed = {n for n, result in told.items() if result.told.status != OK}
+    old = {n for n, move in rows.moves.items() if (n, move.proposal) in replaced}
+    taken = {n for n, row in rows.queue.items() if row.theta.tobytes() in asked}
+    over = {n for n, lease in rows.leases.items() if lease.times == 1 and n in told}
+    return rows._replace(
+        told=told,
+        moves=_without(rows.moves, old & strays["moves"]),
+        tests=_without(rows.tests, again & strays["tests"]),
+        queue=_without(rows.queue, taken & strays["queue"]),
+        leases=_without(rows.leases, over & strays["leases"]),
+        trajectories=_without(rows.trajectories, failed & strays["trajectories"]),
+    )
 
 
-def _varint(content: bytes, offset: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends."""
-    value = 0
-    for i in range(8):
-        byte = content[offset + i]
-        value = value << 7 | byte & 127
-        if byte < 128:
-            return value, offset + i + 1
-    return value << 8 | content[offset + 8], offset + 9
+def _without(rows: dict[int, Row], ids: set[int]) -> dict[int, Row]:
+    return {number: row for number, row in rows.items() if number not in ids}
 
 
-def _local(length: int, size: int) -> int:
-    """How many bytes of a row of `length` lie in its own page, the rest overflows."""
-    if length <= size - 35:
-        return length
-    least = (size - 12) * 32 // 255 - 23
-    local = least + (length - least) % (size - 4)
-    return local if local <= size - 35 else least
+def _as_amended(rows: Contents, amended: list[Amendment], strays: set[int]) -> dict[int, Result]:
+    """All results; those of `strays` as the last event says that amended them."""
+    told, old = dict(rows.told), strays & rows.told.keys()
+    for one in amended:
+        if one.trial in old and told[one.trial].told != one.now:
+            told[one.trial] = told[one.trial]._replace(told=one.now, told_at=one.at)
+        for other in old.intersection(together_in(rows.asked, one.trial) if one.dropped else ()):
+            told[other] = told[other]._replace(counted=None)
+    return told

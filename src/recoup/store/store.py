@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.store.dropped import dropped
 from recoup.store.errors import check_again
 from recoup.store.file import StudyFile
 from recoup.store.places import fills, partner_of, place_alone, place_in_pair
@@ -107,15 +108,16 @@ class Store(Queries):
         with self._file.turn.taken():  # a count is noted in the order of transactions
             with self._file.writing():
                 self._now = before = super().counters()
+                noted = self._last("events")
                 try:
                     yield
-                    after = self._now
+                    after, events = self._now, self._last("events")
                     if after != before:
                         self._file.insert("counters", [(0, *after)], OVER)
                 finally:
                     self._now = None
-            if after != before:
-                self._file.note_count(after)
+            if after != before or events != noted:
+                self._file.note_count(after, events)
 
     def check_written(self) -> None:
         """Raises where the file is only read, with why."""
@@ -297,15 +299,20 @@ class Store(Queries):
     def _place(
         self, number: int, kinds: dict[int, str], status: str, valued: bool
     ) -> tuple[int | None, int]:
-        """A result's place, and how many it makes ready for a move."""
+        """A result's place, and how many it makes ready for a move.
+
+        One whose partner was dropped before it was told has none: the pair left.
+        """
         counted, kind = self._counters().counted, kinds[number]
         if kind != MIRROR and not (kind == DRAWN and kinds.get(number + 1) == MIRROR):
             return place_alone(counted, kind, fills(status, valued))
         query = "SELECT status FROM told WHERE id = ?"
         partner = self._file.rows(query, (partner_of(number, kind),))
+        if partner and partner[0][0] == FAILED and number in dropped(self):
+            return None, 0
         other = fills(partner[0][0], valued) if partner else None
         return place_in_pair(counted, fills(status, valued), other)
 
     def _last(self, table: str) -> int:
         """The highest id of a table, 0 where it is empty."""
-        return int(self._file.rows(f"SELECT COALESCE(MAX(id), 0) FROM {table}")[0][0])
+        return self._file.last_id(table)

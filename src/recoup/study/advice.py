@@ -44,8 +44,7 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
 
 def _failures(method: Method, found: dict[str, Any], goal: Goal) -> list[str]:
     failures = found["failed"] - found.get("dropped", 0)
-    share = failures / max(found["ok"] + failures, 1)
+    share = failures / max(found["ok"] - found.get("uncounted", 0) + failures, 1)
     if method.failure != "censored" or share <= MANY or failures < LEAST:
         return []
-    avoids = method.direction == "blend"
-    return [sentences.many_failures(share, avoids, goal)]
+    return [sentences.many_failures(share, method.direction == "blend", goal)]

@@ -1,26 +1,19 @@
 """A result that was told wrongly is put right, and every move that was made of it is made again."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, printable
-from recoup.store.amending import (
-    AMENDED,
-    DROP,
-    Kept,
-    Remade,
-    copy_of,
-    dropped,
-    place_of,
-    replace_moves,
-    replace_result,
-)
-from recoup.store.rows import FAILED, Result, Told
+from recoup.checks import InputError, check_text, printable, shortly
+from recoup.store.amending import Kept, Remade, copy_of, place_of, replace_moves, replace_result
+from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
+from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
 from recoup.study.opened import Opened
 from recoup.study.replay import moves_again
+from recoup.study.results import told_of
 
+BEFORE = "before"  # in place of a trajectory: the one that an amendment took away
 WAIT = 10.0  # seconds, at most, for another process that makes a move
 TRIES = 20
 
@@ -35,6 +28,35 @@ class Amended(NamedTuple):
     mean_before: np.ndarray  # of the newest distribution, latent where parameters are named
     mean_after: np.ndarray
     words: str
+
+
+def result_instead(study: Opened, number: int, drop: str | None, **how: Any) -> Told:
+    """The result that takes the place of another: one as `told_of` makes it, or one that is none.
+
+    `trajectory="before"` is the result with the trajectory that an amendment took away.
+    """
+    if drop is not None:
+        if any(x is not None for x in how.values()) or not check_text("`drop`", drop).strip():
+            raise InputError("`drop` says why a result is worth nothing, in place of another.")
+        how = {"failed": f"{DROPPED}{drop}"}
+    if isinstance(how.get("trajectory"), str):
+        return _taken_away(study, number, **how)
+    return told_of(**how, layout=study.layout, discount=study.discount)
+
+
+def _taken_away(study: Opened, number: int, trajectory: str, **other: Any) -> Told:
+    """The last result of a trial whose trajectory went with an amendment, as the event keeps it."""
+    if trajectory != BEFORE or any(x is not None for x in other.values()):
+        raise InputError(
+            f"`trajectory` must be an episode, or {BEFORE!r} without another result beside, got "
+            f"{shortly(trajectory)}."
+        )
+    events = [event.content for event in study.store.events(AMENDED)]
+    kept = [x for x in events if x["trial"] == number and x.get("trajectory") is not None]
+    if not kept:
+        raise InputError(f"no amendment of trial {number} has kept a trajectory of before.")
+    rows = np.array(kept[-1]["trajectory"], float)
+    return Told(*kept[-1]["was"])._replace(trajectory=rows)
 
 
 def amend(
@@ -66,9 +88,11 @@ def _amended(
     """What was put right; None where another process has amended or moved meanwhile."""
     store = study.store
     before, last = _result(store, number), store.last_move()
-    if before.told == told and not drop:
+    was = before.told._replace(trajectory=store.trajectories([number]).get(number))
+    if same(was, told) and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
-    if number in dropped(store):
+    again = drop and place_of(store, number) is not None  # its pair, by an older recoup
+    if number in dropped(store) and not again:
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     remade, kept = _remade(study, number, told, drop)
     if not dry:
@@ -76,7 +100,7 @@ def _amended(
             now = store.last_move()
             if _result(store, number) != before or now.proposal != last.proposal:
                 return None
-            _note(study, before, told, drop, why, remade)
+            _note(study, before._replace(told=was), told, drop, why, remade)
             _put(study, store, number, told, drop)
             replace_moves(store, study.family, remade, kept)
     return _said(study, before, told, remade, last.proposal, drop, dry)
@@ -133,6 +157,8 @@ def _note(
         "why": why,
         "moves": {str(move.number): old[move.number] for move in remade},
     }
+    if before.told.trajectory is not None:
+        content["trajectory"] = before.told.trajectory.tolist()
     study.store.note(AMENDED, content)
 
 

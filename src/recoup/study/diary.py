@@ -11,7 +11,7 @@ cancelled together; where the other was told before, its result is kept and no m
 from typing import NamedTuple
 
 from recoup.checks import InputError, check_text, printable
-from recoup.store.amending import together
+from recoup.store.dropped import together
 from recoup.store.leasing import end_leases
 from recoup.store.rows import CANCELLED, NOTED, TITLED, Event
 from recoup.store.store import Store

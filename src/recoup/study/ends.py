@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from recoup.store.amending import AMENDED
+from recoup.store.dropped import AMENDED
 from recoup.store.file import MEMORY
 from recoup.store.rows import Event
 from recoup.study.opened import Opened
@@ -11,6 +11,7 @@ from recoup.study.settings import RUN
 
 FINISHED = "finished"  # the event that holds what a run has come to
 EXTENDED = "extended"  # the event that holds another budget
+FILES = "curve.png, policy.npz, policies/best.npz and others in policies/"  # that follow from it
 PROPOSAL = "proposal"  # in the first: the distribution that was tested
 
 
@@ -36,7 +37,7 @@ def outdated(study: Opened) -> str | None:
     if str(study.path) == MEMORY:
         return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
     return (
-        f"The final test of this run and the files made with it (curve.png, policy.npz) are of "
+        f"The final test of this run and the files made with it ({FILES}) are of "
         f"before {what}: `recoup resume {study.path.parent}{_named_again(study)}` makes them again."
     )
 

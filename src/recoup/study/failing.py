@@ -1,14 +1,17 @@
 """How often a theta of a study fails: by trials of it, or by a model of all results. No JAX."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.failing import chance_at, chance_of
-from recoup.store.amending import dropped
-from recoup.store.rows import FAILED, Asked, Result
+from recoup.core.plain.failing import chance_at
+from recoup.core.worth import proportion
+from recoup.engine.failure import CENSORED
+from recoup.store.dropped import dropped
+from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
+from recoup.study.landscape import Results, failures_of
 from recoup.study.opened import Opened
 
 ENOUGH = 5  # trials of one theta that say by themselves how often it fails
@@ -25,9 +28,28 @@ class Failing(NamedTuple):
     rests_on: str
     results: int
 
-    def plain(self) -> dict[str, Any]:
-        """The same as JSON can hold it."""
-        return self._asdict()
+
+class Tried(NamedTuple):
+    """How often the mean policy itself was tried, how often it failed, and failures left out."""
+
+    times: int
+    failed: int
+    left_out: int
+    failing: Failing
+    refused: str  # why it is not to be deployed, if so
+
+
+def tried_of(study: Opened, results: Results) -> Tried:
+    """What is known of failures, at the mean policy and beside it."""
+    told, mean = results.told, results.mean
+    here = [
+        result.told.status == FAILED
+        for trial, result in told
+        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
+    ]
+    left_out = failures_of(told) if study.method.stated == CENSORED else 0
+    failing = failing_of(study, told, mean, results.std)
+    return Tried(len(here), sum(here), left_out, failing, refused(told, failing))
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:
@@ -45,7 +67,8 @@ def failing_of(
     here = [failed for theta, _, failed in placed if np.array_equal(theta, latent)]
     if len(here) >= ENOUGH:
         about = f"{len(here)} trials of it"
-        return Failing(*chance_of(sum(here), len(here)), about, len(here))
+        ends = proportion(sum(here), len(here))
+        return Failing(sum(here) / len(here), *ends, about, len(here))
     inside = [(theta, failed) for theta, inside, failed in placed if inside]
     if study.method.space == "actions" or not inside:
         return Failing(np.nan, np.nan, np.nan, "too few results", 0)
@@ -59,7 +82,7 @@ def refused(told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
     last = [result.told.status == FAILED for _, result in _in_order(told)[-IN_A_ROW:]]
     if len(last) == IN_A_ROW and all(last):
-        return sentences.all_failed(IN_A_ROW)
+        return sentences.failed_in_a_row(IN_A_ROW)
     return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
+from recoup.study.already import ASKED, asked_when
 from recoup.study.candidates import means_given, stds_given
 from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
@@ -78,7 +79,8 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
         found = _copy(study, new, change)
         new.set_last(study.store.counters().last)
         copy_writing(study.store, new)
-        new.note(FORKED, {"of": str(study.path), **found})
+        timed = asked_when(study.store).intersection(trial.id for trial in new.asked())
+        new.note(FORKED, {"of": str(study.path), **found, ASKED: sorted(timed)})
 
     start, memory = _start(study, settings, changes, change)
     return Store.create(path, settings, start, memory, copy), parts
@@ -296,7 +298,7 @@ def _placed(
     """
     drawn = trial.kind in (*SAMPLED, FOREIGN)
     drew = None if trial.proposal is None else trial.proposal + first
-    moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew, asked_at=0.0)
+    moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew)
     if change is None:
         return moved, ""
     under = study.parameters_of(trial.proposal)

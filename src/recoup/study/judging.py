@@ -6,9 +6,8 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.worth import Worth
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
-from recoup.store.store import Store
 from recoup.study import sentences
 from recoup.study.advice import advice
 from recoup.study.ends import outdated
@@ -71,8 +70,9 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     Weights are right for a candidate that was fixed beforehand. The newest distribution was chosen
     by the very results that would be weighed: of it they say too much good.
     """
-    moved = opened.store.last_move().id > 0
-    chosen = moved and np.array_equal(target, opened.store.newest().numbers)
+    store = opened.store
+    led = store.last_move().id > 0 or store.kind_count(FOREIGN) > 0  # a fork starts where led to
+    chosen = led and np.array_equal(target, store.newest().numbers)
     if not (chosen or worth.refused) or opened.has_own_family:
         return None
     results = results_of(opened)
@@ -110,16 +110,12 @@ def _words(found: "Judged", goal: Goal) -> str:
     )
 
 
-def _dropped(store: Store) -> int:
-    """How many of the results that count as failed were dropped: nothing is known of them."""
-    rows = store.results(dropped(store)).values()
-    return sum(row.told.status == FAILED for row in rows)
-
-
 def diagnostics(opened: Opened) -> dict[str, Any]:
     """How the search fares, in numbers and, under `advice`, in words."""
     store = opened.store
     counters, last = store.counters(), store.last_move()
+    nothing = dropped(store)
+    lost = [row.told.status for row in store.results(nothing).values()]
     unset = dict.fromkeys(("ess", "samples", "max_weight", "pareto_k", "objective"))
     found: dict[str, Any] = {
         **unset,
@@ -127,7 +123,8 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         PENDING: counters.trials - counters.ok - counters.failed - len(store.cancelled()),
         OK: counters.ok,
         FAILED: counters.failed,
-        "dropped": _dropped(store),
+        "dropped": lost.count(FAILED),  # of the failed
+        "uncounted": lost.count(OK),  # of the ok: the other of their pair was dropped
         "imported": store.kind_count(FOREIGN),
         "waiting": store.pending_count(SAMPLED),
         "overdue": overdue(store),
@@ -137,7 +134,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
         **people(opened),
     }
-    strange = slips(store.returns())
+    strange = slips(store.returns(nothing))
     found["improbable"] = [slip.trial for slip in strange]
     said = [
         *filter(None, [outdated(opened)]),

@@ -13,7 +13,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import NOTHING, ROUNDING, Interval, proportion, quantile
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
 from recoup.study.goals import turned
 from recoup.study.opened import Opened

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from recoup.checks import check_positive
 from recoup.store import leasing
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Event, Lease, Told
 from recoup.store.store import Store
 from recoup.study.amend import in_words

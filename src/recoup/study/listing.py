@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
 from recoup.study.diary import WHY, notes_by_trial
 from recoup.study.opened import Opened

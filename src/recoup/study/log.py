@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recoup.store.amending import AMENDED, DROP
-from recoup.store.amending import DROPPED as MARK
+from recoup.store.dropped import AMENDED, DROP
+from recoup.store.dropped import DROPPED as MARK
 from recoup.store.format1 import UPGRADED
 from recoup.store.leasing import TOLD_LATER, later_of
 from recoup.store.rows import (

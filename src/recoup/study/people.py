@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.states import dates_of, failures
 from recoup.study.asking import in_line
 from recoup.study.diary import notes, title

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
-from recoup.store.amending import AMENDED
+from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import Move, Result
 from recoup.study.diary import title
 from recoup.study.opened import Opened
@@ -100,14 +100,15 @@ def _moved_most(means: np.ndarray, stds: np.ndarray) -> list[int]:
 def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str], np.ndarray]:
     """Results in the order of telling, their kinds, and the `sliced` parameters `[n, S]`.
 
-    One that was put right stands where it was told first.
+    One that was put right stands where it was told first, one that counts for nothing nowhere.
     """
+    nothing = dropped(study.store)
     events = reversed(study.store.events(AMENDED))
     first = {event.content["trial"]: event.content["told_at"] for event in events}
     rows = [
         (result, asked.kind, study.values(asked)[list(sliced)])
         for asked, result in study.store.trials()
-        if result is not None
+        if result is not None and asked.id not in nothing
     ]
     rows.sort(key=lambda row: (first.get(row[0].id, row[0].told_at), row[0].id))
     theta = np.array([row[2] for row in rows], float).reshape(len(rows), len(sliced))

@@ -7,11 +7,20 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.tops import effects
-from recoup.core.worth import NOTHING
+from recoup.core.worth import NOTHING, Interval
 from recoup.study import sentences
+from recoup.study.failing import Failing, failing_of
 from recoup.study.gained import times
 from recoup.study.goals import turned, turned_ends
-from recoup.study.landscape import Results, landscape, results_of, why_none, worth_of
+from recoup.study.landscape import (
+    Expected,
+    Results,
+    failures_of,
+    landscape,
+    results_of,
+    why_none,
+    worth_of,
+)
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
 
@@ -28,11 +37,13 @@ class Prediction(NamedTuple):
     low: float  # of the 95 % interval
     high: float
     results: int  # that the model looked at
+    failing: Failing  # how often they fail
     words: str
+    direction: str  # minimize: what is expected are costs
 
     def plain(self) -> dict[str, Any]:
         """The prediction as JSON can hold it."""
-        return self._asdict()
+        return {**self._asdict(), "failing": self.failing._asdict()}
 
 
 class Matters(NamedTuple):
@@ -55,22 +66,27 @@ def predict(study: Opened, params: Any) -> Prediction:
         results = results_of(study)
         theta = study.latent_theta(_completed(study, params, names))
         shown = by_name(names, study.in_units(theta), study.whole)
-        none = why_none(study, results)
-        if none:
-            return Prediction(shown, np.nan, np.nan, *NOTHING, 0, sentences.not_predicted(none))
-        std = results.std
-        found = landscape(study, results, Diagonal(theta, std))
-        here = worth_of(found, found.here(), results)
-    half = (here.interval.high - here.interval.low) / 2
-    if not half <= VAGUE * float(np.std(results.values)):
-        words = sentences.not_predicted("nothing near it was tried")
-        return Prediction(shown, np.nan, np.nan, *NOTHING, found.belief.results, words)
-    ends = times(here.interval, results.unit)
-    low, high = turned_ends(*ends, study.sign)
-    value = turned(here.value * results.unit, study.sign)
-    words = sentences.predicted(value, low, high, found.belief.results, study.goal)
-    error = here.stderr * results.unit
-    return Prediction(shown, value, error, low, high, found.belief.results, words)
+        failing = failing_of(study, results.told, theta, results.std)
+        none, looked, here = why_none(study, results), 0, None
+        if not none:
+            found = landscape(study, results, Diagonal(theta, results.std))
+            looked, here = found.belief.results, worth_of(found, found.here(), results)
+    if here is not None and not _half(here) <= VAGUE * float(np.std(results.values)):
+        none = "nothing near it was tried"
+    fails = sentences.fails(*failing[:4]) if failures_of(results.told) and not none else ""
+    if none or here is None:
+        said, value, error, ends = sentences.not_predicted(none), np.nan, np.nan, NOTHING
+    else:
+        value, error = turned(here.value * results.unit, study.sign), here.stderr * results.unit
+        ends = Interval(*turned_ends(*times(here.interval, results.unit), study.sign))
+        said = sentences.predicted(value, *ends, looked, study.goal)
+    words = " ".join(filter(None, [said, fails]))
+    return Prediction(shown, value, error, *ends, looked, failing, words, study.goal.word)
+
+
+def _half(here: Expected) -> float:
+    """Half of an interval's width."""
+    return (here.interval.high - here.interval.low) / 2
 
 
 def _completed(study: Opened, params: Any, names: list[str]) -> Any:

@@ -10,15 +10,14 @@ import numpy as np
 from recoup.checks import check_count, check_positive
 from recoup.core.plain.tops import tops
 from recoup.core.worth import NOTHING, Interval, proportion, quantile
-from recoup.store.rows import FAILED, MEAN, Asked, Result
+from recoup.store.rows import MEAN
 from recoup.study import sentences
-from recoup.study.failing import Failing, failing_of, refused
+from recoup.study.failing import Failing, Tried, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.landscape import (
     Landscape,
     Results,
-    failures_of,
     landscape,
     results_of,
     why_none,
@@ -82,7 +81,7 @@ class Recommendation(NamedTuple):
         found = self._asdict() | {
             "theta": self.theta.tolist(),
             "batches": [batch._asdict() for batch in self.batches],
-            "failing": self.failing.plain(),
+            "failing": self.failing._asdict(),
             "best_between": {name: [low, high] for name, low, high in ranges},
             "plan": None if self.plan is None else self.plan._asdict(),
             "matters": [row._asdict() for row in self.matters],
@@ -105,15 +104,6 @@ class Worth(NamedTuple):
         """The same in other units."""
         ends = times(self.interval, unit)
         return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
-
-
-class Tried(NamedTuple):
-    """How often the mean policy itself was tried, how often it failed, and failures left out."""
-
-    times: int
-    failed: int
-    left_out: int
-    no: str  # why it is not to be deployed, if it is not
 
 
 class Outlook(NamedTuple):
@@ -141,7 +131,7 @@ def recommend(
     budget = None if budget is None else check_count("budget", budget)
     with study.store.reading():
         results = results_of(study)
-        tried = _tried(study, results.told, results.mean)
+        tried = tried_of(study, results)
         names = study.names or [f"theta_{i}" for i in range(study.dim)]
         none = why_none(study, results)
         found = None if none else landscape(study, results)
@@ -157,11 +147,9 @@ def recommend(
             rare=_rare(results.values),
         )
         explained = matters(study, results)
-        failing = failing_of(study, results.told, results.mean, results.std)
-    tried = tried._replace(no=refused(results.told, failing))
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan), failing)
+    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
@@ -173,7 +161,6 @@ def _told(
     ranges: Sequence[Interval],
     tried: Tried,
     decision: tuple[str, int, Plan | None],
-    failing: Failing,
 ) -> Recommendation:
     """All of it in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
@@ -197,7 +184,7 @@ def _told(
         stderr=worth.stderr,
         interval=worth.interval,
         rests_on=worth.rests_on,
-        failing=failing,
+        failing=tried.failing,
         batches=batches,
         gain=past.each,
         gain_interval=past.interval,
@@ -214,16 +201,6 @@ def _told(
         direction=study.goal.word,
     )
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
-
-
-def _tried(study: Opened, told: Sequence[tuple[Asked, Result]], mean: np.ndarray) -> Tried:
-    here = [
-        result.told.status == FAILED
-        for trial, result in told
-        if trial.kind == MEAN and np.array_equal(trial.theta, mean)
-    ]
-    left_out = failures_of(told) if study.method.stated == "censored" else 0
-    return Tried(len(here), sum(here), left_out, "")
 
 
 def _worth(
@@ -359,23 +336,16 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
 
 def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
     said = [
-        sentences.deploy(tried.times, tried.failed, tried.no),
+        sentences.deploy(tried.times, tried.failed, tried.refused),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
-        _fails(found.failing, tried),
+        sentences.fails(*tried.failing[:4]) if tried.left_out or tried.refused else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:
         said.append(sentences.plan(*found.plan, goal))
     return " ".join(filter(None, said))
-
-
-def _fails(failing: Failing, tried: Tried) -> str:
-    """How often the mean policy fails, where anything has."""
-    if not (tried.left_out or tried.failed or tried.no):
-        return ""
-    return sentences.fails_in(failing.rate, failing.low, failing.high, failing.rests_on)
 
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:

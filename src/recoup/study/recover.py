@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError, check_path
-from recoup.store.count import count_beside
+from recoup.store.amending import amendments
+from recoup.store.count import Count, count_beside
+from recoup.store.dropped import AMENDED, DROP, DROPPED
 from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
-from recoup.store.rows import OK, OWN, RECOVERED, Contents, Proposal, Result
-from recoup.store.salvage import Tick, salvage
+from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
+from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
 from recoup.study.opened import first_proposal
 from recoup.study.settings import as_made, check_settings, method_of, missing_parts
+
+SHOWN = 10  # trials that are named
 
 
 class Recovered(NamedTuple):
@@ -35,29 +39,35 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
     if not check_path("FILE", path).is_file():
         raise InputError(f"there is no file {path}.")
     check_names(path)
-    rows = salvage(path, tick)
-    settings = _settings(rows)
+    saved = salvage(path, tick)
+    rows, settings = saved.rows, _settings(saved.rows)
     if settings is None:
         raise InputError(
             f"{path} holds no settings of a study that can be read: it is none, or too much of it "
             "is destroyed."
         )
-    told_before, last = _before(path, rows)
+    count = count_beside(path)
+    if count.events > max(rows.events, default=0):  # in a log that is gone
+        saved = saved._replace(events_lost=True)
+    told_before, last = _before(count, rows)
     start = _start(rows, settings)
     rows = _usable(rows, settings)
     missing = max(told_before - len(rows.told), 0)
     in_order = sorted(rows.moves) == list(range(len(rows.moves)))
     whole = missing == 0 and in_order and 0 in rows.moves and 0 in rows.proposals
+    whole = whole and not saved.unsure
     if not (whole and densities_fit(rows)):  # made again, with the next move
         rows = rows._replace(own={}, mixture={})
 
     def write(store: Store) -> None:
         valued = method_of(as_made(settings)).values_failures
         store.restore(rows, fitting_counters(rows, last, valued))
+        for result in _dropped(rows) if saved.events_lost else ():
+            store.note(AMENDED, _drop(result))
         store.note(RECOVERED, {"of": str(path), "missing": missing, "whole": whole})
 
     Store.create(new, settings, start, then=write).close()
-    return _recovered(rows, new, missing)
+    return _recovered(saved, rows, new, missing)
 
 
 def _start(rows: Contents, settings: dict[str, Any]) -> Proposal:
@@ -72,16 +82,59 @@ def _start(rows: Contents, settings: dict[str, Any]) -> Proposal:
     return first_proposal(settings)
 
 
-def _recovered(rows: Contents, new: Path, missing: int) -> Recovered:
-    """What was saved, in numbers and words."""
+def _dropped(rows: Contents) -> list[Result]:
+    """The results that were dropped, as they say themselves, where no event does."""
+    known = {one.trial: one.dropped for one in amendments(rows.events.values())}
+    return [
+        result
+        for number, result in rows.told.items()
+        if result.told.status == FAILED
+        and result.counted is None
+        and str(result.told.note).startswith(DROPPED)
+        and not known.get(number)
+    ]
+
+
+def _drop(result: Result) -> dict[str, Any]:
+    """The event of a result that was dropped, without what it was before."""
+    now = list(result.told[:5])
+    why = "what it was before is lost"
+    content = {"trial": result.id, DROP: True, "place": None, "was": now, "now": now, "why": why}
+    return {**content, "told_at": result.told_at, "moves": {}}
+
+
+def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Recovered:
+    """What was saved, in numbers and words; `rows` are those that can be used."""
     told, asked, moves = len(rows.told), len(rows.asked), len(rows.moves)
     lost = f"{_counted(missing, 'result')} {'is' if missing == 1 else 'are'} missing"
     lost = lost if missing else "none that was told is missing"
-    if rows.counters is None:
+    if not saved.counted:
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
-    saved = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
-    saved += _counted(max(moves - 1, 0), "move")
-    return Recovered(told, asked, missing, moves, f"{saved} were saved in {new}; {lost}.")
+    words = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
+    words += f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
+    before = {n for n, result in saved.rows.told.items() if result.counted is not None}
+    if unweighed := sum(n in before and row.counted is None for n, row in rows.told.items()):
+        one = unweighed == 1
+        words += (
+            f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for no estimate: "
+            f"what drew {'it' if one else 'them'}, or the other of a pair, is lost."
+        )
+    if saved.events_lost:
+        words += " Events of the study are lost, amendments may be among them."
+    if saved.unsure:
+        one = len(saved.unsure) == 1
+        words += (
+            f" {_counted(len(saved.unsure), 'result')} may be as {'it was' if one else 'they were'}"
+            f" before an amendment: trial{'' if one else 's'} {_listed(saved.unsure)}."
+        )
+    if saved.unfinished:
+        words += " What its log ends in was not finished, or is damaged: it is left out."
+    return Recovered(told, asked, missing, moves, words)
+
+
+def _listed(numbers: list[int]) -> str:
+    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    return f"{', '.join(map(str, numbers[:SHOWN]))}{more}"
 
 
 def _counted(n: int, what: str) -> str:
@@ -98,15 +151,14 @@ def _settings(rows: Contents) -> dict[str, Any] | None:
     return None
 
 
-def _before(path: Path, rows: Contents) -> tuple[int, int]:
+def _before(count: Count, rows: Contents) -> tuple[int, int]:
     """How many results were told and the last trial, at least.
 
     A trial whose row is lost may still be on a robot: its number is not given out again.
     """
-    told, last, _ = count_beside(path)
     places = [result.counted or 0 for result in rows.told.values()]
-    told = max(told, len(rows.told), *places, 0)
-    last = max(last, *rows.asked, *rows.told, 0)
+    told = max(count.told, len(rows.told), *places, 0)
+    last = max(count.last, *rows.asked, *rows.told, 0)
     if rows.counters is not None:
         told = max(told, rows.counters.ok + rows.counters.failed)
         last = max(last, rows.counters.last)

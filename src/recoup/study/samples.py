@@ -1,6 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,9 @@ from recoup.checks import (
     check_vector,
     check_whole_numbers,
 )
-from recoup.store.amending import dropped
+from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
+from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
 from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, to_latent
@@ -36,6 +37,11 @@ class Imported(NamedTuple):
     ess: float  # at the newest distribution
     words: str
     differ: int = 0  # of those that were there: with another result
+    amend: tuple[int, ...] = ()  # the trials here that they are of
+    drop: tuple[int, ...] = ()  # trials that count here, and were dropped where they come from
+    dropped: int = 0  # samples that were left out, since they count for nothing there
+    anew: int = 0  # of those imported: other rollouts of thetas that were there
+    alike: int = 0  # of those that were there: by theta and result, of another study
 
 
 class Samples(NamedTuple):
@@ -48,6 +54,9 @@ class Samples(NamedTuple):
     blocks: np.ndarray | None = None  # [K] or [n, K] of the study's family, in place of both
     failed: np.ndarray | None = None  # [n] those known to have failed: drawn, without a return
     latent: np.ndarray | None = None  # [n, D] thetas as they were drawn, where that is known
+    asked: np.ndarray | None = None  # [n] when the trials were asked for; not a number: not known
+    amended: np.ndarray | None = None  # [n] those whose result was put right
+    dropped: np.ndarray | None = None  # [n] those that count for nothing
     turned: bool = False  # whether they were told the other way round, where smaller was better
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
@@ -82,34 +91,40 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     """
     refuse_foreign(study)
     store = study.store
-    theta, finite = _checked(study, samples)
+    theta, finite, gone = _checked(study, samples)
     with store.writing():
-        there, differ = _already(study, theta[finite], np.asarray(samples.returns)[finite])
+        known = already(study, _coming(samples, theta, finite | gone))
         twice = np.zeros(len(theta), bool)
-        twice[finite] = there
-        finite &= ~twice
-        if not finite.any():
-            raise InputError("all of these samples are in the study already: nothing was imported.")
+        twice[finite | gone] = known.there
+        _check_any(study, samples, finite, twice, known)
+        new = finite & ~twice
         fitted = samples.mean is None and samples.blocks is None
-        _check_size(theta[finite])
-        drew = _proposals(study, samples, theta[finite], finite)
+        _check_size(theta[new])
+        drew = _proposals(study, samples, theta[new], new)
         _check_size(drew)
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
-        kept, returns = theta[finite], np.asarray(samples.returns, float)[finite]
+        kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
-        _add_results(study, kept, returns, first + index)
-        store.note("imported", {"of": origin, "samples": len(kept), "fitted": fitted})
-    failed, again = int(np.sum(~np.isfinite(returns))), int(np.sum(twice))
+        asked = _of_rows(samples.asked, new, len(kept), np.nan)
+        timed = _add_results(study, kept, returns, first + index, asked)
+        how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
+        store.note("imported", how)
+    failed = int(np.sum(~np.isfinite(returns)))
     found = Imported(
         samples=len(kept) - failed,
         failed=failed,
-        skipped=int(np.sum(~finite)) - again,
-        again=again,
+        skipped=int(np.sum(~finite & ~gone)),
+        again=int(np.sum(twice & finite)),
         proposals=len(blocks),
         fitted=fitted,
         ess=_effective_size(study, kept, returns, blocks, index),
         words="",
-        differ=differ,
+        differ=len(known.differ),
+        amend=known.differ,
+        drop=known.dropped,
+        dropped=int(np.sum(gone)),
+        anew=known.anew,
+        alike=known.alike,
     )
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
     words = _words(study, found, uncorrelated)
@@ -123,19 +138,24 @@ def samples_of(other: Opened) -> Samples:
     if other.charts:
         raise InputError(f"{other.path} holds results of other bounds: fork it to reuse them.")
     with other.store.reading():
-        nothing = dropped(other.store)
-        rows = [row for row in other.store.samples() if row[0].id not in nothing]
+        nothing, known = dropped(other.store), asked_when(other.store)
+        amended = {event.content["trial"] for event in other.store.events(AMENDED)}
+        rows = other.store.samples()
         drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
         proposals = other.store.proposals(set(drew))
     if not rows:
         raise InputError(f"{other.path} has no results to import.")
-    latent = np.stack([trial.theta for trial, _ in rows])
+    trials = [trial for trial, _ in rows]
+    latent = np.stack([trial.theta for trial in trials])
     return Samples(
         theta=other.in_units(latent),
         returns=np.array([np.nan if value is None else value for _, value in rows]),
         blocks=np.stack([proposals[number].numbers for number in drew]),
         failed=np.array([value is None for _, value in rows]),
         latent=latent,
+        asked=np.array([trial.asked_at if trial.id in known else np.nan for trial in trials]),
+        amended=np.array([trial.id in amended for trial in trials]),
+        dropped=np.array([trial.id in nothing for trial in trials]),
     )
 
 
@@ -145,8 +165,11 @@ def refuse_foreign(study: Opened) -> None:
         raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
 
 
-def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Latent thetas `[n, D]`, and which have a finite return or are known to have failed."""
+def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]`, which have a finite return or are known to have failed.
+
+    And which of the others count for nothing where they come from.
+    """
     if study.method.space == "actions":
         raise InputError("samples of parameters cannot be imported where trajectories are told.")
     check_numbers("the returns to import", samples.returns)
@@ -156,15 +179,42 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
     returns = np.asarray(samples.returns, float)
     known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
-    finite = known & np.isfinite(samples.theta).all(axis=1)
+    usable = np.isfinite(samples.theta).all(axis=1)
+    gone = usable & (False if samples.dropped is None else samples.dropped)
+    finite = known & usable & ~gone
     for what in ("mean", "std", "blocks"):
         drawn = getattr(samples, what)
         if np.ndim(drawn) == 2 and len(drawn) == n:  # one each: no weight without what drew it
             check_numbers(f"the {what} of the samples", drawn)
             finite &= np.isfinite(drawn).all(axis=1)
-    if not (finite & np.isfinite(returns)).any():
-        raise InputError("none of the samples has a finite return: nothing was imported.")
-    return _latent(study, samples, finite), finite
+    return _latent(study, samples, finite | gone), finite, gone
+
+
+def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Rollout]:
+    """The rollouts of some samples, as `already` takes them."""
+    n = int(np.sum(which))
+    gone = _of_rows(samples.dropped, which, n, False).astype(bool)
+    amended = _of_rows(samples.amended, which, n, False).astype(bool) | gone
+    asked = _of_rows(samples.asked, which, n, np.nan)
+    return rollouts(theta[which], np.asarray(samples.returns, float)[which], asked, amended, ~gone)
+
+
+def _check_any(
+    study: Opened, samples: Samples, finite: np.ndarray, twice: np.ndarray, known: Known
+) -> None:
+    """Raises where nothing is left to import, and says what is to be done all the same."""
+    more = _to_do(study, known.differ, known.dropped)
+    if not (finite & np.isfinite(np.asarray(samples.returns, float))).any():
+        raise InputError(f"none of the samples has a finite return: nothing was imported.{more}")
+    if not (finite & ~twice).any():
+        raise InputError(
+            f"all of these samples are in the study already: nothing was imported.{more}"
+        )
+
+
+def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: Any) -> np.ndarray:
+    """What is given of the `n` samples `which`, or else that it is not known."""
+    return np.full(n, unknown) if given is None else np.asarray(given)[which]
 
 
 def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> np.ndarray:
@@ -237,11 +287,15 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to(mean, theta.shape), np.broadcast_to(std, theta.shape)
 
 
-def _add_results(study: Opened, theta: Any, returns: Any, proposals: Any) -> None:
+def _add_results(
+    study: Opened, theta: Any, returns: Any, proposals: Any, asked: np.ndarray
+) -> list[int]:
+    """Writes samples as trials; those of which it is known when they were asked for."""
     last = study.store.counters().last
+    rows = zip(theta, proposals, np.nan_to_num(asked).tolist(), strict=True)
     trials = [
-        Asked(last + i, FOREIGN, int(proposal), row, 0)
-        for i, (row, proposal) in enumerate(zip(theta, proposals, strict=True), 1)
+        Asked(last + i, FOREIGN, int(proposal), row, 0, at)
+        for i, (row, proposal, at) in enumerate(rows, 1)
     ]
     study.store.add_trials(trials)
     for trial, value in zip(trials, returns, strict=True):
@@ -249,44 +303,7 @@ def _add_results(study: Opened, theta: Any, returns: Any, proposals: Any) -> Non
         if not np.isfinite(value):
             told = Told(FAILED, note="failed before it was imported")
         study.store.add_result(trial.id, told)
-
-
-def _already(study: Opened, theta: np.ndarray, returns: Any) -> tuple[np.ndarray, int]:
-    """Which of the samples the study has already `[n]`, and how many of them with another result.
-
-    A theta is drawn once, whatever was told of it since, but where a candidate was tried twice: as
-    many results of one theta as come are there already, or those of them that say the same.
-    """
-    known = _known(study)
-    keys, values = _keys(theta), [_earned(value) for value in returns]
-    coming = Counter(keys)
-    same = [value in known.get(key, ()) for key, value in zip(keys, values, strict=True)]
-    there = [
-        one or len(known.get(key, ())) >= coming[key] for one, key in zip(same, keys, strict=True)
-    ]
-    return np.array(there, bool), sum(there) - sum(same)
-
-
-def _known(study: Opened) -> dict[bytes, list[float | None]]:
-    """What the study has been told of each theta, to notice those that come again."""
-    told = [(trial, result) for trial, result in study.store.trials() if result is not None]
-    found: dict[bytes, list[float | None]] = {}
-    if told:
-        keys = _keys(np.stack([trial.theta for trial, _ in told]))
-        for key, (_, result) in zip(keys, told, strict=True):
-            found.setdefault(key, []).append(_earned(result.told.value))
-    return found
-
-
-def _keys(theta: np.ndarray) -> list[bytes]:
-    """Thetas `[n, D]` to ten digits: the last ones change with the user's units."""
-    size = np.maximum(np.abs(theta), 1e-290)
-    scale = 10.0 ** np.floor(np.log10(size))
-    return [row.tobytes() for row in np.round(theta / scale, 9) * scale + 0.0]
-
-
-def _earned(value: float | None) -> float | None:
-    return float(f"{value:.9g}") if value is not None and np.isfinite(value) else None
+    return [trial.id for trial in trials if trial.asked_at]
 
 
 def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
@@ -327,9 +344,12 @@ def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:
     left = f", with {found.failed} that failed" if found.failed else ""
     if found.skipped:
         left += f"; {found.skipped} without a return, or without what drew them, were left out"
+    left += f"; {found.dropped} that were dropped there were left out" if found.dropped else ""
     left += f"; {found.again} were in the study already" if found.again else ""
-    if found.differ:
-        left += f" ({found.differ} with another result, which stays: `amend` puts it right)"
+    if found.alike:
+        left += f" ({found.alike} by the same theta and result, though of another study)"
+    if found.anew:
+        left += f"; {found.anew} of the new ones are other rollouts of thetas that were there"
     unused = ""
     if study.method.weighting == "none":
         unused = (
@@ -337,5 +357,27 @@ def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:
         )
     return (
         f"{found.samples} samples imported {how}{left}. At the newest distribution they are worth "
-        f"{found.ess:.1f} fresh rollouts.{unused}"
+        f"{found.ess:.1f} fresh rollouts.{unused}{_to_do(study, found.amend, found.drop)}"
     )
+
+
+def _to_do(study: Opened, differ: Sequence[int], gone: Sequence[int]) -> str:
+    """What to do about results that are others where they come from, or none; in sentences."""
+    said, amend = "", f"`recoup study amend {study.path}"
+    if differ:
+        said += (
+            f" {_trials(differ)} has another result there, which stays as it is here: {amend} ID "
+            "RETURN` puts it right."
+        )
+    if gone:
+        said += (
+            f" {_trials(gone)} was dropped there and counts here still: {amend} ID --drop WHY` "
+            "takes it out."
+        )
+    return said
+
+
+def _trials(ids: Sequence[int]) -> str:
+    """Some trials by name, as the beginning of a sentence about each."""
+    named = ", ".join(map(str, ids))
+    return f"Trial {named}" if len(ids) == 1 else f"Each of the trials {named}"

@@ -4,8 +4,8 @@ Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks,
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
-*crashes* "Where trials fail"; a sentence without it repeats what the file holds, and forecasts
-nothing.
+*crashes* "Where trials fail";
+a sentence without it repeats what the file holds, and forecasts nothing.
 
 Longer than others: it is the one place where all of them can be read side by side.
 """
@@ -29,42 +29,16 @@ CANDIDATE = "a draw of the candidate"
 # -- the mean policy --
 
 
-def deploy(times: int, failed: int, no: str = "") -> str:
-    """Which parameters to take, that they failed when they were tried, or why not: `no`.
+def deploy(times: int, failed: int, refused: str = "") -> str:
+    """Which parameters to take, or that they failed when they were tried so many times.
 
-    Claims no more than that the search ends there. Backed by: *voice*, regret at "stop".
+    `refused` is why they are not to be taken, if so. Claims no more than that the search ends
+    there. Backed by: *voice*, regret at "stop".
     """
-    if failed:
-        tried = "once" if times == 1 else f"{times} times"
-        return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
-    return no or "The mean policy is the one to deploy."
-
-
-def all_failed(results: int) -> str:
-    """That the newest results say nothing but that trials fail: of the past."""
-    return f"Do not deploy the mean policy: the last {results} results all failed."
-
-
-def fails_too_often(rate: float, most: float) -> str:
-    """That the mean policy fails more often than one that is recommended.
-
-    Claims the rate of `fails_in`. Backed by: *crashes*.
-    """
-    return (
-        f"Do not deploy the mean policy: it fails in {rate:.0%} of rollouts, above the {most:.0%} "
-        "up to which one is recommended."
-    )
-
-
-def fails_in(rate: float, low: float, high: float, rests_on: str) -> str:
-    """How often the mean policy fails; empty where it is not known.
-
-    Claims that the interval holds its chance of failing 95 times in a hundred. Backed by:
-    *crashes*, column "rate held".
-    """
-    if not isfinite(rate):
-        return ""
-    return f"It fails in {rate:.0%} of rollouts (95 %: {low:.0%} to {high:.0%}), from {rests_on}."
+    if not failed:
+        return refused or "The mean policy is the one to deploy."
+    tried = "once" if times == 1 else f"{times} times"
+    return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
 
 
 def expected_return(
@@ -89,6 +63,29 @@ def expected_return(
 def with_ends(value: float, low: float, high: float) -> str:
     """An expected return with its 95 % interval, if it has one. Backed by: *coverage*."""
     return f"{value:.4g}" + (f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else "")
+
+
+def failed_in_a_row(results: int) -> str:
+    """That nothing is to be deployed while all that comes back fails."""
+    return f"Do not deploy the mean policy: the last {results} results all failed."
+
+
+def fails_too_often(rate: float, most: float) -> str:
+    """That it is not to be deployed. Backed by: *crashes*, "Where trials fail"."""
+    return (
+        f"Do not deploy the mean policy: it fails in {rate:.0%} of rollouts, above the {most:.0%} "
+        "up to which one is recommended."
+    )
+
+
+def fails(rate: float, low: float, high: float, rests_on: str) -> str:
+    """How often the mean policy fails.
+
+    Claims that the interval holds that chance 95 times in a hundred. Backed by: *crashes*.
+    """
+    if not isfinite(rate):
+        return ""
+    return f"It fails in {rate:.0%} of rollouts (95 %: {low:.0%} to {high:.0%}), from {rests_on}."
 
 
 def left_out_of_that(failures: int) -> str:
@@ -477,7 +474,7 @@ def late_unbounded() -> str:
 
 
 def many_failures(share: float, avoids: bool, goal: Goal = MAXIMIZE) -> str:
-    """That failures are many and left out, and what makes them fewer."""
+    """That failures are many and left out, and what would make them fewer."""
     avoid = "`fork` with failure=avoid, " if avoids else ""
     return (
         f"{share:.0%} of the results are failures, which are left out: the search does not learn "

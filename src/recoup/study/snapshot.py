@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, without_nan
 from recoup.engine.plain import can_judge
-from recoup.store.amending import dropped
+from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, OK, PENDING, Move
 from recoup.store.states import dates_of, enqueued, failures, last_moves, version_of
 from recoup.study.goals import MAXIMIZE, Goal

@@ -19,11 +19,10 @@ from recoup.checks import (
     shortly,
 )
 from recoup.engine.methods import Method
-from recoup.store.amending import DROPPED
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
-from recoup.study.amend import Amended, amend
+from recoup.study.amend import Amended, amend, result_instead
 from recoup.study.asking import ask, enqueue, in_line
 from recoup.study.diary import (
     Cancelled,
@@ -276,27 +275,26 @@ class Study:
         *,
         values: Sequence[float] | None = None,
         failed: str | None = None,
+        trajectory: Any = None,
         drop: str | None = None,
         why: str | None = None,
         dry_run: bool = False,
     ) -> Amended:
         """Puts a result right that was told wrongly: another return, a failure, or none at all.
 
+        In action space another `trajectory`, or "before", the one that an amendment took away.
+
         `drop` says why it is worth nothing (a loose sensor): it is kept, and counts for nothing.
         What it was, when it was told and `why` it is amended stay in the file. Every move that was
         made of it is made again from the results; what the old ones drew keeps the densities that
         drew it. `dry_run` says what would change, and changes nothing.
         """
-        if drop is not None:
-            others = [x is not None for x in (value, values, failed)]
-            if any(others) or not check_text("`drop`", drop).strip():
-                raise InputError("`drop` says why a result is worth nothing, in place of another.")
-            told = self.result(failed=f"{DROPPED}{drop}")
-        else:
-            told = self.result(value, values=values, failed=failed)
+        number = trial_number(id, self.store.path)
+        given = {"value": value, "values": values, "failed": failed, "trajectory": trajectory}
+        told = result_instead(self.opened, number, drop, **given)
         why = None if why is None else check_text("why", why)
         how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
-        found = amend(self.opened, trial_number(id, self.store.path), told, **how)
+        found = amend(self.opened, number, told, **how)
         if not dry_run:
             self._mover.settle()
         return found._replace(words=f"{found.words} {of_its_run(self.opened, found.moves)}".strip())

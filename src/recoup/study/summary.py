@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import AMENDED
+from recoup.store.dropped import AMENDED
 from recoup.study import sentences
 from recoup.study.goals import MAXIMIZE
 from recoup.study.leases import now, told_later
@@ -91,7 +91,11 @@ def summary_rows(
     waiting: Sequence[int] = (),
 ) -> dict[str, str]:
     """The state of a study, a row each: what `diagnostics` found, the best trial, those waiting."""
-    trials = ", ".join(f"{found[status]} {status}" for status in ("pending", "ok", "failed"))
+    counted = found["ok"] - found.get("uncounted", 0)
+    trials = f"{found['pending']} pending, {found['ok']} ok"
+    if counted < found["ok"]:
+        trials += f" ({found['uncounted']} of them left with the dropped one of their pair)"
+    trials += f", {found['failed']} failed"
     trials += f" ({found['dropped']} of them dropped)" if found.get("dropped") else ""
     if found["imported"]:
         trials += f" ({found['imported']} of them from elsewhere)"
@@ -102,9 +106,7 @@ def summary_rows(
         "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
-        "best": "none yet"
-        if best is None
-        else sentences.best_trial(*best, found["ok"], study.goal),
+        "best": "none yet" if best is None else sentences.best_trial(*best, counted, study.goal),
     }
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
-from recoup.store.amending import AMENDED, dropped
+from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.rows import CANCELLED, PENDING, Told
 from recoup.study.amend import in_words
@@ -25,7 +25,8 @@ FAMILY, RHO = "family", "rho"  # of what drew a trial: its family's name, and pr
 VERSION = "task_version"
 DIRECTION = "study_direction"  # where it is not larger that is better
 PLAIN = RESERVED
-TIMES = ("asked_at", "told_at")
+ASKED_AT = "asked_at"
+TIMES = (ASKED_AT, "told_at")
 PARQUET = (".parquet", ".pq")
 ENDINGS = {"csv": (".csv",), "parquet": PARQUET}
 NOTES = "notes"  # what was written down about a trial, beside why it failed

@@ -4,7 +4,6 @@ A Gaussian process over z, of the kernel of `core.surrogate` but its bowl, squas
 """
 
 from collections.abc import Iterator
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -34,19 +33,6 @@ class Chance(NamedTuple):
 def chance_at(z: np.ndarray, failed: np.ndarray) -> Chance:
     """The chance at z = 0 of failing as some of the results at `z [n, D]` have."""
     return _chance(z, failed, np.zeros((1, z.shape[1])))
-
-
-def chance_of(failed: int, tries: int) -> tuple[float, float, float]:
-    """Share and 95 % interval of so many failures among tries that are all alike.
-
-    As Wilson (1927): an interval also where none failed, or all.
-    """
-    square = NormalDist().inv_cdf(ENDS[1]) ** 2
-    share = failed / tries
-    middle = (failed + square / 2) / (tries + square)
-    half = (square * (share * (1 - share) + square / (4 * tries)) / tries) ** 0.5
-    half = half * tries / (tries + square)
-    return share, max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def chance_under(z: np.ndarray, failed: np.ndarray) -> Chance:
