@@ -26,7 +26,7 @@ def fill(study, rounds, each, failing=()):
 
 @pytest.fixture
 def study(tmp_path):
-    with Study.open(tmp_path / "robot.db", params=PARAMS, batch=4) as made:
+    with Study.open(tmp_path / "robot.db", params=PARAMS, batch=4, failure="censored") as made:
         fill(made, 3, 4, failing=(2,))
         made.tell(made.ask(at="mean")[0].id, -1.0)
         yield made
@@ -38,7 +38,7 @@ def texts(figure):
 
 class TestTheArrays:
     def test_results_stand_in_the_order_of_telling(self, tmp_path):
-        with Study.open(tmp_path / "s.db", dim=1, batch=2) as made:
+        with Study.open(tmp_path / "s.db", dim=1, batch=2, failure="censored") as made:
             a, b, c = made.ask(3)
             made.tell(c.id, 3.0)
             made.tell(a.id, failed="fell")

@@ -61,7 +61,10 @@ OVER = "INSERT OR REPLACE"
 
 
 class Store(Queries):
-    """A study file, open. Its reads are those of `Queries`; writes belong inside `writing()`."""
+    """A study file, open. Its reads are those of `Queries`; writes belong inside `writing()`.
+
+    Longer than others: a write is a method of a few lines, and there are many.
+    """
 
     def __init__(self, file: StudyFile) -> None:
         super().__init__(file)

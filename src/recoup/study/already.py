@@ -6,7 +6,7 @@ export, fork and import. Where that is not known (a table of one's own, an impor
 recoup) the same return of the same theta is the same rollout.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import SAMPLED
 from recoup.store.store import Store
 from recoup.study.opened import Opened
+from recoup.study.tables import ASKED_AT
 
 ASKED = "asked"  # in the event of an import or a fork: the trials that were asked for elsewhere
 RANKS = range(5)  # from surely the same to what may be
@@ -149,3 +150,28 @@ def _keys(theta: np.ndarray) -> list[bytes]:
 
 def _earned(value: float | None) -> float | None:
     return float(f"{value:.9g}") if value is not None and np.isfinite(value) else None
+
+
+def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> dict[str, Any]:
+    """What else an export says of its rows: when they were asked for, what was put right.
+
+    And what was dropped: a proposal drew it, and nothing is said of that. A time that is none, in a
+    table that somebody has edited, is not known.
+    """
+    found: dict[str, Any] = {}
+    if ASKED_AT in table:
+        found["asked"] = np.array([_time(cell) for cell in table[ASKED_AT]], float)
+    if AMENDED in table:
+        found["amended"] = np.array([bool(cell) for cell in table[AMENDED]], bool)
+    if "proposal" in table and any(families):
+        drew = (cell not in ("", None) for cell in table["proposal"])
+        both = zip(drew, families, strict=True)
+        found["dropped"] = np.array([drawn and not family for drawn, family in both], bool)
+    return found
+
+
+def _time(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return np.nan

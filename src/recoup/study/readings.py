@@ -14,15 +14,14 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from recoup.checks import InputError, check_path, nearest, shortly
-from recoup.store.dropped import AMENDED
 from recoup.store.rows import FAILED, OK
+from recoup.study.already import said_beside
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, range_of, range_text, to_latent, to_user
 from recoup.study.proposals import Shown, check_family, check_told, of_family, of_rows
 from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
-    ASKED_AT,
     BOUNDS,
     DIRECTION,
     FAMILY,
@@ -241,7 +240,7 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
         blocks = _with_factors(study, path, table, shown)
     samples = Samples(_numbers(path, table, theta), returns, failed=failed, latent=latent)
     samples = samples.told_as(_goal(study, path, table), study.goal)
-    samples = samples._replace(**_beside(table, families)) if "status" in table else samples
+    samples = samples._replace(**said_beside(table, families)) if "status" in table else samples
     if blocks is not None or shown is None:
         return samples._replace(blocks=blocks)
     check_told(study, path, families)
@@ -259,31 +258,6 @@ def _goal(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Goal:
     if words:
         return GOALS[words.pop()]
     return MAXIMIZE if all(name in table for name in PLAIN) else study.goal
-
-
-def _beside(table: dict[str, Sequence[Any]], families: Sequence[str]) -> dict[str, Any]:
-    """What else an export says of its rows: when they were asked for, what was put right.
-
-    And what was dropped: a proposal drew it, and nothing is said of that. A time that is none, in a
-    table that somebody has edited, is not known.
-    """
-    found: dict[str, Any] = {}
-    if ASKED_AT in table:
-        found["asked"] = np.array([_time(cell) for cell in table[ASKED_AT]], float)
-    if AMENDED in table:
-        found["amended"] = np.array([bool(cell) for cell in table[AMENDED]], bool)
-    if "proposal" in table and any(families):
-        drew = (cell not in ("", None) for cell in table["proposal"])
-        both = zip(drew, families, strict=True)
-        found["dropped"] = np.array([drawn and not family for drawn, family in both], bool)
-    return found
-
-
-def _time(cell: Any) -> float:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return np.nan
 
 
 def _moments(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Shown:
