@@ -42,6 +42,11 @@ def test_a_point_near_results_gets_its_return(study):
     assert "(95 %:" in found.words
 
 
+def test_printed_they_are_their_words(study):
+    for found in (study.predict({"k": 55.0}), study.recommend()):
+        assert str(found) == found.words
+
+
 def test_a_point_of_all_values_in_order_is_the_same(study):
     values = [55.0, 0.65, 0.5]
     by_name = study.predict(dict(zip(GAINS, values, strict=True)))

@@ -42,6 +42,9 @@ class Prediction(NamedTuple):
     words: str
     direction: str  # minimize: what is expected are costs
 
+    def __str__(self) -> str:
+        return self.words
+
     def plain(self) -> dict[str, Any]:
         """The prediction as JSON can hold it."""
         return {**self._asdict(), "failing": self.failing._asdict()}

@@ -75,6 +75,9 @@ class Recommendation(NamedTuple):
     words: str
     direction: str = MAXIMIZE.word  # minimize: what is expected are costs
 
+    def __str__(self) -> str:
+        return self.words
+
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
         ranges = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
