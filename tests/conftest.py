@@ -22,6 +22,8 @@ os.environ.setdefault(
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Pictures are as Matplotlib draws them, whatever the user has set, and the home may be read-only.
 os.environ.setdefault("MPLCONFIGDIR", str(CACHE.with_name("matplotlib")))
+# What is no terminal has no width: workers of xdist are told that of the one they were started in.
+os.environ.pop("COLUMNS", None)
 # An example may take as long as it takes, and is the same on every machine.
 settings.register_profile(
     "here", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -186,11 +186,11 @@ def test_a_walk_to_deployment(tmp_path):
         params = {**trial["params"], "n": trial["params"]["fingers"]}
         study(tmp_path, "tell", "wide.db", trial["id"], score(params))
     assert "to the last bit" in study(tmp_path, "check", "wide.db")
-    for _ in range(5):
+    for noise in (0.0, 0.1, -0.1, 0.05, -0.05):
         mean = ["ask", "wide.db", "--at", "mean", "--format", "json"]
         (trial,) = json.loads(study(tmp_path, *mean))
         params = {**trial["params"], "n": trial["params"]["fingers"]}
-        study(tmp_path, "tell", "wide.db", trial["id"], score(params))
+        study(tmp_path, "tell", "wide.db", trial["id"], score(params) + noise)
     assert "from 5 trials of the mean policy" in " ".join(
         study(tmp_path, "recommend", "wide.db").split()
     )

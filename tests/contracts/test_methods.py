@@ -15,9 +15,9 @@ def objective(theta):
     return 1.0 - jnp.sum((theta - 0.4) ** 2, axis=-1) + 0.3 * theta[..., 0]
 
 
-def make(name):
+def make(name, **settings):
     step = {"epsilon": 0.2} if "epsilon" in settings_of(name) else {}
-    return recoup.search(name, dim=DIM, batch=BATCH, capacity=20, **step)
+    return recoup.search(name, dim=DIM, batch=BATCH, capacity=20, **step, **settings)
 
 
 def one_run(search, key, moves=4):
@@ -66,8 +66,8 @@ class TestEveryMethod:
             ends.append(np.concatenate([now.mean, now.std]))
         np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9)
 
-    def test_failed_samples_change_nothing_whatever_their_theta(self, name, x64):
-        search = make(name)
+    def test_failed_samples_that_are_left_out_change_nothing_whatever_their_theta(self, name, x64):
+        search = make(name, failure="censored")
         state = search.init(jax.random.key(2))
         ends = []
         for other in (0.0, 5.0):

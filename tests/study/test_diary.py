@@ -22,7 +22,7 @@ def study(tmp_path, monkeypatch):
     """A study on whose clock a second goes by between any two looks at it."""
     seconds = itertools.count(1_800_000_000)
     monkeypatch.setattr("time.time", lambda: float(next(seconds)))
-    with Study.open(tmp_path / "s.db", dim=2, batch=4) as made:
+    with Study.open(tmp_path / "s.db", dim=2, batch=4, failure="censored") as made:
         yield made
 
 

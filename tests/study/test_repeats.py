@@ -87,7 +87,7 @@ def whole(made, tmp_path):
 @pytest.fixture
 def early(tmp_path):
     """A study before its first repeat."""
-    with Study.open(tmp_path / "early.db", **START) as study:
+    with Study.open(tmp_path / "early.db", **START, failure="censored") as study:
         yield curious(study)
 
 

@@ -42,17 +42,12 @@ CHANGES = {
     "drop": lambda study: study.amend(9, drop="loose"),
     "enqueue": lambda study: study.enqueue([1.0, 3]),
     "import": lambda study: study.import_samples([[1.0, 3]] * 4, [1.0, 2.0, 3.0, 4.0], 1.0, 1.0),
-    "note": lambda study: _note(study),
+    "note": lambda study: study.note("a new gripper"),
 }
 
 
 def _results(study):
     return [(trial.id, study.result(-1.0)) for trial in study.ask(3)]
-
-
-def _note(study):
-    with study.store.writing():
-        study.store.note("note", {"text": "a new gripper"})
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)

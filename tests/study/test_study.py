@@ -79,8 +79,8 @@ class TestMoves:
         rows = study.store._file.rows("SELECT numbers FROM proposals ORDER BY id")
         return [np.split(np.frombuffer(numbers), 2) for (numbers,) in rows]
 
-    def test_failed_trials_move_nothing(self, tmp_path):
-        with new(tmp_path) as study:
+    def test_failed_trials_that_are_left_out_move_nothing(self, tmp_path):
+        with new(tmp_path, failure="censored") as study:
             for trial in study.ask(9):
                 study.tell(trial.id, failed="gripper slipped")
             assert study.history() == []

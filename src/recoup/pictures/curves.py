@@ -115,7 +115,8 @@ def _reuse(axes: Axes, moves: dict[str, np.ndarray]) -> None:
         ("max_weight", "largest weight", SECOND, 1.2),
     ):
         axes.plot(moves["episodes"], moves[name], color=colour, linewidth=width, label=label)
-    axes.set_yscale("log")
+    if np.nanmax(moves["samples"], initial=0) > 0:  # of failures alone there is nothing to show
+        axes.set_yscale("log")
     axes.set_xlabel("episodes")
     axes.set_ylabel("reuse")
     legend_above(axes, "", 6)
