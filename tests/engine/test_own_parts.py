@@ -424,6 +424,6 @@ def test_a_run_says_what_has_failed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(vectorised, "_outcome", fails)
     run = recoup.train("toy", iterations=3, batch=4, seed=0, out=tmp_path / "run")
-    assert (run.episodes, run.failed, run.history[-1].iteration) == (12, 6, 1)
+    assert (run.episodes, run.failed, run.history[-1].iteration) == (12, 6, 3)  # they fill a batch
     assert run.summary()["episodes"] == 12
     assert recoup.load(tmp_path / "run").failed == 6
