@@ -220,7 +220,8 @@ def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
     """`recoup study` works on the file of a run; what it has left waiting, `resume` rolls out."""
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        recoup.train("toy", iterations=4, batch=10, seed=1, out=out, progress=stop_after(2))
+        how = {"batch": 10, "seed": 1, "failure": "censored", "progress": stop_after(2)}
+        recoup.train("toy", iterations=4, out=out, **how)
     trials = json.loads(recoup_study("ask", out, "-n", 4, "--format", "json"))
     assert [trial["id"] for trial in trials] == [21, 22, 23, 24]
     recoup_study("tell", out, 22, 1.5)
