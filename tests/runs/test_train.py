@@ -219,8 +219,8 @@ def content(out):
 def test_a_run_is_asked_and_told_by_hand_and_goes_on(tmp_path):
     """`recoup study` works on the file of a run; what it has left waiting, `resume` rolls out."""
     out = tmp_path / "run"
+    how = {"batch": 10, "seed": 1, "failure": "censored", "progress": stop_after(2)}
     with pytest.raises(Stopped):
-        how = {"batch": 10, "seed": 1, "failure": "censored", "progress": stop_after(2)}
         recoup.train("toy", iterations=4, out=out, **how)
     trials = json.loads(recoup_study("ask", out, "-n", 4, "--format", "json"))
     assert [trial["id"] for trial in trials] == [21, 22, 23, 24]
