@@ -87,6 +87,16 @@ def test_a_rehearsal_leaves_a_study_as_it_was(method):
     np.testing.assert_array_equal(study.store.newest().numbers, other.store.newest().numbers)
 
 
+@pytest.mark.parametrize("told_of_a_pair", [0, 1, 2, 3])
+def test_of_mirrored_methods_whole_pairs_are_imagined(told_of_a_pair):
+    study, _ = searched(20, method="mis-pgpe-ob", batch=4, mirrored=True)
+    for trial in study.ask(4)[:told_of_a_pair]:
+        study.tell(trial.id, slope(trial.theta))
+    found = rehearsed(study, 2)
+    assert all(step.results % 2 == 0 for step in found)
+    assert np.isfinite(study.recommend().next_gain)
+
+
 def test_several_batches_gain_one_after_the_other():
     study, _ = searched(12, batch=4)
     found = rehearsed(study, 3)

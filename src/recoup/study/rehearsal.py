@@ -74,6 +74,8 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
     sizes = [max(study.batch - study.store.counters().fresh, 1)] + [study.batch] * (batches - 1)
     waiting = _waiting(study)
+    if study.method.mirrored:  # only whole pairs are results
+        sizes, waiting = [size + size % 2 for size in sizes], []
     gains = [list(_rehearsed(scene, cell, waiting, sizes, rng)) for cell in belief.chosen(draws)]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
