@@ -84,7 +84,7 @@ def test_a_longer_walk(tmp_path):
     assert told.startswith("20 results told (")
     shown = study(tmp_path, "show", "robot.db")
     assert "0 pending, 19 ok, 1 failed" in shown
-    assert "3; the next after 5 more results" in shown
+    assert "3; the next after 4 more results" in shown  # the failed one is of a batch, too
     assert "The last step rests to" in shown
     assert "stiffness" in shown
     found = json.loads(study(tmp_path, "show", "robot.db", "--json"))

@@ -366,7 +366,7 @@ def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) ->
     if found.verdict == TRY:
         return sentences.try_the_mean(found.tries, goal)
     if found.gain_interval.low > 0:
-        return sentences.gains_still()
+        return sentences.gains_still(goal)
     if outlook.climbs:
         return sentences.go_on_for(outlook.climbs)
     return sentences.go_on_perhaps(found.gain_interval.high, goal)

@@ -242,9 +242,10 @@ def coming_draw(gain: float, low: float, high: float, goal: Goal = MAXIMIZE) -> 
     return f"Of a draw of the distribution the {word} should be {gain:.2g} ({ends})."
 
 
-def gains_still() -> str:
+def gains_still(goal: Goal = MAXIMIZE) -> str:
     """That batches have gained of late, where what comes cannot be rehearsed: of the past."""
-    return "Go on: the last batches have gained."
+    what = "have gained" if goal is MAXIMIZE else "have lowered the cost"
+    return f"Go on: the last batches {what}."
 
 
 def go_on_rare(differ: int, goal: Goal = MAXIMIZE) -> str:
