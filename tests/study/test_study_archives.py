@@ -220,9 +220,7 @@ class TestImport:
             assert study.history()[0]["samples"] == 4
             assert abs(study.history()[0]["objective"]) < 100
             assert any("leave out the 20" in words for words in study.diagnostics()["advice"])
-            judged = study.evaluate(50.0, 1.0)  # of equal returns by the model, if by anything
-            assert judged.low <= 1000 <= judged.high
-            assert judged.ess == pytest.approx(20)
+            assert study.evaluate(50.0, 1.0).mean == pytest.approx(1000)
 
     def test_what_was_amended_since_is_not_imported_again(self, old, tmp_path):
         """A theta was drawn once, whatever is said of it now."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.worth import Worth
+from recoup.core.worth import EQUAL, Worth
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study import sentences
@@ -73,7 +73,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     store = opened.store
     led = store.last_move().id > 0 or store.kind_count(FOREIGN) > 0  # a fork starts where led to
     chosen = led and np.array_equal(target, store.newest().numbers)
-    if not (chosen or worth.refused) or opened.has_own_family:
+    if not (chosen or worth.refused not in ("", EQUAL)) or opened.has_own_family:
         return None
     results = results_of(opened)
     if why_none(opened, results):
