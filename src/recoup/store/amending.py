@@ -35,6 +35,7 @@ class Amendment(NamedTuple):
     """What an event says that was put right."""
 
     trial: int
+    was: Told
     now: Told
     dropped: bool
     moves: dict[int, int]  # that were made again, with the proposals that they had made before
@@ -89,11 +90,17 @@ def amendments(events: Iterable[Event]) -> list[Amendment]:
         if event.kind == AMENDED:
             with suppress(*WRONG):
                 content = event.content
-                now = as_kept(Told(*content["now"]))
+                was, now = (as_kept(Told(*content[key][:5])) for key in ("was", "now"))
+                was = was._replace(trajectory=_kept(content.get("trajectory")))
                 moves = {int(number): int(old) for number, old in content["moves"].items()}
                 drop = is_drop(content)
-                found.append(Amendment(int(content["trial"]), now, drop, moves, event.at))
+                found.append(Amendment(int(content["trial"]), was, now, drop, moves, event.at))
     return found
+
+
+def _kept(trajectory: Any) -> np.ndarray | None:
+    """The trajectory that an amendment took away, as its event keeps it."""
+    return None if trajectory is None else np.array(trajectory, float)
 
 
 def replace_result(

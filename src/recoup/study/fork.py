@@ -200,13 +200,12 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     How many of them lie outside of new bounds (they were drawn, and no candidate has any density
     there), how many have no place at all, and how many count as results but not for moves.
     """
-    old, first = study.store, 0
+    old = study.store
+    here: dict[int, int] = {}  # the numbers of proposals in the fork, by those in the study
     if change is None or change.keeps_dimensions:
         for proposal in old.proposals().values():
-            number = new.add_proposals(
-                IMPORTED, _family(study, proposal, change), [proposal.numbers]
-            )
-            first = first or number - proposal.id
+            family = _family(study, proposal, change)
+            here[proposal.id] = new.add_proposals(IMPORTED, family, [proposal.numbers])
     told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
@@ -216,7 +215,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     for result in (one for one in told if one.id not in nothing):
         kept = result.told._replace(trajectory=trajectories.get(result.id))
         if freezing is None:
-            placed, what = _placed(study, asked[result.id], change, first)
+            placed, what = _placed(study, asked[result.id], change, here)
         else:
             placed, what = _fewer(study, asked[result.id], freezing, new, drew)
             found["frozen"] = len(freezing.frozen)
@@ -289,15 +288,15 @@ def _fewer(
 
 
 def _placed(
-    study: Opened, trial: Asked, change: Change | None, first: int
+    study: Opened, trial: Asked, change: Change | None, here: Mapping[int, int]
 ) -> tuple[Asked | None, str]:
     """A trial in the fork, if it has a place there, and what became of it.
 
-    What a distribution drew keeps its theta, in the latent space of that distribution. `first` is
-    by how much the numbers of proposals are higher in the fork.
+    What a distribution drew keeps its theta, in the latent space of that distribution. `here` has
+    the numbers of proposals in the fork: those of a recovered study may lack some in between.
     """
     drawn = trial.kind in (*SAMPLED, FOREIGN)
-    drew = None if trial.proposal is None else trial.proposal + first
+    drew = None if trial.proposal is None else here.get(trial.proposal)
     moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew)
     if change is None:
         return moved, ""
