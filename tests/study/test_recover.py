@@ -15,6 +15,7 @@ from recoup.store.pages import FRAME_HEADER, LOG_HEADER, ROOTS
 from recoup.store.place import LOG, beside
 from recoup.store.schema import packed
 from recoup.study.recover import recover
+from recoup.study.replay import differences
 from recoup.study.study import Study
 from recoup.study.verify import check
 
@@ -334,6 +335,26 @@ def test_a_fork_of_what_was_recovered_keeps_what_drew_each_result(tmp_path):
     with Study.open(tmp_path / "b.db") as saved, saved.fork(tmp_path / "c.db") as fork:
         assert len(drew(saved)) == 16
         assert drew(fork) == drew(saved)
+
+
+def test_moves_made_after_some_were_lost_follow_from_the_results(tmp_path):
+    """A window goes back by the numbers of moves, for who makes one and for who makes it again."""
+    with told(tmp_path / "a.db", n=4, window=5) as study:
+        for _ in range(6):
+            for trial in study.ask(4):
+                study.tell(trial.id, float(trial.id))
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("DELETE FROM moves WHERE id IN (3, 4)")
+    connection.commit()
+    connection.close()
+    words = recover(tmp_path / "a.db", tmp_path / "b.db").words
+    assert words.endswith(f"{SOUND} 2 moves before the last are lost.")
+    with Study.open(tmp_path / "b.db") as saved:
+        for _ in range(2):
+            for trial in saved.ask(4):
+                saved.tell(trial.id, float(trial.id))
+        apart = dict(differences(saved.opened))
+    assert [number for number, gap in apart.items() if gap] == [5]
 
 
 def test_a_table_that_is_emptied_stays_empty(tmp_path):
