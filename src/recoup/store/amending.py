@@ -16,6 +16,7 @@ import numpy as np
 from recoup.store.dropped import AMENDED, is_drop, together
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills
+from recoup.store.queries import Queries
 from recoup.store.records import WRONG, as_kept, of_move, of_result, of_trajectory
 from recoup.store.rows import (
     FAILED,
@@ -75,6 +76,12 @@ def last_amended(store: Store) -> int:
     """
     query = "SELECT COALESCE(MAX(id), 0) FROM events WHERE kind = ?"
     return int(store._file.rows(query, (AMENDED,))[0][0])
+
+
+def told_first(store: Queries) -> dict[int, float]:
+    """When results that were put right were told first, by trial: there they stand in order."""
+    events = reversed(store.events(AMENDED))
+    return {event.content["trial"]: event.content["told_at"] for event in events}
 
 
 def place_of(store: Store, number: int) -> int | None:

@@ -9,6 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
+from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
@@ -206,7 +207,8 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
         for proposal in old.proposals().values():
             family = _family(study, proposal, change)
             here[proposal.id] = new.add_proposals(IMPORTED, family, [proposal.numbers])
-    told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
+    at = told_first(old)
+    told = sorted(old.results().values(), key=lambda row: (at.get(row.id, row.told_at), row.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
     found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, dropped(old)
@@ -276,7 +278,7 @@ def _fewer(
     theta, inside = study.here(trial)
     if not inside or not freezing.is_near(theta):
         return None, "left_out"
-    kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
+    kept = trial._replace(theta=theta[freezing.kept], proposal=None)
     if trial.kind not in (*SAMPLED, FOREIGN):  # what was tried at the mean may not be at it now
         return kept._replace(kind=trial.kind if freezing.is_at(theta) else OWN), ""
     if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
