@@ -57,6 +57,8 @@ NEW_EXAMPLES = """
   recoup study new robot.db --dim 2 --mean -1,0.5 --std 0.3,0.1 --method iw-pgpe-ob --batch 5
 
   recoup study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset
+
+  recoup study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40
 """
 TELL_EXAMPLES = """
 [bold]Examples[/]
@@ -99,14 +101,16 @@ def new(
     param: Annotated[
         list[str] | None,
         typer.Option(
-            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int behind it.",
+            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int behind it, "
+            "or NAME=ONE|OTHER|..., unordered choices.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
     params: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file of them: a table each, with low, high, scale, start, std, unit.",
+            help="A TOML file of them: a table each, with low, high, scale, choices, start, std, "
+            "unit.",
             metavar="TOML",
         ),
     ] = None,

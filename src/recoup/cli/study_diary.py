@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -258,11 +258,12 @@ def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
     }
     rows = list(zip(*kept.values(), strict=True))
     show_table(list(kept), rows, texts=["note"], spare=["kind", "±"])
-    if study.dim > MANY:
-        show_text(f"{study.dim - MANY} more parameters: --json gives all of them.")
+    left = len(opened_.labels) - MANY
+    if left > 0:
+        show_text(f"{left} more parameters: --json gives all of them.")
 
 
-def _value(trial: "TrialResult", i: int) -> float:
+def _value(trial: "TrialResult", i: int) -> Any:
     return trial.params[trial.names[i]] if trial.names else float(trial.theta[i])
 
 
@@ -272,11 +273,10 @@ def _last_time(trial: "TrialResult") -> float:
 
 
 def _print_csv(study: "Study", found: "Sequence[TrialResult]") -> None:
-    names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
     writer = csv.writer(to_terminal(sys.stdout), lineterminator="\n")
-    writer.writerow(["id", *map(quoted, names), *BESIDE])
+    writer.writerow(["id", *map(quoted, study.opened.labels), *BESIDE])
     for trial in found:
         row = trial.plain()
         values = row["params"].values() if "params" in row else row["theta"]
         beside = ["; ".join(row[key]) if key == "notes" else row[key] for key in BESIDE]
-        writer.writerow([trial.id, *values, *map(quoted, beside)])
+        writer.writerow([trial.id, *map(quoted, values), *map(quoted, beside)])

@@ -55,7 +55,7 @@ from recoup.store.rows import (
     Test,
     Told,
 )
-from recoup.store.schema import COSTS, EXTENDED
+from recoup.store.schema import CHOICES, COSTS, EXTENDED
 
 OVER = "INSERT OR REPLACE"
 
@@ -274,6 +274,8 @@ class Store(Queries):
                 self._file.mark(EXTENDED)
             if settings.get("goal"):  # nor of costs, which it would maximise
                 self._file.mark(COSTS)
+            if any(row.get("choices") for row in settings.get("params", ())):
+                self._file.mark(CHOICES)  # whose latent numbers it would take for parameters
             self._file.insert("proposals", [of_proposal(start._replace(id=0, origin=START))])
             self._file.insert("moves", [of_move(Move(0, 0, 0, memory, {}, time.time()))])
             self.note(CREATED, settings)  # on another page, in case theirs is lost

@@ -186,7 +186,7 @@ def _start(
         numbers = study.start(settings["mean"], settings["std"])
         if change is not None and not given:
             here, newest = (np.asarray(settings[key]) for key in MOVED), study.store.newest()
-            numbers = study.rho(newest.numbers).rearranged(change.source, *here).packed()
+            numbers = study.rho(newest.numbers).rearranged(change.columns, *here).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= goal_of(settings) == study.goal
@@ -220,7 +220,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
             placed, what = _placed(study, asked[result.id], change, here)
         else:
             placed, what = _fewer(study, asked[result.id], freezing, new, drew)
-            found["frozen"] = len(freezing.frozen)
+            found["frozen"] = len(freezing.going)
         if what:
             found[what] += 1
         if placed is not None:

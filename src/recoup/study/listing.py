@@ -61,6 +61,7 @@ def _record(
         whole=study.whole,
         direction=study.goal.word,
         notes=written.get(asked.id, ()),
+        choices=study.choices,
     )
 
 
@@ -88,7 +89,7 @@ def _short(pandas: Any, study: Opened) -> Any:
 
 def _cells(names: Sequence[str], trial: TrialResult) -> list[Any]:
     came = (trial.value, trial.stderr, trial.episodes)
-    values = by_name(names, trial.theta, trial.whole).values()
+    values = by_name(names, trial.theta, trial.whole, trial.choices).values()
     times = (trial.asked_at, trial.told_at)
     return [trial.id, trial.status, trial.kind, *came, *values, *times, trial.remark or None]
 

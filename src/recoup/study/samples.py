@@ -19,8 +19,9 @@ from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
 from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
 from recoup.study.opened import Opened
-from recoup.study.parameters import check_values, to_latent
+from recoup.study.parameters import check_values, gathered, to_latent
 from recoup.study.proposals import of_gaussians
+from recoup.study.unseen import with_drawn_choices
 
 IMPORTED, FITTED = "imported", "fitted"
 
@@ -47,7 +48,7 @@ class Imported(NamedTuple):
 class Samples(NamedTuple):
     """Samples of somebody else's, and what drew them if that is known."""
 
-    theta: np.ndarray  # [n, D]
+    theta: np.ndarray  # [n, P]
     returns: np.ndarray  # [n]
     mean: np.ndarray | None = None  # [D], or [n, D]: a proposal each
     std: np.ndarray | None = None  # likewise, latent
@@ -176,7 +177,7 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
     if np.ndim(samples.returns) != 1 or not np.size(samples.returns):
         raise InputError("the returns to import must be a list of numbers, one for each theta.")
     n = len(samples.returns)
-    check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
+    check_shape("the thetas to import", samples.theta, "[n, D]", (n, len(study.labels)))
     returns = np.asarray(samples.returns, float)
     known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
     usable = np.isfinite(samples.theta).all(axis=1)
@@ -187,7 +188,15 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
         if np.ndim(drawn) == 2 and len(drawn) == n:  # one each: no weight without what drew it
             check_numbers(f"the {what} of the samples", drawn)
             finite &= np.isfinite(drawn).all(axis=1)
-    return _latent(study, samples, finite | gone), finite, gone
+    theta, unknown = _latent(study, samples, finite | gone)
+    if study.choices and unknown.any():
+        said = samples.mean is not None or samples.std is not None or samples.blocks is not None
+        drew = _proposals(study, samples, theta[finite], finite) if said else None
+        both, rest = unknown & finite, unknown & ~finite
+        blocks = None if drew is None else drew[unknown[finite]]
+        theta = with_drawn_choices(study, theta, both, blocks)
+        theta = with_drawn_choices(study, theta, rest, None)
+    return theta, finite, gone
 
 
 def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Rollout]:
@@ -217,15 +226,15 @@ def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: Any) 
     return np.full(n, unknown) if given is None else np.asarray(given)[which]
 
 
-def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> np.ndarray:
-    """Latent thetas `[n, D]`: as they were drawn, where that is known."""
+def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]`, as they were drawn where that is known; and where not `[n]`."""
     shape = (len(finite), study.dim)
     found = np.full(shape, np.nan) if samples.latent is None else samples.latent.copy()
     unknown = finite & ~np.isfinite(found).all(axis=1)
     values = np.asarray(samples.theta, float)[unknown]
     check_values(study.parameters, values)
     found[unknown] = to_latent(study.parameters, values)
-    return found
+    return found, unknown
 
 
 def _proposals(
@@ -250,7 +259,7 @@ def _proposals(
     mean = _of_each(what.format("mean"), samples.mean, study.dim, "D", finite)
     std = _of_each(what.format("std"), samples.std, study.dim, "D", finite)
     check_stds(what.format("std"), std)
-    return of_gaussians(study, to_latent(study.parameters, mean), std)
+    return of_gaussians(study, gathered(study.parameters, mean), std)
 
 
 def _of_each(
@@ -280,7 +289,7 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean, std = theta.mean(0), theta.std(0, ddof=1)
     if not (std > 0).all():
         which = int(np.argmin(std > 0))
-        name = study.names[which] if study.names else f"theta_{which}"
+        name = study.columns[which].name if study.names else f"theta_{which}"
         raise InputError(
             f"{name} is the same in all samples: give the mean and std that drew them."
         )

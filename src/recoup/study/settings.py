@@ -40,7 +40,7 @@ from recoup.study.parameters import (
     Parameter,
     check_new,
     check_unit,
-    no_choices,
+    columns_of,
     of_table,
     parameter,
     plain,
@@ -150,7 +150,7 @@ def parameters_in(settings: Mapping[str, Any]) -> tuple[Parameter, ...]:
 def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     """The bounds and scales, other than its own, under which results of the study were drawn."""
     found = [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
-    if any(len(parameters) != settings["dim"] for parameters in found):
+    if any(len(columns_of(parameters)) != settings["dim"] for parameters in found):
         raise ValueError("earlier bounds of another number of parameters")
     return found
 
@@ -238,6 +238,8 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
     made = {key: settings[key] for key in (*keys, RETURN_UNIT) if key in settings}
+    if "params" in given:  # which say how many there are
+        made.pop("dim")
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
     asked = completed({**made, **given}, goal)
@@ -307,12 +309,12 @@ def _one(name: str, how: Any) -> Parameter:
         return Parameter(name)
     if isinstance(how, Mapping):
         return of_table(name, how)
-    if isinstance(how, (tuple, list, set)) and any(isinstance(x, str) for x in [*how][:2]):
-        raise InputError(no_choices(name))
+    if isinstance(how, (tuple, list)) and how and all(isinstance(x, str) for x in how):
+        return Parameter(name, choices=tuple(how))
     if not isinstance(how, (tuple, list)) or len(how) not in (2, 3):
         raise InputError(
-            f"the parameter {shortly(name)} takes None, (low, high) or (low, high, scale), got "
-            f"{shortly(how)}."
+            f"the parameter {shortly(name)} takes None, (low, high), (low, high, scale) or a list "
+            f"of choices, got {shortly(how)}."
         )
     return Parameter(name, *how)
 
@@ -320,9 +322,10 @@ def _one(name: str, how: Any) -> Parameter:
 def _dim(dim: Any, parameters: list[Parameter]) -> int:
     if not parameters:
         return check_count("dim", dim, most=NUMBERS)
-    if dim is not None and check_count("dim", dim) != len(parameters):
+    numbers = len(columns_of(parameters))
+    if dim is not None and check_count("dim", dim) not in (len(parameters), numbers):
         raise InputError(f"dim is {dim}, but {len(parameters)} parameters are named.")
-    return len(parameters)
+    return numbers
 
 
 def _start(

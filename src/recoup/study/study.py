@@ -56,6 +56,7 @@ from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.unseen import places_given
 from recoup.study.views import as_html
 
 if TYPE_CHECKING:
@@ -464,14 +465,16 @@ class Study:
     def import_samples(
         self, theta: Any, returns: Any, mean: Any = None, std: Any = None, *, rho: Any = None
     ) -> Imported:
-        """Adds samples from elsewhere, `[n, D]` in the user's units, and their returns `[n]`.
+        """Adds samples from elsewhere, `[n, P]` in the user's units, and their returns `[n]`.
 
         `mean` and `std` are of what drew them, uncorrelated: a number, `[D]`, or `[n, D]` for one
-        each. `rho`, in place of both, are the packed numbers `[K]` or `[n, K]` of a distribution
-        of the study's family. Without any a Gaussian is fitted to the samples, and marked as such.
+        each; of a choice they are those of its latent numbers. `rho`, in place of both, are the
+        packed numbers `[K]` or `[n, K]` of a distribution of the study's family. Without any a
+        Gaussian is fitted to the samples, and marked as such.
         """
         if rho is not None:
             rho = of_family(self.opened, "`import_samples(rho=...)`", self.opened.family, rho)
+        theta = places_given(self.opened, theta)
         samples = samples_given(theta, returns, mean, std)._replace(blocks=rho)
         return import_samples(self.opened, samples)
 
