@@ -80,7 +80,7 @@ def failing_of(
 
 def refused(told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
-    last = [result.told.status == FAILED for _, result in _in_order(told)[-IN_A_ROW:]]
+    last = [result.told.status == FAILED for _, result in in_order(told)[-IN_A_ROW:]]
     if len(last) == IN_A_ROW and all(last):
         return sentences.failed_in_a_row(IN_A_ROW)
     return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
@@ -92,6 +92,6 @@ def _told(study: Opened) -> list[tuple[Asked, Result]]:
     return [(t, x) for t, x in study.store.trials() if x is not None and t.id not in nothing]
 
 
-def _in_order(told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
+def in_order(told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
     """In the order of telling."""
     return sorted(told, key=lambda one: (one[1].told_at, one[0].id))

@@ -132,16 +132,16 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
 
     Of a family of the user's, about its means and standard deviations.
     """
-    if rho is None and study.has_own_family:
-        mean, std = results.mean, results.std
-        look: Callable[[np.ndarray], np.ndarray] = lambda theta: (theta - mean) / std  # noqa: E731
-    else:
-        target = study.rho(study.store.newest().numbers) if rho is None else rho
-
-        def look(theta: np.ndarray) -> np.ndarray:
-            return target.whitened(np, theta)
-
+    look = looking(study, results, rho)
     return Landscape(believed(look(results.theta), results.values), look)
+
+
+def looking(study: Opened, results: Results, rho: Any = None) -> Callable[[np.ndarray], np.ndarray]:
+    """What takes latent thetas `[n, D]` to coordinates in which a distribution is N(0, I)."""
+    if rho is None and study.has_own_family:
+        return lambda theta: (theta - results.mean) / results.std
+    target = study.rho(study.store.newest().numbers) if rho is None else rho
+    return lambda theta: target.whitened(np, theta)
 
 
 def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:

@@ -12,9 +12,10 @@ from recoup.core.plain.tops import tops
 from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import MEAN
 from recoup.study import sentences
-from recoup.study.failing import Failing, Tried, tried_of
+from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
+from recoup.study.keeping import Within, keeping_of, outside, refused, within_words
 from recoup.study.landscape import (
     Landscape,
     Results,
@@ -37,6 +38,7 @@ TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: le
 SOON = 3  # distributions before which it is too soon to stop
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 MOST_TRIES = 50
+LATE = 4  # batches of which it is asked whether they strayed from limits
 MOST_BATCHES = 12  # that a budget is planned for
 
 
@@ -60,6 +62,7 @@ class Recommendation(NamedTuple):
     interval: Interval
     rests_on: str  # what it was taken from, in words
     failing: Failing  # how often they fail
+    limits: list[Within]  # how surely they keep each limit
     batches: list[Batch]
     gain: float  # of a batch, over the last of them; not a number before the second
     gain_interval: Interval
@@ -85,6 +88,7 @@ class Recommendation(NamedTuple):
             "theta": self.theta.tolist(),
             "batches": [batch._asdict() for batch in self.batches],
             "failing": self.failing._asdict(),
+            "limits": [row._asdict() for row in self.limits],
             "best_between": {name: [low, high] for name, low, high in ranges},
             "plan": None if self.plan is None else self.plan._asdict(),
             "matters": [row._asdict() for row in self.matters],
@@ -119,6 +123,9 @@ class Outlook(NamedTuple):
     noise: float
     climbs: list[str]  # parameters that are surely not at their best
     rare: int | None  # how many results differ from all others, where these are too few
+    limits: list[Within]  # how surely the mean policy keeps each limit
+    outside: list[str]  # limits that it does not keep surely enough
+    strayed: bool  # whether results of late broke limits: then returns fall on the way back
 
 
 def recommend(
@@ -135,6 +142,9 @@ def recommend(
     with study.store.reading():
         results = results_of(study)
         tried = tried_of(study, results)
+        limits = keeping_of(study, results)
+        if not tried.refused:
+            tried = tried._replace(refused=refused(limits, study.limits.within))
         names = study.names or [f"theta_{i}" for i in range(study.dim)]
         none = why_none(study, results)
         found = None if none else landscape(study, results)
@@ -148,6 +158,7 @@ def recommend(
             noise=np.nan if found is None else found.belief.noise,
             climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
             rare=_rare(results.values),
+            **_limits(study, results, limits),
         )
         explained = matters(study, results, found)
     verdict, tries = decided(outlook, least / results.unit)
@@ -188,6 +199,7 @@ def _told(
         interval=worth.interval,
         rests_on=worth.rests_on,
         failing=tried.failing,
+        limits=outlook.limits,
         batches=batches,
         gain=past.each,
         gain_interval=past.interval,
@@ -204,6 +216,16 @@ def _told(
         direction=study.goal.word,
     )
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
+
+
+def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, Any]:
+    """What an outlook says of limits."""
+    late = [result.told.also for _, result in in_order(results.told)[-LATE * study.batch :]]
+    return {
+        "limits": found,
+        "outside": [row.limit for row in outside(found, study.limits.within)],
+        "strayed": any(study.limits.broken(also) for also in late),
+    }
 
 
 def _worth(
@@ -289,10 +311,12 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
     return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
     it is too soon to say; then know what it is worth; then stop. Stop at once where the last
-    batches surely lost.
+    batches surely lost. Go on where the mean policy does not keep its limits surely enough.
     """
     past = outlook.past
-    if isfinite(past.each) and past.interval.high < 0:
+    if outlook.outside:
+        return GO_ON, 0
+    if _has_lost(outlook):
         return STOP, 0
     if outlook.rare is not None or outlook.batches < SOON:
         return GO_ON, 0
@@ -309,6 +333,12 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     if half <= SURE * past.spread or past.spread == 0:
         return STOP, 0
     return TRY, _tries(outlook)
+
+
+def _has_lost(outlook: Outlook) -> bool:
+    """Whether the last batches surely earned less than those before, and not for limits."""
+    past = outlook.past
+    return isfinite(past.each) and past.interval.high < 0 and not outlook.strayed
 
 
 def _limit(outlook: Outlook, least: float) -> float:
@@ -340,6 +370,7 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
 def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
     said = [
         sentences.deploy(tried.times, tried.failed, tried.refused),
+        *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.left_out or tried.refused else "",
@@ -353,7 +384,9 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:
     """What to do next, in a sentence."""
-    if isfinite(found.gain) and found.gain_interval.high < 0:
+    if outlook.outside:
+        return sentences.go_on_to_limits(outlook.outside)
+    if _has_lost(outlook):
         return sentences.lost(goal)
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)

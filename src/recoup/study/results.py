@@ -10,6 +10,7 @@ import numpy as np
 from recoup.checks import LARGEST, InputError, check_text, check_whole_numbers, shortly
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
+from recoup.study.limits import Limits, check_told, known, numbers_given
 
 
 def told_of(
@@ -17,12 +18,34 @@ def told_of(
     values: Sequence[float] | None = None,
     failed: str | None = None,
     trajectory: Any = None,
+    also: Any = None,
     *,
     layout: Layout | None = None,
     discount: float = 1.0,
     noun: str = "return",
+    limits: Limits = Limits(),  # noqa: B008  a value
 ) -> Told:
-    """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none."""
+    """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none.
+
+    With numbers beside it: all that have `limits`, unless there is no return.
+    """
+    numbers = numbers_given(also)
+    told = _told(value, values, failed, trajectory, layout, discount, noun)
+    if told.status == OK:
+        check_told(limits, numbers)
+    return told._replace(also=known(numbers))
+
+
+def _told(
+    value: Any,
+    values: Sequence[float] | None,
+    failed: str | None,
+    trajectory: Any,
+    layout: Layout | None,
+    discount: float,
+    noun: str,
+) -> Told:
+    """The result without what is told beside it."""
     given = [x is not None for x in (value, values, failed, trajectory)]
     if sum(given) != 1:
         raise InputError(
