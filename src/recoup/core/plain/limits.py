@@ -25,7 +25,6 @@ from recoup.core.plain.belief import (
 )
 from recoup.core.plain.model import cells, points_of, shares, standardised
 from recoup.core.prior import NOISES
-from recoup.core.rules.failing import BAD
 from recoup.core.worth import ROUNDING, proportion
 
 MOST = 256  # results, the nearest, that the model looks at
@@ -34,7 +33,8 @@ UNIT = 4.0  # median distances from the median, within which the scale of a numb
 SOFT = 0.25  # standard deviations of a number beyond its limit, over which a return gives way
 PLACES = 32  # equally likely values of a mean that is in doubt
 ENDS, TINY = (0.025, 0.975), 1e-9
-STEEP = 1.0  # spreads of the returns that a standard deviation beyond costs, besides
+BAD = 0.3  # of the returns within lie below what one beyond is worth, at most
+STEEP = 0.3  # spreads of the returns that a standard deviation beyond costs, besides
 
 
 class Bound(NamedTuple):
@@ -173,7 +173,8 @@ def worth_within(
     """Returns `[n]` as the rule is to see them, where limits are broken too likely by `over [n]`.
 
     A return gives way to a bad one of those within, over a short stretch, and falls with the
-    distance beyond it, in units of what returns vary by.
+    distance beyond it, in units of what returns vary by. One that is still worse stays so as far as
+    most are within: while few are, what leads back is to be seen, and not where returns fall.
     """
     part = valid & modelled
     inside = part & (over == 0)
@@ -182,8 +183,9 @@ def worth_within(
         return returns
     bad = float(quantiles(np, returns, some, (BAD,))[0])
     spread = float(np.std(returns[part])) or 1e-3 * (1 + abs(bad))
-    share = np.clip(over / SOFT, 0.0, 1.0)
-    given = (1 - share) * returns + share * np.minimum(returns, bad)
+    share, settled = np.clip(over / SOFT, 0.0, 1.0), float(inside.sum() / part.sum())
+    beyond = settled * np.minimum(returns, bad) + (1 - settled) * bad
+    given = (1 - share) * returns + share * beyond
     return np.where(valid, given - STEEP * spread * over, returns)
 
 
@@ -239,6 +241,7 @@ def chance_within(found: Modelled, bound: Bound) -> Chance:
     low, high = (float(x) for x in chances.ravel()[order][np.minimum(at, len(order) - 1)])
     least = 1 / (2 * len(found.values))  # so many results cannot tell a smaller chance from none
     rate = float(mass @ chances.ravel())
+    low, high = min(low, rate), max(high, rate)
     return Chance(rate, 0.0 if low < least else low, 1.0 if high > 1 - least else high)
 
 
