@@ -290,7 +290,7 @@ def attainable(name):
 
 
 def one(name, search, seed, trials):
-    """Shares of broken trials, in all and late; of what is deployed chance, within, return, loss."""
+    """Shares of broken trials, in all and late; of what is deployed: chance, return, loss."""
     task = TASKS[name]
     rollouts = Rollouts(task, seed)
     theta, _ = search(task, rollouts, seed, trials)
@@ -317,5 +317,58 @@ def main(studies=STUDIES, names=(), tasks=(), trials=TRIALS):
             print(f"  {entrant:26}" + "".join(row), flush=True)
 
 
+LOOKS = (40, 80, 120)
+
+
+def held(studies, tasks=()):
+    """Prints how often what is said of limits holds the truth, at the mean and at a draw."""
+    print(
+        f"{studies} seeds: what is said of limits after {', '.join(map(str, LOOKS))} trials, in %"
+    )
+    heads = ("chance held", "width", "number held", "said within", "truly")
+    print(f"{'':28}" + "".join(f"{head:>15}" for head in heads))
+    for name in tasks or TASKS:
+        rows = [x for seed in range(studies) for x in _looked_at(TASKS[name], seed)]
+        for where in ("mean", "draw"):
+            found = 100 * np.array([row for at, *row in rows if at == where], float)
+            mean, error = np.mean(found, axis=0), np.std(found, axis=0) / len(found) ** 0.5
+            row = (f"{m:8.1f} +-{e:5.1f}" for m, e in zip(mean, error, strict=True))
+            print(f"  {name + ', ' + where:26}" + "".join(row), flush=True)
+
+
+def _looked_at(task, seed):
+    """At the mean and at a draw, of each limit: is the truth held, how wide is the interval, the
+    share of rollouts whose number is as said, the chance of being within as said, and truly.
+    """
+    rollouts, found = Rollouts(task, seed), []
+    _, study = by_study(within_limits)(task, rollouts, seed, 0)
+    for trials in np.diff([0, *LOOKS]):
+        for _ in range(trials):
+            trial = study.ask()[0]
+            within_limits(study, trial.id, *rollouts(trial.theta))
+        draw = study.std * np.random.default_rng(seed).normal(size=len(study.mean))
+        for at, theta in (("mean", study.mean), ("draw", study.mean + draw)):
+            said = {row.name: row for row in keeping_at(study.opened, theta)}
+            for i, number in enumerate(task.numbers):
+                row, true = said[f"x{i}"], float(number.chance(theta))
+                inside = _between(number, theta, row.value_low, row.value_high)
+                held = row.low - 1e-3 <= true <= row.high + 1e-3
+                found.append([at, held, row.high - row.low, inside, row.chance, true])
+    return found
+
+
+def _between(number, theta, low, high):
+    """The share of rollouts whose number lies in between."""
+    if number.noise is None:
+        law = poisson(number.expected(theta))
+        return float(law.cdf(high) - law.cdf(np.ceil(low) - 1))
+    law = norm(number.expected(theta), max(number.noise, 1e-9))
+    return float(law.cdf(high) - law.cdf(low))
+
+
 if __name__ == "__main__":
-    main()
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES
+    if sys.argv[2:] != ["held"]:
+        main(wanted, sys.argv[2:])
+    if sys.argv[2:] in ([], ["held"]):
+        held(wanted)

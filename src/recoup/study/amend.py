@@ -17,11 +17,11 @@ from recoup.store.amending import (
 from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
 from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
-from recoup.study.limits import Limits, known, numbers_given
+from recoup.study.limits import Limits, known_numbers, numbers_given
 from recoup.study.limits import in_words as beside_in_words
 from recoup.study.opened import Opened
 from recoup.study.replay import moves_again
-from recoup.study.results import told_of
+from recoup.study.results import told_of, told_within
 
 BEFORE = "before"  # in place of a trajectory: the one that an amendment took away
 WAIT = 10.0  # seconds, at most, for another process that makes a move
@@ -57,10 +57,10 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Any) -> 
     beside = {**(before.also or {}), **numbers_given(also)}
     if also is not None and all(x is None for x in how.values()):
         trajectory = study.store.trajectories([number]).get(number)
-        return before._replace(trajectory=trajectory, also=known(beside))
+        return before._replace(trajectory=trajectory, also=known_numbers(beside))
     asked_for = study.limits if before.status == FAILED else Limits()
-    how |= {"layout": study.layout, "discount": study.discount, "limits": asked_for}
-    return told_of(**how, also=beside)
+    told = told_of(**how, also=beside, layout=study.layout, discount=study.discount)
+    return told_within(asked_for, told, beside)
 
 
 def _taken_away(study: Opened, number: int, trajectory: str, **other: Any) -> Told:

@@ -40,6 +40,13 @@ class Results(NamedTuple):
     n: int  # how many results there are; the rows behind them are empty
 
 
+class AsTold(NamedTuple):
+    """How results were told: times `sign`, larger ones are better; what has limits beside them."""
+
+    sign: float = 1.0
+    limits: Limits = Limits()
+
+
 class Ledger:
     """Results of a study, read from its file as far as they are needed."""
 
@@ -53,12 +60,11 @@ class Ledger:
         after: int = 0,
         foreign: bool = True,
         elsewhere: Sequence[Elsewhere] = (),
-        sign: float = 1.0,
-        limits: Limits = Limits(),  # noqa: B008  a value
+        told: AsTold = AsTold(),  # noqa: B008  a value
     ) -> None:
         """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
 
-        Times `sign`, larger ones are better; what they are worth is kept so.
+        `told` says how they were told; what they are worth is kept so that larger is better.
 
         `elsewhere` are bounds under which some of them were drawn, if not the study's own: thetas
         are kept in the latent space of what drew them.
@@ -66,15 +72,15 @@ class Ledger:
         self.charts = [there.chart for there in elsewhere]
         self._homes = [there.home for there in elsewhere]
         self._store, self._layout, self._batch = store, layout, batch
-        self._mirrored, self._foreign, self.sign = mirrored, foreign, sign
-        self.limits = limits
+        self._mirrored, self._foreign = mirrored, foreign
+        self.sign, self.limits = told
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
         self._first = first_room(sum(x.size for x in layout.arrays(1)))
         self._samples = layout.arrays(self._first)
         self._returns = np.full(self._first, np.nan)
-        self._also = np.full((self._first, len(limits.names)), np.nan)
+        self._also = np.full((self._first, len(self.limits.names)), np.nan)
         self._proposal = np.zeros(self._first, np.int32)
         self._outside = np.zeros(self._first, bool)
         self.reference = store.proposal(0).numbers  # the start, whatever else is there

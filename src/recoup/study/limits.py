@@ -17,11 +17,13 @@ from recoup.checks import (
     check_between,
     check_mapping,
     check_number,
+    check_numbers,
     check_whole_numbers,
     shortly,
 )
 from recoup.core.plain.limits import Bound, Kept
 from recoup.engine.methods import Method
+from recoup.store.queries import Queries
 
 LIMITS, WITHIN = "limits", "within"  # settings of a study that has limits; others have neither
 USUAL = 0.95  # probability with which each is to be kept, unless said
@@ -192,7 +194,7 @@ def _number(what: str, value: Any) -> float:
     return number + 0.0
 
 
-def known(numbers: Mapping[str, float]) -> dict[str, float] | None:
+def known_numbers(numbers: Mapping[str, float]) -> dict[str, float] | None:
     """Those that are known, by name in order; None where there is none."""
     return {name: numbers[name] for name in sorted(numbers) if not isnan(numbers[name])} or None
 
@@ -213,3 +215,32 @@ def check_told(limits: Limits, numbers: Mapping[str, float]) -> None:
 def in_words(also: Mapping[str, float] | None) -> str:
     """Numbers beside a return in a few words, behind a comma; empty where there are none."""
     return "".join(f", {name} {value:.6g}" for name, value in (also or {}).items())
+
+
+def also_columns(
+    of: Any, given: Mapping[str, Any], shape: tuple[int, ...]
+) -> dict[str, np.ndarray] | None:
+    """Numbers told beside returns, each as many as there are; not a number where not known."""
+    found = {}
+    for name, values in given.items():
+        check_numbers(f"{check_name(name)} of {of}", values)
+        column = np.asarray(values, float)
+        if column.shape != shape or np.isinf(column).any():
+            raise InputError(
+                f"{name} of {of} must have one number for each return: finite, or not a number "
+                "where it is not known."
+            )
+        found[name] = column
+    return found or None
+
+
+def numbers_of(store: Queries, ids: Sequence[int]) -> dict[str, np.ndarray] | None:
+    """The numbers told beside the returns of trials, by name; None where there are none."""
+    names, told = store.numbers(), store.results(ids)
+    known = [told[number].told.also or {} for number in ids]
+    return {name: np.array([x.get(name, np.nan) for x in known]) for name in names} or None
+
+
+def some_of(also: Mapping[str, np.ndarray] | None, which: np.ndarray) -> dict[str, np.ndarray]:
+    """Numbers of some of the trials that they are of, by name."""
+    return {name: column[which] for name, column in (also or {}).items()}

@@ -28,7 +28,7 @@ from recoup.study.candidates import means_given, stds_given
 from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
 from recoup.study.goals import goal_of
-from recoup.study.ledger import Ledger
+from recoup.study.ledger import AsTold, Ledger
 from recoup.study.limits import limits_of
 from recoup.study.parameters import Parameter, check_values, to_latent, to_user, units_of
 from recoup.study.settings import (
@@ -302,8 +302,7 @@ class Opened:
             after=after,
             foreign=foreign,
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
-            sign=self.sign,
-            limits=self.limits,
+            told=AsTold(self.sign, self.limits),
         )
 
 

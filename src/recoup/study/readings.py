@@ -17,10 +17,11 @@ from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.store.rows import FAILED, OK
 from recoup.study.already import said_beside
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
+from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
 from recoup.study.parameters import Parameter, range_of, range_text, to_latent, to_user
 from recoup.study.proposals import Shown, check_family, check_told, of_family, of_rows
-from recoup.study.samples import Samples, also_columns, samples_of, without_return
+from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
     ALSO,
     BOUNDS,

@@ -9,7 +9,7 @@ import numpy as np
 
 from recoup.checks import check_count, check_positive
 from recoup.core.plain.tops import tops
-from recoup.core.worth import NOTHING, Interval, proportion, quantile
+from recoup.core.worth import NOTHING, Interval
 from recoup.store.rows import MEAN
 from recoup.study import sentences
 from recoup.study.failing import Failing, Tried, in_order, tried_of
@@ -29,9 +29,9 @@ from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
 from recoup.study.trials import by_name
+from recoup.study.worths import AT_MEAN, Worth, of_trials
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-AT_MEAN = 5  # trials of the mean policy that are enough by themselves
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
@@ -97,20 +97,6 @@ class Recommendation(NamedTuple):
             found[key] = list(found[key])
         del found["low"], found["high"]
         return found
-
-
-class Worth(NamedTuple):
-    """The expected return of the mean policy, and what that rests on."""
-
-    value: float
-    stderr: float
-    interval: Interval
-    rests_on: str
-
-    def times(self, unit: float) -> "Worth":
-        """The same in other units."""
-        ends = times(self.interval, unit)
-        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
 
 
 class Outlook(NamedTuple):
@@ -244,28 +230,6 @@ def _worth(
     here = worth_of(found, found.here(), results)
     near = f"{found.belief.results} results, by a model of the {study.goal.nouns} near it"
     return Worth(here.value, here.stderr, here.interval, near)
-
-
-def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
-    """What trials of the mean policy itself say, where there are enough of them.
-
-    Where all returns ever told are one of two, Wilson's interval of the share of the higher one;
-    else Student's, if any differ: what has not varied yet may do so the next time.
-    """
-    if len(values) < AT_MEAN:
-        return None
-    mean, about = float(np.mean(values)), f"{len(values)} trials of the mean policy"
-    levels = np.unique(everything)
-    if len(levels) == 2:
-        low, high = (float(level) for level in levels)
-        share = proportion(sum(value == high for value in values), len(values))
-        ends = Interval(*(low + (high - low) * end for end in share))
-        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about)
-    if min(values) == max(values):
-        return None
-    stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
-    half = quantile(len(values)) * stderr
-    return Worth(mean, stderr, Interval(mean - half, mean + half), about)
 
 
 def _rare(values: np.ndarray) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 from recoup.checks import LARGEST, InputError, check_text, check_whole_numbers, shortly
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
-from recoup.study.limits import Limits, check_told, known, numbers_given
+from recoup.study.limits import Limits, check_told, known_numbers, numbers_given
 
 
 def told_of(
@@ -23,17 +23,21 @@ def told_of(
     layout: Layout | None = None,
     discount: float = 1.0,
     noun: str = "return",
-    limits: Limits = Limits(),  # noqa: B008  a value
 ) -> Told:
     """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none.
 
-    With numbers beside it: all that have `limits`, unless there is no return.
+    With numbers beside it, if there are any.
     """
-    numbers = numbers_given(also)
+    numbers = known_numbers(numbers_given(also))
     told = _told(value, values, failed, trajectory, layout, discount, noun)
+    return told._replace(also=numbers)
+
+
+def told_within(limits: Limits, told: Told, also: Any) -> Told:
+    """A result, once it has all numbers beside it that have limits, unless it has no return."""
     if told.status == OK:
-        check_told(limits, numbers)
-    return told._replace(also=known(numbers))
+        check_told(limits, numbers_given(also))
+    return told
 
 
 def _told(

@@ -19,8 +19,7 @@ from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
 from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
-from recoup.study.limits import check_name
-from recoup.study.limits import known as known_numbers
+from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, to_latent
 from recoup.study.proposals import of_gaussians
@@ -85,23 +84,6 @@ def samples_given(
     return found._replace(also=also_columns("samples", beside, np.shape(found.returns)))
 
 
-def also_columns(
-    of: Any, given: Mapping[str, Any], shape: tuple[int, ...]
-) -> dict[str, np.ndarray] | None:
-    """Numbers told beside returns, each as many as there are; not a number where not known."""
-    found = {}
-    for name, values in given.items():
-        check_numbers(f"{check_name(name)} of {of}", values)
-        column = np.asarray(values, float)
-        if column.shape != shape or np.isinf(column).any():
-            raise InputError(
-                f"{name} of {of} must have one number for each return: finite, or not a number "
-                "where it is not known."
-            )
-        found[name] = column
-    return found or None
-
-
 def without_return(returns: np.ndarray) -> np.ndarray | None:
     """Which of an array of returns `[n]` have failed: those that are not finite."""
     return ~np.isfinite(returns) if np.issubdtype(returns.dtype, np.floating) else None
@@ -115,8 +97,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     come along, since they were drawn: without them the others would count for too much.
     """
     refuse_foreign(study)
-    store = study.store
-    theta, finite, gone = _checked(study, samples)
+    store, (theta, finite, gone) = study.store, _checked(study, samples)
     with store.writing():
         known = already(study, _coming(samples, theta, finite | gone))
         twice = np.zeros(len(theta), bool)
@@ -131,8 +112,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
         asked = _of_rows(samples.asked, new, len(kept), np.nan)
-        also = {name: column[new] for name, column in (samples.also or {}).items()}
-        timed = _add_results(study, kept, returns, also, first + index, asked)
+        beside = some_of(samples.also, new)
+        timed = _add_results(study, kept, returns, beside, first + index, asked)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
     failed = int(np.sum(~np.isfinite(returns)))
@@ -167,7 +148,7 @@ def samples_of(other: Opened) -> Samples:
         nothing, known = dropped(other.store), asked_when(other.store)
         amended = {event.content["trial"] for event in other.store.events(AMENDED)}
         rows = other.store.samples()
-        also = also_of_trials(other, [trial.id for trial, _ in rows])
+        also = numbers_of(other.store, [trial.id for trial, _ in rows])
         drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
         proposals = other.store.proposals(set(drew))
     if not rows:
@@ -185,13 +166,6 @@ def samples_of(other: Opened) -> Samples:
         amended=np.array([trial.id in amended for trial in trials]),
         dropped=np.array([trial.id in nothing for trial in trials]),
     )
-
-
-def also_of_trials(study: Opened, ids: Sequence[int]) -> dict[str, np.ndarray] | None:
-    """The numbers told beside the returns of trials, by name; None where there are none."""
-    names, told = study.store.numbers(), study.store.results(ids)
-    known = [told[number].told.also or {} for number in ids]
-    return {name: np.array([x.get(name, np.nan) for x in known]) for name in names} or None
 
 
 def refuse_foreign(study: Opened) -> None:

@@ -48,7 +48,7 @@ from recoup.study.predict import Prediction, predict
 from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
-from recoup.study.results import told_of, trial_number
+from recoup.study.results import told_of, told_within, trial_number
 from recoup.study.samples import Imported, import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
@@ -268,8 +268,7 @@ class Study:
         """A result, checked, as `tell_all` takes it."""
         study = self.opened
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
-        how |= {"limits": study.limits}
-        return told_of(value, **how)
+        return told_within(study.limits, told_of(value, **how), how.get("also"))
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
