@@ -374,7 +374,9 @@ def test_everybody_counts_the_same(doors):
 def test_there_is_one_best_trial(doors):
     now, best = doors.snapshot, doors.best
     shown = [
-        re.search(rf"best (?:│ )?(none yet|none within the limits yet|trial (\d+): ({NUMBER}))", text)
+        re.search(
+            rf"best (?:│ )?(none yet|none within the limits yet|trial (\d+): ({NUMBER}))", text
+        )
         for text in (doors.show, doors.notebook, doors.page)
     ]
     if best is None:

@@ -79,7 +79,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     results = results_of(opened)
     if why_none(opened, results):
         return None
-    found = landscape(opened, results, opened.rho(target))
+    found = landscape(opened, results, None if chosen else opened.rho(target))
     here = worth_of(found, found.here(1.0), results)
     half = (here.interval.high - here.interval.low) / 2
     spread = float(np.std(results.values))

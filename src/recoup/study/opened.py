@@ -83,6 +83,7 @@ class Opened:
             self.layout = layout_of(self.settings)
             self.charts = charts_of(self.settings)
             self._chart_numbers: dict[int, int] = {}
+        self.remembered: tuple[str, Any] | None = None  # a version, and the model of then
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
         self.batch: int = self.settings["batch"]

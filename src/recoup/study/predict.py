@@ -6,6 +6,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
+from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import effects
 from recoup.core.worth import NOTHING, Interval
 from recoup.study import sentences
@@ -116,10 +117,11 @@ def matters(study: Opened, results: Results, found: Landscape | None) -> list[Ma
     """
     if found is None or study.dim > MOST_PARAMETERS:
         return []
+    belief, tried = found.belief, found.whitened(results.theta)
     if study.family == "full":
-        found = landscape(study, results, Diagonal(results.mean, results.std))
-    tried = found.whitened(results.theta)
+        tried = (results.theta - results.mean) / results.std
+        belief = believed(tried, results.values, about=(0.0,))  # no coordinate's effect
     names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
-    rows = effects(found.belief, np.mean(tried, axis=0), np.std(tried, axis=0))
+    rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0))
     said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]
     return sorted(said, key=lambda row: -row.share)

@@ -206,7 +206,7 @@ def _told(
 
 def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, Any]:
     """What an outlook says of limits."""
-    late = [result.told.also for _, result in in_order(results.told)[-LATE * study.batch :]]
+    late = [result.told.also for _, result in in_order(study, results.told)[-LATE * study.batch :]]
     return {
         "limits": found,
         "outside": [row.limit for row in outside(found, study.limits.within)],

@@ -113,6 +113,8 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
     words = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
     words += f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
+    if gone := max(rows.moves, default=0) + 1 - moves:
+        words += f" {_counted(gone, 'move')} before the last {'is' if gone == 1 else 'are'} lost."
     before = {n for n, result in saved.rows.told.items() if result.counted is not None}
     if unweighed := sum(n in before and row.counted is None for n, row in rows.told.items()):
         one = unweighed == 1
