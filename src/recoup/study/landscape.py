@@ -150,16 +150,22 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
     version = version_of(study.store)
     known = study.remembered
     if known is None or known[0] != version:
-        own, newest = study.has_own_family, study.store.newest().numbers
-        about = Diagonal(results.mean, results.std) if own else study.rho(newest)
-        known = study.remembered = version, _fitted(study, results, about)
+        known = study.remembered = version, _fitted(study, results, None)
     return known[1]
 
 
 def _fitted(study: Opened, results: Results, rho: Any) -> Landscape:
     """The model in the coordinates of a distribution."""
-    found = Coordinates(study.parameters, rho)
+    found = coordinates(study, results, rho)
     return Landscape(believed(found.at(results.theta), results.values), found)
+
+
+def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:
+    """Those in which the newest distribution is N(0, I), or another `rho`."""
+    if rho is None:
+        own, newest = study.has_own_family, study.store.newest().numbers
+        rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
+    return Coordinates(study.parameters, rho)
 
 
 def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:

@@ -188,6 +188,7 @@ def _with_results(rows: Rows, block: np.ndarray, theta: np.ndarray, returns: np.
     return rows._replace(
         samples=(longer(rows.samples[0], theta),),
         returns=longer(rows.returns, returns),
+        also=longer(rows.also, np.full((more, rows.also.shape[1]), np.nan)),
         proposal=longer(rows.proposal, np.full(more, slot, np.int32)),
         outside=longer(rows.outside, np.zeros(more, bool)),
         blocks=np.concatenate([rows.blocks, block[None]]),
