@@ -141,34 +141,71 @@ def _value(key: str, text: str) -> Any:
     return text
 
 
-def vector_or_named(option: str, text: str) -> float | list[float] | dict[str, float]:
-    """The same, or some of a study's parameters by name: kp=300,ki=0.1."""
+class Typed(float):
+    """A number as it was typed: of a choice it is a word, though it may look like a number."""
+
+    def __new__(cls, text: str) -> "Typed":
+        """The number that a text says."""
+        found = super().__new__(cls, text)
+        found.text = text.strip()
+        return found
+
+    text: str
+
+
+def typed_value(text: str) -> float | str:
+    """The value of a parameter: a number, or the word of a choice."""
+    try:
+        return Typed(text)
+    except ValueError:
+        return text.strip()
+
+
+def vector_or_named(option: str, text: str) -> Any:
+    """Values in order, or some of a study's parameters by name: kp=300,gripper=soft."""
+    values = [typed_value(part) for part in text.split(",")]
     if "=" not in text:
-        return vector(option, text)
+        return values[0] if len(values) == 1 else values
     found = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
-        try:
-            found[name] = float(value)
-        except ValueError:
-            equals = ""
-        if not (name and equals):
+        if not (name and equals and value):
             raise InputError(f"{option} takes values in order, or NAME=VALUE,..., got {text!r}.")
+        found[name] = typed_value(value)
     return found
 
 
 def typed_return(text: str) -> float:
     """A return; a whole number stays one, for `tell` to see whether it can be kept."""
+    return typed_number("a return", text)
+
+
+def typed_number(what: str, text: str) -> float:
+    """A number; a whole one stays one, for `tell` to see whether it can be kept."""
     for kind in (int, float):
         try:
             return kind(text)
         except ValueError:
             continue
-    raise InputError(f"a return must be a number, got {shortly(text)}.")
+    raise InputError(f"{what} must be a number, got {shortly(text)}.")
+
+
+def typed_also(texts: list[str] | None) -> dict[str, float] | None:
+    """Numbers beside a return, written NAME=NUMBER each; None where there are none."""
+    found: dict[str, float] = {}
+    for text in texts or []:
+        ((name, number),) = names_given("--also", "NAME=NUMBER", [text]).items()
+        if name in found:
+            raise InputError(f"--also {name} is given twice: it is one number for the whole trial.")
+        found[name] = typed_number(f"--also {name}", number)
+    return found or None
 
 
 def typed_result(
-    value: list[str] | None, failed: str | None, trajectory: str | Path | None
+    value: list[str] | None,
+    failed: str | None,
+    trajectory: str | Path | None,
+    also: list[str] | None = None,
 ) -> dict[str, Any]:
     """What was typed of a trial, as `tell` and `amend` take it."""
     returns = [typed_return(text) for text in value or []]
@@ -183,6 +220,7 @@ def typed_result(
         "values": returns if several else None,
         "failed": failed,
         "trajectory": episode,
+        "also": typed_also(also),
     }
 
 

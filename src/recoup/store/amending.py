@@ -17,7 +17,7 @@ from recoup.store.dropped import AMENDED, is_drop, together
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills
 from recoup.store.queries import Queries
-from recoup.store.records import WRONG, as_kept, of_move, of_result, of_trajectory
+from recoup.store.records import WRONG, as_kept, of_also, of_move, of_result, of_trajectory
 from recoup.store.rows import (
     FAILED,
     MOVED,
@@ -97,12 +97,17 @@ def amendments(events: Iterable[Event]) -> list[Amendment]:
         if event.kind == AMENDED:
             with suppress(*WRONG):
                 content = event.content
-                was, now = (as_kept(Told(*content[key][:5])) for key in ("was", "now"))
+                was, now = (as_kept(told_in(content, key)) for key in ("was", "now"))
                 was = was._replace(trajectory=_kept(content.get("trajectory")))
                 moves = {int(number): int(old) for number, old in content["moves"].items()}
                 drop = is_drop(content)
                 found.append(Amendment(int(content["trial"]), was, now, drop, moves, event.at))
     return found
+
+
+def told_in(content: dict[str, Any], which: str) -> Told:
+    """What a result `was`, or is `now`, as the event of an amendment holds it."""
+    return Told(*content[which][:5])._replace(also=content.get(f"{which}_also"))
 
 
 def _kept(trajectory: Any) -> np.ndarray | None:
@@ -129,6 +134,10 @@ def replace_result(
         store._file.delete("trajectories", "WHERE id = ?", (number,))
     else:
         store._file.insert("trajectories", [of_trajectory(number, told.trajectory)], OVER)
+    if told.also:
+        store._file.insert("also", [of_also(number, told.also)], OVER)
+    elif before[number].told.also:
+        store._file.delete("also", "WHERE id = ?", (number,))
     old = before[number].told.status
     store._now = counters._replace(
         ok=counters.ok + (told.status == OK) - (old == OK),

@@ -58,7 +58,8 @@ def salvage(path: Path, tick: Tick = lambda done, of: None) -> Salvaged:
         rows = rows._replace(own={}, mixture={})
     rows = rows._replace(leases=_ended(rows))
     lost = any(not _filled(gap, rows.events) for gap in found.gaps["events"])
-    unsure = sorted((strays["told"] | strays["trajectories"]) & rows.told.keys()) if lost else []
+    old = strays["told"] | strays["also"] | strays["trajectories"]
+    unsure = sorted(old & rows.told.keys()) if lost else []
     return Salvaged(rows, not found.gaps["counters"], lost, unsure, found.unfinished)
 
 
@@ -199,7 +200,7 @@ def _up_to_date(rows: Contents, strays: dict[str, set[int]]) -> Contents:
     amended = amendments(rows.events.values())
     replaced = {item for one in amended for item in one.moves.items()}
     again = {number for number, _ in replaced}
-    told = _as_amended(rows, amended, strays["told"])
+    told = _as_amended(rows, amended, strays["told"] | strays["also"])
     asked = {trial.theta.tobytes() for trial in rows.asked.values() if trial.kind == OWN}
     failed = {n for n, result in told.items() if result.told.status != OK}
     old = {n for n, move in rows.moves.items() if (n, move.proposal) in replaced}

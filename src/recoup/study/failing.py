@@ -12,6 +12,7 @@ from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
+from recoup.study.coordinates import seen_from
 from recoup.study.landscape import Results, failures_of
 from recoup.study.opened import Opened
 
@@ -74,14 +75,14 @@ def failing_of(
     if study.method.space == "actions" or not inside:
         return Failing(np.nan, np.nan, np.nan, "too few results", 0)
     theta, failed = (np.array(x) for x in zip(*inside, strict=True))
-    found = chance_at((theta - latent) / std, failed)
+    found = chance_at(seen_from(study.parameters, theta, latent, std), failed)
     about = f"{found.results} results, by a model of failing near it"
     return Failing(found.rate, found.low, found.high, about, found.results)
 
 
 def refused(study: Opened, told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
-    last = [result.told.status == FAILED for _, result in _in_order(study, told)[-IN_A_ROW:]]
+    last = [result.told.status == FAILED for _, result in in_order(study, told)[-IN_A_ROW:]]
     if len(last) == IN_A_ROW and all(last):
         return sentences.failed_in_a_row(IN_A_ROW)
     return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
@@ -93,7 +94,7 @@ def _told(study: Opened) -> list[tuple[Asked, Result]]:
     return [(t, x) for t, x in study.store.trials() if x is not None and t.id not in nothing]
 
 
-def _in_order(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
+def in_order(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
     """In the order of telling; one that was put right stands where it was told first."""
     first = told_first(study.store)
     return sorted(told, key=lambda one: (first.get(one[0].id, one[1].told_at), one[0].id))

@@ -21,6 +21,7 @@ from recoup.study.charts import chart_of, charted
 from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
+from recoup.study.limits import LIMITS, WITHIN, limits_of
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
@@ -109,7 +110,7 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
-    keys = ("dim", "batch", "seed", "params", RETURN_UNIT)
+    keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
@@ -186,10 +187,11 @@ def _start(
         numbers = study.start(settings["mean"], settings["std"])
         if change is not None and not given:
             here, newest = (np.asarray(settings[key]) for key in MOVED), study.store.newest()
-            numbers = study.rho(newest.numbers).rearranged(change.source, *here).packed()
+            numbers = study.rho(newest.numbers).rearranged(change.columns, *here).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= goal_of(settings) == study.goal
+    same &= limits_of(settings) == study.limits  # by which it saw returns
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
     memory = study.store.last_move().memory if same else None
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
@@ -220,7 +222,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
             placed, what = _placed(study, asked[result.id], change, here)
         else:
             placed, what = _fewer(study, asked[result.id], freezing, new, drew)
-            found["frozen"] = len(freezing.frozen)
+            found["frozen"] = len(freezing.going)
         if what:
             found[what] += 1
         if placed is not None:

@@ -5,21 +5,25 @@ this model; the search's own weights take no part. Chosen by the same results or
 has seen all of them is not misled by which of them made the search go where it went.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
+from recoup.store.states import version_of
+from recoup.study.coordinates import Coordinates
 from recoup.study.goals import turned
 from recoup.study.opened import Opened
 
 LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
+MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
@@ -56,15 +60,23 @@ class Landscape(NamedTuple):
     """The model, in coordinates in which a distribution is N(0, I)."""
 
     belief: Belief
-    whitened: Callable[[np.ndarray], np.ndarray]  # of latent thetas [n, D]
+    coordinates: Coordinates
 
-    def at(self, theta: np.ndarray, std: np.ndarray | float = 0.0) -> Looks:
-        """Latent thetas `[m, D]`, or distributions about them with `std` in the coordinates."""
-        return self.belief.looks(self.whitened(np.atleast_2d(theta)), std)
+    def whitened(self, theta: np.ndarray) -> np.ndarray:
+        """Latent thetas `[n, D]` in the coordinates."""
+        return self.coordinates.at(theta)
 
-    def here(self, std: float = 0.0) -> Looks:
-        """The mean itself, or with a `std` of 1 the distribution."""
-        return self.belief.looks(np.zeros((1, len(self.belief.stretch))), std)
+    def at(self, theta: np.ndarray) -> Looks:
+        """Latent thetas `[m, D]`."""
+        return self.belief.looks(self.whitened(np.atleast_2d(theta)))
+
+    def here(self) -> Looks:
+        """The mean of the distribution."""
+        return self.belief.looks(np.zeros((1, len(self.belief.stretch))))
+
+    def draw(self, rho: Any) -> Looks:
+        """What a distribution draws."""
+        return self.belief.looks(*self.coordinates.of(rho))
 
 
 class Expected(NamedTuple):
@@ -130,18 +142,30 @@ def why_none(study: Opened, results: Results) -> str:
 def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
     """The model about the newest distribution, or about another `rho` of its family.
 
-    Of a family of the user's, about its means and standard deviations.
+    Of a family of the user's, about its means and standard deviations. That about the newest is
+    remembered until anything in the study changes; inside `reading()`.
     """
-    if rho is None and study.has_own_family:
-        mean, std = results.mean, results.std
-        look: Callable[[np.ndarray], np.ndarray] = lambda theta: (theta - mean) / std  # noqa: E731
-    else:
-        target = study.rho(study.store.newest().numbers) if rho is None else rho
+    if rho is not None:
+        return _fitted(study, results, rho)
+    version = version_of(study.store)
+    known = study.remembered
+    if known is None or known[0] != version:
+        known = study.remembered = version, _fitted(study, results, None)
+    return known[1]
 
-        def look(theta: np.ndarray) -> np.ndarray:
-            return target.whitened(np, theta)
 
-    return Landscape(believed(look(results.theta), results.values), look)
+def _fitted(study: Opened, results: Results, rho: Any) -> Landscape:
+    """The model in the coordinates of a distribution."""
+    found = coordinates(study, results, rho)
+    return Landscape(believed(found.at(results.theta), results.values), found)
+
+
+def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:
+    """Those in which the newest distribution is N(0, I), or another `rho`."""
+    if rho is None:
+        own, newest = study.has_own_family, study.store.newest().numbers
+        rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
+    return Coordinates(study.parameters, rho)
 
 
 def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:
@@ -150,7 +174,8 @@ def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
     if not np.isfinite(stderr):
         return Expected(value, stderr, NOTHING)
-    half = WIDER * quantile(found.belief.results) * stderr
+    many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
+    half = many * WIDER * quantile(found.belief.results) * stderr
     interval = Interval(value - half, value + half)
     levels = np.unique(results.values)
     if len(levels) == 2:

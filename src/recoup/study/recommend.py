@@ -1,20 +1,20 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
-from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import check_count, check_positive
-from recoup.core.plain.tops import tops
-from recoup.core.worth import NOTHING, Interval, proportion, quantile
+from recoup.core.worth import NOTHING, Interval
 from recoup.store.rows import MEAN
 from recoup.study import sentences
-from recoup.study.failing import Failing, Tried, tried_of
+from recoup.study.best import Best, best_of_each
+from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
+from recoup.study.keeping import Within, keeping_of, outside, refused, within_words
 from recoup.study.landscape import (
     Landscape,
     Results,
@@ -27,16 +27,16 @@ from recoup.study.opened import Opened
 from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
-from recoup.study.trials import by_name
+from recoup.study.worths import AT_MEAN, Worth, of_trials
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-AT_MEAN = 5  # trials of the mean policy that are enough by themselves
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
 SOON = 3  # distributions before which it is too soon to stop
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 MOST_TRIES = 50
+LATE = 4  # batches of which it is asked whether they strayed from limits
 MOST_BATCHES = 12  # that a budget is planned for
 
 
@@ -51,15 +51,17 @@ class Plan(NamedTuple):
 class Recommendation(NamedTuple):
     """The parameters to deploy, and what results say about them."""
 
-    theta: np.ndarray  # [D] the mean policy, in the user's units
+    theta: np.ndarray  # [P] the mean policy, in the user's units
     params: dict[str, Any]  # the same by name
-    low: np.ndarray  # [D] of the 95 % interval of the best value of each, the others staying
+    low: np.ndarray  # [P] of the 95 % interval of the best value of each, the others staying
     high: np.ndarray  # infinite where the best may lie beyond what was tried
+    choices: dict[str, dict[str, float]]  # by name: how surely each of several is the best one
     expected: float  # return of these parameters; not a number where it is not known
     stderr: float
     interval: Interval
     rests_on: str  # what it was taken from, in words
     failing: Failing  # how often they fail
+    limits: list[Within]  # how surely they keep each limit
     batches: list[Batch]
     gain: float  # of a batch, over the last of them; not a number before the second
     gain_interval: Interval
@@ -78,35 +80,28 @@ class Recommendation(NamedTuple):
     def __str__(self) -> str:
         return self.words
 
+    @property
+    def best(self) -> list[Any]:
+        """For each parameter the ends between which it is best, or how surely each choice is."""
+        ends = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
+        return [self.choices.get(name, [low, high]) for name, low, high in ends]
+
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
-        ranges = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
+        pairs = zip(self.params.values(), self.theta.tolist(), strict=True)
         found = self._asdict() | {
-            "theta": self.theta.tolist(),
+            "theta": [word if isinstance(word, str) else value for word, value in pairs],
             "batches": [batch._asdict() for batch in self.batches],
             "failing": self.failing._asdict(),
-            "best_between": {name: [low, high] for name, low, high in ranges},
+            "limits": [row._asdict() for row in self.limits],
+            "best_between": dict(zip(self.params, self.best, strict=True)),
             "plan": None if self.plan is None else self.plan._asdict(),
             "matters": [row._asdict() for row in self.matters],
         }
         for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
             found[key] = list(found[key])
-        del found["low"], found["high"]
+        del found["low"], found["high"], found["choices"]
         return found
-
-
-class Worth(NamedTuple):
-    """The expected return of the mean policy, and what that rests on."""
-
-    value: float
-    stderr: float
-    interval: Interval
-    rests_on: str
-
-    def times(self, unit: float) -> "Worth":
-        """The same in other units."""
-        ends = times(self.interval, unit)
-        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
 
 
 class Outlook(NamedTuple):
@@ -119,6 +114,9 @@ class Outlook(NamedTuple):
     noise: float
     climbs: list[str]  # parameters that are surely not at their best
     rare: int | None  # how many results differ from all others, where these are too few
+    limits: list[Within]  # how surely the mean policy keeps each limit
+    outside: list[str]  # limits that it does not keep surely enough
+    strayed: bool  # whether results of late broke limits: then returns fall on the way back
 
 
 def recommend(
@@ -135,10 +133,12 @@ def recommend(
     with study.store.reading():
         results = results_of(study)
         tried = tried_of(study, results)
-        names = study.names or [f"theta_{i}" for i in range(study.dim)]
+        limits = keeping_of(study, results)
+        if not tried.refused:
+            tried = tried._replace(refused=refused(limits, study.limits.within))
         none = why_none(study, results)
         found = None if none else landscape(study, results)
-        ranges = _tops(study, results, found)
+        best = best_of_each(study, results, found)
         batches, past = gained(results.known)
         outlook = Outlook(
             worth=_worth(study, results, tried, found, none),
@@ -146,13 +146,14 @@ def recommend(
             past=past,
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
-            climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
+            climbs=best.climbs,
             rare=_rare(results.values),
+            **_limits(study, results, limits),
         )
         explained = matters(study, results, found)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
+    told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
@@ -161,7 +162,7 @@ def _told(
     study: Opened,
     results: Results,
     outlook: Outlook,
-    ranges: Sequence[Interval],
+    best: Best,
     tried: Tried,
     decision: tuple[str, int, Plan | None],
 ) -> Recommendation:
@@ -173,21 +174,22 @@ def _told(
     plan = None if plan is None else plan._replace(gain=plan.gain * unit)
     coming = outlook.coming[0] if outlook.coming else None
     theta = study.in_units(results.mean)
-    names = study.names or [f"theta_{i}" for i in range(study.dim)]
     policy, draw = (
         (np.nan, NOTHING) if x is None else (x.value * unit, times(x.interval, unit))
         for x in ((None, None) if coming is None else (coming.policy, coming.draw))
     )
     found = Recommendation(
         theta=theta,
-        params=by_name(names, theta, study.whole),
-        low=_in_units(study, results, ranges, 0),
-        high=_in_units(study, results, ranges, 1),
+        params=study.params(theta),
+        low=best.low,
+        high=best.high,
+        choices=best.choices,
         expected=worth.value,
         stderr=worth.stderr,
         interval=worth.interval,
         rests_on=worth.rests_on,
         failing=tried.failing,
+        limits=outlook.limits,
         batches=batches,
         gain=past.each,
         gain_interval=past.interval,
@@ -204,6 +206,16 @@ def _told(
         direction=study.goal.word,
     )
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
+
+
+def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, Any]:
+    """What an outlook says of limits."""
+    late = [result.told.also for _, result in in_order(study, results.told)[-LATE * study.batch :]]
+    return {
+        "limits": found,
+        "outside": [row.limit for row in outside(found, study.limits.within)],
+        "strayed": any(study.limits.broken(also) for also in late),
+    }
 
 
 def _worth(
@@ -224,28 +236,6 @@ def _worth(
     return Worth(here.value, here.stderr, here.interval, near)
 
 
-def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
-    """What trials of the mean policy itself say, where there are enough of them.
-
-    Where all returns ever told are one of two, Wilson's interval of the share of the higher one;
-    else Student's, if any differ: what has not varied yet may do so the next time.
-    """
-    if len(values) < AT_MEAN:
-        return None
-    mean, about = float(np.mean(values)), f"{len(values)} trials of the mean policy"
-    levels = np.unique(everything)
-    if len(levels) == 2:
-        low, high = (float(level) for level in levels)
-        share = proportion(sum(value == high for value in values), len(values))
-        ends = Interval(*(low + (high - low) * end for end in share))
-        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about)
-    if min(values) == max(values):
-        return None
-    stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
-    half = quantile(len(values)) * stderr
-    return Worth(mean, stderr, Interval(mean - half, mean + half), about)
-
-
 def _rare(values: np.ndarray) -> int | None:
     """How many results differ from all others, where they are too few to learn from."""
     counts = Counter(values.tolist())
@@ -253,14 +243,6 @@ def _rare(values: np.ndarray) -> int | None:
         return 0
     rarer = min(counts.values())
     return rarer if len(counts) == 2 and rarer < RARE <= max(counts.values()) else None
-
-
-def _tops(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:
-    """Where each parameter is best, in standard deviations from the mean."""
-    if found is None:
-        return [Interval(-np.inf, np.inf)] * study.dim
-    ways = found.whitened(results.mean + np.diag(results.std))
-    return tops(found.belief, ways, (results.theta - results.mean) / results.std)
 
 
 def _coming(
@@ -273,26 +255,18 @@ def _coming(
     return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
 
 
-def _in_units(study: Opened, results: Results, ranges: Sequence[Interval], side: int) -> np.ndarray:
-    """One end of the intervals in the user's units `[D]`, infinite where it is."""
-    mean, std = results.mean, results.std
-    if len(std) != len(mean):  # in action space
-        return np.full(len(mean), np.inf if side else -np.inf)
-    z = np.array([top[side] for top in ranges])
-    ends = study.in_units(mean + np.where(np.isfinite(z), z, 0.0) * std)
-    return np.where(np.isfinite(z), ends, z)
-
-
 def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     """What to do, and how often to try the mean where that is it.
 
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
     return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
     it is too soon to say; then know what it is worth; then stop. Stop at once where the last
-    batches surely lost.
+    batches surely lost. Go on where the mean policy does not keep its limits surely enough.
     """
     past = outlook.past
-    if isfinite(past.each) and past.interval.high < 0:
+    if outlook.outside:
+        return GO_ON, 0
+    if _has_lost(outlook):
         return STOP, 0
     if outlook.rare is not None or outlook.batches < SOON:
         return GO_ON, 0
@@ -309,6 +283,12 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     if half <= SURE * past.spread or past.spread == 0:
         return STOP, 0
     return TRY, _tries(outlook)
+
+
+def _has_lost(outlook: Outlook) -> bool:
+    """Whether the last batches surely earned less than those before, and not for limits."""
+    past = outlook.past
+    return isfinite(past.each) and past.interval.high < 0 and not outlook.strayed
 
 
 def _limit(outlook: Outlook, least: float) -> float:
@@ -340,6 +320,7 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
 def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
     said = [
         sentences.deploy(tried.times, tried.failed, tried.refused),
+        *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.left_out or tried.refused else "",
@@ -353,7 +334,9 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:
     """What to do next, in a sentence."""
-    if isfinite(found.gain) and found.gain_interval.high < 0:
+    if outlook.outside:
+        return sentences.go_on_to_limits(outlook.outside)
+    if _has_lost(outlook):
         return sentences.lost(goal)
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)

@@ -13,6 +13,7 @@ from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
 from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
+from recoup.study.limits import limits_of
 from recoup.study.opened import first_proposal
 from recoup.study.settings import as_made, check_settings, method_of, missing_parts
 
@@ -121,6 +122,11 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
             f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for no estimate: "
             f"what drew {'it' if one else 'them'}, or the other of a pair, is lost."
         )
+    if lost_numbers := _without_numbers(rows):
+        words += (
+            f" {_counted(lost_numbers, 'result')} {'has' if lost_numbers == 1 else 'have'} no "
+            "number for a limit: it is lost, or was not known."
+        )
     if saved.events_lost:
         words += " Events of the study are lost, amendments may be among them."
     if saved.unsure:
@@ -132,6 +138,13 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
     if saved.unfinished:
         words += " What its log ends in was not finished, or is damaged: it is left out."
     return Recovered(told, asked, missing, moves, words)
+
+
+def _without_numbers(rows: Contents) -> int:
+    """How many results with a return lack a number that has a limit."""
+    names = limits_of(rows.settings or {}).names
+    told = [row.told for row in rows.told.values() if row.told.status == OK]
+    return sum(any(name not in (one.also or {}) for name in names) for one in told)
 
 
 def _listed(numbers: list[int]) -> str:

@@ -1,6 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from recoup.checks import (
     FARTHEST,
     InputError,
+    check_mapping,
     check_numbers,
     check_shape,
     check_stds,
@@ -18,9 +19,11 @@ from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
 from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
+from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
 from recoup.study.opened import Opened
-from recoup.study.parameters import check_values, to_latent
+from recoup.study.parameters import check_values, gathered, to_latent
 from recoup.study.proposals import of_gaussians
+from recoup.study.unseen import with_drawn_choices
 
 IMPORTED, FITTED = "imported", "fitted"
 
@@ -47,7 +50,7 @@ class Imported(NamedTuple):
 class Samples(NamedTuple):
     """Samples of somebody else's, and what drew them if that is known."""
 
-    theta: np.ndarray  # [n, D]
+    theta: np.ndarray  # [n, P]
     returns: np.ndarray  # [n]
     mean: np.ndarray | None = None  # [D], or [n, D]: a proposal each
     std: np.ndarray | None = None  # likewise, latent
@@ -57,6 +60,7 @@ class Samples(NamedTuple):
     asked: np.ndarray | None = None  # [n] when the trials were asked for; not a number: not known
     amended: np.ndarray | None = None  # [n] those whose result was put right
     dropped: np.ndarray | None = None  # [n] those that count for nothing
+    also: Mapping[str, np.ndarray] | None = None  # numbers [n] told beside returns, by name
     turned: bool = False  # whether they were told the other way round, where smaller was better
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
@@ -66,15 +70,19 @@ class Samples(NamedTuple):
         return self._replace(returns=turned(np.asarray(self.returns), -1.0), turned=True)
 
 
-def samples_given(theta: Any, returns: Any, mean: Any = None, std: Any = None) -> Samples:
+def samples_given(
+    theta: Any, returns: Any, mean: Any = None, std: Any = None, also: Any = None
+) -> Samples:
     """Samples as Python gives them, once they are made of numbers."""
+    beside = check_mapping("also", {} if also is None else also)
     given = {"theta": theta, "returns": returns, "mean": mean, "std": std}
     given = {what: values for what, values in given.items() if values is not None}
     for what, values in given.items():
         check_numbers(f"{what} of samples", values)
         given[what] = np.asarray(values)
         check_whole_numbers(f"{what} of samples", given[what])
-    return Samples(**given, failed=without_return(given["returns"]))
+    found = Samples(**given, failed=without_return(given["returns"]))
+    return found._replace(also=also_columns("samples", beside, np.shape(found.returns)))
 
 
 def without_return(returns: np.ndarray) -> np.ndarray | None:
@@ -90,8 +98,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     come along, since they were drawn: without them the others would count for too much.
     """
     refuse_foreign(study)
-    store = study.store
-    theta, finite, gone = _checked(study, samples)
+    store, (theta, finite, gone) = study.store, _checked(study, samples)
     with store.writing():
         known = already(study, _coming(samples, theta, finite | gone))
         twice = np.zeros(len(theta), bool)
@@ -106,7 +113,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
         asked = _of_rows(samples.asked, new, len(kept), np.nan)
-        timed = _add_results(study, kept, returns, first + index, asked)
+        beside = some_of(samples.also, new)
+        timed = _add_results(study, kept, returns, beside, first + index, asked)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
     failed = int(np.sum(~np.isfinite(returns)))
@@ -141,6 +149,7 @@ def samples_of(other: Opened) -> Samples:
         nothing, known = dropped(other.store), asked_when(other.store)
         amended = {event.content["trial"] for event in other.store.events(AMENDED)}
         rows = other.store.samples()
+        also = numbers_of(other.store, [trial.id for trial, _ in rows])
         drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
         proposals = other.store.proposals(set(drew))
     if not rows:
@@ -153,6 +162,7 @@ def samples_of(other: Opened) -> Samples:
         blocks=np.stack([proposals[number].numbers for number in drew]),
         failed=np.array([value is None for _, value in rows]),
         latent=latent,
+        also=also,
         asked=np.array([trial.asked_at if trial.id in known else np.nan for trial in trials]),
         amended=np.array([trial.id in amended for trial in trials]),
         dropped=np.array([trial.id in nothing for trial in trials]),
@@ -176,7 +186,7 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
     if np.ndim(samples.returns) != 1 or not np.size(samples.returns):
         raise InputError("the returns to import must be a list of numbers, one for each theta.")
     n = len(samples.returns)
-    check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
+    check_shape("the thetas to import", samples.theta, "[n, D]", (n, len(study.labels)))
     returns = np.asarray(samples.returns, float)
     known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
     usable = np.isfinite(samples.theta).all(axis=1)
@@ -187,7 +197,15 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
         if np.ndim(drawn) == 2 and len(drawn) == n:  # one each: no weight without what drew it
             check_numbers(f"the {what} of the samples", drawn)
             finite &= np.isfinite(drawn).all(axis=1)
-    return _latent(study, samples, finite | gone), finite, gone
+    theta, unknown = _latent(study, samples, finite | gone)
+    if study.choices and unknown.any():
+        said = samples.mean is not None or samples.std is not None or samples.blocks is not None
+        drew = _proposals(study, samples, theta[finite], finite) if said else None
+        both, rest = unknown & finite, unknown & ~finite
+        blocks = None if drew is None else drew[unknown[finite]]
+        theta = with_drawn_choices(study, theta, both, blocks)
+        theta = with_drawn_choices(study, theta, rest, None)
+    return theta, finite, gone
 
 
 def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Rollout]:
@@ -217,15 +235,15 @@ def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: Any) 
     return np.full(n, unknown) if given is None else np.asarray(given)[which]
 
 
-def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> np.ndarray:
-    """Latent thetas `[n, D]`: as they were drawn, where that is known."""
+def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]`, as they were drawn where that is known; and where not `[n]`."""
     shape = (len(finite), study.dim)
     found = np.full(shape, np.nan) if samples.latent is None else samples.latent.copy()
     unknown = finite & ~np.isfinite(found).all(axis=1)
     values = np.asarray(samples.theta, float)[unknown]
     check_values(study.parameters, values)
     found[unknown] = to_latent(study.parameters, values)
-    return found
+    return found, unknown
 
 
 def _proposals(
@@ -250,7 +268,7 @@ def _proposals(
     mean = _of_each(what.format("mean"), samples.mean, study.dim, "D", finite)
     std = _of_each(what.format("std"), samples.std, study.dim, "D", finite)
     check_stds(what.format("std"), std)
-    return of_gaussians(study, to_latent(study.parameters, mean), std)
+    return of_gaussians(study, gathered(study.parameters, mean), std)
 
 
 def _of_each(
@@ -280,7 +298,7 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean, std = theta.mean(0), theta.std(0, ddof=1)
     if not (std > 0).all():
         which = int(np.argmin(std > 0))
-        name = study.names[which] if study.names else f"theta_{which}"
+        name = study.columns[which].name if study.names else f"theta_{which}"
         raise InputError(
             f"{name} is the same in all samples: give the mean and std that drew them."
         )
@@ -288,7 +306,12 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _add_results(
-    study: Opened, theta: Any, returns: Any, proposals: Any, asked: np.ndarray
+    study: Opened,
+    theta: Any,
+    returns: Any,
+    also: Mapping[str, np.ndarray],
+    proposals: Any,
+    asked: np.ndarray,
 ) -> list[int]:
     """Writes samples as trials; those of which it is known when they were asked for."""
     last = study.store.counters().last
@@ -298,11 +321,12 @@ def _add_results(
         for i, (row, proposal, at) in enumerate(rows, 1)
     ]
     study.store.add_trials(trials)
-    for trial, value in zip(trials, returns, strict=True):
+    for i, (trial, value) in enumerate(zip(trials, returns, strict=True)):
         told = Told(OK, float(value) + 0.0, None, 1, None)
         if not np.isfinite(value):
             told = Told(FAILED, note="failed before it was imported")
-        study.store.add_result(trial.id, told)
+        numbers = known_numbers({name: float(column[i]) for name, column in also.items()})
+        study.store.add_result(trial.id, told._replace(also=numbers))
     return [trial.id for trial in trials if trial.asked_at]
 
 

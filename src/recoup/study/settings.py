@@ -36,11 +36,12 @@ from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
 from recoup.study.candidates import means_given, stds_given
 from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
+from recoup.study.limits import LIMITS, WITHIN, limits_given, limits_of
 from recoup.study.parameters import (
     Parameter,
     check_new,
     check_unit,
-    no_choices,
+    columns_of,
     of_table,
     parameter,
     plain,
@@ -150,7 +151,7 @@ def parameters_in(settings: Mapping[str, Any]) -> tuple[Parameter, ...]:
 def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     """The bounds and scales, other than its own, under which results of the study were drawn."""
     found = [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
-    if any(len(parameters) != settings["dim"] for parameters in found):
+    if any(len(columns_of(parameters)) != settings["dim"] for parameters in found):
         raise ValueError("earlier bounds of another number of parameters")
     return found
 
@@ -173,6 +174,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         check_shape(key, settings[key], "[D]", (length,))
         check_finite(key, settings[key])
     check_stds("std", settings["std"])
+    limits_of(settings)
     if RETURN_UNIT in settings:
         check_unit("returns", settings[RETURN_UNIT])
     if row.space == "actions":
@@ -193,6 +195,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
     said, given = goal_given(given)
     parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
     return_unit = given.pop(RETURN_UNIT, None)
+    limits = given.pop(LIMITS, None), given.pop(WITHIN, None)
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
     batch = given.pop("batch", None)
@@ -219,6 +222,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
         found[UNITS] = units
     if return_unit is not None:
         found[RETURN_UNIT] = check_unit("returns", return_unit)
+    found |= limits_given(*limits, row)
     if (said or goal) != MAXIMIZE:
         found[GOAL] = (said or goal).word
     return found | plain_method(row)
@@ -237,7 +241,9 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     if not given:
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
-    made = {key: settings[key] for key in (*keys, RETURN_UNIT) if key in settings}
+    made = {key: settings[key] for key in (*keys, RETURN_UNIT, LIMITS, WITHIN) if key in settings}
+    if "params" in given:  # which say how many there are
+        made.pop("dim")
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
     asked = completed({**made, **given}, goal)
@@ -307,12 +313,12 @@ def _one(name: str, how: Any) -> Parameter:
         return Parameter(name)
     if isinstance(how, Mapping):
         return of_table(name, how)
-    if isinstance(how, (tuple, list, set)) and any(isinstance(x, str) for x in [*how][:2]):
-        raise InputError(no_choices(name))
+    if isinstance(how, (tuple, list)) and how and all(isinstance(x, str) for x in how):
+        return Parameter(name, choices=tuple(how))
     if not isinstance(how, (tuple, list)) or len(how) not in (2, 3):
         raise InputError(
-            f"the parameter {shortly(name)} takes None, (low, high) or (low, high, scale), got "
-            f"{shortly(how)}."
+            f"the parameter {shortly(name)} takes None, (low, high), (low, high, scale) or a list "
+            f"of choices, got {shortly(how)}."
         )
     return Parameter(name, *how)
 
@@ -320,9 +326,10 @@ def _one(name: str, how: Any) -> Parameter:
 def _dim(dim: Any, parameters: list[Parameter]) -> int:
     if not parameters:
         return check_count("dim", dim, most=NUMBERS)
-    if dim is not None and check_count("dim", dim) != len(parameters):
+    numbers = len(columns_of(parameters))
+    if dim is not None and check_count("dim", dim) not in (len(parameters), numbers):
         raise InputError(f"dim is {dim}, but {len(parameters)} parameters are named.")
-    return len(parameters)
+    return numbers
 
 
 def _start(

@@ -9,18 +9,18 @@ from typing import IO, Any
 
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
+from recoup.store.amending import told_in
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import CANCELLED, PENDING, Told
+from recoup.store.rows import CANCELLED, PENDING
 from recoup.study.amend import in_words
 from recoup.study.diary import notes_by_trial
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
-from recoup.study.trials import by_name
 
 FORMATS = ("csv", "parquet")
-LATENT, BOUNDS = "latent", "bounds"  # prefixes of columns
+LATENT, BOUNDS, ALSO = "latent", "bounds", "also"  # prefixes of columns
 FAMILY, RHO = "family", "rho"  # of what drew a trial: its family's name, and prefix of its numbers
 VERSION = "task_version"
 DIRECTION = "study_direction"  # where it is not larger that is better
@@ -46,7 +46,8 @@ def columns_of(study: Opened) -> list[str]:
     bare = bare_names(study)
     stds = bare if study.method.space == "parameters" else range(study.layout.stds)
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
-    last = ["amended"] if study.store.events(AMENDED) else []
+    last = [f"{ALSO}_{name}" for name in study.store.numbers()]
+    last += ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
     last += [NOTES] if notes_by_trial(study.store) else []
     last += [name for name, _ in _of_the_study(study)]
@@ -73,7 +74,8 @@ def _of_the_study(study: Opened) -> list[tuple[str, str]]:
 
 def _latent_columns(study: Opened) -> list[str]:
     """Of named parameters: latent values, and the bounds and scales that they and `std_` are of."""
-    return [f"{what}_{name}" for what in (LATENT, BOUNDS) for name in study.names]
+    latent = [f"{LATENT}_{p.name}" for p in study.columns]
+    return latent + [f"{BOUNDS}_{name}" for name in study.names]
 
 
 def block_columns(size: int) -> list[str]:
@@ -83,7 +85,7 @@ def block_columns(size: int) -> list[str]:
 
 def theta_columns(study: Opened) -> list[str]:
     """The parameters' names, or theta_0, theta_1, ..."""
-    return list(study.names) or _numbered(study.dim)
+    return list(study.labels)
 
 
 def export(study: Opened, path: Path, form: str | None = None, *, force: bool = False) -> int:
@@ -161,6 +163,7 @@ def text_columns(study: Opened) -> list[str]:
         DIRECTION,
         FAMILY,
         *(f"{BOUNDS}_{n}" for n in study.names),
+        *(name for name, _ in study.choices),
     ]
 
 
@@ -185,7 +188,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
     without_weight = dropped(study.store)  # nor does a table say what drew it
     written = {n: "; ".join(texts) for n, texts in notes_by_trial(study.store).items()}
     beside = [found for found in (_amended(study), _told_later(study), written) if found]
-    cancelled = study.store.cancelled()
+    cancelled, numbers = study.store.cancelled(), study.store.numbers()
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
         number = trial.proposal
@@ -195,9 +198,11 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         waits = CANCELLED if trial.id in cancelled else PENDING
         status = waits if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
-        values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
+        values = study.params(study.values(trial)).values()
         drawn = nothing if number is None or trial.id in without_weight else drew[number]
-        last = [found.get(trial.id) for found in beside]
+        also = {} if result is None or result.told.also is None else result.told.also
+        last: list[Any] = [also.get(name) for name in numbers]
+        last += [found.get(trial.id) for found in beside]
         last += [text for _, text in _of_the_study(study)]
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
@@ -217,7 +222,7 @@ def _amended(study: Opened) -> dict[int, str]:
     """What results were before they were put right, and why they were, by trial."""
     found: dict[int, str] = {}
     for event in study.store.events(AMENDED):
-        was = in_words(Told(*event.content["was"]))
+        was = in_words(told_in(event.content, "was"))
         why = f", {event.content['why']}" if event.content["why"] else ""
         before = found.get(event.content["trial"], "")
         found[event.content["trial"]] = f"{before}{'; ' if before else ''}was {was}{why}"
@@ -232,13 +237,9 @@ def _told_later(study: Opened) -> dict[int, str]:
     return {number: "; ".join(words) for number, words in found.items()}
 
 
-def _numbered(n: int) -> list[str]:
-    return [f"theta_{i}" for i in range(n)]
-
-
 def bare_names(study: Opened) -> list[str]:
-    """What columns about parameters are called behind their prefix: names, or 0, 1, ..."""
-    return list(study.names) or [str(i) for i in range(study.dim)]
+    """What columns about latent numbers are called behind their prefix: names, or 0, 1, ..."""
+    return [p.name for p in study.columns] or [str(i) for i in range(study.dim)]
 
 
 def pyarrow_modules() -> tuple[Any, Any]:
