@@ -38,6 +38,7 @@ from recoup.study.diary import (
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
 from recoup.study.goals import turned_row
+from recoup.study.imported import Imported
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.listing import best, dataframe, trials
@@ -49,7 +50,7 @@ from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, told_within, trial_number
-from recoup.study.samples import Imported, import_samples, samples_given
+from recoup.study.samples import import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot, snapshot
