@@ -2,6 +2,7 @@
 
 Intervals and forecasts were made with `MADE_WITH`; `HELD_OUT` was then looked at once, and one
 number (by how much a gain in doubt is shrunk) chosen anew with both; `FRESH` only afterwards.
+`WIDE`, of many parameters, only after intervals had been widened in many dimensions.
 """
 
 from collections.abc import Callable
@@ -264,4 +265,31 @@ FRESH = {
     "skewed 5": Known(skewed, {"dim": 5}, 0.3, 0.0),
     "far start": Known(sphere, {"dim": 6, "mean": [3.0] * 6}, 1.0, 0.0),
     "heavy arm": Known(arm, {"dim": 6, "mean": [0.5] * 6, "std": 0.5}, "heavy", 0.0),
+}
+
+
+def rosenbrock(theta):
+    x = theta / 2 + 0.5
+    return -np.sum(2 * (x[..., 1:] - x[..., :-1] ** 2) ** 2 + 0.3 * (1 - x[..., :-1]) ** 2, axis=-1)
+
+
+def saturating(theta):
+    return 10 * np.tanh(np.mean(theta, axis=-1)) - np.mean((theta - 0.8) ** 2, axis=-1)
+
+
+def chained(theta):
+    return -np.sum(np.abs(np.diff(theta, axis=-1) - 0.2), axis=-1) - theta[..., 0] ** 2
+
+
+WIDE = {
+    "rosenbrock 16": Known(rosenbrock, {"dim": 16}, 1.0, 0.0),
+    "correlated box 20": Known(
+        lambda theta: -8 * np.sum((np.cumsum(theta - 0.4, axis=-1) / 4) ** 2, axis=-1),
+        {"params": {f"g{i}": (0, 1) for i in range(20)}},
+        0.2,
+        0.0,
+    ),
+    "saturating 25": Known(saturating, {"dim": 25}, 0.5, 8.58),
+    "chained 18": Known(chained, {"dim": 18}, 0.5, 0.0),
+    "far 40": Known(lambda x: -np.sqrt(np.sum((x - 1) ** 2, axis=-1)), {"dim": 40}, 0.2, 0.0),
 }

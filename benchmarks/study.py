@@ -24,6 +24,7 @@ def main():
         tell_beside_commit(Path(folder))
         large_study(Path(folder) / "large.db")
         many_parameters(Path(folder) / "wide.db")
+        what_is_said(Path(folder) / "said.db")
 
 
 def tell_beside_commit(folder):
@@ -139,6 +140,32 @@ def many_parameters(path):
             study.tell([t.id for t in trials], [-float(np.sum(t.theta**2)) for t in trials])
             times.append(time.perf_counter() - began)
     print(f"{dim:,} parameters: a batch of 10 asked, told and moved in {times[-1]:.2f} s")
+
+
+def what_is_said(path, results=1000, dim=20):
+    """What `show`, `recommend`, `evaluate` and `predict` compute, after their imports."""
+    names = [f"gain {i}" for i in range(dim)]
+    rng = np.random.default_rng(0)
+    with Study.open(path, params=dict.fromkeys(names, (-1.0, 1.0)), seed=1) as study:
+        while len(study) < results:
+            trials = study.ask(study.until_move())
+            returns = [0.1 * rng.normal() - np.sum((t.theta - 0.3) ** 2) for t in trials]
+            study.tell([t.id for t in trials], returns)
+    doors = {
+        "show": lambda study: study.snapshot(),
+        "recommend": lambda study: study.recommend(),
+        "evaluate": lambda study: study.evaluate(),
+        "predict": lambda study: study.predict({names[0]: 0.3}),
+    }
+    print(f"{results:,} results x {dim} parameters, CPU time (target: under 1 s each):")
+    for name, ask in doors.items():
+        times = []
+        for _ in range(3):
+            with Study.open(path, read_only=True) as study:
+                began = time.process_time()
+                ask(study)
+                times.append(time.process_time() - began)
+        print(f"  {name}: {min(times):.2f} s")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from recoup.study.study import Study
 COUNTS = (15, 30, 60, 100, 150)
 STUDIES = 40
 DRAWS = 2000
-TASKS = {**known.MADE_WITH, **known.HELD_OUT, **known.FRESH}
+SETS = ("MADE_WITH", "HELD_OUT", "FRESH", "WIDE")
+TASKS = {name: task for found in SETS for name, task in getattr(known, found).items()}
 
 
 def searched(name: str, seed: int) -> Iterator[Study]:
@@ -137,7 +138,7 @@ def main(studies: int = STUDIES, processes: int = 2, which: str = "", keep: str 
 
     `which` is one of the sets of `benchmarks.known`; a file to `keep` the rows in.
     """
-    for name in [which] if which else ["MADE_WITH", "HELD_OUT", "FRESH"]:
+    for name in [which] if which else SETS:
         found = made([*getattr(known, name)], studies, processes)
         if keep:
             Path(keep).write_bytes(pickle.dumps(found))

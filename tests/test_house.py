@@ -57,6 +57,7 @@ DOORS = {  # functions of the outside, whose parameters are options: they may ha
     "engine/estimate.py:estimate",
     "engine/search.py:search",
     "runs/train.py:train",
+    "study/study.py:amend",
     "study/study.py:open",
 }
 

@@ -94,7 +94,7 @@ def test_what_is_told_later_is_as_if_it_had_been_told_at_once():
 def test_without_what_depends_on_the_distance_the_means_are_those_of_the_rest():
     z, y = points(2, 8), points(2, 8)[:, 1]
     cell = seen(HYPER, looks_at(z, np.zeros_like(z)), 1.0, y)
-    at, alpha = points(2, 3, seed=9), np.linalg.solve(cell.factor @ cell.factor.T, y)
+    at, alpha = points(2, 3, seed=9), cell.inverse.T @ cell.inverse @ y
     plain = HYPER._replace(about=0.0)
     want = [sum(kernel(a, b, plain, 1.0) * w for b, w in zip(z, alpha, strict=True)) for a in at]
     np.testing.assert_allclose(cell.expects_apart(looks_at(at, 0 * at)), want, rtol=1e-9)
@@ -113,7 +113,7 @@ def test_the_cells_are_those_of_the_grid_by_their_evidence():
     logs = []
     for cell in found.cells:
         hyper = cell.hyper
-        k = cell.factor @ cell.factor.T
+        k = np.linalg.inv(cell.inverse.T @ cell.inverse)
         quad = float(y @ np.linalg.solve(k, y))
         signal = (quad + 2) / (14 + 2)
         assert hyper.signal == pytest.approx(signal, rel=1e-4)

@@ -94,8 +94,8 @@ class TestRefusals:
         assert (tmp_path / "other.db").read_bytes() == before
 
     def test_other_formats(self, path):
-        execute(path, "PRAGMA user_version = 5")
-        with pytest.raises(ValueError, match=r"a newer recoup \(format 5, this one reads 4\)"):
+        execute(path, "PRAGMA user_version = 7")
+        with pytest.raises(ValueError, match=r"a newer recoup \(format 7, this one reads 6\)"):
             Store.open(path)
         execute(path, "PRAGMA user_version = 0")
         with pytest.raises(ValueError, match=r"damaged \(it says to be of format 0"):

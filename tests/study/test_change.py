@@ -20,6 +20,8 @@ from recoup.study.parameters import (
     to_latent,
     to_user,
 )
+from recoup.study.readings import read_samples
+from recoup.study.samples import import_samples
 from recoup.study.verify import check
 
 OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
@@ -385,6 +387,18 @@ class TestNamesAndDimensions:
                 with study.fork(tmp_path / name, freeze=how) as less:
                     (trial,) = (trial for trial in less if trial.value == 1.0)
                     assert trial.kind == kind
+
+    def test_its_results_are_known_as_the_same_rollouts(self, tmp_path):
+        """Of two such forks, one of before an amendment: none comes in twice."""
+        with told(tmp_path / "a.db", 5) as study:
+            freeze = {"offset": study.mean_policy["offset"]}
+            with study.fork(tmp_path / "b.db", freeze=freeze) as before:
+                last = [trial.id for trial in before][-1]
+            study.amend(last, -9.0)
+            with study.fork(tmp_path / "c.db", freeze=freeze) as less:
+                coming = read_samples(less.opened, tmp_path / "b.db")
+                with pytest.raises(InputError, match="in the study already: nothing was imported"):
+                    import_samples(less.opened, coming)
 
     def test_a_whole_number_is_near_to_itself_alone(self, tmp_path):
         params = {"n": (0, 3, "int"), "x": None}

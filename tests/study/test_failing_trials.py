@@ -138,6 +138,22 @@ def test_after_six_failures_in_a_row_nothing_is_recommended():
     )
 
 
+def test_an_amended_result_is_not_the_last_that_was_told(tmp_path):
+    """Neither does one take back that the last failed, nor do slips that were put right say so."""
+    refused = "Do not deploy the mean policy: the last 6 results all failed."
+    study = searched(lambda theta: -float(theta @ theta), 60, path=tmp_path / "a.db")
+    for number in range(1, 7):
+        study.amend(number, failed="fell")
+    assert refused not in study.recommend().words
+    for trial in study.ask(6):
+        study.tell(trial.id, failed="fell")
+    study.amend(7, -1.0)
+    study.amend(7, -2.0)
+    assert study.recommend().words.startswith(refused)
+    with study.fork(tmp_path / "b.db") as fork:
+        assert fork.recommend().words.startswith(refused)
+
+
 def test_trials_of_a_theta_say_by_themselves_how_often_it_fails():
     study = searched(lambda theta: -float(theta @ theta), 20)
     for i, trial in enumerate(study.ask(5, at="mean")):

@@ -121,6 +121,19 @@ def leased(path):
     return study
 
 
+def limited(path, batches=5, batch=6, **settings):
+    """With a number beside each return, and a limit on it that returns lead beyond."""
+    limits = {"force": "<60", "room": [">=-90", "<999"]}
+    study = Study.open(path, dim=2, batch=batch, limits=limits, within=0.9, **settings)
+    sign = study.opened.sign
+    for _ in range(batches):
+        for trial in study.ask(batch):
+            value = -sign * float(np.sum((trial.theta - [3, 0]) ** 2))
+            force = 50 + 10 * trial.theta[0] + noise(trial)
+            study.tell(trial.id, value, also={"force": force, "room": -trial.theta[1] * 20})
+    return study
+
+
 KINDS = {
     "nothing told": lambda path: made(path, batches=0),
     "nothing told, named": lambda path: made(path, batches=0, params=NAMED),
@@ -182,6 +195,10 @@ KINDS = {
     "forked with other bounds": lambda path: forked(path, params=["stiffness=50:5000:log"]),
     "leases that have run out": leased,
     "in actions": in_actions,
+    "limits": limited,
+    "limits, costs": lambda path: limited(path, direction="minimize"),
+    "beyond a limit": lambda path: limited(path, batches=2, mean=[4.0, 0.0]),
+    "limits, too little told": lambda path: limited(path, batches=1, batch=4),
 }
 EACH = ("two parameters", "mis-pgpe-ob")  # of which every door computes for itself
 
@@ -377,16 +394,40 @@ def test_everybody_counts_the_same(doors):
 def test_there_is_one_best_trial(doors):
     now, best = doors.snapshot, doors.best
     shown = [
-        re.search(rf"best (?:│ )?(none yet|trial (\d+): ({NUMBER}))", text)
+        re.search(
+            rf"best (?:│ )?(none yet|none within the limits yet|trial (\d+): ({NUMBER}))", text
+        )
         for text in (doors.show, doors.notebook, doors.page)
     ]
     if best is None:
         assert now.best is None
-        assert [found[1] for found in shown] == ["none yet"] * 3
+        none = "none within the limits yet" if doors.shown.get("broken") else "none yet"
+        assert [found[1] for found in shown] == [none] * 3
         return
     assert (now.best[0].id, now.best[1]) == (best[0].id, best[1])
     assert (doors.shown["best"]["id"], doors.shown["best"]["return"]) == (best[0].id, best[1])
     assert {(found[2], found[3]) for found in shown} == {(str(best[0].id), f"{best[1]:.6g}")}
+
+
+def test_a_limit_is_kept_as_surely_whoever_says_so(doors):
+    """And where it is not kept surely enough, nobody says that the mean is the one to deploy."""
+    kept = doors.recommend.limits if doors.recommend else []
+    texts = [doors.show, doors.notebook, doors.page, doors.recommended[0] or ""]
+    if not kept:
+        assert all("A rollout of it is within" not in text for text in texts)
+        return
+    for row in kept:
+        sentence = f"A rollout of it is within {row.limit} with {row.chance:.1%} (95 %: "
+        assert [sentence in text for text in texts] == [not isnan(row.chance)] * 4, row.limit
+    for found in (doors.shown, doors.recommended[1]):
+        assert [row["limit"] for row in found["limits"]] == [row.limit for row in kept]
+        said = [row["chance"] for row in found["limits"]]
+        assert said == [None if isnan(row.chance) else row.chance for row in kept]
+    surely = all(row.chance >= 0.9 for row in kept)
+    for text in texts:
+        assert ("The mean policy is the one to deploy" in text) == surely
+        assert ("Do not deploy the mean policy" in text) == (not surely)
+    assert surely or doors.snapshot.verdict == "go on"
 
 
 def test_all_of_it_is_of_one_version_and_plain(doors):

@@ -125,3 +125,20 @@ def test_the_command_says_the_same(tmp_path):
         done = program("study", "predict", "s.db", "--param", wrong, cwd=tmp_path)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
+
+
+def test_what_another_process_tells_or_amends_is_seen_by_what_is_remembered(tmp_path):
+    """The model of the newest distribution is kept between questions, until anything changes."""
+    path = tmp_path / "robot.db"
+    rng = np.random.default_rng(3)
+    with recoup.Study.open(path, dim=2, batch=6, seed=1) as study, recoup.Study.open(path) as other:
+        for _ in range(4):
+            trials = study.ask(6)
+            study.tell([t.id for t in trials], list(rng.normal(size=6)))
+        first = study.recommend()
+        assert study.recommend().expected == first.expected
+        other.amend(3, 40.0)
+        assert study.recommend().expected != first.expected
+        with recoup.Study.open(path, read_only=True) as anew:
+            assert study.recommend().expected == anew.recommend().expected
+            assert study.evaluate().mean == anew.evaluate().mean

@@ -15,6 +15,7 @@ from recoup.store.pages import FRAME_HEADER, LOG_HEADER, ROOTS
 from recoup.store.place import LOG, beside
 from recoup.store.schema import packed
 from recoup.study.recover import recover
+from recoup.study.replay import differences
 from recoup.study.study import Study
 from recoup.study.verify import check
 
@@ -107,6 +108,32 @@ class TestALogBesideIt:
             recover(tmp_path / "a.db", tmp_path / "b.db")
         with Study.open(tmp_path / "b.db") as saved:
             assert sorted(saved.store.trajectories()) == [1, 3, 4, 5, 6]
+
+    def test_a_trajectory_that_another_took_the_place_of_stays_away(self, tmp_path):
+        """What is lost is said: it is not the new return beside the old episode."""
+        settings = {"dim": 2, "batch": 3, "seed": 1, "method": "iw-reinforce-ob", "horizon": 4}
+        rng = np.random.default_rng(0)
+
+        def episode():
+            steps = {"features": rng.normal(size=(4, 2)), "actions": rng.normal(size=(4, 1))}
+            return {**steps, "rewards": rng.normal(size=4)}
+
+        with Study.open(tmp_path / "a.db", **settings) as study:
+            for trial in study.ask(6):
+                study.tell(trial.id, trajectory=episode())
+            study.amend(3, failed="fell")
+            study.amend(3, trajectory="before")
+            for trajectory in (episode(), episode(), "before", episode()):
+                study.amend(2, trajectory=trajectory)
+            copy, want = left(study, tmp_path / "copy.db"), study.store.trajectories()
+        spoil(copy, "trajectories")
+        found = recover(copy, tmp_path / "b.db")
+        assert (found.results, found.missing) == (5, 1)
+        with Study.open(tmp_path / "b.db") as saved:
+            there = saved.store.trajectories()
+        assert sorted(there) == [1, 3, 4, 5, 6]
+        for number, rows_ in there.items():
+            np.testing.assert_array_equal(rows_, want[number])
 
     def test_what_was_given_up_has_not_happened(self, tmp_path):
         """A transaction too large for memory: pages of it lie in the log, though it was undone."""
@@ -287,6 +314,47 @@ def test_results_without_what_drew_them_are_told(tmp_path):
     words = recover(tmp_path / "a.db", tmp_path / "b.db").words
     lost = "12 results count for no estimate: what drew them, or the other of a pair, is lost."
     assert words.endswith(lost)
+
+
+def test_a_fork_of_what_was_recovered_keeps_what_drew_each_result(tmp_path):
+    """Of a study that lost some of its distributions, so that their numbers have gaps."""
+    with told(tmp_path / "a.db", n=4) as study:
+        for _ in range(5):
+            for trial in study.ask(4):
+                study.tell(trial.id, float(trial.id))
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("DELETE FROM proposals WHERE id IN (2, 3)")
+    connection.commit()
+    connection.close()
+    recover(tmp_path / "a.db", tmp_path / "b.db")
+
+    def drew(study):
+        rows_ = [trial for trial in study.store.asked() if trial.proposal is not None]
+        return {row.id: study.store.proposal(row.proposal).numbers.tolist() for row in rows_}
+
+    with Study.open(tmp_path / "b.db") as saved, saved.fork(tmp_path / "c.db") as fork:
+        assert len(drew(saved)) == 16
+        assert drew(fork) == drew(saved)
+
+
+def test_moves_made_after_some_were_lost_follow_from_the_results(tmp_path):
+    """A window goes back by the numbers of moves, for who makes one and for who makes it again."""
+    with told(tmp_path / "a.db", n=4, window=5) as study:
+        for _ in range(6):
+            for trial in study.ask(4):
+                study.tell(trial.id, float(trial.id))
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("DELETE FROM moves WHERE id IN (3, 4)")
+    connection.commit()
+    connection.close()
+    words = recover(tmp_path / "a.db", tmp_path / "b.db").words
+    assert words.endswith(f"{SOUND} 2 moves before the last are lost.")
+    with Study.open(tmp_path / "b.db") as saved:
+        for _ in range(2):
+            for trial in saved.ask(4):
+                saved.tell(trial.id, float(trial.id))
+        apart = dict(differences(saved.opened))
+    assert [number for number, gap in apart.items() if gap] == [5]
 
 
 def test_a_table_that_is_emptied_stays_empty(tmp_path):

@@ -303,6 +303,32 @@ class TestAgain:
             found = import_samples(new.opened, read_samples(new.opened, source))
             assert (found.samples, found.again, found.anew) == (1, before, 1)
 
+    @pytest.mark.parametrize("table", [False, True])
+    @pytest.mark.parametrize("before", [False, True])
+    def test_a_dropped_one_is_not_taken_for_the_failed_one(self, tmp_path, table, before):
+        """Of a candidate tried twice: neither has a return, and one of them counts."""
+        with (
+            Study.open(tmp_path / "a.db", **START) as study,
+            Study.open(tmp_path / "new.db", **START) as new,
+        ):
+            while not repeats(study):
+                for trial in study.ask(2):
+                    study.tell(trial.id, float(trial.id))
+            second = repeats(study)[0].id
+            study.amend(second, failed="fell")
+            if before:
+                import_samples(new.opened, read_samples(new.opened, tmp_path / "a.db"))
+            study.amend(second - 1, drop="loose")
+            source = tmp_path / ("t.csv" if table else "a.db")
+            study.export(tmp_path / "t.csv")
+            if not before:
+                import_samples(new.opened, read_samples(new.opened, source))
+            more = f".*Trial {second - 1} was dropped there" if before else r"\."
+            with pytest.raises(InputError, match=f"already: nothing was imported{more}") as said:
+                import_samples(new.opened, read_samples(new.opened, source))
+            assert "another result" not in str(said.value)
+            assert before or "dropped" not in str(said.value)
+
     def test_a_run_counts_them_as_rollouts(self, tmp_path):
         how = {"params": {f"x{i}": None for i in range(DIM)}, "seed": 1, "test_episodes": 2}
         run = recoup.train(wavy, episodes=48, **how, out=tmp_path / "run")

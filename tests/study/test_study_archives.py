@@ -240,6 +240,19 @@ class TestImport:
             with pytest.raises(InputError, match="in the study already: nothing was imported"):
                 import_samples(old.opened, read_samples(old.opened, tmp_path / "old.csv"))
 
+    def test_samples_of_ones_own_that_were_put_right_here_do_not_come_again(self, tmp_path):
+        """Nobody says when they were asked for: what they were told first says which they are."""
+        theta = np.random.default_rng(0).normal(size=(8, 2))
+        table = (theta, [*map(value_of, theta[:7]), np.nan], 0.0, 1.0)
+        with Study.open(tmp_path / "new.db", dim=2, batch=4) as study:
+            study.import_samples(*table)
+            study.amend(3, 99.0)
+            study.amend(3, 98.0)
+            study.amend(4, drop="loose")
+            study.amend(8, drop="loose")
+            with pytest.raises(InputError, match=r"in the study already: nothing was imported\.$"):
+                study.import_samples(*table)
+
     @pytest.mark.parametrize("ending", ["db", "csv", "parquet"])
     def test_rollouts_of_others_with_the_same_seed_are_others(self, tmp_path, ending):
         """Two robots draw the same thetas; a failure of both, or an equal return, is two."""

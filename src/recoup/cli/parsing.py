@@ -177,16 +177,35 @@ def vector_or_named(option: str, text: str) -> Any:
 
 def typed_return(text: str) -> float:
     """A return; a whole number stays one, for `tell` to see whether it can be kept."""
+    return typed_number("a return", text)
+
+
+def typed_number(what: str, text: str) -> float:
+    """A number; a whole one stays one, for `tell` to see whether it can be kept."""
     for kind in (int, float):
         try:
             return kind(text)
         except ValueError:
             continue
-    raise InputError(f"a return must be a number, got {shortly(text)}.")
+    raise InputError(f"{what} must be a number, got {shortly(text)}.")
+
+
+def typed_also(texts: list[str] | None) -> dict[str, float] | None:
+    """Numbers beside a return, written NAME=NUMBER each; None where there are none."""
+    found: dict[str, float] = {}
+    for text in texts or []:
+        ((name, number),) = names_given("--also", "NAME=NUMBER", [text]).items()
+        if name in found:
+            raise InputError(f"--also {name} is given twice: it is one number for the whole trial.")
+        found[name] = typed_number(f"--also {name}", number)
+    return found or None
 
 
 def typed_result(
-    value: list[str] | None, failed: str | None, trajectory: str | Path | None
+    value: list[str] | None,
+    failed: str | None,
+    trajectory: str | Path | None,
+    also: list[str] | None = None,
 ) -> dict[str, Any]:
     """What was typed of a trial, as `tell` and `amend` take it."""
     returns = [typed_return(text) for text in value or []]
@@ -201,6 +220,7 @@ def typed_result(
         "values": returns if several else None,
         "failed": failed,
         "trajectory": episode,
+        "also": typed_also(also),
     }
 
 

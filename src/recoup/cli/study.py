@@ -12,21 +12,25 @@ from recoup.cli.app import print_json, say_path
 from recoup.cli.parsing import (
     method_settings,
     names_given,
+    typed_number,
     typed_result,
     typed_return,
     whole_option,
 )
 from recoup.cli.study_app import (
     SIGNED,
+    AlsoOption,
     BatchOption,
     File,
     JsonOption,
+    LimitOption,
     MeanOption,
     MethodOption,
     MinimizeOption,
     SeedOption,
     SetOption,
     StdOption,
+    WithinOption,
     app,
     given_options,
     opened,
@@ -42,8 +46,9 @@ from recoup.study.amend import BEFORE, in_words
 from recoup.study.diary import other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
-from recoup.study.sentences import CANDIDATE, DRAW, more_results
+from recoup.study.sentences import CANDIDATE, DRAW, broke, more_results
 from recoup.study.slips import slips
+from recoup.study.tables import ALSO
 
 if TYPE_CHECKING:
     from recoup.store.rows import Told
@@ -59,6 +64,8 @@ NEW_EXAMPLES = """
   recoup study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset
 
   recoup study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40
+
+  recoup study new robot.db --param stiffness=10:200:log --limit "force<50" --within 0.95
 """
 TELL_EXAMPLES = """
 [bold]Examples[/]
@@ -69,7 +76,9 @@ TELL_EXAMPLES = """
 
   recoup study tell robot.db 4 --failed "gripper slipped"
 
-  recoup study tell robot.db --file results.csv    (columns id, return, failed)
+  recoup study tell robot.db 3 -12.3 --also force=41   (a number that a limit may be on)
+
+  recoup study tell robot.db --file results.csv    (columns id, return, failed, also_force)
 """
 AMEND_EXAMPLES = """
 [bold]Examples[/]
@@ -77,6 +86,8 @@ AMEND_EXAMPLES = """
   recoup study amend robot.db 6 -12.5 --why "a slip of the keyboard" --dry-run
 
   recoup study amend robot.db 6 --failed "the gripper opened"
+
+  recoup study amend robot.db 6 --also force=41   (the return stays)
 
   recoup study amend robot.db 6 --drop "the sensor was loose"
 
@@ -125,6 +136,8 @@ def new(
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
     discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
     minimize: MinimizeOption = False,
+    limit: LimitOption = None,
+    within: WithinOption = None,
     set_: SetOption = None,
     title: Annotated[str | None, typer.Option(help="What the study is called.")] = None,
     unit: Annotated[
@@ -147,7 +160,7 @@ def new(
     given = given_options(
         dim=dim, method=method, batch=batch, seed=seed, mean=mean, std=std, **episode
     )
-    given |= given_options(title=title, return_unit=return_unit)
+    given |= given_options(title=title, return_unit=return_unit, limits=limit, within=within)
     given |= {"params": named} if named else {}
     given |= {"units": names_given("--unit", "NAME=UNIT", unit)} if unit else {}
     given |= {"direction": "minimize"} if minimize else {}
@@ -156,7 +169,10 @@ def new(
     with Study.open(file, **given, **method_settings(set_)) as study:
         say_path("study", file, as_json)
         if not as_json:
-            print(f"Tell {study.opened.goal.nouns}: {study.opened.goal.better}.")
+            goal, limits = study.opened.goal, study.opened.limits
+            print(f"Tell {goal.nouns}: {goal.better}.")
+            for name in limits.names:
+                show_text(f"Tell {name} beside each: --also {name}=NUMBER.")
 
 
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
@@ -174,15 +190,19 @@ def tell(
             help="A .npz file with features, actions, rewards, for methods that explore in actions."
         ),
     ] = None,
+    also: AlsoOption = None,
     results: Annotated[
-        Path | None, typer.Option("--file", help="A CSV file with columns id, return, failed.")
+        Path | None,
+        typer.Option(
+            "--file", help="A CSV file with columns id, return, failed, and also_NAME if there are."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tell what came of a trial, or of many; larger is better, unless the study minimizes."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
-    if results is not None and (value or failed or trajectory):
+    if results is not None and (value or failed or trajectory or also):
         raise InputError("with --file every result stands in the file.")
     with opened(file) as study:
         moved, cancelled = len(study.history()), study.store.cancelled()
@@ -190,7 +210,7 @@ def tell(
             told = _read_results(study, results)
         else:
             assert id is not None
-            told = [(id, study.result(**typed_result(value, failed, trajectory)))]
+            told = [(id, study.result(**typed_result(value, failed, trajectory, also)))]
         later = study.tell_all(told)
         numbers = {number for number, _ in told}
         said = [row.words for row in later]
@@ -199,6 +219,7 @@ def tell(
             for number, event in cancelled.items()
             if number in numbers
         ]
+        said += filter(None, (broke(n, *_broken(study, one)) for n, one in told))
         said += [slip.words for slip in slips(study.store.returns(dropped(study.store)), numbers)]
         moves, better = len(study.history()) - moved, study.opened.goal.better
         if as_json:
@@ -214,12 +235,18 @@ def tell(
         _say_next(study, moves)
 
 
+def _broken(study: "Study", told: "Told") -> tuple[dict[str, float], list[str]]:
+    """The numbers beside a result, and the limits that they break."""
+    return told.also or {}, [limit.text for limit in study.opened.limits.broken(told.also)]
+
+
 def _print_told(
     study: "Study", told: "list[tuple[int, Told]]", said: list[str], moves: int
 ) -> None:
     """What was told, what is to be said of it, and what followed, as JSON."""
     results = [
         {"id": number, "status": one.status, "return": one.value, "failed": one.note}
+        | ({"also": one.also, "broken": _broken(study, one)[1]} if one.also else {})
         for number, one in told
     ]
     then = {"moves": moves, "until_move": study.until_move()}
@@ -242,6 +269,7 @@ def amend(
             metavar=f"FILE|{BEFORE}",
         ),
     ] = None,
+    also: AlsoOption = None,
     drop: Annotated[
         str | None, typer.Option(help="Why it is worth nothing: kept, and counted for nothing.")
     ] = None,
@@ -252,7 +280,7 @@ def amend(
     as_json: JsonOption = False,
 ) -> None:
     """Put a result right that was told wrongly; the moves made of it are made again."""
-    given = typed_result(value, failed, None if trajectory == BEFORE else trajectory)
+    given = typed_result(value, failed, None if trajectory == BEFORE else trajectory, also)
     if trajectory == BEFORE:
         given["trajectory"] = BEFORE
     with opened(file) as study:
@@ -296,10 +324,19 @@ def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told
     if value and failed:
         raise InputError(f"{where}: give a return, or why it failed, not both.")
     try:
-        told = study.result(typed_return(value) if value else None, failed=failed or None)
+        also = {key.partition("_")[2]: text for key, text in _also_cells(row)}
+        numbers = {name: typed_number(f"also {name}", text) for name, text in also.items()}
+        given = typed_return(value) if value else None
+        told = study.result(given, failed=failed or None, also=numbers)
     except InputError as wrong:
         raise InputError(f"{where}: {wrong}") from None
     return int(number), told
+
+
+def _also_cells(row: dict[str, str]) -> list[tuple[str, str]]:
+    """The filled cells of a line that are numbers beside its return."""
+    cells = ((key, (text or "").strip()) for key, text in row.items() if isinstance(key, str))
+    return [(key, text) for key, text in cells if key.startswith(f"{ALSO}_") and text]
 
 
 @app.command()

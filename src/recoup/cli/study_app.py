@@ -93,6 +93,25 @@ StdOption = Annotated[
 MinimizeOption = Annotated[
     bool, typer.Option("--minimize", help="Costs are told, not returns: smaller is better.")
 ]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A limit on a number told beside returns (tell --also), repeatable: 'force<50', or "
+        "<=, > or >=; in quotation marks.",
+        metavar="NAME<NUMBER",
+    ),
+]
+WithinOption = Annotated[
+    float | None,
+    typer.Option(help="Probability with which each limit is to be kept (0.95 unless said)."),
+]
+AlsoOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A number beside the return, repeatable; nan where one is not known.",
+        metavar="NAME=NUMBER",
+    ),
+]
 LeaseOption = Annotated[
     str | None,
     typer.Option(

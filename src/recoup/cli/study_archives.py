@@ -16,10 +16,12 @@ from recoup.cli.study_app import (
     SIGNED,
     File,
     JsonOption,
+    LimitOption,
     MeanOption,
     MethodOption,
     SetOption,
     StdOption,
+    WithinOption,
     app,
     given_options,
     opened,
@@ -67,6 +69,8 @@ FORK_EXAMPLES = """
   recoup study fork runs/reach-2-recoup-0/study.db by-hand.db --std 0.3
 
   recoup study fork robot.db wider.db --param stiffness=10:400:log
+
+  recoup study fork robot.db gentle.db --limit "force<40"   (in place of all limits; none: without)
 
   recoup study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0
 """
@@ -254,6 +258,8 @@ def fork(
             help="Take what was told as costs, or as returns (as the old study does unless said).",
         ),
     ] = None,
+    limit: LimitOption = None,
+    within: WithinOption = None,
     rename: Annotated[
         list[str] | None, typer.Option(help="Another name, repeatable.", metavar="OLD=NEW")
     ] = None,
@@ -273,6 +279,7 @@ def fork(
 ) -> None:
     """Start a new study from all results of an old one: another method, start, or parameters."""
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
+    given |= given_options(limits=limit, within=within)
     changes = {
         "params": change,
         "rename": names_given("--rename", "OLD=NEW", rename),

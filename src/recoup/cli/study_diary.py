@@ -25,12 +25,13 @@ from recoup.store.rows import (
     PENDING,
     REPEAT,
 )
+from recoup.study.keeping import limits_found
 from recoup.study.leases import now
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
 from recoup.study.sentences import best_trial
 from recoup.study.summary import deployed
-from recoup.study.tables import quoted
+from recoup.study.tables import ALSO, quoted
 from recoup.study.times import when
 
 if TYPE_CHECKING:
@@ -138,10 +139,15 @@ def best(file: File, as_json: JsonOption = False) -> None:
     """The trial with the best result. What to deploy is another question: see `recommend`."""
     with opened(file, read_only=True) as study, study.store.reading():
         found, told = study.best, study.counts()[OK]
+        broken = limits_found(study.opened).get("broken", 0)
         if found is None:
-            raise InputError(f"{file} has no return yet: tell a few results first.")
+            raise InputError(
+                f"all returns of {file} broke a limit: none is the best."
+                if told and broken
+                else f"{file} has no return yet: tell a few results first."
+            )
         trial, value = found
-        words = f"Best is {best_trial(trial.id, value, told, study.opened.goal)}."
+        words = f"Best is {best_trial(trial.id, value, told, study.opened.goal, broken)}."
         if as_json:
             units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
             print_json({**trial.plain(), "return": value, **units, "words": words})
@@ -248,19 +254,29 @@ def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
             row.label: [typed_value(_value(trial, i), row.varies) for trial in found]
             for i, row in enumerate(deployed(opened_)[:MANY])
         },
+        **{
+            name: [typed(x) if (x := trial.also.get(name)) is not None else "" for trial in found]
+            for name in _numbers(found)
+        },
+        "broke": [", ".join(trial.broken) for trial in found],
         "note": [trial.remark for trial in found],
     }
-    plain = {"kind": DRAWN, "±": "", "note": ""}
+    plain = {"kind": DRAWN, "±": "", "note": "", "broke": ""}
     kept = {
         head: cells
         for head, cells in columns.items()
         if head not in plain or any(cell != plain[head] for cell in cells)
     }
     rows = list(zip(*kept.values(), strict=True))
-    show_table(list(kept), rows, texts=["note"], spare=["kind", "±"])
+    show_table(list(kept), rows, texts=["broke", "note"], spare=["kind", "±"])
     left = len(opened_.labels) - MANY
     if left > 0:
         show_text(f"{left} more parameters: --json gives all of them.")
+
+
+def _numbers(found: "Sequence[TrialResult]") -> list[str]:
+    """The names of all numbers that were told beside returns."""
+    return sorted({name for trial in found for name in trial.also})
 
 
 def _value(trial: "TrialResult", i: int) -> Any:
@@ -274,9 +290,12 @@ def _last_time(trial: "TrialResult") -> float:
 
 def _print_csv(study: "Study", found: "Sequence[TrialResult]") -> None:
     writer = csv.writer(to_terminal(sys.stdout), lineterminator="\n")
-    writer.writerow(["id", *map(quoted, study.opened.labels), *BESIDE])
+    numbers = _numbers(found)
+    beside = [*BESIDE, *(f"{ALSO}_{x}" for x in numbers)]
+    writer.writerow(["id", *map(quoted, study.opened.labels), *beside])
     for trial in found:
         row = trial.plain()
         values = row["params"].values() if "params" in row else row["theta"]
         beside = ["; ".join(row[key]) if key == "notes" else row[key] for key in BESIDE]
-        writer.writerow([trial.id, *map(quoted, values), *map(quoted, beside)])
+        also = [trial.also.get(name) for name in numbers]
+        writer.writerow([trial.id, *map(quoted, values), *map(quoted, beside), *also])

@@ -14,6 +14,7 @@ from recoup.core.plain import rule as rules
 from recoup.core.plain import weighing
 from recoup.core.plain.densities import Rho, kl_divergence
 from recoup.core.plain.judge import Drew, judged
+from recoup.core.plain.limits import Kept
 from recoup.core.plain.weighing import Densities
 from recoup.core.rules.blend import Memory, Rule, first_memory
 from recoup.core.worth import Seen
@@ -111,9 +112,11 @@ def first_rule_memory(row: Method, rho: Any) -> Memory:
     return first_memory(np, settings_of_rule(row), rho.log_spread(np))
 
 
-def make_rule_move(row: Method, rho: Any, told: rules.Told, memory: Any) -> tuple[Any, Any, Info]:
+def make_rule_move(
+    row: Method, rho: Any, told: rules.Told, memory: Any, limits: Kept | None = None
+) -> tuple[Any, Any, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
-    made = rules.move(settings_of_rule(row), row.window, rho, told, memory)
+    made = rules.move(settings_of_rule(row), row.window, rho, told, memory, limits)
     found = made.found
     info = Info(
         objective=found.objective,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.store.amending import told_first
 from recoup.store.dropped import AMENDED, DROP, dropped
 from recoup.store.rows import Move, Test
 from recoup.study.opened import Opened
@@ -116,7 +117,7 @@ def _of_trials(study: Opened, moves: list[Move]) -> dict[int, Test]:
     drew = {move.proposal: move.id for move in moves}
     values: dict[int, list[float]] = {}
     ends: dict[int, float] = {}
-    began, nothing = None, dropped(study.store)
+    began, nothing, first = None, dropped(study.store), told_first(study.store)
     for asked, result in study.store.trials():
         began = asked.asked_at if began is None else began
         if result is None or result.told.value is None:
@@ -125,7 +126,7 @@ def _of_trials(study: Opened, moves: list[Move]) -> dict[int, Test]:
             continue
         move = drew[asked.proposal]
         values.setdefault(move, []).append(result.told.value)
-        ends[move] = max(ends.get(move, 0.0), result.told_at - began)
+        ends[move] = max(ends.get(move, 0.0), first.get(asked.id, result.told_at) - began)
     return {
         move: Test(move, *_mean_and_error(found), len(found), ends[move])
         for move, found in values.items()

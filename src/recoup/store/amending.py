@@ -16,7 +16,8 @@ import numpy as np
 from recoup.store.dropped import AMENDED, is_drop, together
 from recoup.store.file import MEMORY, StudyFile
 from recoup.store.places import fills
-from recoup.store.records import WRONG, as_kept, of_move, of_result, of_trajectory
+from recoup.store.queries import Queries
+from recoup.store.records import WRONG, as_kept, of_also, of_move, of_result, of_trajectory
 from recoup.store.rows import (
     FAILED,
     MOVED,
@@ -35,6 +36,7 @@ class Amendment(NamedTuple):
     """What an event says that was put right."""
 
     trial: int
+    was: Told
     now: Told
     dropped: bool
     moves: dict[int, int]  # that were made again, with the proposals that they had made before
@@ -76,6 +78,12 @@ def last_amended(store: Store) -> int:
     return int(store._file.rows(query, (AMENDED,))[0][0])
 
 
+def told_first(store: Queries) -> dict[int, float]:
+    """When results that were put right were told first, by trial: there they stand in order."""
+    events = reversed(store.events(AMENDED))
+    return {event.content["trial"]: event.content["told_at"] for event in events}
+
+
 def place_of(store: Store, number: int) -> int | None:
     """The place of a result among those that moves are made of: of its pair, if it is of one."""
     rows = store.results(together(store, number)).values()
@@ -89,11 +97,22 @@ def amendments(events: Iterable[Event]) -> list[Amendment]:
         if event.kind == AMENDED:
             with suppress(*WRONG):
                 content = event.content
-                now = as_kept(Told(*content["now"]))
+                was, now = (as_kept(told_in(content, key)) for key in ("was", "now"))
+                was = was._replace(trajectory=_kept(content.get("trajectory")))
                 moves = {int(number): int(old) for number, old in content["moves"].items()}
                 drop = is_drop(content)
-                found.append(Amendment(int(content["trial"]), now, drop, moves, event.at))
+                found.append(Amendment(int(content["trial"]), was, now, drop, moves, event.at))
     return found
+
+
+def told_in(content: dict[str, Any], which: str) -> Told:
+    """What a result `was`, or is `now`, as the event of an amendment holds it."""
+    return Told(*content[which][:5])._replace(also=content.get(f"{which}_also"))
+
+
+def _kept(trajectory: Any) -> np.ndarray | None:
+    """The trajectory that an amendment took away, as its event keeps it."""
+    return None if trajectory is None else np.array(trajectory, float)
 
 
 def replace_result(
@@ -115,6 +134,10 @@ def replace_result(
         store._file.delete("trajectories", "WHERE id = ?", (number,))
     else:
         store._file.insert("trajectories", [of_trajectory(number, told.trajectory)], OVER)
+    if told.also:
+        store._file.insert("also", [of_also(number, told.also)], OVER)
+    elif before[number].told.also:
+        store._file.delete("also", "WHERE id = ?", (number,))
     old = before[number].told.status
     store._now = counters._replace(
         ok=counters.ok + (told.status == OK) - (old == OK),

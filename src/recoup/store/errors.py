@@ -97,10 +97,13 @@ def _sentence(path: Path, reason: str) -> str:
 
 
 def _in_words(told: Told, other: Told | None = None) -> str:
+    beside = "".join(f", {name}={value}" for name, value in (told.also or {}).items())
     if told.status == FAILED:
-        return f"failed ({told.note})"
+        return f"failed ({told.note}){beside}"
     if other is None or other.value != told.value:
-        return f"{told.value}"
+        return f"{told.value}{beside}"
+    if (other.also or {}) != (told.also or {}):
+        return f"{told.value}{beside or ' alone'}"
     return (
         "another trajectory" if told.trajectory is not None else f"{told.value} of other episodes"
     )

@@ -40,7 +40,6 @@ from recoup.store.records import counters_of
 from recoup.store.rows import Counters
 from recoup.store.schema import (
     APPLICATION,
-    EXTENDED,
     EXTRAS,
     LATER,
     NEWEST,
@@ -242,7 +241,7 @@ class StudyFile:
         """Writes rows of a table, each with its checksum; a row begins with its id."""
         if table in LATER and not self.has(table):
             self.connection.execute(statements_of((table,))[0])
-            self.mark(EXTENDED)
+            self.mark(LATER[table])
         marks = ", ".join("?" * (len(TABLES[table]) + 2))
         self.connection.executemany(
             f"{verb} INTO {table} VALUES ({marks})", [(*row, checksum(table, row)) for row in rows]
@@ -269,7 +268,7 @@ class StudyFile:
 
     def _make_tables(self) -> None:
         with self.writing():
-            for statement in (*statements_of(TABLES.keys() - LATER), *EXTRAS):
+            for statement in (*statements_of(TABLES.keys() - LATER.keys()), *EXTRAS):
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self.connection.execute(f"PRAGMA user_version = {VERSION}")

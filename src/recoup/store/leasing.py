@@ -87,7 +87,7 @@ def later_of(event: Event) -> Told:
     status, value, stderr, episodes, note = event.content["told"]
     rows = event.content.get("trajectory")
     trajectory = None if rows is None else np.array(rows, float)
-    return Told(status, value, stderr, episodes, note, trajectory)
+    return Told(status, value, stderr, episodes, note, trajectory, event.content.get("also"))
 
 
 def _kept(store: Store, number: int, told: Told) -> Event:
@@ -96,6 +96,8 @@ def _kept(store: Store, number: int, told: Told) -> Event:
         if same(told, later_of(event)):
             return event
     content: dict[str, Any] = {"trial": number, "told": list(told[:5])}
+    if told.also:
+        content["also"] = told.also
     if told.trajectory is not None:
         content["trajectory"] = told.trajectory.tolist()
     store.note(TOLD_LATER, content)

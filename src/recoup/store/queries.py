@@ -15,6 +15,7 @@ from recoup.checks import InputError
 from recoup.store.errors import damage
 from recoup.store.file import StudyFile
 from recoup.store.records import (
+    also_of,
     asked_of,
     counters_of,
     densities_of,
@@ -26,6 +27,7 @@ from recoup.store.records import (
     setting_of,
     test_of,
     trajectory_of,
+    with_also,
 )
 from recoup.store.rows import (
     CANCELLED,
@@ -176,7 +178,18 @@ class Queries:
 
     def results(self, ids: Iterable[int] | None = None) -> dict[int, Result]:
         """Results by trial, without trajectories; trials that wait have none."""
-        return {row.id: row for row in self._by_id("told", result_of, ids)}
+        if ids is not None:
+            ids = list(ids)  # read twice
+        found = {row.id: row for row in self._by_id("told", result_of, ids)}
+        for number, also in self._by_id("also", also_of, ids):
+            if number in found:
+                found[number] = with_also(found[number], also)
+        return found
+
+    def numbers(self) -> list[str]:
+        """The names of all numbers that were told beside returns, in order."""
+        rows = self._file.read("also", also_of)
+        return sorted({name for _, also in rows for name in also})
 
     def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
         """Trajectories `[t, F + A + 1]` by trial, of those that have one."""

@@ -90,6 +90,11 @@ def of_lease(row: Lease) -> Record:
     return int(row.id), _real(row.until), int(row.times)
 
 
+def of_also(number: int, also: dict[str, float]) -> Record:
+    """The record of numbers that were told beside a return."""
+    return int(number), json.dumps(also)
+
+
 def of_densities(move: int, values: np.ndarray) -> Record:
     """The record of the densities that a move has left."""
     return int(move), packed(values)
@@ -98,7 +103,8 @@ def of_densities(move: int, values: np.ndarray) -> Record:
 def as_kept(told: Told) -> Told:
     """A result with its numbers as they come back from a file."""
     numbers = _real(told.value), _real(told.stderr), _whole(told.episodes)
-    return Told(told.status, *numbers, told.note, told.trajectory)
+    also = {name: float(x) + 0.0 for name, x in (told.also or {}).items()}
+    return Told(told.status, *numbers, told.note, told.trajectory, also or None)
 
 
 # -- as they were read --
@@ -170,6 +176,15 @@ def lease_of(record: Record) -> Lease:
     return Lease(number, until, times)
 
 
+def also_of(record: Record) -> tuple[int, dict[str, float]]:
+    """The trial of a record, and the numbers told beside its return."""
+    number, content = record
+    found = _object(content)
+    if not all(type(x) is float and math.isfinite(x) for x in found.values()):
+        raise ValueError("a number beside a return that is none")
+    return number, found
+
+
 def densities_of(record: Record) -> np.ndarray:
     """The densities of a record."""
     return unpacked(record[1])
@@ -193,7 +208,7 @@ def contents_of(rows: dict[str, dict[int, Record]]) -> Contents:
         proposals=_made(rows["proposals"], proposal_of),
         moves=_made(rows["moves"], move_of),
         asked=_made(rows["asked"], asked_of),
-        told=_made(rows["told"], result_of),
+        told=_beside(_made(rows["told"], result_of), _made(rows["also"], also_of)),
         trajectories=dict(_made(rows["trajectories"], trajectory_of).values()),
         queue=_made(rows["queue"], queued_of),
         events=events,
@@ -209,7 +224,8 @@ def records_of(rows: Contents) -> dict[str, Iterable[Record]]:
 
     A table that is made when it is first needed is left out where it would be empty.
     """
-    leases = {"leases": map(of_lease, rows.leases.values())} if rows.leases else {}
+    later = {"leases": [of_lease(row) for row in rows.leases.values()]}
+    later["also"] = [of_also(n, x.told.also) for n, x in rows.told.items() if x.told.also]
     return {
         "proposals": map(of_proposal, rows.proposals.values()),
         "moves": map(of_move, rows.moves.values()),
@@ -221,7 +237,7 @@ def records_of(rows: Contents) -> dict[str, Iterable[Record]]:
         "own": (of_densities(*item) for item in rows.own.items()),
         "mixture": (of_densities(*item) for item in rows.mixture.items()),
         "tests": map(of_test, rows.tests.values()),
-        **leases,
+        **{table: records for table, records in later.items() if records},
     }
 
 
@@ -231,6 +247,18 @@ def _made(records: dict[int, Record], make: Callable[[Record], Row]) -> dict[int
         with suppress(*WRONG):
             found[number] = make(record)
     return found
+
+
+def _beside(
+    told: dict[int, Result], also: dict[int, tuple[int, dict[str, float]]]
+) -> dict[int, Result]:
+    """Results with the numbers that were told beside their returns."""
+    return {n: with_also(row, also[n][1]) if n in also else row for n, row in told.items()}
+
+
+def with_also(row: Result, also: dict[str, float] | None) -> Result:
+    """A result with the numbers that were told beside its return."""
+    return row._replace(told=row.told._replace(also=also))
 
 
 def _object(text: str) -> dict[str, Any]:

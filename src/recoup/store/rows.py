@@ -73,6 +73,7 @@ class Told(NamedTuple):
     episodes: int | None = None
     note: str | None = None
     trajectory: np.ndarray | None = None  # rows [t, F + A + 1], in action space
+    also: dict[str, float] | None = None  # numbers beside the return, by name; None: none
 
 
 class Result(NamedTuple):
@@ -152,7 +153,7 @@ class Contents(NamedTuple):
 
 def same(one: Told, other: Told) -> bool:
     """Whether the same was told twice, to the last digit."""
-    if one[:5] != other[:5]:
+    if one[:5] != other[:5] or (one.also or {}) != (other.also or {}):
         return False
     if one.trajectory is None or other.trajectory is None:
         return one.trajectory is other.trajectory

@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from recoup.store.amending import Amendment, amendments
 from recoup.store.pages import LEAF, Cell, Pages, cells, is_kind, places
 from recoup.store.place import LOG, beside
@@ -56,7 +58,8 @@ def salvage(path: Path, tick: Tick = lambda done, of: None) -> Salvaged:
         rows = rows._replace(own={}, mixture={})
     rows = rows._replace(leases=_ended(rows))
     lost = any(not _filled(gap, rows.events) for gap in found.gaps["events"])
-    unsure = sorted(strays["told"] & rows.told.keys()) if lost else []
+    old = strays["told"] | strays["also"] | strays["trajectories"]
+    unsure = sorted(old & rows.told.keys()) if lost else []
     return Salvaged(rows, not found.gaps["counters"], lost, unsure, found.unfinished)
 
 
@@ -192,29 +195,41 @@ def _up_to_date(rows: Contents, strays: dict[str, set[int]]) -> Contents:
 
     What was amended is as its event says; a move that was made again, and what was tested after it,
     are lost. What waited in line and was asked since does not come back, nor the lease of what was
-    told, nor the trajectory of what is a failure now.
+    told, nor the trajectory of what is a failure now, or that another took the place of.
     """
     amended = amendments(rows.events.values())
     replaced = {item for one in amended for item in one.moves.items()}
     again = {number for number, _ in replaced}
-    told = _as_amended(rows, amended, strays["told"])
+    told = _as_amended(rows, amended, strays["told"] | strays["also"])
     asked = {trial.theta.tobytes() for trial in rows.asked.values() if trial.kind == OWN}
     failed = {n for n, result in told.items() if result.told.status != OK}
     old = {n for n, move in rows.moves.items() if (n, move.proposal) in replaced}
     taken = {n for n, row in rows.queue.items() if row.theta.tobytes() in asked}
     over = {n for n, lease in rows.leases.items() if lease.times == 1 and n in told}
+    gone = failed | {n for n, steps in rows.trajectories.items() if _is_taken(amended, n, steps)}
     return rows._replace(
         told=told,
         moves=_without(rows.moves, old & strays["moves"]),
         tests=_without(rows.tests, again & strays["tests"]),
         queue=_without(rows.queue, taken & strays["queue"]),
         leases=_without(rows.leases, over & strays["leases"]),
-        trajectories=_without(rows.trajectories, failed & strays["trajectories"]),
+        trajectories=_without(rows.trajectories, gone & strays["trajectories"]),
     )
 
 
 def _without(rows: dict[int, Row], ids: set[int]) -> dict[int, Row]:
     return {number: row for number, row in rows.items() if number not in ids}
+
+
+def _is_taken(amended: list[Amendment], trial: int, steps: np.ndarray) -> bool:
+    """Whether a trajectory is one that an amendment took away, and none has put back."""
+    mine = [one for one in amended if one.trial == trial]
+    return any(
+        one.was.trajectory is not None
+        and np.array_equal(one.was.trajectory, steps)
+        and (one is mine[-1] or one.was.value != mine[-1].now.value)
+        for one in mine
+    )
 
 
 def _as_amended(rows: Contents, amended: list[Amendment], strays: set[int]) -> dict[int, Result]:

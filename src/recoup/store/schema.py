@@ -20,7 +20,8 @@ from recoup.store.rows import Leaf, Memory
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
 VERSION = 2  # format: as files begin
 EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; of costs; of choices
-NEWEST = CHOICES  # that this recoup reads
+BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
+NEWEST = BESIDE  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
     "counters": (  # one row, the only one that changes; first in the file
@@ -71,8 +72,10 @@ TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `
         "until REAL",  # NULL: it is not handed out again
         "times INTEGER",  # how often it was handed out
     ),
+    "also": ("content TEXT",),  # by trial: numbers told beside its return, by name
 }
-LATER = ("leases",)  # made when they are first needed: a file without them is whole
+LATER = {"leases": EXTENDED, "also": BESIDE}  # made when they are first needed, by their formats:
+# a file without them is whole
 EXTRAS = (
     "CREATE UNIQUE INDEX told_in_order ON told (counted)",
     """CREATE VIEW trials AS

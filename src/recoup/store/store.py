@@ -23,6 +23,7 @@ from recoup.store.places import fills, partner_of, place_alone, place_in_pair
 from recoup.store.queries import Queries
 from recoup.store.records import (
     as_kept,
+    of_also,
     of_asked,
     of_densities,
     of_event,
@@ -33,7 +34,6 @@ from recoup.store.records import (
     of_test,
     of_trajectory,
     records_of,
-    result_of,
 )
 from recoup.store.rows import (
     CREATED,
@@ -55,7 +55,7 @@ from recoup.store.rows import (
     Test,
     Told,
 )
-from recoup.store.schema import CHOICES, COSTS, EXTENDED
+from recoup.store.schema import BESIDE, CHOICES, COSTS, EXTENDED
 
 OVER = "INSERT OR REPLACE"
 
@@ -168,6 +168,8 @@ class Store(Queries):
         self._file.insert("told", [of_result(Result(number, told, place, time.time()))])
         if told.trajectory is not None:
             self._file.insert("trajectories", [of_trajectory(number, told.trajectory)])
+        if told.also:
+            self._file.insert("also", [of_also(number, told.also)])
         self._now = counters._replace(
             ok=counters.ok + (told.status == OK),
             failed=counters.failed + (told.status == FAILED),
@@ -276,6 +278,8 @@ class Store(Queries):
                 self._file.mark(COSTS)
             if any(row.get("choices") for row in settings.get("params", ())):
                 self._file.mark(CHOICES)  # whose latent numbers it would take for parameters
+            if settings.get("limits"):  # nor of limits, which it would not keep
+                self._file.mark(BESIDE)
             self._file.insert("proposals", [of_proposal(start._replace(id=0, origin=START))])
             self._file.insert("moves", [of_move(Move(0, 0, 0, memory, {}, time.time()))])
             self.note(CREATED, settings)  # on another page, in case theirs is lost
@@ -291,10 +295,10 @@ class Store(Queries):
 
     def _told(self, number: int) -> Told | None:
         """What was told of a trial before, with its trajectory."""
-        found = self._file.read("told", result_of, "WHERE id = ?", (number,))
+        found = self.results([number])
         if not found:
             return None
-        return found[0].told._replace(trajectory=self.trajectories([number]).get(number))
+        return found[number].told._replace(trajectory=self.trajectories([number]).get(number))
 
     def _kinds(self, number: int) -> dict[int, str]:
         """The kinds of a trial and of the next, which may be the other of a pair."""

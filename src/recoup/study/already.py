@@ -30,6 +30,7 @@ class Rollout(NamedTuple):
     amended: bool  # so that its return may be another elsewhere
     trial: int = 0  # here
     counts: bool = True  # whether it was not dropped
+    was: frozenset[float | None] = frozenset()  # its returns before it was amended here
 
 
 class Known(NamedTuple):
@@ -79,15 +80,21 @@ def _held(study: Opened) -> list[Rollout]:
     if not told:
         return []
     known, nothing = asked_when(store), dropped(store)
-    amended = {event.content["trial"] for event in store.events(AMENDED)}
+    was: dict[int, set[float | None]] = {}
+    for content in (event.content for event in store.events(AMENDED)):
+        was.setdefault(content["trial"], set()).add(_earned(content["was"][1]))
     found = rollouts(
         np.stack([trial.theta for trial, _ in told]),
         [result.told.value for _, result in told],
         [trial.asked_at if trial.id in known else np.nan for trial, _ in told],
-        [trial.id in amended for trial, _ in told],
+        [trial.id in was for trial, _ in told],
         [trial.id not in nothing for trial, _ in told],
     )
-    return [row._replace(trial=trial.id) for row, (trial, _) in zip(found, told, strict=True)]
+    ids = [trial.id for trial, _ in told]
+    return [
+        row._replace(trial=number, was=frozenset(was.get(number, ())))
+        for row, number in zip(found, ids, strict=True)
+    ]
 
 
 def _matched(held: Sequence[Rollout], coming: Sequence[Rollout]) -> dict[int, Rollout]:
@@ -100,20 +107,24 @@ def _matched(held: Sequence[Rollout], coming: Sequence[Rollout]) -> dict[int, Ro
     for rank in RANKS:
         for i, one in enumerate(coming):
             rows = free.get(one.theta, []) if i not in found else []
-            for row in [row for row in rows if _kinship(one, row, apart) == rank][:1]:
+            near = [row for row in rows if _kinship(one, row, apart) == rank]
+            for row in sorted(near, key=lambda row: row.amended)[:1]:
                 found[i] = row
                 rows.remove(row)
     return found
 
 
 def _kinship(one: Rollout, row: Rollout, apart: bool) -> int | None:
-    """How surely a rollout of the same theta is the same, 0 the most; None where it is another."""
-    timed = _is_timed(one, row)
+    """How surely a rollout of the same theta is the same, 0 the most; None where it is another.
+
+    One that was dropped has no return, as a failure has none: they are not alike.
+    """
+    timed, alike = _is_timed(one, row), (one.value, one.counts) == (row.value, row.counts)
     if timed and one.asked == row.asked:
-        return 0 if one.value == row.value else 1 if one.amended or row.amended else 2
-    if one.value == row.value and not (timed and apart):
+        return 0 if alike else 1 if one.amended or row.amended else 2
+    if alike and not (timed and apart):
         return 3
-    return 4 if one.amended and not timed else None
+    return 4 if not timed and (one.amended or one.value in row.was) else None
 
 
 def _is_timed(one: Rollout, row: Rollout) -> bool:

@@ -5,13 +5,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_text, printable, shortly
-from recoup.store.amending import Kept, Remade, copy_of, place_of, replace_moves, replace_result
+from recoup.store.amending import (
+    Kept,
+    Remade,
+    copy_of,
+    place_of,
+    replace_moves,
+    replace_result,
+    told_in,
+)
 from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
 from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
+from recoup.study.limits import Limits, known_numbers, numbers_given
+from recoup.study.limits import in_words as beside_in_words
 from recoup.study.opened import Opened
 from recoup.study.replay import moves_again
-from recoup.study.results import told_of
+from recoup.study.results import told_of, told_within
 
 BEFORE = "before"  # in place of a trajectory: the one that an amendment took away
 WAIT = 10.0  # seconds, at most, for another process that makes a move
@@ -33,15 +43,24 @@ class Amended(NamedTuple):
 def result_instead(study: Opened, number: int, drop: str | None, **how: Any) -> Told:
     """The result that takes the place of another: one as `told_of` makes it, or one that is none.
 
+    What is told beside a return stays, but for what is given of it; that may be given alone.
     `trajectory="before"` is the result with the trajectory that an amendment took away.
     """
     if drop is not None:
         if any(x is not None for x in how.values()) or not check_text("`drop`", drop).strip():
             raise InputError("`drop` says why a result is worth nothing, in place of another.")
         how = {"failed": f"{DROPPED}{drop}"}
+        return told_of(**how, layout=study.layout)
+    also, before = how.pop("also", None), _result(study.store, number).told
     if isinstance(how.get("trajectory"), str):
         return _taken_away(study, number, **how)
-    return told_of(**how, layout=study.layout, discount=study.discount)
+    beside = {**(before.also or {}), **numbers_given(also)}
+    if also is not None and all(x is None for x in how.values()):
+        trajectory = study.store.trajectories([number]).get(number)
+        return before._replace(trajectory=trajectory, also=known_numbers(beside))
+    asked_for = study.limits if before.status == FAILED else Limits()
+    told = told_of(**how, also=beside, layout=study.layout, discount=study.discount)
+    return told_within(asked_for, told, beside)
 
 
 def _taken_away(study: Opened, number: int, trajectory: str, **other: Any) -> Told:
@@ -56,7 +75,7 @@ def _taken_away(study: Opened, number: int, trajectory: str, **other: Any) -> To
     if not kept:
         raise InputError(f"no amendment of trial {number} has kept a trajectory of before.")
     rows = np.array(kept[-1]["trajectory"], float)
-    return Told(*kept[-1]["was"])._replace(trajectory=rows)
+    return told_in(kept[-1], "was")._replace(trajectory=rows)
 
 
 def amend(
@@ -147,7 +166,7 @@ def _note(
 ) -> None:
     """Keeps what it was, in the file."""
     old = {move.id: move.proposal for move in study.store.moves()}
-    content = {
+    content: dict[str, Any] = {
         "trial": before.id,
         DROP: drop,
         "place": place_of(study.store, before.id),
@@ -157,6 +176,8 @@ def _note(
         "why": why,
         "moves": {str(move.number): old[move.number] for move in remade},
     }
+    beside = {"was_also": before.told.also, "now_also": told.also}
+    content |= {key: also for key, also in beside.items() if also}
     if before.told.trajectory is not None:
         content["trajectory"] = before.told.trajectory.tolist()
     study.store.note(AMENDED, content)
@@ -200,7 +221,7 @@ def _moves_in_words(moves: list[int], dry: bool) -> str:
 def in_words(told: Told) -> str:
     """A result in a few words."""
     if told.status == FAILED:
-        return f"failed ({printable(str(told.note))})"
+        return f"failed ({printable(str(told.note))}){beside_in_words(told.also)}"
     error = "" if told.stderr is None else f" ± {told.stderr:.2g}"
     several = f" of {told.episodes} episodes" if (told.episodes or 1) > 1 else ""
-    return f"{told.value:.6g}{error}{several}"
+    return f"{told.value:.6g}{error}{several}{beside_in_words(told.also)}"

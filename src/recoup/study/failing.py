@@ -8,6 +8,7 @@ import numpy as np
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
 from recoup.engine.failure import CENSORED
+from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
@@ -50,7 +51,7 @@ def tried_of(study: Opened, results: Results) -> Tried:
     ]
     left_out = failures_of(told) if study.method.stated == CENSORED else 0
     failing = failing_of(study, told, mean, results.std)
-    return Tried(len(here), sum(here), left_out, failing, refused(told, failing))
+    return Tried(len(here), sum(here), left_out, failing, refused(study, told, failing))
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:
@@ -79,9 +80,9 @@ def failing_of(
     return Failing(found.rate, found.low, found.high, about, found.results)
 
 
-def refused(told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
+def refused(study: Opened, told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
-    last = [result.told.status == FAILED for _, result in _in_order(told)[-IN_A_ROW:]]
+    last = [result.told.status == FAILED for _, result in in_order(study, told)[-IN_A_ROW:]]
     if len(last) == IN_A_ROW and all(last):
         return sentences.failed_in_a_row(IN_A_ROW)
     return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
@@ -93,6 +94,7 @@ def _told(study: Opened) -> list[tuple[Asked, Result]]:
     return [(t, x) for t, x in study.store.trials() if x is not None and t.id not in nothing]
 
 
-def _in_order(told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
-    """In the order of telling."""
-    return sorted(told, key=lambda one: (one[1].told_at, one[0].id))
+def in_order(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
+    """In the order of telling; one that was put right stands where it was told first."""
+    first = told_first(study.store)
+    return sorted(told, key=lambda one: (first.get(one[0].id, one[1].told_at), one[0].id))

@@ -9,6 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.engine.plain import can_move
+from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
@@ -20,6 +21,7 @@ from recoup.study.charts import chart_of, charted
 from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
+from recoup.study.limits import LIMITS, WITHIN, limits_of
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
@@ -108,7 +110,7 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
-    keys = ("dim", "batch", "seed", "params", RETURN_UNIT)
+    keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
     given = {key: study.settings[key] for key in keys if key in study.settings}
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
@@ -189,6 +191,7 @@ def _start(
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= goal_of(settings) == study.goal
+    same &= limits_of(settings) == study.limits  # by which it saw returns
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
     memory = study.store.last_move().memory if same else None
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
@@ -200,14 +203,14 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     How many of them lie outside of new bounds (they were drawn, and no candidate has any density
     there), how many have no place at all, and how many count as results but not for moves.
     """
-    old, first = study.store, 0
+    old = study.store
+    here: dict[int, int] = {}  # the numbers of proposals in the fork, by those in the study
     if change is None or change.keeps_dimensions:
         for proposal in old.proposals().values():
-            number = new.add_proposals(
-                IMPORTED, _family(study, proposal, change), [proposal.numbers]
-            )
-            first = first or number - proposal.id
-    told = sorted(old.results().values(), key=lambda result: (result.told_at, result.id))
+            family = _family(study, proposal, change)
+            here[proposal.id] = new.add_proposals(IMPORTED, family, [proposal.numbers])
+    at = told_first(old)
+    told = sorted(old.results().values(), key=lambda row: (at.get(row.id, row.told_at), row.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
     found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, dropped(old)
@@ -216,7 +219,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
     for result in (one for one in told if one.id not in nothing):
         kept = result.told._replace(trajectory=trajectories.get(result.id))
         if freezing is None:
-            placed, what = _placed(study, asked[result.id], change, first)
+            placed, what = _placed(study, asked[result.id], change, here)
         else:
             placed, what = _fewer(study, asked[result.id], freezing, new, drew)
             found |= {"frozen": len(freezing.going), "exact": int(freezing.is_exact)}
@@ -276,7 +279,7 @@ def _fewer(
     theta, inside = study.here(trial)
     if not inside or not freezing.is_near(theta):
         return None, "left_out"
-    kept = trial._replace(theta=theta[freezing.kept], proposal=None, asked_at=0.0)
+    kept = trial._replace(theta=theta[freezing.kept], proposal=None)
     if trial.kind not in (*SAMPLED, FOREIGN):  # what was tried at the mean may not be at it now
         return kept._replace(kind=trial.kind if freezing.is_at(theta) else OWN), ""
     if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
@@ -288,15 +291,15 @@ def _fewer(
 
 
 def _placed(
-    study: Opened, trial: Asked, change: Change | None, first: int
+    study: Opened, trial: Asked, change: Change | None, here: Mapping[int, int]
 ) -> tuple[Asked | None, str]:
     """A trial in the fork, if it has a place there, and what became of it.
 
-    What a distribution drew keeps its theta, in the latent space of that distribution. `first` is
-    by how much the numbers of proposals are higher in the fork.
+    What a distribution drew keeps its theta, in the latent space of that distribution. `here` has
+    the numbers of proposals in the fork: those of a recovered study may lack some in between.
     """
     drawn = trial.kind in (*SAMPLED, FOREIGN)
-    drew = None if trial.proposal is None else trial.proposal + first
+    drew = None if trial.proposal is None else here.get(trial.proposal)
     moved = trial._replace(kind=FOREIGN if drawn else trial.kind, proposal=drew)
     if change is None:
         return moved, ""

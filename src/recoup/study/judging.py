@@ -13,6 +13,7 @@ from recoup.study.advice import advice
 from recoup.study.ends import outdated
 from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
+from recoup.study.keeping import limits_found
 from recoup.study.landscape import landscape, results_of, why_none, worth_of
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
@@ -79,7 +80,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     if why_none(opened, results):
         return None
     rho = opened.rho(target)
-    found = landscape(opened, results, rho)
+    found = landscape(opened, results, None if chosen else rho)
     here = worth_of(found, found.draw(rho), results)
     half = (here.interval.high - here.interval.low) / 2
     spread = float(np.std(results.values))
@@ -134,6 +135,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "direction": opened.goal.word,
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
         **people(opened),
+        **limits_found(opened),
     }
     strange = slips(store.returns(nothing))
     found["improbable"] = [slip.trial for slip in strange]

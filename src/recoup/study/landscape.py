@@ -16,12 +16,14 @@ from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
+from recoup.store.states import version_of
 from recoup.study.coordinates import Coordinates
 from recoup.study.goals import turned
 from recoup.study.opened import Opened
 
 LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
+MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
@@ -140,14 +142,30 @@ def why_none(study: Opened, results: Results) -> str:
 def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
     """The model about the newest distribution, or about another `rho` of its family.
 
-    Of a family of the user's, about its means and standard deviations.
+    Of a family of the user's, about its means and standard deviations. That about the newest is
+    remembered until anything in the study changes; inside `reading()`.
     """
-    if rho is None:
-        own = study.has_own_family
-        newest = study.store.newest().numbers
-        rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
-    found = Coordinates(study.parameters, rho)
+    if rho is not None:
+        return _fitted(study, results, rho)
+    version = version_of(study.store)
+    known = study.remembered
+    if known is None or known[0] != version:
+        known = study.remembered = version, _fitted(study, results, None)
+    return known[1]
+
+
+def _fitted(study: Opened, results: Results, rho: Any) -> Landscape:
+    """The model in the coordinates of a distribution."""
+    found = coordinates(study, results, rho)
     return Landscape(believed(found.at(results.theta), results.values), found)
+
+
+def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:
+    """Those in which the newest distribution is N(0, I), or another `rho`."""
+    if rho is None:
+        own, newest = study.has_own_family, study.store.newest().numbers
+        rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
+    return Coordinates(study.parameters, rho)
 
 
 def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:
@@ -156,7 +174,8 @@ def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
     if not np.isfinite(stderr):
         return Expected(value, stderr, NOTHING)
-    half = WIDER * quantile(found.belief.results) * stderr
+    many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
+    half = many * WIDER * quantile(found.belief.results) * stderr
     interval = Interval(value - half, value + half)
     levels = np.unique(results.values)
     if len(levels) == 2:

@@ -16,6 +16,7 @@ from recoup.store.rows import MIRROR, MOVED, START, Asked
 from recoup.store.store import Store
 from recoup.study.charts import Elsewhere, chart_of
 from recoup.study.goals import turned
+from recoup.study.limits import Limits
 
 LEAST, DOUBLED = 64, 4096  # room from the first to the second by doubling, above in quarters
 FIRST = (LEAST, 512)  # room that a study begins with, by the size of its samples
@@ -29,6 +30,7 @@ class Results(NamedTuple):
 
     samples: tuple[np.ndarray, ...]  # [n]
     returns: np.ndarray  # [n], not a number where there is none
+    also: np.ndarray  # [n, A] the numbers that have limits, likewise
     proposal: np.ndarray  # [n] rows of `blocks`
     outside: np.ndarray  # [n] those that lie outside of the study's bounds, at theta = 0
     blocks: np.ndarray  # [P, K] the proposals
@@ -36,6 +38,13 @@ class Results(NamedTuple):
     imported: np.ndarray  # [P] those that are from elsewhere
     reference: np.ndarray  # [K] the proposal that densities are relative to
     n: int  # how many results there are; the rows behind them are empty
+
+
+class AsTold(NamedTuple):
+    """How results were told: times `sign`, larger ones are better; what has limits beside them."""
+
+    sign: float = 1.0
+    limits: Limits = Limits()
 
 
 class Ledger:
@@ -51,11 +60,11 @@ class Ledger:
         after: int = 0,
         foreign: bool = True,
         elsewhere: Sequence[Elsewhere] = (),
-        sign: float = 1.0,
+        told: AsTold = AsTold(),  # noqa: B008  a value
     ) -> None:
         """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
 
-        Times `sign`, larger ones are better; what they are worth is kept so.
+        `told` says how they were told; what they are worth is kept so that larger is better.
 
         `elsewhere` are bounds under which some of them were drawn, if not the study's own: thetas
         are kept in the latent space of what drew them.
@@ -63,13 +72,15 @@ class Ledger:
         self.charts = [there.chart for there in elsewhere]
         self._homes = [there.home for there in elsewhere]
         self._store, self._layout, self._batch = store, layout, batch
-        self._mirrored, self._foreign, self.sign = mirrored, foreign, sign
+        self._mirrored, self._foreign = mirrored, foreign
+        self.sign, self.limits = told
         self.counted = np.zeros(0, np.int64)  # [n] place of each result in the order of telling
         self._last = after  # the last place that was looked at
         self._slots: dict[int, int] = {}  # rows of the proposals, by their ids
         self._first = first_room(sum(x.size for x in layout.arrays(1)))
         self._samples = layout.arrays(self._first)
         self._returns = np.full(self._first, np.nan)
+        self._also = np.full((self._first, len(self.limits.names)), np.nan)
         self._proposal = np.zeros(self._first, np.int32)
         self._outside = np.zeros(self._first, bool)
         self.reference = store.proposal(0).numbers  # the start, whatever else is there
@@ -99,6 +110,7 @@ class Ledger:
         return Results(
             samples=tuple(x[:space] for x in self._samples),
             returns=returns,
+            also=self._also[:space],
             proposal=self._proposal[:space],
             outside=self._outside[:space],
             blocks=self._blocks[:spare],
@@ -143,6 +155,8 @@ class Ledger:
             self._proposal[i] = self._slots[_drawn_by(asked[number])]
             value = told[number].told.value
             self._returns[i] = np.nan if value is None else turned(value, self.sign)
+            known = told[number].told.also or {}
+            self._also[i] = [known.get(name, np.nan) for name in self.limits.names]
             if not in_actions:
                 self._samples[0][i], self._outside[i] = self._home(i, asked[number].theta)
             elif number in trajectories:
@@ -183,6 +197,7 @@ class Ledger:
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)
         self._returns = _grown(self._returns, space, np.nan)
+        self._also = _grown(self._also, space, np.nan)
         self._proposal = _grown(self._proposal, space, 0)
         self._outside = _grown(self._outside, space, False)
 

@@ -7,8 +7,9 @@ from recoup.checks import InputError
 from recoup.store.dropped import dropped
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
 from recoup.study.diary import WHY, notes_by_trial
+from recoup.study.keeping import broken_trials
 from recoup.study.opened import Opened
-from recoup.study.tables import columns_of, rows_of, text_columns, theta_columns
+from recoup.study.tables import ALSO, columns_of, rows_of, text_columns, theta_columns
 from recoup.study.trials import TrialResult, by_name
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ def trials(study: Opened) -> list[TrialResult]:
 
 
 def best(study: Opened) -> tuple[Asked, float] | None:
-    """The trial with the best result, and that as it was told; None before the first."""
-    return study.store.best(dropped(study.store), study.sign < 0)
+    """The trial with the best result, and that as it was told; None before the first.
+
+    None that broke a limit.
+    """
+    return study.store.best(dropped(study.store) | broken_trials(study), study.sign < 0)
 
 
 def _record(
@@ -62,6 +66,8 @@ def _record(
         direction=study.goal.word,
         notes=written.get(asked.id, ()),
         choices=study.choices,
+        also=told.also or {},
+        broken=tuple(limit.text for limit in study.limits.broken(told.also)),
     )
 
 
@@ -78,17 +84,19 @@ def dataframe(study: Opened, *, full: bool = False) -> "pandas.DataFrame":
 def _short(pandas: Any, study: Opened) -> Any:
     names, found = theta_columns(study), trials(study)
     times = [at if name in names else name for name, at in THEN.items()]
-    rows = [_cells(names, trial) for trial in found]
-    table = pandas.DataFrame(rows, columns=[*SHORT, *names, *times, NOTE])
+    numbers = sorted({name for trial in found for name in trial.also})
+    rows = [_cells(names, numbers, trial) for trial in found]
+    also = [f"{ALSO}_{name}" for name in numbers]
+    table = pandas.DataFrame(rows, columns=[*SHORT, *also, *names, *times, NOTE])
     for name in times:
         seconds = table[name].astype("float64")
         table[name] = pandas.to_datetime(seconds, unit="s", utc=True, errors="coerce")
-    numbers = {"return": "float64", "stderr": "float64", "episodes": "Int64"}
-    return table.astype({"id": "int64", **numbers})
+    kinds = {"return": "float64", "stderr": "float64", "episodes": "Int64"}
+    return table.astype({"id": "int64", **kinds, **dict.fromkeys(also, "float64")})
 
 
-def _cells(names: Sequence[str], trial: TrialResult) -> list[Any]:
-    came = (trial.value, trial.stderr, trial.episodes)
+def _cells(names: Sequence[str], numbers: Sequence[str], trial: TrialResult) -> list[Any]:
+    came = (trial.value, trial.stderr, trial.episodes, *map(trial.also.get, numbers))
     values = by_name(names, trial.theta, trial.whole, trial.choices).values()
     times = (trial.asked_at, trial.told_at)
     return [trial.id, trial.status, trial.kind, *came, *values, *times, trial.remark or None]

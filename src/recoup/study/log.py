@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from recoup.store.amending import told_in
 from recoup.store.dropped import AMENDED, DROP
 from recoup.store.dropped import DROPPED as MARK
 from recoup.store.format1 import UPGRADED
@@ -114,7 +115,7 @@ class _Told(NamedTuple):
 def _as_told_first(row: Result, amended: Event | None) -> _Told:
     if amended is None:
         return _Told(row.told_at, row.id, row.told)
-    return _Told(amended.content["told_at"], row.id, Told(*amended.content["was"]))
+    return _Told(amended.content["told_at"], row.id, told_in(amended.content, "was"))
 
 
 def _together(found: Iterable[Happened | _Told]) -> Iterator[Happened]:
@@ -173,7 +174,7 @@ def _in_words(event: Event) -> tuple[str, str] | None:
     content, kind = event.content, event.kind
     why = f" ({content[WHY]})" if content.get(WHY) else ""
     if kind == AMENDED:
-        was, now = (in_words(Told(*content[key])) for key in ("was", "now"))
+        was, now = (in_words(told_in(content, key)) for key in ("was", "now"))
         if content.get(DROP):
             now = str(content["now"][4]).removeprefix(MARK)
             return DROPPED, f"trial {content[TRIAL]}, which was {was}: {now}{why}"

@@ -28,7 +28,8 @@ from recoup.study.candidates import means_given, stds_given, theta_given
 from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
 from recoup.study.goals import goal_of
-from recoup.study.ledger import Ledger
+from recoup.study.ledger import AsTold, Ledger
+from recoup.study.limits import limits_of
 from recoup.study.parameters import (
     Parameter,
     check_values,
@@ -83,11 +84,13 @@ class Opened:
             self.parts = without_other_families(self.settings, parts or {})
             self.goal = goal_of(self.settings)
             self.sign = self.goal.sign  # of what was told, where larger is better
+            self.limits = limits_of(self.settings)
             self.method = method_of(self.settings, self.parts)
             self.parameters = parameters_in(self.settings)
             self.layout = layout_of(self.settings)
             self.charts = charts_of(self.settings)
             self._chart_numbers: dict[int, int] = {}
+        self.remembered: tuple[str, Any] | None = None  # a version, and the model of then
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
         self.batch: int = self.settings["batch"]
@@ -332,7 +335,7 @@ class Opened:
             after=after,
             foreign=foreign,
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
-            sign=self.sign,
+            told=AsTold(self.sign, self.limits),
         )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
-from recoup.store.dropped import AMENDED, dropped
+from recoup.store.amending import told_first
+from recoup.store.dropped import dropped
 from recoup.store.rows import Move, Result
 from recoup.study.choices import chances
 from recoup.study.diary import title
@@ -121,8 +122,7 @@ def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str]
     One that was put right stands where it was told first, one that counts for nothing nowhere.
     """
     nothing = dropped(study.store)
-    events = reversed(study.store.events(AMENDED))
-    first = {event.content["trial"]: event.content["told_at"] for event in events}
+    first = told_first(study.store)
     rows = [
         (result, asked.kind, study.values(asked)[list(sliced)])
         for asked, result in study.store.trials()

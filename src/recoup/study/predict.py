@@ -6,12 +6,15 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
+from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
 from recoup.core.worth import NOTHING, Interval
 from recoup.study import sentences
+from recoup.study.coordinates import Coordinates
 from recoup.study.failing import Failing, failing_of
 from recoup.study.gained import times
 from recoup.study.goals import turned, turned_ends
+from recoup.study.keeping import Within, keeping_of, within_words
 from recoup.study.landscape import (
     Expected,
     Landscape,
@@ -39,6 +42,7 @@ class Prediction(NamedTuple):
     high: float
     results: int  # that the model looked at
     failing: Failing  # how often they fail
+    limits: list[Within]  # how surely they keep each limit
     words: str
     direction: str  # minimize: what is expected are costs
 
@@ -47,7 +51,8 @@ class Prediction(NamedTuple):
 
     def plain(self) -> dict[str, Any]:
         """The prediction as JSON can hold it."""
-        return {**self._asdict(), "failing": self.failing._asdict()}
+        limits = [row._asdict() for row in self.limits]
+        return {**self._asdict(), "failing": self.failing._asdict(), "limits": limits}
 
 
 class Matters(NamedTuple):
@@ -70,6 +75,7 @@ def predict(study: Opened, params: Any) -> Prediction:
         theta = study.latent_theta(_completed(study, params))
         shown = study.params(study.in_units(theta))
         failing = failing_of(study, results.told, theta, results.std)
+        limits = keeping_of(study, results, Diagonal(theta, results.std))
         none, looked, here = why_none(study, results), 0, None
         if not none:
             found = landscape(study, results, Diagonal(theta, results.std))
@@ -83,8 +89,8 @@ def predict(study: Opened, params: Any) -> Prediction:
         value, error = turned(here.value * results.unit, study.sign), here.stderr * results.unit
         ends = Interval(*turned_ends(*times(here.interval, results.unit), study.sign))
         said = sentences.predicted(value, *ends, looked, study.goal)
-    words = " ".join(filter(None, [said, fails]))
-    return Prediction(shown, value, error, *ends, looked, failing, words, study.goal.word)
+    words = " ".join(filter(None, [said, fails, *map(within_words, [] if none else limits)]))
+    return Prediction(shown, value, error, *ends, looked, failing, limits, words, study.goal.word)
 
 
 def _half(here: Expected) -> float:
@@ -112,11 +118,13 @@ def matters(study: Opened, results: Results, found: Landscape | None) -> list[Ma
     """
     if found is None or study.dim > MOST_PARAMETERS:
         return []
+    belief, tried = found.belief, found.whitened(results.theta)
     if study.family == "full":
-        found = landscape(study, results, Diagonal(results.mean, results.std))
-    tried, names = found.whitened(results.theta), study.labels
-    axes = _axes(study, tried) if study.choices else None
-    rows = effects(found.belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
+        about = Coordinates(study.parameters, Diagonal(results.mean, results.std))
+        tried = about.at(results.theta)
+        belief = believed(tried, results.values, about=(0.0,))  # no coordinate's effect
+    names, axes = study.labels, _axes(study, tried) if study.choices else None
+    rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
     said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]
     return sorted(said, key=lambda row: -row.share)
 

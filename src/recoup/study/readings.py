@@ -18,6 +18,7 @@ from recoup.store.rows import FAILED, OK
 from recoup.study.already import said_beside
 from recoup.study.cells import numbers, thetas
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
+from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
 from recoup.study.parameters import (
     Parameter,
@@ -30,6 +31,7 @@ from recoup.study.parameters import (
 from recoup.study.proposals import Shown, check_family, check_told, of_family, of_rows
 from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
+    ALSO,
     BOUNDS,
     DIRECTION,
     FAMILY,
@@ -163,7 +165,9 @@ def _of_numpy(study: Opened, path: Path) -> Samples:
         if key not in arrays:
             raise InputError(f"{path} must hold theta and returns; it has {', '.join(arrays)}.")
     returns = arrays["returns"]
-    samples = Samples(arrays["theta"], returns, failed=without_return(returns))
+    beside = {key.partition("_")[2]: x for key, x in arrays.items() if key.startswith(f"{ALSO}_")}
+    also = also_columns(path, beside, np.shape(returns))
+    samples = Samples(arrays["theta"], returns, failed=without_return(returns), also=also)
     families = np.unique(arrays.get(FAMILY, np.array([], str)).astype(str)).tolist()
     mean, std = (arrays.get(which) for which in MOMENTS)
     if RHO not in arrays:
@@ -250,6 +254,9 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     else:
         blocks = _with_factors(study, path, table, shown)
     samples = Samples(thetas(study, path, table), returns, failed=failed, latent=latent)
+    beside = [x for x in table if x.startswith(f"{ALSO}_") and x not in theta]
+    told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
+    samples = samples._replace(also=also_columns(path, told, returns.shape))
     samples = samples.told_as(_goal(study, path, table), study.goal)
     samples = samples._replace(**said_beside(table, families)) if "status" in table else samples
     if blocks is not None or shown is None:

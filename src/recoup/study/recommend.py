@@ -1,20 +1,20 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
-from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import check_count, check_positive
-from recoup.core.worth import NOTHING, Interval, proportion, quantile
+from recoup.core.worth import NOTHING, Interval
 from recoup.store.rows import MEAN
 from recoup.study import sentences
 from recoup.study.best import Best, best_of_each
-from recoup.study.failing import Failing, Tried, tried_of
+from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
+from recoup.study.keeping import Within, keeping_of, outside, refused, within_words
 from recoup.study.landscape import (
     Landscape,
     Results,
@@ -27,15 +27,16 @@ from recoup.study.opened import Opened
 from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
+from recoup.study.worths import AT_MEAN, Worth, of_trials
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-AT_MEAN = 5  # trials of the mean policy that are enough by themselves
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
 SOON = 3  # distributions before which it is too soon to stop
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 MOST_TRIES = 50
+LATE = 4  # batches of which it is asked whether they strayed from limits
 MOST_BATCHES = 12  # that a budget is planned for
 
 
@@ -60,6 +61,7 @@ class Recommendation(NamedTuple):
     interval: Interval
     rests_on: str  # what it was taken from, in words
     failing: Failing  # how often they fail
+    limits: list[Within]  # how surely they keep each limit
     batches: list[Batch]
     gain: float  # of a batch, over the last of them; not a number before the second
     gain_interval: Interval
@@ -91,6 +93,7 @@ class Recommendation(NamedTuple):
             "theta": [word if isinstance(word, str) else value for word, value in pairs],
             "batches": [batch._asdict() for batch in self.batches],
             "failing": self.failing._asdict(),
+            "limits": [row._asdict() for row in self.limits],
             "best_between": dict(zip(self.params, self.best, strict=True)),
             "plan": None if self.plan is None else self.plan._asdict(),
             "matters": [row._asdict() for row in self.matters],
@@ -99,20 +102,6 @@ class Recommendation(NamedTuple):
             found[key] = list(found[key])
         del found["low"], found["high"], found["choices"]
         return found
-
-
-class Worth(NamedTuple):
-    """The expected return of the mean policy, and what that rests on."""
-
-    value: float
-    stderr: float
-    interval: Interval
-    rests_on: str
-
-    def times(self, unit: float) -> "Worth":
-        """The same in other units."""
-        ends = times(self.interval, unit)
-        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
 
 
 class Outlook(NamedTuple):
@@ -125,6 +114,9 @@ class Outlook(NamedTuple):
     noise: float
     climbs: list[str]  # parameters that are surely not at their best
     rare: int | None  # how many results differ from all others, where these are too few
+    limits: list[Within]  # how surely the mean policy keeps each limit
+    outside: list[str]  # limits that it does not keep surely enough
+    strayed: bool  # whether results of late broke limits: then returns fall on the way back
 
 
 def recommend(
@@ -141,6 +133,9 @@ def recommend(
     with study.store.reading():
         results = results_of(study)
         tried = tried_of(study, results)
+        limits = keeping_of(study, results)
+        if not tried.refused:
+            tried = tried._replace(refused=refused(limits, study.limits.within))
         none = why_none(study, results)
         found = None if none else landscape(study, results)
         best = best_of_each(study, results, found)
@@ -153,6 +148,7 @@ def recommend(
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
             rare=_rare(results.values),
+            **_limits(study, results, limits),
         )
         explained = matters(study, results, found)
     verdict, tries = decided(outlook, least / results.unit)
@@ -193,6 +189,7 @@ def _told(
         interval=worth.interval,
         rests_on=worth.rests_on,
         failing=tried.failing,
+        limits=outlook.limits,
         batches=batches,
         gain=past.each,
         gain_interval=past.interval,
@@ -211,6 +208,16 @@ def _told(
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
 
 
+def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, Any]:
+    """What an outlook says of limits."""
+    late = [result.told.also for _, result in in_order(study, results.told)[-LATE * study.batch :]]
+    return {
+        "limits": found,
+        "outside": [row.limit for row in outside(found, study.limits.within)],
+        "strayed": any(study.limits.broken(also) for also in late),
+    }
+
+
 def _worth(
     study: Opened, results: Results, tried: Tried, found: Landscape | None, none: str
 ) -> Worth:
@@ -227,28 +234,6 @@ def _worth(
     here = worth_of(found, found.here(), results)
     near = f"{found.belief.results} results, by a model of the {study.goal.nouns} near it"
     return Worth(here.value, here.stderr, here.interval, near)
-
-
-def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
-    """What trials of the mean policy itself say, where there are enough of them.
-
-    Where all returns ever told are one of two, Wilson's interval of the share of the higher one;
-    else Student's, if any differ: what has not varied yet may do so the next time.
-    """
-    if len(values) < AT_MEAN:
-        return None
-    mean, about = float(np.mean(values)), f"{len(values)} trials of the mean policy"
-    levels = np.unique(everything)
-    if len(levels) == 2:
-        low, high = (float(level) for level in levels)
-        share = proportion(sum(value == high for value in values), len(values))
-        ends = Interval(*(low + (high - low) * end for end in share))
-        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about)
-    if min(values) == max(values):
-        return None
-    stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
-    half = quantile(len(values)) * stderr
-    return Worth(mean, stderr, Interval(mean - half, mean + half), about)
 
 
 def _rare(values: np.ndarray) -> int | None:
@@ -276,10 +261,12 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
     return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
     it is too soon to say; then know what it is worth; then stop. Stop at once where the last
-    batches surely lost.
+    batches surely lost. Go on where the mean policy does not keep its limits surely enough.
     """
     past = outlook.past
-    if isfinite(past.each) and past.interval.high < 0:
+    if outlook.outside:
+        return GO_ON, 0
+    if _has_lost(outlook):
         return STOP, 0
     if outlook.rare is not None or outlook.batches < SOON:
         return GO_ON, 0
@@ -296,6 +283,12 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     if half <= SURE * past.spread or past.spread == 0:
         return STOP, 0
     return TRY, _tries(outlook)
+
+
+def _has_lost(outlook: Outlook) -> bool:
+    """Whether the last batches surely earned less than those before, and not for limits."""
+    past = outlook.past
+    return isfinite(past.each) and past.interval.high < 0 and not outlook.strayed
 
 
 def _limit(outlook: Outlook, least: float) -> float:
@@ -327,6 +320,7 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
 def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
     said = [
         sentences.deploy(tried.times, tried.failed, tried.refused),
+        *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.left_out or tried.refused else "",
@@ -340,7 +334,9 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:
     """What to do next, in a sentence."""
-    if isfinite(found.gain) and found.gain_interval.high < 0:
+    if outlook.outside:
+        return sentences.go_on_to_limits(outlook.outside)
+    if _has_lost(outlook):
         return sentences.lost(goal)
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)

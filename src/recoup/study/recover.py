@@ -13,6 +13,7 @@ from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
 from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
+from recoup.study.limits import limits_of
 from recoup.study.opened import first_proposal
 from recoup.study.settings import as_made, check_settings, method_of, missing_parts
 
@@ -112,12 +113,19 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
         lost = f"at least {missing} are missing, for the count of them is destroyed too"
     words = f"{_counted(told, 'result')} of {_counted(asked, 'trial')} and "
     words += f"{_counted(max(moves - 1, 0), 'move')} were saved in {new}; {lost}."
+    if gone := max(rows.moves, default=0) + 1 - moves:
+        words += f" {_counted(gone, 'move')} before the last {'is' if gone == 1 else 'are'} lost."
     before = {n for n, result in saved.rows.told.items() if result.counted is not None}
     if unweighed := sum(n in before and row.counted is None for n, row in rows.told.items()):
         one = unweighed == 1
         words += (
             f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for no estimate: "
             f"what drew {'it' if one else 'them'}, or the other of a pair, is lost."
+        )
+    if lost_numbers := _without_numbers(rows):
+        words += (
+            f" {_counted(lost_numbers, 'result')} {'has' if lost_numbers == 1 else 'have'} no "
+            "number for a limit: it is lost, or was not known."
         )
     if saved.events_lost:
         words += " Events of the study are lost, amendments may be among them."
@@ -130,6 +138,13 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
     if saved.unfinished:
         words += " What its log ends in was not finished, or is damaged: it is left out."
     return Recovered(told, asked, missing, moves, words)
+
+
+def _without_numbers(rows: Contents) -> int:
+    """How many results with a return lack a number that has a limit."""
+    names = limits_of(rows.settings or {}).names
+    told = [row.told for row in rows.told.values() if row.told.status == OK]
+    return sum(any(name not in (one.also or {}) for name in names) for one in told)
 
 
 def _listed(numbers: list[int]) -> str:

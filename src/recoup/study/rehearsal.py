@@ -22,8 +22,9 @@ from recoup.study.opened import Opened
 from recoup.study.steps import Before
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
-DOUBT = 0.5  # of its own error: by how much of it a gain of the mean policy is shrunk
+DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
 WIDER = 1.4  # times its own errors, as `core.plain.belief`
+UNSEEN, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, for each parameter: what may not be seen
 
 
 class Gain(NamedTuple):
@@ -79,25 +80,30 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     gains = [list(_rehearsed(scene, cell, waiting, sizes, rng)) for cell in belief.chosen(draws)]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
+    unseen = min(UNSEEN * study.dim, MOST_UNSEEN)
     return [
         Forecast(
             sum(sizes[: i + 1]),
             _gain(means[:, i, 0], variances[:, i, 0], belief.results, DOUBT),
-            _gain(means[:, i, 1], variances[:, i, 1], belief.results, 0.0),
+            _gain(means[:, i, 1], variances[:, i, 1], belief.results, DOUBT_OF_DRAW, unseen),
         )
         for i in range(batches)
     ]
 
 
-def _gain(means: np.ndarray, variances: np.ndarray, results: int, doubt: float) -> Gain:
+def _gain(
+    means: np.ndarray, variances: np.ndarray, results: int, doubt: float, unseen: float = 0.0
+) -> Gain:
     """What rehearsals say together; a gain is shrunk as far as it is in doubt.
 
-    The model expects too much of steps that it has little to say about: g^2 / (g + doubt error).
+    The model expects too much of steps that it has little to say about: g^2 / (g + doubt error). In
+    many dimensions it sees too little of what a draw gains: a share of that is an error too.
     """
     stderr = float(np.var(means) + np.mean(variances)) ** 0.5
     value = float(np.mean(means))
     if value > 0:
         value *= value / (value + doubt * stderr)
+    stderr = float(np.hypot(stderr, unseen * value))
     half = WIDER * quantile(results) * stderr
     return Gain(value, stderr, Interval(value - half, value + half))
 
@@ -182,6 +188,7 @@ def _with_results(rows: Rows, block: np.ndarray, theta: np.ndarray, returns: np.
     return rows._replace(
         samples=(longer(rows.samples[0], theta),),
         returns=longer(rows.returns, returns),
+        also=longer(rows.also, np.full((more, rows.also.shape[1]), np.nan)),
         proposal=longer(rows.proposal, np.full(more, slot, np.int32)),
         outside=longer(rows.outside, np.zeros(more, bool)),
         blocks=np.concatenate([rows.blocks, block[None]]),

@@ -154,7 +154,8 @@ def _moves(
     for i, mark in enumerate(marks[1:]):
         ledger = whole
         if method.window is not None:
-            start = marks[max(i + 1 - method.window, 0)].counted
+            first = max(mark.number - method.window, 0)  # by numbers: a recovered study has gaps
+            start = max(one.counted for one in marks if one.number <= first)
             ledger = study.ledger(start, method.reweighs)
         since = marks[i].counted
         made = make_move(method, study.discount, ledger, mark.counted, since, before(i))

@@ -10,6 +10,7 @@ import numpy as np
 from recoup.checks import LARGEST, InputError, check_text, check_whole_numbers, shortly
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
+from recoup.study.limits import Limits, check_told, known_numbers, numbers_given
 
 
 def told_of(
@@ -17,12 +18,38 @@ def told_of(
     values: Sequence[float] | None = None,
     failed: str | None = None,
     trajectory: Any = None,
+    also: Any = None,
     *,
     layout: Layout | None = None,
     discount: float = 1.0,
     noun: str = "return",
 ) -> Told:
-    """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none."""
+    """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none.
+
+    With numbers beside it, if there are any.
+    """
+    numbers = known_numbers(numbers_given(also))
+    told = _told(value, values, failed, trajectory, layout, discount, noun)
+    return told._replace(also=numbers)
+
+
+def told_within(limits: Limits, told: Told, also: Any) -> Told:
+    """A result, once it has all numbers beside it that have limits, unless it has no return."""
+    if told.status == OK:
+        check_told(limits, numbers_given(also))
+    return told
+
+
+def _told(
+    value: Any,
+    values: Sequence[float] | None,
+    failed: str | None,
+    trajectory: Any,
+    layout: Layout | None,
+    discount: float,
+    noun: str,
+) -> Told:
+    """The result without what is told beside it."""
     given = [x is not None for x in (value, values, failed, trajectory)]
     if sum(given) != 1:
         raise InputError(

@@ -1,6 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from recoup.checks import (
     FARTHEST,
     InputError,
+    check_mapping,
     check_numbers,
     check_shape,
     check_stds,
@@ -17,32 +18,15 @@ from recoup.checks import (
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
-from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
+from recoup.study.goals import Goal, turned
+from recoup.study.imported import Imported, imported_words, to_do, turned_words
+from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, gathered, to_latent
 from recoup.study.proposals import of_gaussians
 from recoup.study.unseen import with_drawn_choices
 
 IMPORTED, FITTED = "imported", "fitted"
-
-
-class Imported(NamedTuple):
-    """What was imported, and what it is worth."""
-
-    samples: int  # those with a return
-    failed: int  # those that were rolled out and have none
-    skipped: int  # rows of which neither is known, or not what drew them
-    again: int  # those that were in the study already
-    proposals: int
-    fitted: bool  # whether their proposal had to be guessed from the samples
-    ess: float  # at the newest distribution
-    words: str
-    differ: int = 0  # of those that were there: with another result
-    amend: tuple[int, ...] = ()  # the trials here that they are of
-    drop: tuple[int, ...] = ()  # trials that count here, and were dropped where they come from
-    dropped: int = 0  # samples that were left out, since they count for nothing there
-    anew: int = 0  # of those imported: other rollouts of thetas that were there
-    alike: int = 0  # of those that were there: by theta and result, of another study
 
 
 class Samples(NamedTuple):
@@ -58,6 +42,7 @@ class Samples(NamedTuple):
     asked: np.ndarray | None = None  # [n] when the trials were asked for; not a number: not known
     amended: np.ndarray | None = None  # [n] those whose result was put right
     dropped: np.ndarray | None = None  # [n] those that count for nothing
+    also: Mapping[str, np.ndarray] | None = None  # numbers [n] told beside returns, by name
     turned: bool = False  # whether they were told the other way round, where smaller was better
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
@@ -67,15 +52,19 @@ class Samples(NamedTuple):
         return self._replace(returns=turned(np.asarray(self.returns), -1.0), turned=True)
 
 
-def samples_given(theta: Any, returns: Any, mean: Any = None, std: Any = None) -> Samples:
+def samples_given(
+    theta: Any, returns: Any, mean: Any = None, std: Any = None, also: Any = None
+) -> Samples:
     """Samples as Python gives them, once they are made of numbers."""
+    beside = check_mapping("also", {} if also is None else also)
     given = {"theta": theta, "returns": returns, "mean": mean, "std": std}
     given = {what: values for what, values in given.items() if values is not None}
     for what, values in given.items():
         check_numbers(f"{what} of samples", values)
         given[what] = np.asarray(values)
         check_whole_numbers(f"{what} of samples", given[what])
-    return Samples(**given, failed=without_return(given["returns"]))
+    found = Samples(**given, failed=without_return(given["returns"]))
+    return found._replace(also=also_columns("samples", beside, np.shape(found.returns)))
 
 
 def without_return(returns: np.ndarray) -> np.ndarray | None:
@@ -91,8 +80,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     come along, since they were drawn: without them the others would count for too much.
     """
     refuse_foreign(study)
-    store = study.store
-    theta, finite, gone = _checked(study, samples)
+    store, (theta, finite, gone) = study.store, _checked(study, samples)
     with store.writing():
         known = already(study, _coming(samples, theta, finite | gone))
         twice = np.zeros(len(theta), bool)
@@ -107,7 +95,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
         asked = _of_rows(samples.asked, new, len(kept), np.nan)
-        timed = _add_results(study, kept, returns, first + index, asked)
+        beside = some_of(samples.also, new)
+        timed = _add_results(study, kept, returns, beside, first + index, asked)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
     failed = int(np.sum(~np.isfinite(returns)))
@@ -128,8 +117,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         alike=known.alike,
     )
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
-    words = _words(study, found, uncorrelated)
-    return found._replace(words=f"{words} {_turned_words(study)}" if samples.turned else words)
+    words = imported_words(study, found, uncorrelated)
+    return found._replace(words=f"{words} {turned_words(study)}" if samples.turned else words)
 
 
 def samples_of(other: Opened) -> Samples:
@@ -142,6 +131,7 @@ def samples_of(other: Opened) -> Samples:
         nothing, known = dropped(other.store), asked_when(other.store)
         amended = {event.content["trial"] for event in other.store.events(AMENDED)}
         rows = other.store.samples()
+        also = numbers_of(other.store, [trial.id for trial, _ in rows])
         drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
         proposals = other.store.proposals(set(drew))
     if not rows:
@@ -154,6 +144,7 @@ def samples_of(other: Opened) -> Samples:
         blocks=np.stack([proposals[number].numbers for number in drew]),
         failed=np.array([value is None for _, value in rows]),
         latent=latent,
+        also=also,
         asked=np.array([trial.asked_at if trial.id in known else np.nan for trial in trials]),
         amended=np.array([trial.id in amended for trial in trials]),
         dropped=np.array([trial.id in nothing for trial in trials]),
@@ -212,7 +203,7 @@ def _check_any(
     study: Opened, samples: Samples, finite: np.ndarray, twice: np.ndarray, known: Known
 ) -> None:
     """Raises where nothing is left to import, and says what is to be done all the same."""
-    more = _to_do(study, known.differ, known.dropped)
+    more = to_do(study, known.differ, known.dropped)
     if not (finite & np.isfinite(np.asarray(samples.returns, float))).any():
         raise InputError(f"none of the samples has a finite return: nothing was imported.{more}")
     if not (finite & ~twice).any():
@@ -297,7 +288,12 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _add_results(
-    study: Opened, theta: Any, returns: Any, proposals: Any, asked: np.ndarray
+    study: Opened,
+    theta: Any,
+    returns: Any,
+    also: Mapping[str, np.ndarray],
+    proposals: Any,
+    asked: np.ndarray,
 ) -> list[int]:
     """Writes samples as trials; those of which it is known when they were asked for."""
     last = study.store.counters().last
@@ -307,11 +303,12 @@ def _add_results(
         for i, (row, proposal, at) in enumerate(rows, 1)
     ]
     study.store.add_trials(trials)
-    for trial, value in zip(trials, returns, strict=True):
+    for i, (trial, value) in enumerate(zip(trials, returns, strict=True)):
         told = Told(OK, float(value) + 0.0, None, 1, None)
         if not np.isfinite(value):
             told = Told(FAILED, note="failed before it was imported")
-        study.store.add_result(trial.id, told)
+        numbers = known_numbers({name: float(column[i]) for name, column in also.items()})
+        study.store.add_result(trial.id, told._replace(also=numbers))
     return [trial.id for trial in trials if trial.asked_at]
 
 
@@ -329,64 +326,3 @@ def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index:
         baseline="none",
     )
     return float(found.ess)
-
-
-def _turned_words(study: Opened) -> str:
-    """That signs were changed, and how they are kept."""
-    here = study.goal
-    there = MAXIMIZE if here is MINIMIZE else MINIMIZE
-    return (
-        f"They were told as {there.nouns} ({there.better}): each is the negative here, where "
-        f"{here.better}. Should the numbers be {here.nouns} as they are, `fork` their study with "
-        f"--{here.word} and import the fork."
-    )
-
-
-def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:
-    several = "s" if found.proposals > 1 else ""
-    how = (
-        "from a proposal fitted to them, so that their weights are a guess"
-        if found.fitted
-        else f"from {found.proposals} proposal{several}"
-    )
-    how += ", taken as uncorrelated" if uncorrelated else ""
-    left = f", with {found.failed} that failed" if found.failed else ""
-    if found.skipped:
-        left += f"; {found.skipped} without a return, or without what drew them, were left out"
-    left += f"; {found.dropped} that were dropped there were left out" if found.dropped else ""
-    left += f"; {found.again} were in the study already" if found.again else ""
-    if found.alike:
-        left += f" ({found.alike} by the same theta and result, though of another study)"
-    if found.anew:
-        left += f"; {found.anew} of the new ones are other rollouts of thetas that were there"
-    unused = ""
-    if study.method.weighting == "none":
-        unused = (
-            f" {study.method.name} has no weights: its moves leave them out, `evaluate` does not."
-        )
-    return (
-        f"{found.samples} samples imported {how}{left}. At the newest distribution they are worth "
-        f"{found.ess:.1f} fresh rollouts.{unused}{_to_do(study, found.amend, found.drop)}"
-    )
-
-
-def _to_do(study: Opened, differ: Sequence[int], gone: Sequence[int]) -> str:
-    """What to do about results that are others where they come from, or none; in sentences."""
-    said, amend = "", f"`recoup study amend {study.path}"
-    if differ:
-        said += (
-            f" {_trials(differ)} has another result there, which stays as it is here: {amend} ID "
-            "RETURN` puts it right."
-        )
-    if gone:
-        said += (
-            f" {_trials(gone)} was dropped there and counts here still: {amend} ID --drop WHY` "
-            "takes it out."
-        )
-    return said
-
-
-def _trials(ids: Sequence[int]) -> str:
-    """Some trials by name, as the beginning of a sentence about each."""
-    named = ", ".join(map(str, ids))
-    return f"Trial {named}" if len(ids) == 1 else f"Each of the trials {named}"

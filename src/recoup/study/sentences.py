@@ -4,7 +4,8 @@ Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks,
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
-*crashes* "Where trials fail", *choices* "Unordered choices";
+*crashes* "Where trials fail", *choices* "Unordered choices",
+*limits* "Where a second number has a limit";
 a sentence without it repeats what the file holds, and forecasts nothing.
 
 Longer than others: it is the one place where all of them can be read side by side.
@@ -87,6 +88,59 @@ def fails(rate: float, low: float, high: float, rests_on: str) -> str:
     if not isfinite(rate):
         return ""
     return f"It fails in {rate:.0%} of rollouts (95 %: {low:.0%} to {high:.0%}), from {rests_on}."
+
+
+def breaks_too_often(limit: str, chance: float, within: float) -> str:
+    """That it is not to be deployed. Backed by: *limits*, "Where a second number has a limit"."""
+    return (
+        f"Do not deploy the mean policy: a rollout of it is within {limit} with {chance:.1%}, "
+        f"below the {within:.1%} that was asked for."
+    )
+
+
+def limit_not_known(limit: str, why: str) -> str:
+    """That nothing is to be deployed while nothing says whether it keeps a limit."""
+    return f"Do not deploy the mean policy yet: whether it is within {limit} is not known: {why}."
+
+
+def within_limit(
+    limit: str,
+    chance: tuple[float, float, float],
+    number: tuple[str, float, float, float],
+    rests_on: str,
+) -> str:
+    """How surely a rollout is within a limit, and what its number is; empty where not known.
+
+    Claims that the interval holds that chance 95 times in a hundred, and that 95 of a hundred
+    rollouts have a number in between. Backed by: *limits*, columns "chance held" and "number held".
+    """
+    if not isfinite(chance[0]):
+        return ""
+    rate, low, high = chance
+    name, value, least, most = number
+    return (
+        f"A rollout of it is within {limit} with {rate:.1%} (95 %: {low:.1%} to {high:.1%}), from "
+        f"{rests_on}: {name} is {value:.4g} (95 of 100 rollouts: {least:.4g} to {most:.4g})."
+    )
+
+
+def go_on_to_limits(limits: Sequence[str]) -> str:
+    """That what is deployed is not within its limits surely enough yet: of now alone."""
+    return f"Go on: the mean policy is not surely enough within {' and '.join(limits)} yet."
+
+
+def broke(trial: int, also: Mapping[str, float], limits: Sequence[str]) -> str:
+    """That a result has broken limits, of what was told alone; empty where it has not."""
+    if not limits:
+        return ""
+    numbers = ", ".join(f"{name} {value:.6g}" for name, value in also.items())
+    return f"Trial {trial} broke {' and '.join(limits)} ({numbers})."
+
+
+def limits_told(rows: Sequence[tuple[str, int, int]], within: float) -> str:
+    """The limits of a study, and how many results broke each: of the past alone."""
+    said = [f"{limit} (broken by {broken} of {told} results)" for limit, told, broken in rows]
+    return f"{', '.join(said)}; each to be kept with {within:.1%}"
 
 
 def left_out_of_that(failures: int) -> str:
@@ -396,11 +450,15 @@ def replayed() -> str:
     )
 
 
-def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE) -> str:
-    """The best trial: of several noisy ones, the one that was lucky, too."""
+def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE, broken: int = 0) -> str:
+    """The best trial: of several noisy ones, the one that was lucky, too; none that broke a limit.
+
+    `broken` is how many of all that were told have broken one.
+    """
     less = "less" if goal is MAXIMIZE else "more"
     among = f", the best of {told} noisy {goal.nouns}: expect {less} of it" if told > 1 else ""
-    return f"trial {trial}: {value:.6g}{among}"
+    left = f" ({broken} that broke a limit left out)" if broken else ""
+    return f"trial {trial}: {value:.6g}{among}{left}"
 
 
 # -- the health of reuse --

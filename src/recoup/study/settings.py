@@ -36,6 +36,7 @@ from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
 from recoup.study.candidates import means_given, stds_given
 from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
+from recoup.study.limits import LIMITS, WITHIN, limits_given, limits_of
 from recoup.study.parameters import (
     Parameter,
     check_new,
@@ -174,6 +175,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         check_shape(key, settings[key], "[D]", (length,))
         check_finite(key, settings[key])
     check_stds("std", settings["std"])
+    limits_of(settings)
     if RETURN_UNIT in settings:
         check_unit("returns", settings[RETURN_UNIT])
     if row.space == "actions":
@@ -194,6 +196,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
     said, given = goal_given(given)
     parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
     return_unit = given.pop(RETURN_UNIT, None)
+    limits = given.pop(LIMITS, None), given.pop(WITHIN, None)
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
     batch = given.pop("batch", None)
@@ -220,6 +223,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
         found[UNITS] = units
     if return_unit is not None:
         found[RETURN_UNIT] = check_unit("returns", return_unit)
+    found |= limits_given(*limits, row)
     if (said or goal) != MAXIMIZE:
         found[GOAL] = (said or goal).word
     return found | plain_method(row)
@@ -238,7 +242,7 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     if not given:
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
-    made = {key: settings[key] for key in (*keys, RETURN_UNIT) if key in settings}
+    made = {key: settings[key] for key in (*keys, RETURN_UNIT, LIMITS, WITHIN) if key in settings}
     if "params" in given:  # which say how many there are
         made.pop("dim")
     if ROW in settings:

@@ -50,23 +50,28 @@ def slips(returns: Mapping[int, float], among: Collection[int] | None = None) ->
     """What stands out of `returns`, by trial; only `among` some of them, if said."""
     ids, values = list(returns), np.array(list(returns.values()))
     values = values / max(np.abs(values).max(initial=0.0) / LARGEST, 1.0)  # differences are finite
+    asked = [i for i, trial in enumerate(ids) if among is None or trial in among]
+    if min(len(ids) - 1, AROUND) < LEAST:
+        return []
+    others = values[_around(np.array(asked, int), len(ids))]
+    middle = np.median(others, axis=1)
+    typical = np.median(np.abs(others - middle[:, None]), axis=1)
+    away = np.abs(values[asked] - middle)
     found = []
-    for i, trial in enumerate(ids):
-        if among is not None and trial not in among:
-            continue
-        first = max(0, min(i - AROUND // 2, len(ids) - AROUND - 1))
-        others = np.delete(values[first : first + AROUND + 1], i - first)
-        if len(others) < LEAST:
-            continue
-        middle = float(np.median(others))
-        typical = float(np.median(np.abs(others - middle)))
-        away = abs(float(values[i] - middle))
-        if typical == 0:
-            continue
-        sign = _is_of_the_sign(float(values[i]), others, middle, typical)
-        if sign or away > TIMES * typical:
-            found.append(Slip(trial, returns[trial], away / typical, sign))
+    for row in np.flatnonzero((typical > 0) & (away > min(FAR, TIMES) * typical)):
+        i, size = asked[row], float(away[row] / typical[row])
+        sign = _is_of_the_sign(values[i], others[row], float(middle[row]), float(typical[row]))
+        if sign or away[row] > TIMES * typical[row]:
+            found.append(Slip(ids[i], returns[ids[i]], size, sign))
     return found
+
+
+def _around(asked: np.ndarray, n: int) -> np.ndarray:
+    """Of each of `asked [m]`, the places of those told about the same time `[m, AROUND]`, of n."""
+    width = min(n - 1, AROUND)
+    first = np.clip(asked - AROUND // 2, 0, n - 1 - width)
+    places = first[:, None] + np.arange(width)
+    return places + (places >= asked[:, None])  # but for itself
 
 
 def _is_of_the_sign(value: float, others: np.ndarray, middle: float, typical: float) -> bool:

@@ -134,6 +134,15 @@ class Snapshot(NamedTuple):
             return [self.of_mean_policy, *said]
         return [self.recommendation.words, self.of_a_draw, *said]
 
+    def _limits(self) -> list[dict[str, Any]]:
+        """Every limit: how often it was broken, how surely it is to be kept, and is now."""
+        rows: list[dict[str, Any]] = self.found.get("limits", [])
+        kept = [] if self.recommendation is None else self.recommendation.limits
+        now = {row.limit: row._asdict() for row in kept}
+        return [
+            {**row, "within": self.found["within"], **now.get(row["limit"], {})} for row in rows
+        ]
+
     def plain(self) -> dict[str, Any]:
         """The same as JSON can hold it: null for what is not a number."""
         told, judged = self.recommendation, self.evaluation
@@ -150,6 +159,7 @@ class Snapshot(NamedTuple):
             "distribution": [row._asdict() for row in self.distribution],
             "last_moves": [{**row._asdict(), **row.info} for row in self.last_moves],
             "failures": self.failures._asdict(),
+            "limits": self._limits(),
             "reuse": self.reuse._asdict(),
             "pending_trials": self.waiting,
             "best": self.best and {**self.best[0].plain(), "return": self.best[1]},

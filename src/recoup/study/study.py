@@ -38,6 +38,7 @@ from recoup.study.diary import (
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
 from recoup.study.goals import turned_row
+from recoup.study.imported import Imported
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.listing import best, dataframe, trials
@@ -48,8 +49,8 @@ from recoup.study.predict import Prediction, predict
 from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
-from recoup.study.results import told_of, trial_number
-from recoup.study.samples import Imported, import_samples, samples_given
+from recoup.study.results import told_of, told_within, trial_number
+from recoup.study.samples import import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot, snapshot
@@ -98,6 +99,8 @@ class Study:
         params: Mapping[str, Any] | Sequence[Any] | None = None,
         title: str | None = None,
         return_unit: str | None = None,
+        limits: Mapping[str, Any] | Sequence[str] | None = None,
+        within: float | None = None,
         read_only: bool = False,
         **settings: Any,
     ) -> "Study":
@@ -110,9 +113,12 @@ class Study:
         "high": 200, "scale": "log", "unit": "N/m"}`; `mean` is then in those units, `std` latent.
         `title` and `return_unit` are for people to read, as units are. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
-        parameters. `settings` are the method's: `failure=-20` says what failing is worth,
-        `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a memory. A method that
-        explores in action space needs `horizon`, and takes `actions` and `discount`.
+        parameters. `limits` are on numbers that are told beside a return, `["force<50",
+        "clearance>=0.1"]` or `{"force": "<50"}`: each is kept where a rollout lies within it with
+        the probability `within` (0.95 unless said). `settings` are the method's: `failure=-20` says
+        what failing is worth, `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a
+        memory. A method that explores in action space needs `horizon`, and takes `actions` and
+        `discount`.
 
         With `read_only` an existing study is read, also while others write to it: nothing is
         written, no move is made, and what would write is refused. Any number of threads may use a
@@ -121,6 +127,7 @@ class Study:
         path = check_path("the study's file", path)
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
         named |= {"seed": seed, "params": params, "return_unit": return_unit, **settings}
+        named |= {"limits": limits, "within": within}
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
         called = None if title is None else check_title(title)
@@ -229,8 +236,12 @@ class Study:
         values: Sequence[float] | None = None,
         failed: str | None = None,
         trajectory: Any = None,
+        also: Any = None,
     ) -> list[ToldLater]:
         """What came of a trial: a return, several of its episodes, or why it failed.
+
+        `also={"force": 41}` are numbers beside it, one each for the whole trial: those that have a
+        limit, and any others, which are kept; None for one that is not known.
 
         On disk when this returns. The same told again is accepted, something else is refused. With
         lists of ids and returns, all of them or, if one is refused, none. A method that explores in
@@ -238,7 +249,8 @@ class Study:
         was handed out again the first result counts; another is kept, and returned here.
         """
         if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
-            told = self.result(value, values=values, failed=failed, trajectory=trajectory)
+            how = {"values": values, "failed": failed, "trajectory": trajectory, "also": also}
+            told = self.result(value, **how)
             return self.tell_all([(id, told)])
         if not isinstance(id, (list, tuple, np.ndarray)):
             raise InputError(f"the id of a trial must be a whole number, got {shortly(id)}.")
@@ -247,14 +259,18 @@ class Study:
         if values is not None or failed is not None or not listed:
             raise InputError("several trials are told with a list of ids and one of returns.")
         key = "value" if trajectory is None else "trajectory"
-        results = [self.result(**{key: v}) for v in several]
+        beside = [None] * len(several) if also is None else also
+        if not isinstance(beside, (list, tuple)) or len(beside) != len(several):
+            raise InputError("of several trials `also` is a list, with a mapping for each.")
+        pairs = zip(several, beside, strict=True)
+        results = [self.result(**{key: v, "also": numbers}) for v, numbers in pairs]
         return self.tell_all(list(zip(id, results, strict=True)))
 
     def result(self, value: Any = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
         study = self.opened
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
-        return told_of(value, **how)
+        return told_within(study.limits, told_of(value, **how), how.get("also"))
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
@@ -277,13 +293,16 @@ class Study:
         values: Sequence[float] | None = None,
         failed: str | None = None,
         trajectory: Any = None,
+        also: Any = None,
         drop: str | None = None,
         why: str | None = None,
         dry_run: bool = False,
     ) -> Amended:
         """Puts a result right that was told wrongly: another return, a failure, or none at all.
 
-        In action space another `trajectory`, or "before", the one that an amendment took away.
+        Numbers beside it that are not given with `also` stay as they were; `also` alone puts only
+        them right. In action space another `trajectory`, or "before", the one that an amendment
+        took away.
 
         `drop` says why it is worth nothing (a loose sensor): it is kept, and counts for nothing.
         What it was, when it was told and `why` it is amended stay in the file. Every move that was
@@ -292,6 +311,7 @@ class Study:
         """
         number = trial_number(id, self.store.path)
         given = {"value": value, "values": values, "failed": failed, "trajectory": trajectory}
+        given["also"] = also
         told = result_instead(self.opened, number, drop, **given)
         why = None if why is None else check_text("why", why)
         how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
@@ -463,19 +483,27 @@ class Study:
     # -- other archives, other methods --
 
     def import_samples(
-        self, theta: Any, returns: Any, mean: Any = None, std: Any = None, *, rho: Any = None
+        self,
+        theta: Any,
+        returns: Any,
+        mean: Any = None,
+        std: Any = None,
+        *,
+        rho: Any = None,
+        also: Any = None,
     ) -> Imported:
         """Adds samples from elsewhere, `[n, P]` in the user's units, and their returns `[n]`.
 
         `mean` and `std` are of what drew them, uncorrelated: a number, `[D]`, or `[n, D]` for one
         each; of a choice they are those of its latent numbers. `rho`, in place of both, are the
         packed numbers `[K]` or `[n, K]` of a distribution of the study's family. Without any a
-        Gaussian is fitted to the samples, and marked as such.
+        Gaussian is fitted to the samples, and marked as such. `also` are numbers beside the
+        returns by name, `[n]` each.
         """
         if rho is not None:
             rho = of_family(self.opened, "`import_samples(rho=...)`", self.opened.family, rho)
         theta = places_given(self.opened, theta)
-        samples = samples_given(theta, returns, mean, std)._replace(blocks=rho)
+        samples = samples_given(theta, returns, mean, std, also)._replace(blocks=rho)
         return import_samples(self.opened, samples)
 
     def fork(self, path: str | Path, **changes: Any) -> "Study":

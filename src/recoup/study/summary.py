@@ -132,8 +132,11 @@ def summary_rows(
         "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
-        "best": "none yet" if best is None else sentences.best_trial(*best, counted, study.goal),
+        "best": _best(study, found, best, counted),
     }
+    if limits := found.get("limits"):
+        told = [(row["limit"], row["told"], row["broken"]) for row in limits]
+        rows["limits"] = sentences.limits_told(told, found["within"])
     if righted := [event.content for event in study.store.events(AMENDED)]:
         last = righted[-1]
         why = f" ({last['why']})" if last["why"] else ""
@@ -150,6 +153,15 @@ def summary_rows(
         tail = f", Pareto k-hat {k:.2f}" if k is not None and isfinite(k) else ""
         rows["reuse"] = f"{found['samples']} results that count for {found['ess']:.1f}{tail}"
     return rows
+
+
+def _best(
+    study: Opened, found: dict[str, Any], best: tuple[int, float] | None, counted: int
+) -> str:
+    broken = found.get("broken", 0)
+    if best is None:
+        return "none within the limits yet" if broken else "none yet"
+    return sentences.best_trial(*best, counted, study.goal, broken)
 
 
 def best_trial(found: tuple[Trial, float] | None) -> tuple[int, float] | None:

@@ -9,9 +9,10 @@ from typing import IO, Any
 
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
+from recoup.store.amending import told_in
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import CANCELLED, PENDING, Told
+from recoup.store.rows import CANCELLED, PENDING
 from recoup.study.amend import in_words
 from recoup.study.diary import notes_by_trial
 from recoup.study.goals import MAXIMIZE
@@ -19,7 +20,7 @@ from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
 
 FORMATS = ("csv", "parquet")
-LATENT, BOUNDS = "latent", "bounds"  # prefixes of columns
+LATENT, BOUNDS, ALSO = "latent", "bounds", "also"  # prefixes of columns
 FAMILY, RHO = "family", "rho"  # of what drew a trial: its family's name, and prefix of its numbers
 VERSION = "task_version"
 DIRECTION = "study_direction"  # where it is not larger that is better
@@ -45,7 +46,8 @@ def columns_of(study: Opened) -> list[str]:
     bare = bare_names(study)
     stds = bare if study.method.space == "parameters" else range(study.layout.stds)
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
-    last = ["amended"] if study.store.events(AMENDED) else []
+    last = [f"{ALSO}_{name}" for name in study.store.numbers()]
+    last += ["amended"] if study.store.events(AMENDED) else []
     last += [TOLD_LATER] if told_later(study.store) else []
     last += [NOTES] if notes_by_trial(study.store) else []
     last += [name for name, _ in _of_the_study(study)]
@@ -186,7 +188,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
     without_weight = dropped(study.store)  # nor does a table say what drew it
     written = {n: "; ".join(texts) for n, texts in notes_by_trial(study.store).items()}
     beside = [found for found in (_amended(study), _told_later(study), written) if found]
-    cancelled = study.store.cancelled()
+    cancelled, numbers = study.store.cancelled(), study.store.numbers()
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
         number = trial.proposal
@@ -198,7 +200,9 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         at = (trial.asked_at, None if result is None else result.told_at)
         values = study.params(study.values(trial)).values()
         drawn = nothing if number is None or trial.id in without_weight else drew[number]
-        last = [found.get(trial.id) for found in beside]
+        also = {} if result is None or result.told.also is None else result.told.also
+        last: list[Any] = [also.get(name) for name in numbers]
+        last += [found.get(trial.id) for found in beside]
         last += [text for _, text in _of_the_study(study)]
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
         latent = trial.theta.tolist() if study.names else []
@@ -218,7 +222,7 @@ def _amended(study: Opened) -> dict[int, str]:
     """What results were before they were put right, and why they were, by trial."""
     found: dict[int, str] = {}
     for event in study.store.events(AMENDED):
-        was = in_words(Told(*event.content["was"]))
+        was = in_words(told_in(event.content, "was"))
         why = f", {event.content['why']}" if event.content["why"] else ""
         before = found.get(event.content["trial"], "")
         found[event.content["trial"]] = f"{before}{'; ' if before else ''}was {was}{why}"

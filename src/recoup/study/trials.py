@@ -3,8 +3,9 @@
 Each shows itself in a line, and in notebooks as a small table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +109,8 @@ class TrialResult(NamedTuple):
     direction: str = MAXIMIZE.word  # minimize: its value is a cost
     notes: tuple[str, ...] = ()  # what was written down about it
     choices: Choices = ()  # in `theta` a choice is its place, from 0
+    also: Mapping[str, float] = MappingProxyType({})  # numbers told beside its return, by name
+    broken: tuple[str, ...] = ()  # limits that they broke
 
     @property
     def params(self) -> dict[str, Any]:
@@ -130,6 +133,7 @@ class TrialResult(NamedTuple):
         found: dict[str, Any] = {key: getattr(self, key) for key in keys}
         found |= {"return": self.value, "notes": list(self.notes), "theta": self.values}
         found |= {"params": self.params} if self.names else {}
+        found |= {"also": dict(self.also), "broken": list(self.broken)} if self.also else {}
         return {**found, "asked_at": self.asked_at, "told_at": self.told_at}
 
     def __repr__(self) -> str:
@@ -142,6 +146,10 @@ class TrialResult(NamedTuple):
         if self.value is not None:
             error = "" if self.stderr is None else f" ± {self.stderr:.2g} of {self.episodes}"
             rows[GOALS[self.direction].noun] = f"{digits(self.value)}{error}"
+        for name, value in self.also.items():
+            rows[name] = digits(value)
+        if self.broken:
+            rows["broke"] = ", ".join(self.broken)
         if self.remark:
             rows["note"] = self.remark
         rows |= _by_name(self.names, self.values)

@@ -53,12 +53,13 @@ def stepped_by_rule(
         failed=~valid & inside & (np.arange(n) < results.n),
         fresh=(np.arange(n) >= old) & ~results.imported[drawn_by],
         drawn_by=drawn_by,
+        also=np.where(inside[:, None], results.also[:n], np.nan),
         foreign=results.charts[drawn_by] != 0,
         proposals=rho_type.unpacked(results.blocks, ledger.dim),
     )
     rho = rho_type.unpacked(before.numbers, ledger.dim)
     memory = None if before.memory is None else _remembered(before.memory, row, rho)
-    after, memory, info = plain.make_rule_move(row, rho, told, memory)
+    after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
     return Stepped(after.packed(), _leaves(memory), info, NOTHING, NOTHING)
 
 

@@ -7,7 +7,7 @@ the others say little of how high it is. What the model believes of several look
 a Gaussian for every cell of its grid, and a mixture of those by their evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,8 @@ def looks_at(mean: np.ndarray, variance: np.ndarray) -> Looks:
 
 def joined(*several: Looks) -> Looks:
     """All of them, one after the other."""
+    if len(several) == 1:
+        return several[0]
     wide = max(looks.radii.shape[1] for looks in several)
     radii = [np.broadcast_to(x.radii, (len(x.radii), wide)) for x in several]
     return Looks(
@@ -102,33 +104,39 @@ class Seen(NamedTuple):
     hyper: Hyper
     at: Looks
     middle: float
-    factor: np.ndarray  # [n, n] lower, of the returns' covariance
+    inverse: np.ndarray  # [n, n] lower, of the factor of the returns' covariance: it is asked often
     half: np.ndarray  # [n] factor^-1 y
 
     def expects(self, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
         """The mean `[m]` and the covariance `[m, m]` of looks, in units of the returns."""
-        rows = solve_lower(np, self.factor, covariance(self.hyper, self.at, looks, self.middle))
-        before = covariance(self.hyper, looks, looks, self.middle)
-        return rows.T @ self.half, self.hyper.signal * (before - rows.T @ rows)
+        return next(self.expects_each([looks]))
+
+    def expects_each(self, several: Sequence[Looks]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The same of several sets of looks, without what they have to do with each other."""
+        ends = np.cumsum([len(looks.mean) for looks in several])[:-1]
+        beside = covariance(self.hyper, self.at, joined(*several), self.middle)
+        parts = np.split(self.inverse @ beside, ends, axis=1)
+        for looks, rows in zip(several, parts, strict=True):
+            before = covariance(self.hyper, looks, looks, self.middle)
+            yield rows.T @ self.half, self.hyper.signal * (before - rows.T @ rows)
 
     def expects_apart(self, looks: Looks) -> np.ndarray:
         """The mean `[m]` without what depends on the distance from 0."""
         k = covariance(self.hyper._replace(about=0.0), self.at, looks, self.middle)
-        return solve_lower(np, self.factor, k).T @ self.half
+        return k.T @ (self.inverse.T @ self.half)
 
     def told(self, looks: Looks, y: np.ndarray) -> "Seen":
         """The same cell, which has seen the returns `y [k]` of more points too.
 
-        The factor of the larger covariance has this one as its corner.
+        The factor of the larger covariance has this one as its corner, and so has its inverse.
         """
-        beside = covariance(self.hyper, self.at, looks, self.middle)
-        rows = solve_lower(np, self.factor, beside).T  # [k, n]
+        rows = (self.inverse @ covariance(self.hyper, self.at, looks, self.middle)).T  # [k, n]
         own = covariance(self.hyper, looks, looks, self.middle) - rows @ rows.T
-        corner = factored(own, self.hyper.noise)
-        factor = np.block([[self.factor, np.zeros(rows.T.shape)], [rows, corner]])
-        more = solve_lower(np, corner, y - rows @ self.half)
-        at = joined(self.at, looks)
-        return self._replace(at=at, factor=factor, half=np.append(self.half, more))
+        corner = inverted(factored(own, self.hyper.noise))
+        beside = np.zeros(rows.T.shape)
+        inverse = np.block([[self.inverse, beside], [-corner @ rows @ self.inverse, corner]])
+        half = np.append(self.half, corner @ (y - rows @ self.half))
+        return self._replace(at=joined(self.at, looks), inverse=inverse, half=half)
 
 
 def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> Seen:
@@ -137,8 +145,8 @@ def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> Seen:
     Implements: rasmussen2006 eqs. 2.25, 2.26 the posterior of a Gaussian process.
     """
     k = covariance(hyper, at, at, middle)
-    factor = factored(k, hyper.noise)
-    return Seen(hyper, at, middle, factor, solve_lower(np, factor, y))
+    inverse = inverted(factored(k, hyper.noise))
+    return Seen(hyper, at, middle, inverse, inverse @ y)
 
 
 class Belief(NamedTuple):
@@ -168,25 +176,28 @@ class Belief(NamedTuple):
         return [self.cells[place] for place in places]
 
 
-def believed(z: np.ndarray, returns: np.ndarray) -> Belief:
-    """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MOST` of them take part."""
+def believed(z: np.ndarray, returns: np.ndarray, about: Sequence[float] = ABOUT) -> Belief:
+    """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MOST` of them take part.
+
+    `about` are the variances of what depends on the distance alone.
+    """
     near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:MOST]
     y, level, scale = standardised(returns[near])
     stretch = stretch_of(z[near], y)
     points = points_of(z[near] * stretch)
     at = looks_at(points.z, np.zeros_like(points.z))
-    found = [seen(hyper, at, points.middle, y) for hyper in _likely(points, at, y)]
+    found = [seen(hyper, at, points.middle, y) for hyper in _likely(points, at, y, about)]
     return Belief(found, level, scale, stretch, len(near))
 
 
-def _likely(points: Points, at: Looks, y: np.ndarray) -> list[Hyper]:
+def _likely(points: Points, at: Looks, y: np.ndarray, about: Sequence[float]) -> list[Hyper]:
     """The cells of the grid that may be true, with their shares."""
-    kernel = by_distance(at.radii, at.radii)
-    grid = [(about, cell) for about in ABOUT for cell in cells(points, y, about * kernel)]
+    kernel = by_distance(at.radii, at.radii) if any(about) else 0.0
+    grid = [(part, cell) for part in about for cell in cells(points, y, part * kernel)]
     share = shares(np.concatenate([cell.evidence for _, cell in grid])).reshape(len(grid), -1)
     found = [
-        Hyper(cell.length, cell.bowl, about, noise, float(signal), float(part))
-        for (about, cell), parts in zip(grid, share, strict=True)
+        Hyper(cell.length, cell.bowl, round_part, noise, float(signal), float(part))
+        for (round_part, cell), parts in zip(grid, share, strict=True)
         for noise, signal, part in zip(NOISES, cell.signal, parts, strict=True)
         if part > LIKELY
     ]
@@ -228,11 +239,15 @@ def drawn(
     found = [np.empty((draws, len(one.mean))) for one in looks]
     for cell in {id(cell): cell for cell in chosen}.values():
         rows = [i for i, other in enumerate(chosen) if other is cell]
-        for one, into in zip(looks, found, strict=True):
-            mean, spread = cell.expects(one)
+        for (mean, spread), into in zip(cell.expects_each(looks), found, strict=True):
             factor = factored(spread, SMALLEST * float(np.max(np.diagonal(spread))))
             into[rows] = mean + rng.standard_normal((len(rows), len(mean))) @ factor.T
     return found
+
+
+def inverted(factor: np.ndarray) -> np.ndarray:
+    """The inverse of a lower triangular factor `[n, n]`."""
+    return solve_lower(np, factor, np.eye(len(factor)))
 
 
 def factored(covariance: np.ndarray, noise: float) -> np.ndarray:

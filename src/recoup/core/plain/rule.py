@@ -6,6 +6,7 @@ import numpy as np
 
 from recoup.core.families.rho import Diagonal, Full
 from recoup.core.plain.densities import Rho, log_ratio, row_of
+from recoup.core.plain.limits import Kept, beyond, worth_within
 from recoup.core.plain.move import Estimate
 from recoup.core.plain.weighing import effective_sample_size, standard_error
 from recoup.core.rules import blend
@@ -21,6 +22,7 @@ class Told(NamedTuple):
     failed: np.ndarray  # [n] not valid, as the rollout failed
     fresh: np.ndarray  # [n] told since the last move, and drawn by the search itself
     drawn_by: np.ndarray  # [n] which of the proposals
+    also: np.ndarray  # [n, A] numbers told beside them that have limits; not a number: not known
     foreign: np.ndarray  # [n] those drawn under other bounds, which are not weighed
     proposals: Any  # rho, leading axis [P]
 
@@ -34,8 +36,10 @@ class Made(NamedTuple):
     notes: Notes
 
 
-def move(rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any) -> Made:
-    """The move that the fresh results make; a memory of None has not begun."""
+def move(
+    rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any, limits: Kept | None = None
+) -> Made:
+    """The move that the fresh results make, within limits; a memory of None has not begun."""
     spread = rho.log_spread(np)
     if memory is None:
         memory = blend.first_memory(np, rule, spread)
@@ -57,9 +61,17 @@ def move(rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any) -> M
         log_weights=log_weights(rho, kept._replace(valid=counted), recent & ~kept.foreign),
         failed=failed,
     )
-    made = blend.step(np, rule, seen, memory, spread)
+    within = seen if limits is None else _within(seen, kept.also, limits)
+    made = blend.step(np, rule, within, memory, spread)
     after = rho.stretched(np, *made.stretch, blend.narrowest(np, rule, memory))
     return Made(after, made.memory, _summary(told, kept, seen, made), made.notes)
+
+
+def _within(seen: Window, also: np.ndarray, limits: Kept) -> Window:
+    """The window with returns as the rule is to see them where limits are broken too likely."""
+    known = seen.valid if seen.failed is None else seen.valid & ~seen.failed
+    over = beyond(seen.z, also, limits)
+    return seen._replace(returns=worth_within(seen.returns, known, over, seen.modelled))
 
 
 def log_weights(rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:

@@ -40,13 +40,12 @@ def tops(belief: Belief, ways: np.ndarray, tried: np.ndarray) -> list[Interval]:
     drawn many times over, and each time the best place looked for; infinite where that is the last
     place looked at too often.
     """
-    rng = np.random.default_rng(0)
+    at = [places(column) for column in tried.T]
+    looks = [belief.looks(x[:, None] * way) for x, way in zip(at, ways, strict=True)]
     found = []
-    for way, column in zip(ways, tried.T, strict=True):
-        at = places(column)
-        (lines,) = drawn(belief, [belief.looks(at[:, None] * way)], DRAWS, rng)
+    for x, lines in zip(at, drawn(belief, looks, DRAWS, np.random.default_rng(0)), strict=True):
         middle = np.mean(lines, axis=0)
-        found.append(top_of(at, np.argmax(middle + WIDER * (lines - middle), axis=1)))
+        found.append(top_of(x, np.argmax(middle + WIDER * (lines - middle), axis=1)))
     return found
 
 
