@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.plain.belief import believed, expected
+from recoup.study.best import best_of_each
 from recoup.study.landscape import landscape, results_of
 from recoup.study.settings import resolved
 from recoup.study.study import Study
@@ -183,19 +184,20 @@ def _looked_at(task, seed):
         told = look
         *x, deployed = study.opened.in_units(study.mean)
         truth = np.array([task.earns(x, k) for k in range(len(task.words))])
-        shares = list(study.recommend().choices["choice"].values())
+        with study.store.reading():
+            results = results_of(study.opened)
+            seen = landscape(study.opened, results)
+        shares = list(best_of_each(study.opened, results, seen).choices["choice"].values())
         right = truth[int(np.argmax(shares))] >= np.max(truth) - 1e-9
-        found.append([100 * max(shares), 100.0 * right, *_errors(study, truth[int(deployed)])])
+        errors = _errors(seen, results, truth[int(deployed)])
+        found.append([100 * max(shares), 100.0 * right, *errors])
     return found
 
 
-def _errors(study, truth):
+def _errors(seen, results, truth):
     """How far the expected return of the mean policy is from the truth: by choices, by latents."""
-    with study.store.reading():
-        results = results_of(study.opened)
-        seen = landscape(study.opened, results)
-        rho = seen.coordinates.centre
     (by_choice,), _ = expected(seen.belief, seen.here())
+    rho = seen.coordinates.centre
     belief = believed(rho.whitened(np, results.theta), results.values)
     (by_latent,), _ = expected(belief, belief.looks(np.zeros((1, len(results.mean)))))
     return [abs(float(x) - truth) for x in (by_choice, by_latent)]

@@ -29,6 +29,7 @@ from recoup.study.choices import (
     standing,
 )
 from recoup.study.coordinates import Coordinates
+from recoup.study.fork import forked_words
 from recoup.study.parameters import (
     Parameter,
     columns_of,
@@ -196,6 +197,15 @@ class TestAsTheyAreGiven:
             with Study.open(tmp_path / f"{i}.db", params={"gripper": how}) as study:
                 assert study.parameters == (want,)
                 assert study.dim == 1
+
+    def test_a_move_is_made_of_ten_results_unless_said(self, tmp_path):
+        batches = {}
+        for name, how in {"a": {"g": GRIPPERS}, "b": {"x": (0, 1)}}.items():
+            with Study.open(tmp_path / f"{name}.db", params=how) as study:
+                batches[name] = study.batch
+        assert batches["a"] == 10 > batches["b"]
+        with Study.open(tmp_path / "c.db", params={"g": GRIPPERS}, batch=3) as study:
+            assert study.batch == 3
 
     def test_a_start_has_more_chance(self, tmp_path):
         how = {"gripper": {"choices": GRIPPERS, "start": "vacuum"}, "kp": (0, 1)}
@@ -471,6 +481,9 @@ class TestForks:
                 rest = {k: v for k, v in trial.params.items() if k != "gripper"}
                 assert kept[trial.value] == pytest.approx(rest)
             new.tell(new.ask()[0].id, 0.5)
+            words = forked_words(new.opened, "robot.db")
+        assert f"{len(with_it)} that were drawn had what is frozen and count" in words
+        assert f"{36 - len(with_it)} stood elsewhere and are left out" in words
 
     def test_what_drew_the_others_is_given_the_latent_numbers(self, study, tmp_path):
         rows = {r.value: a for a, r in _pairs(study)}

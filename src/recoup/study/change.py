@@ -199,14 +199,23 @@ def _with_values(given: Any) -> list[tuple[Parameter, Any]]:
     items = given.items() if isinstance(given, Mapping) else [(None, how) for how in given]
     found = []
     for name, how in items:
-        was = None
+        was: Any = None
         if isinstance(how, str) and "@" in how:
             how, _, was = how.rpartition("@")
+            was = was if "|" in how else _typed(was)
         if isinstance(how, Mapping) and "was" in how:
             was, how = how["was"], {key: value for key, value in how.items() if key != "was"}
         (parameter,) = parameters_given([how] if name is None else {name: how})
         found.append((parameter, was))
     return found
+
+
+def _typed(text: str) -> float:
+    """The number that stands behind @."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"behind @ stands a value, got {shortly(text)}.") from None
 
 
 def _value_of(p: Parameter, was: Any, known: Sequence[str]) -> float:
@@ -215,9 +224,4 @@ def _value_of(p: Parameter, was: Any, known: Sequence[str]) -> float:
             f"{p.name} is new: say what it was in all results so far, as in {p.name}=0:1@0.3 (in "
             f"Python 'was').{nearest(p.name, known)}"
         )
-    if isinstance(was, str) and p.choices is None:
-        try:
-            was = float(was)
-        except ValueError:
-            raise InputError(f"behind @ stands a value, got {shortly(was)}.") from None
-    return _checked(p, f"what {p.name} was", was)
+    return _checked(p, "was", was)

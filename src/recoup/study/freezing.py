@@ -27,6 +27,11 @@ class Freezing(NamedTuple):
     values: np.ndarray  # [G] of those that go, in the user's units
     reach: np.ndarray  # [D] latent
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether only what is the same counts as near: whole numbers and choices."""
+        return all(_is_one(self.parameters[i]) for i in self.going)
+
     def is_near(self, theta: np.ndarray) -> bool:
         """Whether a latent theta `[D]` has the frozen parameters near their values.
 
@@ -35,7 +40,7 @@ class Freezing(NamedTuple):
         shown, places = to_user(self.parameters, theta), places_of(self.parameters)
         for i, value in zip(self.going, self.values, strict=True):
             p, place = self.parameters[i], places[i]
-            if p.choices is not None or p.scale == "int":
+            if _is_one(p):
                 near = shown[i] == value
             else:
                 apart = np.abs(theta[place] - to_latent([p], np.array([value])))
@@ -54,6 +59,11 @@ class Freezing(NamedTuple):
         assert trial.proposal is not None
         rho = study.rho(study.store.proposal(trial.proposal).numbers)
         return np.asarray(rho.given(self.kept, self.frozen, trial.theta[self.frozen]).packed())
+
+
+def _is_one(p: Parameter) -> bool:
+    """Whether a parameter has no values near each other: a whole number, or a choice."""
+    return p.choices is not None or p.scale == "int"
 
 
 def freezing_of(study: Opened, change: Change) -> Freezing | None:

@@ -57,6 +57,7 @@ UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of ret
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
+OF_CHOICES = 10  # results of a move, at least, where some parameter is one of several choices
 EARLIER = {"repeats": False, "failure": CENSORED}  # of studies whose files do not name a setting
 
 
@@ -204,7 +205,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
     shape = [given.pop(key, None) for key in ("horizon", "actions", "discount")]
     defaults = given.pop(DEFAULTS, None)
     row = sized(method_row(method, defaults, **given), dim)
-    batch = check_count("batch", (default_batch(row, dim) or 10) if batch is None else batch)
+    batch = check_count("batch", _batch(row, dim, parameters) if batch is None else batch)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
     episode = episode_of(row, dim, *shape)
@@ -321,6 +322,15 @@ def _one(name: str, how: Any) -> Parameter:
             f"of choices, got {shortly(how)}."
         )
     return Parameter(name, *how)
+
+
+def _batch(row: Method, dim: int, parameters: list[Parameter]) -> int:
+    """How many results make a move, unless said.
+
+    With choices not fewer than `OF_CHOICES`: after four the search turns to one of them too soon.
+    """
+    found = default_batch(row, dim) or 10
+    return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found
 
 
 def _dim(dim: Any, parameters: list[Parameter]) -> int:
