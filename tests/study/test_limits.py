@@ -14,7 +14,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.core.plain.limits import Bound
 from recoup.store.file import StudyFile
-from recoup.study import limits
+from recoup.study import limits, sentences
 from recoup.study.limits import Limit, limit
 from recoup.study.recover import recover
 from recoup.study.settings import resolved
@@ -440,20 +440,27 @@ def test_recommend_says_how_surely_a_limit_is_kept():
     assert said.chance > 0.9
     assert said.value == pytest.approx(force(study.mean), abs=2)
     assert said.value_low < said.value < said.value_high
-    assert "is within force<50 with" in study.recommend().words
+    assert "keeps force<50 with a chance of" in study.recommend().words
+
+
+def test_no_chance_is_said_to_be_certain():
+    """A model of some forty results knows no chance to a thousandth."""
+    said = [sentences.percent(p) for p in (0.0, 0.0004, 0.0312, 0.95, 0.9996, 1.0)]
+    assert said == [*["less than 0.1%"] * 2, "3.1%", "95%", *["more than 99.9%"] * 2]
+    assert "94.9%, below the 95%" in sentences.breaks_too_often("force<50", 0.94999, 0.95)
 
 
 def test_nothing_is_deployed_that_breaks_a_limit_too_often():
     study = searched(trials=12, mean=[3, 0], batch=40)
     found = study.recommend()
     assert found.limits[0].chance < 0.05
-    assert found.words.startswith("Do not deploy the mean policy: a rollout of it is within force")
-    assert (found.verdict, "surely enough within force<50" in found.words) == ("go on", True)
+    assert found.words.startswith("Do not deploy the mean policy: a rollout of it keeps force")
+    assert (found.verdict, "sure enough to keep force<50" in found.words) == ("go on", True)
 
 
 def test_before_enough_is_told_nothing_is_deployed():
     found = searched(trials=4).recommend()
-    assert found.words.startswith("Do not deploy the mean policy yet: whether it is within force")
+    assert found.words.startswith("Do not deploy the mean policy yet: whether it keeps force")
     assert np.isnan(found.limits[0].chance)
 
 

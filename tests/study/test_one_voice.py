@@ -18,6 +18,7 @@ from recoup.checks import InputError
 from recoup.report import study as pages
 from recoup.store.states import version_of
 from recoup.study import study as studies
+from recoup.study.sentences import percent
 from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot
 
@@ -124,7 +125,8 @@ def leased(path):
 def limited(path, batches=5, batch=6, **settings):
     """With a number beside each return, and a limit on it that returns lead beyond."""
     limits = {"force": "<60", "room": [">=-90", "<999"]}
-    study = Study.open(path, dim=2, batch=batch, limits=limits, within=0.9, **settings)
+    settings = settings if "params" in settings else {"dim": 2, **settings}
+    study = Study.open(path, batch=batch, limits=limits, within=0.9, **settings)
     sign = study.opened.sign
     for _ in range(batches):
         for trial in study.ask(batch):
@@ -197,6 +199,7 @@ KINDS = {
     "in actions": in_actions,
     "limits": limited,
     "limits, costs": lambda path: limited(path, direction="minimize"),
+    "limits and choices": lambda path: limited(path, params={"x": None, "grip": ["a", "b", "c"]}),
     "beyond a limit": lambda path: limited(path, batches=2, mean=[4.0, 0.0]),
     "limits, too little told": lambda path: limited(path, batches=1, batch=4),
 }
@@ -414,10 +417,12 @@ def test_a_limit_is_kept_as_surely_whoever_says_so(doors):
     kept = doors.recommend.limits if doors.recommend else []
     texts = [doors.show, doors.notebook, doors.page, doors.recommended[0] or ""]
     if not kept:
-        assert all("A rollout of it is within" not in text for text in texts)
+        assert all("A rollout of it keeps" not in text for text in texts)
         return
     for row in kept:
-        sentence = f"A rollout of it is within {row.limit} with {row.chance:.1%} (95 %: "
+        sentence = (
+            f"A rollout of it keeps {row.limit} with a chance of {percent(row.chance)} (95 %: "
+        )
         assert [sentence in text for text in texts] == [not isnan(row.chance)] * 4, row.limit
     for found in (doors.shown, doors.recommended[1]):
         assert [row["limit"] for row in found["limits"]] == [row.limit for row in kept]

@@ -12,7 +12,7 @@ Longer than others: it is the one place where all of them can be read side by si
 """
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import floor, isfinite
 
 from recoup.study.choices import in_words
 from recoup.study.goals import MAXIMIZE, Goal
@@ -26,6 +26,7 @@ NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter has n
 PAIR = 0.1  # likewise, above which a pair is spoken of
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
+SURELY = 0.001  # a chance nearer to 0 or to 1 than this is not said: models are not as sure
 
 
 # -- the mean policy --
@@ -90,17 +91,25 @@ def fails(rate: float, low: float, high: float, rests_on: str) -> str:
     return f"It fails in {rate:.0%} of rollouts (95 %: {low:.0%} to {high:.0%}), from {rests_on}."
 
 
+def percent(chance: float) -> str:
+    """A chance in per cent with one digit, as far as a model may say it: none is sure."""
+    if not SURELY < chance < 1 - SURELY:
+        return f"less than {SURELY:.1%}" if chance <= SURELY else f"more than {1 - SURELY:.1%}"
+    return f"{chance:.1%}".replace(".0%", "%")
+
+
 def breaks_too_often(limit: str, chance: float, within: float) -> str:
     """That it is not to be deployed. Backed by: *limits*, "Where a second number has a limit"."""
+    chance = floor(1000 * chance) / 1000  # that it never reads as what was asked for
     return (
-        f"Do not deploy the mean policy: a rollout of it is within {limit} with {chance:.1%}, "
-        f"below the {within:.1%} that was asked for."
+        f"Do not deploy the mean policy: a rollout of it keeps {limit} with a chance of "
+        f"{percent(chance)}, below the {percent(within)} that was asked for."
     )
 
 
 def limit_not_known(limit: str, why: str) -> str:
     """That nothing is to be deployed while nothing says whether it keeps a limit."""
-    return f"Do not deploy the mean policy yet: whether it is within {limit} is not known: {why}."
+    return f"Do not deploy the mean policy yet: whether it keeps {limit} is not known: {why}."
 
 
 def within_limit(
@@ -119,14 +128,15 @@ def within_limit(
     rate, low, high = chance
     name, value, least, most = number
     return (
-        f"A rollout of it is within {limit} with {rate:.1%} (95 %: {low:.1%} to {high:.1%}), from "
+        f"A rollout of it keeps {limit} with a chance of {percent(rate)} (95 %: {percent(low)} to "
+        f"{percent(high)}), from "
         f"{rests_on}: {name} is {value:.4g} (95 of 100 rollouts: {least:.4g} to {most:.4g})."
     )
 
 
 def go_on_to_limits(limits: Sequence[str]) -> str:
     """That what is deployed is not within its limits surely enough yet: of now alone."""
-    return f"Go on: the mean policy is not surely enough within {' and '.join(limits)} yet."
+    return f"Go on: the mean policy is not sure enough to keep {' and '.join(limits)} yet."
 
 
 def broke(trial: int, also: Mapping[str, float], limits: Sequence[str]) -> str:
@@ -140,7 +150,7 @@ def broke(trial: int, also: Mapping[str, float], limits: Sequence[str]) -> str:
 def limits_told(rows: Sequence[tuple[str, int, int]], within: float) -> str:
     """The limits of a study, and how many results broke each: of the past alone."""
     said = [f"{limit} (broken by {broken} of {told} results)" for limit, told, broken in rows]
-    return f"{', '.join(said)}; each to be kept with {within:.1%}"
+    return f"{', '.join(said)}; each to be kept with a chance of {percent(within)}"
 
 
 def left_out_of_that(failures: int) -> str:
