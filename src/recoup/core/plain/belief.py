@@ -235,6 +235,8 @@ def drawn(
     belief: Belief, looks: Sequence[Looks], draws: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Of each set of looks, `draws` of what may be true `[draws, m]`, in units of the returns."""
+    if not looks:
+        return []
     chosen = belief.chosen(draws)
     found = [np.empty((draws, len(one.mean))) for one in looks]
     for cell in {id(cell): cell for cell in chosen}.values():
