@@ -93,7 +93,7 @@ def test_samples_are_told_all_of_them_by_name(study, tmp_path):
     ("words", "says"),
     [
         (["--mean", "kq=3"], "mean names 'kq'"),
-        (["--mean", "kp=x"], "--mean takes values in order, or NAME=VALUE,..., got 'kp=x'"),
+        (["--mean", "kp=x"], "mean of kp must be a number, got 'x'"),
         (["--mean", "kp=3,4"], "--mean takes values in order, or NAME=VALUE"),
         (["--mean", "kp=1"], "kp must lie in 10..400"),
         (["--std", "kp=-1"], "std must be"),

@@ -503,12 +503,6 @@ class TestWholeNumbers:
             study.export(tmp_path / "t.csv")
         assert all(row["n"].isdecimal() for row in _rows(tmp_path / "t.csv"))
 
-    def test_choices_without_an_order_are_refused(self, tmp_path):
-        for params in (["grip=soft|hard"], {"grip": ["soft", "hard"]}, {"grip": {"soft", "hard"}}):
-            with pytest.raises(InputError, match="grip has unordered choices"):
-                recoup.Study.open(tmp_path / "a.db", params=params)
-        assert not (tmp_path / "a.db").exists()
-
 
 class TestTables:
     def test_a_table_says_its_bounds_and_comes_back_to_the_last_bit(self, tmp_path):

@@ -22,6 +22,7 @@ from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot
 
 NAMED = {"stiffness": (50, 2000, "log"), "damping": (0, 1), "fingers": (2, 9, "int"), "bias": None}
+CHOICES = {"stiffness": (50, 2000, "log"), "gripper": ["soft", "hard", "vacuum"], "bias": None}
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 WORTH = rf"({NUMBER})(?: \(95 %: ({NUMBER}) to ({NUMBER})\))?"
 FORECAST = re.compile(r"\b(should|would|may) (gain|lower)|expect more:|gains? no more", re.I)
@@ -37,6 +38,13 @@ def near(trial):
     p = trial.params
     miss = np.log(p["stiffness"] / 400) ** 2 + 4 * (p["damping"] - 0.7) ** 2
     return -float(miss + 0.1 * (p["fingers"] - 4) ** 2 + p["bias"] ** 2)
+
+
+def gripped(trial):
+    """The same with another top for each gripper."""
+    p = trial.params
+    miss = np.log(p["stiffness"] / 400) ** 2 + (p["bias"] - trial.theta[1] / 2) ** 2
+    return -float(miss) + float(p["gripper"] == "hard") + 0.2 * noise(trial)
 
 
 def noise(trial):
@@ -144,6 +152,14 @@ KINDS = {
         value=lambda t: bowl(t.theta),
     ),
     "bounds, scales, whole numbers": lambda path: made(path, params=NAMED, value=near),
+    "choices": lambda path: made(path, batches=4, params=CHOICES, value=gripped),
+    "choices, nothing told": lambda path: made(path, batches=0, params=CHOICES),
+    "nothing but choices, costs": lambda path: made(
+        path,
+        params={"gripper": ["soft", "hard"], "shape": ["round", "flat", "long"]},
+        value=lambda t: float(t.theta[0] + t.theta[1]) + 0.1 * noise(t),
+        direction="minimize",
+    ),
     "six batches": lambda path: made(path, batches=6),
     "six gains, tried 65 times": lambda path: made(
         path,
@@ -331,13 +347,17 @@ def test_the_two_are_never_taken_for_each_other(doors):
 
 def test_what_to_deploy_is_one_vector(doors):
     now = doors.snapshot
-    want = {name: float(value) for name, value in now.params.items()}
+    words = {name: value for name, value in now.params.items() if isinstance(value, str)}
+    want = {name: value for name, value in now.params.items() if name not in words}
     assert doors.shown["deploy"] == now.params
-    assert list(np.asarray(doors.params, float)) == list(want.values())
-    assert [row.value for row in now.distribution] == list(want.values())
+    assert list(np.asarray(doors.params)) == list(now.params.values())
+    assert [row.value for row in now.distribution] == list(now.params.values())
     if doors.recommend is not None:
         assert doors.recommended[1]["params"] == now.params
-        assert list(doors.recommend.theta) == list(want.values())
+        assert doors.recommended[1]["theta"] == list(now.params.values())
+    for name, word in words.items():
+        for text in (doors.show, doors.recommended[0], doors.page, doors.notebook):
+            assert text is None or re.search(rf"{name} (?:│ )?{word} ", text), (name, text)
     for name, value in want.items():
         for text in (doors.show, doors.recommended[0], doors.page, doors.notebook):
             shown = re.findall(rf"{name} (?:│ )?({NUMBER})", text or f"{name} {value:.5g}")

@@ -141,19 +141,37 @@ def _value(key: str, text: str) -> Any:
     return text
 
 
-def vector_or_named(option: str, text: str) -> float | list[float] | dict[str, float]:
-    """The same, or some of a study's parameters by name: kp=300,ki=0.1."""
+class Typed(float):
+    """A number as it was typed: of a choice it is a word, though it may look like a number."""
+
+    def __new__(cls, text: str) -> "Typed":
+        """The number that a text says."""
+        found = super().__new__(cls, text)
+        found.text = text.strip()
+        return found
+
+    text: str
+
+
+def typed_value(text: str) -> float | str:
+    """The value of a parameter: a number, or the word of a choice."""
+    try:
+        return Typed(text)
+    except ValueError:
+        return text.strip()
+
+
+def vector_or_named(option: str, text: str) -> Any:
+    """Values in order, or some of a study's parameters by name: kp=300,gripper=soft."""
+    values = [typed_value(part) for part in text.split(",")]
     if "=" not in text:
-        return vector(option, text)
+        return values[0] if len(values) == 1 else values
     found = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
-        try:
-            found[name] = float(value)
-        except ValueError:
-            equals = ""
-        if not (name and equals):
+        if not (name and equals and value):
             raise InputError(f"{option} takes values in order, or NAME=VALUE,..., got {text!r}.")
+        found[name] = typed_value(value)
     return found
 
 

@@ -63,6 +63,8 @@ NEW_EXAMPLES = """
 
   recoup study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset
 
+  recoup study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40
+
   recoup study new robot.db --param stiffness=10:200:log --limit "force<50" --within 0.95
 """
 TELL_EXAMPLES = """
@@ -110,14 +112,16 @@ def new(
     param: Annotated[
         list[str] | None,
         typer.Option(
-            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int behind it.",
+            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int behind it, "
+            "or NAME=ONE|OTHER|..., unordered choices.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
     params: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file of them: a table each, with low, high, scale, start, std, unit.",
+            help="A TOML file of them: a table each, with low, high, scale, choices, start, std, "
+            "unit.",
             metavar="TOML",
         ),
     ] = None,

@@ -83,7 +83,7 @@ FormatOption = Annotated[
 MeanOption = Annotated[
     str | None,
     typer.Option(
-        help="Means: a number, D separated by commas, or some by name: kp=300,ki=0.1.",
+        help="Means: a number, one each separated by commas, or some by name: kp=300,gripper=soft.",
         metavar="X,...",
     ),
 ]

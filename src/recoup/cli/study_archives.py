@@ -11,7 +11,7 @@ from rich.console import Console
 
 from recoup.checks import InputError, check_choice
 from recoup.cli.app import ForceOption, print_json, say, to_terminal
-from recoup.cli.parsing import method_settings, names_given, whole_option
+from recoup.cli.parsing import method_settings, names_given, typed_value, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     File,
@@ -295,14 +295,13 @@ def fork(
     print_json(found) if as_json else show_text(f"{new}: {words}")
 
 
-def _values(texts: list[str] | None) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+def _values(texts: list[str] | None) -> dict[str, float | str | None]:
+    found: dict[str, float | str | None] = {}
     for text in texts or []:
         name, equals, value = (part.strip() for part in text.partition("="))
-        try:
-            found[name] = float(value) if equals else None
-        except ValueError:
-            raise InputError(f"--freeze takes NAME or NAME=VALUE, got {text!r}.") from None
+        if not name or (equals and not value):
+            raise InputError(f"--freeze takes NAME or NAME=VALUE, got {text!r}.")
+        found[name] = typed_value(value) if equals else None
     return found
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from recoup.checks import InputError, shortly
+from recoup.checks import InputError
 from recoup.cli.app import print_json
-from recoup.cli.parsing import duration
+from recoup.cli.parsing import duration, typed_value
 from recoup.cli.study_app import (
     SIGNED,
     File,
@@ -35,7 +35,7 @@ ENQUEUE_EXAMPLES = """
 
   recoup study enqueue robot.db 0.3 -1.2
 
-  recoup study enqueue robot.db stiffness=400 damping=0.7 --note "last year's gains"
+  recoup study enqueue robot.db stiffness=400 gripper=soft --note "last year's gains"
 """
 
 
@@ -91,15 +91,8 @@ def enqueue(
         named = [text for text in theta if "=" in text]
         if named and len(named) < len(theta):
             raise InputError("give all values in order, or all as NAME=VALUE.")
-        numbers = {name: _number(text) for name, _, text in (t.partition("=") for t in named)}
-        listed = [_number(part) for text in theta for part in text.split(",")] if not named else []
-        study.enqueue(numbers or listed, note)
+        given = {name: typed_value(text) for name, _, text in (t.partition("=") for t in named)}
+        listed = [typed_value(part) for text in theta for part in text.split(",")]
+        study.enqueue(given or listed, note)
         if as_json:
             print_json({"in_line": len(study.queue())})
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"a value must be a number, got {shortly(text)}.") from None

@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -269,8 +269,9 @@ def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
     }
     rows = list(zip(*kept.values(), strict=True))
     show_table(list(kept), rows, texts=["broke", "note"], spare=["kind", "±"])
-    if study.dim > MANY:
-        show_text(f"{study.dim - MANY} more parameters: --json gives all of them.")
+    left = len(opened_.labels) - MANY
+    if left > 0:
+        show_text(f"{left} more parameters: --json gives all of them.")
 
 
 def _numbers(found: "Sequence[TrialResult]") -> list[str]:
@@ -278,7 +279,7 @@ def _numbers(found: "Sequence[TrialResult]") -> list[str]:
     return sorted({name for trial in found for name in trial.also})
 
 
-def _value(trial: "TrialResult", i: int) -> float:
+def _value(trial: "TrialResult", i: int) -> Any:
     return trial.params[trial.names[i]] if trial.names else float(trial.theta[i])
 
 
@@ -288,13 +289,13 @@ def _last_time(trial: "TrialResult") -> float:
 
 
 def _print_csv(study: "Study", found: "Sequence[TrialResult]") -> None:
-    names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
     writer = csv.writer(to_terminal(sys.stdout), lineterminator="\n")
     numbers = _numbers(found)
-    writer.writerow(["id", *map(quoted, names), *BESIDE, *(f"{ALSO}_{x}" for x in numbers)])
+    beside = [*BESIDE, *(f"{ALSO}_{x}" for x in numbers)]
+    writer.writerow(["id", *map(quoted, study.opened.labels), *beside])
     for trial in found:
         row = trial.plain()
         values = row["params"].values() if "params" in row else row["theta"]
         beside = ["; ".join(row[key]) if key == "notes" else row[key] for key in BESIDE]
         also = [trial.also.get(name) for name in numbers]
-        writer.writerow([trial.id, *values, *map(quoted, beside), *also])
+        writer.writerow([trial.id, *map(quoted, values), *map(quoted, beside), *also])

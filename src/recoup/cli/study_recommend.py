@@ -6,13 +6,13 @@ import typer
 
 from recoup.checks import InputError, shortly
 from recoup.cli.app import print_json
-from recoup.cli.parsing import whole_option
+from recoup.cli.parsing import typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import show_table, show_text
 from recoup.store.states import version_of
 from recoup.study.goals import GOALS
-from recoup.study.sentences import best_between, between, explains, share_explained
+from recoup.study.sentences import best_at, best_between, best_choice, explains, share_explained
 from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def recommend(
         return
     show_parameters(found, rows)
     print()
-    show_text(f"best between: {best_between()}.")
+    more = f"; {best_choice()}" if found.choices else ""
+    show_text(f"best between: {best_between()}{more}.")
     if found.matters:
         show_text(f"explains: {share_explained(study.opened.goal)}.")
     if len(found.batches) > 1:
@@ -76,7 +77,7 @@ def recommend(
 
 def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
     """Prints the parameters to deploy, and between what each is best."""
-    ends = [between(*pair) for pair in zip(found.low, found.high, strict=True)]
+    ends = map(best_at, found.best)
     cells = [[row.label, row.text, best] for row, best in zip(rows, ends, strict=True)]
     heads = ["parameter", "deploy", "best between"]
     alone = {row.names[0]: row for row in found.matters if len(row.names) == 1}
@@ -110,13 +111,10 @@ def predict(
     """Expected return of parameters that need not have been tried; at no rollout."""
     given = {}
     for text in param:
-        name, equals, value = text.rpartition("=")
-        try:
-            given[name] = float(value)
-        except ValueError:
-            equals = ""
-        if not equals or not name:
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not (name and equals and value):
             raise InputError(f"--param takes NAME=VALUE, got {shortly(text)}.")
+        given[name] = typed_value(value)
     with opened(file, read_only=True) as study, study.store.reading():
         found, version = study.predict(given), version_of(study.store)
     if as_json:

@@ -69,7 +69,7 @@ def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:
     for i, trial in enumerate(trials):
         more = (column[i] for column in beside.values())
         values = trial.params.values() if trial.names else trial.theta.tolist()
-        writer.writerow([trial.id, trial.seed, *values, *more])
+        writer.writerow([trial.id, trial.seed, *map(quoted, values), *more])
 
 
 def _show_trials(study: "Study", trials: "Sequence[Trial]", beside: dict[str, list[str]]) -> None:
@@ -102,7 +102,7 @@ def show_values(study: "Study", trial: "Trial") -> None:
         show_text(f"{len(names) - MANY} more parameters: --json gives all of them.")
 
 
-def typed_value(value: float, varies: float | None) -> str:
+def typed_value(value: float | str, varies: float | None) -> str:
     """A value of a parameter with the digits that it takes to type it."""
     return str(value) if isinstance(value, int) else typed(value, varies)
 
@@ -131,14 +131,15 @@ def show_distribution(study: "Study") -> None:
     in_actions = study.method.space == "actions"
     heads = ["parameter", "mean policy", *([] if in_actions else ["±1 std"])]
     rows = [
-        [row.label, row.text, *([] if in_actions else [f"{row.low:.4g} to {row.high:.4g}"])]
+        [row.label, row.text, *([] if in_actions else [row.around])]
         for row in deployed(study.opened)[:MANY]
     ]
     for i, sigma in enumerate(study.std if in_actions else ()):
         rows.append([f"std of action {i}", f"{sigma:.4g}"])
     show_table(heads, rows, texts=["parameter"])
-    if study.dim > MANY:
-        show_text(f"{study.dim - MANY} more parameters: `recoup study export` writes all of them.")
+    left = len(study.opened.labels) - MANY
+    if left > 0:
+        show_text(f"{left} more parameters: `recoup study export` writes all of them.")
 
 
 def _numbered(n: int) -> list[str]:

@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from recoup.pictures.curves import ACCENT, INK, SECOND, legend_above
 
+BAND = 0.15  # chance of a choice from which on its band has room for its name
 KINDS = {  # of results: marker, size, filled, what they are
     "drawn": ("o", 16, True, "result"),
     "mirror": ("o", 16, True, None),
@@ -56,6 +57,8 @@ class Shown(NamedTuple):
     high: np.ndarray  # [M + 1]
     values: np.ndarray  # [n] of the results; empty where they are not needed
     unit: str = ""
+    words: tuple[str, ...] = ()  # of choices, where values are places among them
+    chances: np.ndarray | None = None  # [M + 1, K] of them
 
 
 def study_picture(portrait: Portrait) -> Figure:
@@ -165,6 +168,8 @@ def _parameters(figure: SubFigure, portrait: Portrait) -> None:
     title = "Mean policy over time, ±1 std"
     if not np.isfinite(shown[0].low).any():
         title = "Mean policy over time"
+    if any(parameter.words for parameter in shown):
+        title += ", and chances of choices"
     if left:
         title += f" (the first {len(shown)} of {portrait.dim}; {left} are not shown)"
     figure.suptitle(title, x=0.01, ha="left", color=INK, fontsize=10)
@@ -176,6 +181,9 @@ def _parameters(figure: SubFigure, portrait: Portrait) -> None:
 
 def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     _dress(axes)
+    if parameter.chances is not None:
+        _bands(axes, at, parameter.name, parameter.words, parameter.chances)
+        return
     mean, low, high = (np.append(x, x[-1]) for x in parameter[3:6])
     axes.fill_between(at, low, high, color=ACCENT, alpha=0.18, lw=0)
     axes.plot(at, mean, color=ACCENT, lw=1.7)
@@ -188,8 +196,36 @@ def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     axes.tick_params(labelsize=7.5)
 
 
+def _bands(
+    axes: Axes, at: np.ndarray, name: str, words: tuple[str, ...], chances: np.ndarray
+) -> None:
+    """How likely each choice was, one band above the other, the first at the bottom."""
+    ends = np.cumsum(np.vstack([chances, chances[-1:]]), axis=1)
+    below = np.zeros(len(at))
+    for k, word in enumerate(words):
+        shade = 0.12 + 0.5 * k / len(words)
+        axes.fill_between(at, below, ends[:, k], color=ACCENT, alpha=shade, lw=0)
+        if chances[-1, k] > BAND:
+            middle = (below[-1] + ends[-1, k]) / 2
+            text = _plain(f"{word} {100 * chances[-1, k]:.0f} %", 40)
+            axes.text(at[-1], middle, text, ha="right", va="center", fontsize=7.5, color=INK)
+        below = ends[:, k]
+    best = words[int(np.argmax(chances[-1]))]
+    label = _plain(f"{_broken(name, 20)}\n{best}", 40)
+    axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 1], ["0", "1"])
+    axes.tick_params(labelsize=7.5)
+
+
 def _scale(axes: Axes, which: str, parameter: Shown, values: np.ndarray) -> None:
     """An axis in a parameter's units: its own scale, no wider than its bounds, few ticks."""
+    if parameter.words:
+        ends = (-0.5, len(parameter.words) - 0.5)
+        words = [_plain(word, 12) for word in parameter.words]
+        getattr(axes, f"set_{which}ticks")(range(len(words)), words)
+        getattr(axes, f"set_{which}lim")(*ends)
+        return
     place = (lambda v: np.log(v)) if parameter.log else (lambda v: v)
     back = np.exp if parameter.log else (lambda v: v)
     low, high = float(place(values.min())), float(place(values.max()))

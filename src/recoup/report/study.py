@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.sentences import best_between, between, of_the_move
+from recoup.study.sentences import best_at, best_between, of_the_move
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
 from recoup.study.summary import Deployed, best_trial, summary_rows
@@ -56,7 +56,7 @@ def top(study: Study, now: Snapshot) -> Top:
         words = f"The distribution has not moved yet. {now.advice[0]}"
     best = [""] * len(rows)
     if found is not None:
-        best = [between(*ends) for ends in zip(found.low, found.high, strict=True)]
+        best = [best_at(where) for where in found.best]
     left = max(len(rows) - PARAMETERS, 0)
     both = list(zip(rows, best, strict=True))
     return Top(words, both[:PARAMETERS], left, json.dumps(values, ensure_ascii=False))

@@ -19,8 +19,8 @@ from recoup.store.rows import Leaf, Memory
 
 APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is known as such
 VERSION = 2  # format: as files begin
-EXTENDED, COSTS = 3, 4  # likewise: with leases or earlier bounds; of costs
-BESIDE = 6  # likewise: with numbers told beside returns, and limits on them; 5 has choices
+EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; of costs; of choices
+BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
 NEWEST = BESIDE  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind

@@ -55,7 +55,7 @@ from recoup.store.rows import (
     Test,
     Told,
 )
-from recoup.store.schema import BESIDE, COSTS, EXTENDED
+from recoup.store.schema import BESIDE, CHOICES, COSTS, EXTENDED
 
 OVER = "INSERT OR REPLACE"
 
@@ -276,6 +276,8 @@ class Store(Queries):
                 self._file.mark(EXTENDED)
             if settings.get("goal"):  # nor of costs, which it would maximise
                 self._file.mark(COSTS)
+            if any(row.get("choices") for row in settings.get("params", ())):
+                self._file.mark(CHOICES)  # whose latent numbers it would take for parameters
             if settings.get("limits"):  # nor of limits, which it would not keep
                 self._file.mark(BESIDE)
             self._file.insert("proposals", [of_proposal(start._replace(id=0, origin=START))])

@@ -24,7 +24,6 @@ from recoup.study.draws import episode_seed
 from recoup.study.leases import lend, returned
 from recoup.study.memories import wants_repeat
 from recoup.study.opened import Opened
-from recoup.study.trials import by_name
 
 
 def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> list[Asked]:
@@ -67,8 +66,7 @@ def in_line(opened: Opened) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for row in rows:
         theta = opened.in_units(row.theta)
-        params = by_name(opened.names, theta, opened.whole)
-        named = {"params": params} if params else {"theta": theta.tolist()}
+        named = {"params": opened.params(theta)} if opened.names else {"theta": theta.tolist()}
         found.append({**named, "note": row.note})
     return found
 

@@ -10,15 +10,17 @@ from recoup.checks import InputError, check_number, nearest, shortly
 from recoup.study.charts import moved
 from recoup.study.opened import Opened
 from recoup.study.parameters import (
-    EDGE,
     Parameter,
     check_values,
     log_slope,
+    places_of,
     spread_out,
     to_latent,
     to_user,
+    value_of,
 )
 from recoup.study.parameters import checked as checked_parameters
+from recoup.study.scales import EDGE
 from recoup.study.settings import parameters_given
 
 KEYS = ("params", "rename", "freeze")
@@ -31,8 +33,8 @@ class Change(NamedTuple):
 
     before: tuple[Parameter, ...]
     after: tuple[Parameter, ...]
-    source: tuple[int | None, ...]  # [D] where each was before; None: it is new
-    was: tuple[float, ...]  # [D] what each new one was in all results so far
+    source: tuple[int | None, ...]  # [P] where each was before; None: it is new
+    was: tuple[float, ...]  # [P] what each new one was in all results so far
     frozen: dict[int, float]  # values of those that are searched no more, by their places before
 
     @property
@@ -44,31 +46,41 @@ class Change(NamedTuple):
     def only_freezes(self) -> bool:
         """Whether all that are left were there before, within the same bounds."""
         pairs = zip(self.source, self.after, strict=True)
-        stay = (i is not None and _range(self.before[i]) == _range(p) for i, p in pairs)
+        stay = (i is not None and self.before[i].range == p.range for i, p in pairs)
         return bool(self.frozen) and all(stay)
 
     @property
     def keeps_bounds(self) -> bool:
         """Whether names alone have changed."""
         pairs = zip(self.before, self.after, strict=False)
-        return self.keeps_dimensions and all(_range(a) == _range(b) for a, b in pairs)
+        return self.keeps_dimensions and all(a.range == b.range for a, b in pairs)
+
+    @property
+    def columns(self) -> list[int | None]:
+        """Where each latent number was before `[D]`; None: it is new."""
+        places = _columns(self.before)
+        found: list[int | None] = []
+        for i, p in zip(self.source, self.after, strict=True):
+            found += [None] * p.slots if i is None else places[i]
+        return found
 
     def moved(self, theta: np.ndarray, under: Sequence[Parameter]) -> tuple[np.ndarray, np.ndarray]:
         """Latent thetas `[n, D]` in the fork's space, and which have a place there `[n]`.
 
         They are given in the latent space of the bounds that they were drawn `under`.
         """
-        old = [i for i in self.source if i is not None]
-        new = [j for j, i in enumerate(self.source) if i is not None]
-        found = np.empty((len(theta), len(self.after)))
-        kept, after = [under[i] for i in old], [self.after[j] for j in new]
+        pairs = [(i, p) for i, p in zip(self.source, self.after, strict=True) if i is not None]
+        old = [i for i in self.columns if i is not None]
+        new = [j for j, i in enumerate(self.columns) if i is not None]
+        found = np.empty((len(theta), len(self.columns)))
+        kept, after = [under[i] for i, _ in pairs], [p for _, p in pairs]
         found[:, new], fits = moved(kept, after, theta[:, old])
         values = to_user(under, theta)
         for i, value in self.frozen.items():
             fits &= np.isclose(values[:, i], value, rtol=CLOSE, atol=0.0)
-        for j, p in enumerate(self.after):
+        for j, place in enumerate(places_of(self.after)):
             if self.source[j] is None:
-                found[:, j] = to_latent([p], np.array([self.was[j]]))[0]
+                found[:, place] = to_latent([self.after[j]], np.array([self.was[j]]))
         return found, fits
 
     def start(self, mean: np.ndarray, std: np.ndarray) -> tuple[list[float], list[float]]:
@@ -76,17 +88,25 @@ class Change(NamedTuple):
 
         Standard deviations are such that a step is as long as it was in the user's units.
         """
-        found = []
+        found: list[tuple[float, float]] = []
+        places = _columns(self.before)
         for j, p in enumerate(self.after):
             i = self.source[j]
             if i is None:
-                found.append((float(to_latent([p], np.array([self.was[j]]))[0]), p.std or 1.0))
-            elif _range(self.before[i]) == _range(p):
-                found.append((float(mean[i]), float(std[i])))
+                at = to_latent([p], np.array([self.was[j]]))
+                found += [(float(z), p.std or 1.0) for z in at]
+            elif self.before[i].range == p.range:
+                found += [(float(mean[k]), float(std[k])) for k in places[i]]
             else:
-                found.append(_carried(self.before[i], p, mean[i : i + 1], float(std[i])))
+                (k,) = places[i]
+                found.append(_carried(self.before[i], p, mean[k : k + 1], float(std[k])))
         means, stds = zip(*found, strict=True)
         return list(means), list(stds)
+
+
+def _columns(parameters: Sequence[Parameter]) -> list[list[int]]:
+    """Which latent numbers each parameter has."""
+    return [[*range(place.start, place.stop)] for place in places_of(parameters)]
 
 
 def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple[float, float]:
@@ -119,7 +139,13 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
             continue
         old, i, _ = after[p.name]
         if was is not None:
-            raise InputError(f"{p.name} is there already: leave out @{was:g}.")
+            raise InputError(f"{p.name} is there already: leave out @{was}.")
+        if p.choices != old.choices:
+            raise InputError(
+                f"the choices of {p.name} cannot change: no result was drawn with chances of "
+                "others. Start a study with those, and `import` what this one exports (or "
+                f"--freeze {p.name})."
+            )
         if (p.scale == "int") != (old.scale == "int"):
             raise InputError(
                 f"{p.name} cannot become {'whole' if p.scale == 'int' else 'continuous'}: its "
@@ -129,10 +155,6 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
     parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
     checked_parameters(parameters)
     return Change(study.parameters, tuple(parameters), tuple(source), tuple(was_all), frozen)
-
-
-def _range(p: Parameter) -> tuple[Any, ...]:
-    return p.low, p.high, p.scale
 
 
 def _renamed(parameters: Sequence[Parameter], names: Mapping[str, str]) -> list[Parameter]:
@@ -157,42 +179,49 @@ def _frozen(
         if name not in names:
             raise InputError(f"there is no parameter {name!r} to freeze.{nearest(name, names)}")
         i = names.index(name)
-        found[i] = float(here[i]) if value is None else check_number(name, value)
-        check_values([study.parameters[i]], np.array([found[i]]))
+        found[i] = float(here[i]) if value is None else _checked(study.parameters[i], name, value)
     if len(found) == len(names):
         raise InputError("at least one parameter must be left to search.")
     return found
 
 
-def _with_values(given: Any) -> list[tuple[Parameter, float | None]]:
+def _checked(p: Parameter, name: str, value: Any) -> float:
+    """A value that a parameter can have, as arrays of the user's units hold it."""
+    found = check_number(name, value_of(p, value))
+    check_values([p], np.array([found]))
+    return found
+
+
+def _with_values(given: Any) -> list[tuple[Parameter, Any]]:
     """Parameters as they were given, each with what it was so far, if that is said."""
     if not isinstance(given, (Mapping, list, tuple)):
         raise InputError(f"params must be a mapping of names to bounds, got {shortly(given)}.")
     items = given.items() if isinstance(given, Mapping) else [(None, how) for how in given]
     found = []
     for name, how in items:
-        was = None
+        was: Any = None
         if isinstance(how, str) and "@" in how:
-            how, _, text = how.rpartition("@")
-            try:
-                was = check_number("what stands behind @", float(text))
-            except ValueError:
-                raise InputError(f"behind @ stands a value, got {shortly(text)}.") from None
+            how, _, was = how.rpartition("@")
+            was = was if "|" in how else _typed(was)
         if isinstance(how, Mapping) and "was" in how:
-            was, how = (
-                check_number("was", how["was"]),
-                {key: value for key, value in how.items() if key != "was"},
-            )
+            was, how = how["was"], {key: value for key, value in how.items() if key != "was"}
         (parameter,) = parameters_given([how] if name is None else {name: how})
         found.append((parameter, was))
     return found
 
 
-def _value_of(p: Parameter, was: float | None, known: Sequence[str]) -> float:
+def _typed(text: str) -> float:
+    """The number that stands behind @."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"behind @ stands a value, got {shortly(text)}.") from None
+
+
+def _value_of(p: Parameter, was: Any, known: Sequence[str]) -> float:
     if was is None:
         raise InputError(
             f"{p.name} is new: say what it was in all results so far, as in {p.name}=0:1@0.3 (in "
             f"Python 'was').{nearest(p.name, known)}"
         )
-    check_values([p], np.array([was]))
-    return float(was)
+    return _checked(p, "was", was)

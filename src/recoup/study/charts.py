@@ -13,7 +13,8 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.plain.densities import Chart
-from recoup.study.parameters import Parameter, inside, log_slope, spread_out, to_latent
+from recoup.study.parameters import Parameter, columns_of, gathered, log_slope, spread_out
+from recoup.study.scales import inside
 
 # thetas [n, D] under other bounds -> under the study's, and which of them lie within [n]
 Home = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -57,9 +58,10 @@ def moved(
     One that has no place there is put at 0.
     """
     values = spread_out(here, theta)
-    fits = np.stack([inside(p, values[..., i]) for i, p in enumerate(there)], axis=-1)
+    columns = enumerate(columns_of(there))
+    fits = np.stack([inside(p, values[..., i]) for i, p in columns], axis=-1)
     fallback = spread_out(there, np.zeros_like(theta))
-    found = to_latent(there, np.where(fits, values, fallback))
+    found = gathered(there, np.where(fits, values, fallback))
     found = _exact_where_same(here, there, theta, found)
     fits_all = np.asarray(fits.all(axis=-1))
     return np.where(fits_all[..., None], found, 0.0), fits_all
@@ -69,14 +71,8 @@ def _exact_where_same(
     here: Sequence[Parameter], there: Sequence[Parameter], old: np.ndarray, new: np.ndarray
 ) -> np.ndarray:
     """Coordinates whose bounds are the same as they were, to the last bit."""
-    same = [(a.low, a.high, a.scale) == (b.low, b.high, b.scale) for a, b in _pairs(here, there)]
-    return np.where(same, old, new)
-
-
-def _pairs(
-    here: Sequence[Parameter], there: Sequence[Parameter]
-) -> list[tuple[Parameter, Parameter]]:
-    return list(zip(here, there, strict=True))
+    both = zip(columns_of(here), columns_of(there), strict=True)
+    return np.where([a.range == b.range for a, b in both], old, new)
 
 
 def _mapped(

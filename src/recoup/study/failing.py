@@ -12,6 +12,7 @@ from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
+from recoup.study.coordinates import seen_from
 from recoup.study.landscape import Results, failures_of
 from recoup.study.opened import Opened
 
@@ -74,7 +75,7 @@ def failing_of(
     if study.method.space == "actions" or not inside:
         return Failing(np.nan, np.nan, np.nan, "too few results", 0)
     theta, failed = (np.array(x) for x in zip(*inside, strict=True))
-    found = chance_at((theta - latent) / std, failed)
+    found = chance_at(seen_from(study.parameters, theta, latent, std), failed)
     about = f"{found.results} results, by a model of failing near it"
     return Failing(found.rate, found.low, found.high, about, found.results)
 

@@ -187,7 +187,7 @@ def _start(
         numbers = study.start(settings["mean"], settings["std"])
         if change is not None and not given:
             here, newest = (np.asarray(settings[key]) for key in MOVED), study.store.newest()
-            numbers = study.rho(newest.numbers).rearranged(change.source, *here).packed()
+            numbers = study.rho(newest.numbers).rearranged(change.columns, *here).packed()
         return Proposal(0, START, study.family, numbers), None
     same = all(settings.get(key) == study.settings.get(key) for key in STEPPING)
     same &= goal_of(settings) == study.goal
@@ -222,7 +222,7 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
             placed, what = _placed(study, asked[result.id], change, here)
         else:
             placed, what = _fewer(study, asked[result.id], freezing, new, drew)
-            found["frozen"] = len(freezing.frozen)
+            found |= {"frozen": len(freezing.going), "exact": int(freezing.is_exact)}
         if what:
             found[what] += 1
         if placed is not None:
@@ -243,10 +243,9 @@ def forked_words(study: Opened, of: Any) -> str:
             f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
     if found.get("near"):
-        said.append(
-            f"{found['near']} that were drawn stood near what is frozen (within {NEAR:g} of its "
-            "standard deviation) and count as if there, with the densities that drew them"
-        )
+        near = f"stood near what is frozen (within {NEAR:g} of its standard deviation) and count as"
+        where = "had what is frozen and count" if found.get("exact") else f"{near} if there"
+        said.append(f"{found['near']} that were drawn {where}, with the densities that drew them")
     if found["left_out"]:
         why = "stood elsewhere"
         if not found.get("frozen"):

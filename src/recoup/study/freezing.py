@@ -12,34 +12,46 @@ import numpy as np
 from recoup.store.rows import Asked
 from recoup.study.change import CLOSE, Change
 from recoup.study.opened import Opened
-from recoup.study.parameters import Parameter, to_latent, to_user
+from recoup.study.parameters import Parameter, places_of, to_latent, to_user
 
 NEAR = 0.5  # standard deviations of the newest distribution, latent: from there it is another place
 
 
 class Freezing(NamedTuple):
-    """Which coordinates go and which stay, and where those that go are kept."""
+    """Which latent numbers go and which stay, and where the parameters that go are kept."""
 
-    parameters: tuple[Parameter, ...]  # [D] of the study
-    frozen: list[int]
+    parameters: tuple[Parameter, ...]  # [P] of the study
+    going: list[int]  # of them
+    frozen: list[int]  # latent numbers
     kept: list[int]
-    values: np.ndarray  # [F] of those that are frozen, in the user's units
-    latent: np.ndarray  # [F] likewise
-    reach: np.ndarray  # [F] latent
+    values: np.ndarray  # [G] of those that go, in the user's units
+    reach: np.ndarray  # [D] latent
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether only what is the same counts as near: whole numbers and choices."""
+        return all(_is_one(self.parameters[i]) for i in self.going)
 
     def is_near(self, theta: np.ndarray) -> bool:
         """Whether a latent theta `[D]` has the frozen parameters near their values.
 
-        A whole number must be the same one: the next is another.
+        A whole number, or a choice, must be the same one: the next is another.
         """
-        apart = np.abs(theta[self.frozen] - self.latent)
-        shown = to_user(self.parameters, theta)[self.frozen]
-        whole = np.array([self.parameters[i].scale == "int" for i in self.frozen])
-        return bool(np.where(whole, shown == self.values, apart <= self.reach).all())
+        shown, places = to_user(self.parameters, theta), places_of(self.parameters)
+        for i, value in zip(self.going, self.values, strict=True):
+            p, place = self.parameters[i], places[i]
+            if _is_one(p):
+                near = shown[i] == value
+            else:
+                apart = np.abs(theta[place] - to_latent([p], np.array([value])))
+                near = (apart <= self.reach[place]).all()
+            if not near:
+                return False
+        return True
 
     def is_at(self, theta: np.ndarray) -> bool:
         """Whether it has them at their values."""
-        shown = to_user(self.parameters, theta)[self.frozen]
+        shown = to_user(self.parameters, theta)[self.going]
         return bool(np.allclose(shown, self.values, rtol=CLOSE, atol=0.0))
 
     def drew(self, study: Opened, trial: Asked) -> np.ndarray:
@@ -49,6 +61,11 @@ class Freezing(NamedTuple):
         return np.asarray(rho.given(self.kept, self.frozen, trial.theta[self.frozen]).packed())
 
 
+def _is_one(p: Parameter) -> bool:
+    """Whether a parameter has no values near each other: a whole number, or a choice."""
+    return p.choices is not None or p.scale == "int"
+
+
 def freezing_of(study: Opened, change: Change) -> Freezing | None:
     """How results are carried over where parameters are frozen; None where it cannot be done.
 
@@ -56,14 +73,13 @@ def freezing_of(study: Opened, change: Change) -> Freezing | None:
     """
     if not change.only_freezes or study.has_own_family or study.method.space == "actions":
         return None
-    frozen = sorted(change.frozen)
-    values = np.array([change.frozen[i] for i in frozen])
-    there = [study.parameters[i] for i in frozen]
+    kept = [i for i in change.columns if i is not None]
+    going = sorted(change.frozen)
     return Freezing(
         parameters=study.parameters,
-        frozen=frozen,
-        kept=[i for i in change.source if i is not None],
-        values=values,
-        latent=to_latent(there, values),
-        reach=NEAR * study.std[frozen],
+        going=going,
+        frozen=[i for i in range(study.dim) if i not in kept],
+        kept=kept,
+        values=np.array([change.frozen[i] for i in going]),
+        reach=NEAR * study.std,
     )

@@ -79,8 +79,9 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     results = results_of(opened)
     if why_none(opened, results):
         return None
-    found = landscape(opened, results, None if chosen else opened.rho(target))
-    here = worth_of(found, found.here(1.0), results)
+    rho = opened.rho(target)
+    found = landscape(opened, results, None if chosen else rho)
+    here = worth_of(found, found.draw(rho), results)
     half = (here.interval.high - here.interval.low) / 2
     spread = float(np.std(results.values))
     if not np.isfinite(half) or (not chosen and half > VAGUE * spread):

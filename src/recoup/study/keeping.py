@@ -19,7 +19,7 @@ from recoup.core.plain.limits import (
 from recoup.store.dropped import dropped
 from recoup.store.rows import Asked, Result
 from recoup.study import sentences
-from recoup.study.landscape import LEAST, Results, looking, results_of
+from recoup.study.landscape import LEAST, Results, coordinates, results_of
 from recoup.study.limits import Limit
 from recoup.study.opened import Opened
 
@@ -51,7 +51,7 @@ def keeping_of(study: Opened, results: Results, rho: Any = None) -> list[Within]
     """How surely each limit is kept at the mean policy, or in the middle of another `rho`."""
     if not study.limits.rows:
         return []
-    look = looking(study, results, rho)
+    look = coordinates(study, results, rho).at
     names = study.limits.names
     return [row for name in names for row in _of_number(study, results, look, name)]
 

@@ -5,17 +5,19 @@ this model; the search's own weights take no part. Chosen by the same results or
 has seen all of them is not misled by which of them made the search go where it went.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
 from recoup.store.states import version_of
+from recoup.study.coordinates import Coordinates
 from recoup.study.goals import turned
 from recoup.study.opened import Opened
 
@@ -58,15 +60,23 @@ class Landscape(NamedTuple):
     """The model, in coordinates in which a distribution is N(0, I)."""
 
     belief: Belief
-    whitened: Callable[[np.ndarray], np.ndarray]  # of latent thetas [n, D]
+    coordinates: Coordinates
 
-    def at(self, theta: np.ndarray, std: np.ndarray | float = 0.0) -> Looks:
-        """Latent thetas `[m, D]`, or distributions about them with `std` in the coordinates."""
-        return self.belief.looks(self.whitened(np.atleast_2d(theta)), std)
+    def whitened(self, theta: np.ndarray) -> np.ndarray:
+        """Latent thetas `[n, D]` in the coordinates."""
+        return self.coordinates.at(theta)
 
-    def here(self, std: float = 0.0) -> Looks:
-        """The mean itself, or with a `std` of 1 the distribution."""
-        return self.belief.looks(np.zeros((1, len(self.belief.stretch))), std)
+    def at(self, theta: np.ndarray) -> Looks:
+        """Latent thetas `[m, D]`."""
+        return self.belief.looks(self.whitened(np.atleast_2d(theta)))
+
+    def here(self) -> Looks:
+        """The mean of the distribution."""
+        return self.belief.looks(np.zeros((1, len(self.belief.stretch))))
+
+    def draw(self, rho: Any) -> Looks:
+        """What a distribution draws."""
+        return self.belief.looks(*self.coordinates.of(rho))
 
 
 class Expected(NamedTuple):
@@ -146,16 +156,16 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
 
 def _fitted(study: Opened, results: Results, rho: Any) -> Landscape:
     """The model in the coordinates of a distribution."""
-    look = looking(study, results, rho)
-    return Landscape(believed(look(results.theta), results.values), look)
+    found = coordinates(study, results, rho)
+    return Landscape(believed(found.at(results.theta), results.values), found)
 
 
-def looking(study: Opened, results: Results, rho: Any = None) -> Callable[[np.ndarray], np.ndarray]:
-    """What takes latent thetas `[n, D]` to coordinates in which a distribution is N(0, I)."""
-    if rho is None and study.has_own_family:
-        return lambda theta: (theta - results.mean) / results.std
-    target = study.rho(study.store.newest().numbers) if rho is None else rho
-    return lambda theta: target.whitened(np, theta)
+def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:
+    """Those in which the newest distribution is N(0, I), or another `rho`."""
+    if rho is None:
+        own, newest = study.has_own_family, study.store.newest().numbers
+        rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
+    return Coordinates(study.parameters, rho)
 
 
 def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:

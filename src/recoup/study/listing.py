@@ -65,6 +65,7 @@ def _record(
         whole=study.whole,
         direction=study.goal.word,
         notes=written.get(asked.id, ()),
+        choices=study.choices,
         also=told.also or {},
         broken=tuple(limit.text for limit in study.limits.broken(told.also)),
     )
@@ -96,7 +97,7 @@ def _short(pandas: Any, study: Opened) -> Any:
 
 def _cells(names: Sequence[str], numbers: Sequence[str], trial: TrialResult) -> list[Any]:
     came = (trial.value, trial.stderr, trial.episodes, *map(trial.also.get, numbers))
-    values = by_name(names, trial.theta, trial.whole).values()
+    values = by_name(names, trial.theta, trial.whole, trial.choices).values()
     times = (trial.asked_at, trial.told_at)
     return [trial.id, trial.status, trial.kind, *came, *values, *times, trial.remark or None]
 

@@ -26,17 +26,19 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return f"<table><tr>{top}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
-def digits(value: float) -> str:
-    """A number with five digits."""
-    return f"{value:.5g}"
+def digits(value: float | str) -> str:
+    """A number with five digits; a choice as it is."""
+    return value if isinstance(value, str) else f"{value:.5g}"
 
 
-def typed(value: float, varies: float | None = None) -> str:
+def typed(value: float | str, varies: float | None = None) -> str:
     """A number with the digits that whoever types it needs: five, or more where fewer are too far.
 
     That is by more than a thousandth of what it `varies` by, or a ten-millionth of itself where
-    that is not known.
+    that is not known. A choice as it is.
     """
+    if isinstance(value, str):
+        return value
     near = 1e-7 * abs(value) if varies is None else 1e-3 * varies
     texts = (f"{value:.{n}g}" for n in range(5, 18))
     text = next((x for x in texts if abs(float(x) - value) <= near), repr(value))

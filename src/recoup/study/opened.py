@@ -3,7 +3,7 @@
 What forks, replays, exports, verifies or judges a study takes one of these.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,18 +19,25 @@ from recoup.checks import (
     check_whole_numbers,
     shortly,
 )
-from recoup.core.families.rho import RHOS, STARTS_AS
+from recoup.core.families.rho import RHOS, STARTS_AS, Diagonal
 from recoup.engine.parts import PARTS
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import START, Asked, Memory, Proposal
 from recoup.store.store import Store
-from recoup.study.candidates import means_given, stds_given
+from recoup.study.candidates import means_given, stds_given, theta_given
 from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
 from recoup.study.goals import goal_of
 from recoup.study.ledger import AsTold, Ledger
 from recoup.study.limits import limits_of
-from recoup.study.parameters import Parameter, check_values, to_latent, to_user, units_of
+from recoup.study.parameters import (
+    Parameter,
+    check_values,
+    columns_of,
+    to_latent,
+    to_user,
+    units_of,
+)
 from recoup.study.settings import (
     RETURN_UNIT,
     RUN,
@@ -44,7 +51,7 @@ from recoup.study.settings import (
     parameters_in,
     without_other_families,
 )
-from recoup.study.trials import Trial
+from recoup.study.trials import Trial, by_name
 from recoup.study.version import stored_version
 
 NAMED = 12  # parameters, at most, in a sentence
@@ -89,6 +96,8 @@ class Opened:
         self.batch: int = self.settings["batch"]
         self.discount: float = self.settings.get("discount", 1.0)
         self.names = tuple(p.name for p in self.parameters)
+        self.columns = columns_of(self.parameters)  # [D], of named parameters
+        self.choices = tuple((p.name, p.choices) for p in self.parameters if p.choices)
         self.whole = tuple(p.name for p in self.parameters if p.scale == "int")
         self.units = units_of(self.parameters)
         self.return_unit: str = self.settings.get(RETURN_UNIT, "")
@@ -155,6 +164,16 @@ class Opened:
         """Means `[..., D]` and standard deviations `[..., S]` of blocks of numbers `[..., K]`."""
         look = in_double(_moments) if self.has_own_family else _moments
         return look(self.rho(numbers))
+
+    def part(self, numbers: np.ndarray, place: slice) -> Any:
+        """What a block of numbers `[K]` draws some of the coordinates with, whatever the others.
+
+        Of a family of the user's, with their means and standard deviations alone.
+        """
+        if self.has_own_family:
+            mean, std = self.shown(numbers)
+            return Diagonal(mean[place], std[place])
+        return self.rho(numbers).given(range(self.dim)[place], [], np.zeros(0))
 
     def drawn(self, rho: Any, number: int, kind: str) -> np.ndarray:
         """The latent theta `[D]` of trial `number` when `rho` draws it."""
@@ -227,9 +246,18 @@ class Opened:
 
     # -- units --
 
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """What parameters are called `[P]`: their names, or theta_0 and so on."""
+        return self.names or [f"theta_{i}" for i in range(self.dim)]
+
     def in_units(self, latent: np.ndarray) -> np.ndarray:
-        """Latent values `[..., D]` in the user's units."""
+        """Latent values `[..., D]` in the user's units `[..., P]`."""
         return to_user(self.parameters, latent)
+
+    def params(self, values: np.ndarray) -> dict[str, Any]:
+        """Values `[P]` in the user's units by name, or by theta_0 and so on."""
+        return by_name(self.labels, values, self.whole, self.choices)
 
     def by_name(self, theta: Mapping[str, Any]) -> list[Any]:
         """Values by name, in the order of the parameters."""
@@ -246,11 +274,14 @@ class Opened:
         """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
         if isinstance(theta, Mapping):
             theta = self.by_name(theta)
+        size = len(self.labels)
+        if self.choices:
+            theta = theta_given(self.parameters, theta)
         check_numbers("theta", theta)
-        if np.shape(theta) != (self.dim,):
+        if np.shape(theta) != (size,):
             named = f" ({', '.join(self.names[:NAMED])})" if self.names else ""
             raise InputError(
-                f"a theta of this study has {self.dim} values{named}; got {np.size(theta)}."
+                f"a theta of this study has {size} values{named}; got {np.size(theta)}."
             )
         check_finite("the values of theta", theta)
         check_whole_numbers("a value of theta", theta)
@@ -268,10 +299,11 @@ class Opened:
             found = self.store.newest() if drew is None else self.store.proposal(drew)
             _, spread = self.shown(found.numbers)
         user = self.values(asked)
-        return Trial(asked.id, user, asked.seed, asked.kind, spread, self.names, self.whole)
+        kinds = (self.names, self.whole, self.choices)
+        return Trial(asked.id, user, asked.seed, asked.kind, spread, *kinds)
 
     def values(self, asked: Asked) -> np.ndarray:
-        """The theta of a trial in the user's units `[D]`, whatever bounds it was drawn under."""
+        """The theta of a trial in the user's units `[P]`, whatever bounds it was drawn under."""
         return to_user(self.parameters_of(asked.proposal), asked.theta)
 
     def here(self, asked: Asked) -> tuple[np.ndarray, bool]:

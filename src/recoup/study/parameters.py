@@ -1,10 +1,11 @@
 """Named parameters in the user's units, and the unbounded latent ones that are searched.
 
 The search, its densities and its archive live in latent space, where the distribution is Gaussian;
-people read and write their own units. With bounds low and high a latent z is
-low + (high - low) / (1 + exp(-z)), of the logarithms on a log scale; without bounds it is z itself,
-or exp(z). A whole number is the nearest to such a value between low - 1/2 and high + 1/2: what is
-searched, and has a density, is the latent value.
+people read and write their own units (`study.scales`). A whole number is the nearest to such a
+value: what is searched, and has a density, is the latent value. One of several choices is where the
+largest of their latent numbers stands (`study.choices`). So P parameters are searched as D latent
+numbers: `columns_of` says which, each as a parameter of its own. In arrays of the user's units
+`[..., P]` a choice is its place among those it is one of, from 0.
 """
 
 import re
@@ -12,6 +13,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_choice, check_mapping, nearest, shortly
+from recoup.study import choices as several
+from recoup.study import scales
 
 SCALES = ("linear", "log", "int")
-KEYS = ("low", "high", "scale", "start", "std", "unit")
+KEYS = ("low", "high", "scale", "choices", "start", "std", "unit")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
 BESIDE = (
     "family",
@@ -31,23 +35,47 @@ BESIDE = (
 )  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 LONGEST_UNIT = 24  # characters
-EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
+ALWAYS = (
+    "no parameter exists under a choice alone, for every distribution draws all of them: give it "
+    "always, and ignore it where it does not apply."
+)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, its bounds if it has any, and whether its logarithm is searched."""
+    """One parameter: its name, its bounds or choices if it has any, and what of it is searched."""
 
     name: str
     low: float | None = None
     high: float | None = None
     scale: str = "linear"
-    start: float | None = None  # in the user's units; the middle unless given
+    start: float | str | None = None  # in the user's units; the middle unless given
     std: float | None = None  # latent, at the start
     unit: str | None = field(default=None, compare=False)  # shown beside the name, and no more
+    choices: tuple[str, ...] | None = None  # of which it is one
 
     def __post_init__(self) -> None:
+        if self.choices is not None:
+            object.__setattr__(self, "choices", several.check_choices(self.name, self.choices))
         _check(self)
+
+    @property
+    def slots(self) -> int:
+        """How many latent numbers it is searched as."""
+        return 1 if self.choices is None else several.slots(len(self.choices))
+
+    @property
+    def range(self) -> tuple[Any, ...]:
+        """Bounds, scale and choices: what makes two latent spaces the same."""
+        return self.low, self.high, self.scale, self.choices
+
+    @property
+    def columns(self) -> "tuple[Parameter, ...]":
+        """Its latent numbers, each as a parameter."""
+        if self.choices is None:
+            return (self,)
+        words = self.choices[1:] if self.slots == 1 else self.choices
+        return tuple(Parameter(f"{self.name}={word}") for word in words)
 
     @property
     def label(self) -> str:
@@ -55,44 +83,71 @@ class Parameter:
         return labelled(self.name, self.unit)
 
 
+def columns_of(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """The latent numbers `[D]` of parameters `[P]`, each as a parameter."""
+    return tuple(column for p in parameters for column in p.columns)
+
+
+def places_of(parameters: Sequence[Parameter]) -> list[slice]:
+    """Where the latent numbers of each parameter stand among all `[P]`."""
+    ends = np.cumsum([0, *(p.slots for p in parameters)]).tolist()
+    return [slice(*pair) for pair in pairwise(ends)]
+
+
 def to_user(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
-    """Latent values `[..., D]` in the user's units; as they are where no parameter has a name."""
+    """Latent values `[..., D]` in the user's units `[..., P]`; as they are without parameters."""
     if not parameters:
         return latent
-    columns = [_rounded(p, _spread(p, latent[..., i])) for i, p in enumerate(parameters)]
-    return np.stack(columns, axis=-1)
+    pairs = zip(parameters, places_of(parameters), strict=True)
+    return np.stack([_shown(p, latent[..., place]) for p, place in pairs], axis=-1)
 
 
 def spread_out(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
-    """Latent values `[..., D]` in the user's units, whole numbers before they are rounded."""
-    columns = [_spread(p, latent[..., i]) for i, p in enumerate(parameters)]
+    """Latent values `[..., D]` in the user's units, whole numbers before they are rounded.
+
+    And choices before one is made: their latent numbers.
+    """
+    columns = [scales.spread(p, latent[..., i]) for i, p in enumerate(columns_of(parameters))]
+    return np.stack(columns, axis=-1)
+
+
+def gathered(parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
+    """The latent values `[..., D]` of what `spread_out` gave; out of bounds is refused."""
+    if not parameters:
+        return values
+    columns = [scales.to_latent(p, values[..., i]) for i, p in enumerate(columns_of(parameters))]
     return np.stack(columns, axis=-1)
 
 
 def log_slope(parameters: Sequence[Parameter], latent: np.ndarray) -> np.ndarray:
     """log du/dz `[..., D]` of `spread_out`, for densities under another choice of bounds."""
-    columns = [_log_slope(p, latent[..., i]) for i, p in enumerate(parameters)]
+    columns = [scales.log_slope(p, latent[..., i]) for i, p in enumerate(columns_of(parameters))]
     return np.stack(columns, axis=-1)
 
 
 def to_latent(parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
-    """The user's units `[..., D]` as latent values; out of bounds is refused."""
+    """The user's units `[..., P]` as latent values `[..., D]`; out of bounds is refused.
+
+    A choice is where it stands ahead of the others, one place for each.
+    """
     if not parameters:
         return values
-    columns = [_to_latent(p, values[..., i]) for i, p in enumerate(parameters)]
-    return np.stack(columns, axis=-1)
+    columns = [_latent_of(p, values[..., i]) for i, p in enumerate(parameters)]
+    return np.concatenate(columns, axis=-1)
 
 
 def parameter(text: str) -> Parameter:
-    """A parameter as it is typed: NAME, NAME=LOW:HIGH or NAME=LOW:HIGH:SCALE."""
+    """A parameter as it is typed: NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:SCALE or NAME=ONE|OTHER."""
     name, equals, rest = text.partition("=")
     if "|" in rest:
-        raise InputError(no_choices(name.strip()))
+        return Parameter(name.strip(), choices=tuple(rest.split("|")))
+    if " if " in rest:
+        raise InputError(ALWAYS)
     parts = rest.split(":") if equals else []
     if not name.strip() or ":" in name or len(parts) > 3 or (equals and len(parts) == 1):
         raise InputError(
-            f"--param takes NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=LOW:HIGH:int, got "
-            f"{text!r}; for instance stiffness=10:200:log."
+            f"--param takes NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log, NAME=LOW:HIGH:int or "
+            f"NAME=ONE|OTHER, got {text!r}; for instance stiffness=10:200:log or gripper=soft|hard."
         )
     try:
         low, high = (float(part) if part.strip() else None for part in (*parts, "", "")[:2])
@@ -101,18 +156,8 @@ def parameter(text: str) -> Parameter:
     return Parameter(name.strip(), low, high, parts[2].strip() if len(parts) == 3 else "linear")
 
 
-def no_choices(name: str) -> str:
-    """Why a parameter cannot be one of several words."""
-    return (
-        f"{name} has unordered choices, which a study does not search: make one study for each, "
-        "with the same other parameters, give the next trials to the one whose `recoup study "
-        "recommend` promises most, and stop one when its interval is wholly worse than another's. "
-        f"What has an order can be a whole number ({name}=0:3:int)."
-    )
-
-
 def parameters_of(path: Path) -> list[Parameter]:
-    """Parameters from a TOML file: a table each, with low, high, scale, start, std and unit."""
+    """Parameters from a TOML file: a table each, with some of `KEYS`."""
     try:
         content = tomllib.loads(path.read_text())
     except OSError as wrong:
@@ -130,13 +175,18 @@ def parameters_of(path: Path) -> list[Parameter]:
 def of_table(name: str, row: Mapping[str, Any]) -> Parameter:
     """A parameter from what is said about it by name."""
     for key in row:
+        if key in ("if", "when"):
+            raise InputError(ALWAYS)
         if key not in KEYS:
             raise InputError(f"{key!r} of {name} is none of {', '.join(KEYS)}.{nearest(key, KEYS)}")
     return Parameter(name, **row)
 
 
 def check_values(parameters: Sequence[Parameter], values: np.ndarray) -> None:
-    """Raises where values `[..., D]` of the user's lie outside of the bounds, or are not whole."""
+    """Raises where values `[..., P]` of the user's lie outside of the bounds, or are not whole.
+
+    Or are no place among the choices.
+    """
     for i, p in enumerate(parameters):
         column = np.atleast_1d(values[..., i])
         if p.scale == "int":
@@ -146,20 +196,27 @@ def check_values(parameters: Sequence[Parameter], values: np.ndarray) -> None:
                     f"{p.name} must be a whole number in {p.low:g}..{p.high:g}, got "
                     f"{column[wrong][0]:g}."
                 )
-        _to_latent(p, column)
+        _latent_of(p, column)
 
 
-def range_of(text: str) -> tuple[float | None, float | None, str] | None:
-    """Bounds and scale of what `range_text` has written, or a user; None where it is neither."""
+def value_of(p: Parameter, given: Any) -> Any:
+    """A value as arrays of the user's units hold it: the place of a choice, others as they are."""
+    return given if p.choices is None else several.place_of(p.name, p.choices, given)
+
+
+def range_of(text: str) -> tuple[Any, ...] | None:
+    """The range of what `range_text` has written, or a user; None where it is neither."""
     try:
         p = parameter(f"x={text}") if text.strip(": ") else Parameter("x")
     except InputError:
         return None
-    return p.low, p.high, p.scale
+    return p.range
 
 
 def range_text(p: Parameter) -> str:
-    """Bounds and scale of a parameter as tables have them: LOW:HIGH:SCALE, or ::SCALE."""
+    """The range of a parameter as tables have it: LOW:HIGH:SCALE, ::SCALE, or ONE|OTHER."""
+    if p.choices is not None:
+        return "|".join(p.choices)
     low, high = ("" if x is None else f"{float(x)!r}" for x in (p.low, p.high))
     return f"{low}:{high}:{p.scale}"
 
@@ -181,7 +238,7 @@ def check_new(parameters: Sequence[Parameter]) -> None:
     Files made before may hold such, and are opened all the same.
     """
     alike: dict[str, str] = {}
-    _check_columns([p.name for p in parameters])
+    _check_columns([p.name for p in parameters], [p.name for p in columns_of(parameters)])
     for p in parameters:
         if p.name != p.name.strip():
             raise InputError(
@@ -200,9 +257,10 @@ def check_new(parameters: Sequence[Parameter]) -> None:
             )
 
 
-def _check_columns(names: Sequence[str]) -> None:
+def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
     """Raises where a name is that of a column which tables have beside those of these names."""
-    beside = {f"{what}_{name}" for what in ("latent", "bounds") for name in names}
+    beside = {f"{what}_{name}" for what in ("latent", "bounds") for name in (*names, *columns)}
+    beside |= {*columns} - {*names} | {name for name in names if columns.count(name) > 1}
     for name in names:
         if name in BESIDE or name in beside or re.fullmatch("rho_[0-9]+", name):
             raise InputError(f"{name!r} cannot name a parameter: tables have such a column.")
@@ -213,8 +271,10 @@ def plain(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
 
     Those stand beside them in a file (`units_of`), where an older recoup does not look for them.
     """
-    rows = [asdict(p) for p in parameters]
-    return [{key: value for key, value in row.items() if key != "unit"} for row in rows]
+    rows = [asdict(p) | {"choices": p.choices and list(p.choices)} for p in parameters]
+    unsaid = [{"unit"} if p.choices else {"unit", "choices"} for p in parameters]
+    both = zip(rows, unsaid, strict=True)
+    return [{key: row[key] for key in row if key not in without} for row, without in both]
 
 
 def units_of(parameters: Sequence[Parameter]) -> dict[str, str]:
@@ -251,10 +311,14 @@ def labelled(name: str, unit: str | None) -> str:
 
 
 def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[float], list[float]]:
-    """Latent means and standard deviations at the start."""
-    means = [0.0 if p.start is None else float(_to_latent(p, p.start)) for p in parameters]
+    """Latent means and standard deviations `[D]` at the start."""
+    starts_at = [
+        np.zeros(p.slots) if p.start is None else _latent_of(p, value_of(p, p.start))
+        for p in parameters
+    ]
     stds = [p.std if p.std is not None else 1.0 if std is None else std for p in parameters]
-    return means, stds
+    each = [[value] * p.slots for p, value in zip(parameters, stds, strict=True)]
+    return np.concatenate(starts_at).tolist(), [value for values in each for value in values]
 
 
 def _check_name(name: Any) -> None:
@@ -269,7 +333,9 @@ def _check_name(name: Any) -> None:
 def _check(p: Parameter) -> None:
     _check_name(p.name)
     check_choice(f"the scale of {p.name}", p.scale, SCALES)
-    for key in ("low", "high", "start", "std"):
+    if p.choices is not None:
+        _check_alone(p)
+    for key in ("low", "high", "std", *(["start"] if p.choices is None else [])):
         value = getattr(p, key)
         if value is not None and not _is_finite(value):
             raise InputError(f"{key} of {p.name} must be a finite number, got {shortly(value)}.")
@@ -288,7 +354,17 @@ def _check(p: Parameter) -> None:
     if p.unit is not None:
         check_unit(p.name, p.unit)
     if p.start is not None:
-        check_values([p], np.array([p.start]))
+        check_values([p], np.array([value_of(p, p.start)]))
+
+
+def _check_alone(p: Parameter) -> None:
+    """Raises where a parameter with choices has what numbers have."""
+    said = {"low": p.low, "high": p.high, "unit": p.unit, "scale": p.scale}
+    for key, value in said.items():
+        if value is not None and value != "linear":
+            raise InputError(f"{p.name} is one of several choices: leave out {key}.")
+    if p.start is not None and not isinstance(p.start, str):
+        raise InputError(f"start of {p.name} must be one of its choices, got {shortly(p.start)}.")
 
 
 def _is_finite(value: Any) -> bool:
@@ -300,59 +376,18 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
-def _ends(p: Parameter) -> tuple[float, float] | None:
-    """The ends of the range that the logistic function covers, as numbers that it is linear in."""
-    if p.low is None or p.high is None:
-        return None
-    if p.scale == "int":
-        return p.low - 0.5, p.high + 0.5
-    return (float(np.log(p.low)), float(np.log(p.high))) if p.scale == "log" else (p.low, p.high)
-
-
-def _spread(p: Parameter, z: Any) -> Any:
-    """The value of a latent z, before it is rounded."""
-    ends = _ends(p)
-    if ends is None:
-        return np.exp(z) if p.scale == "log" else z
-    share = 1 / (1 + np.exp(-np.clip(z, -EDGE, EDGE)))
-    value = ends[0] + (ends[1] - ends[0]) * share
-    if p.scale == "int":
-        return value
-    return np.clip(np.exp(value) if p.scale == "log" else value, p.low, p.high)
-
-
-def _rounded(p: Parameter, value: Any) -> Any:
+def _shown(p: Parameter, z: np.ndarray) -> np.ndarray:
+    """The value `[...]` of a parameter whose latent numbers are `z [..., S]`."""
+    if p.choices is not None:
+        return several.chosen(z)
+    value = scales.spread(p, z[..., 0])
     return np.clip(np.round(value), p.low, p.high) if p.scale == "int" else value
 
 
-def _log_slope(p: Parameter, z: Any) -> Any:
-    """log du/dz of `_spread`."""
-    ends = _ends(p)
-    if ends is None:
-        return z if p.scale == "log" else np.zeros_like(z)
-    slope = np.log(ends[1] - ends[0]) - np.abs(z) - 2 * np.log1p(np.exp(-np.abs(z)))
-    return slope + np.log(_spread(p, z)) if p.scale == "log" else slope
-
-
-def _to_latent(p: Parameter, value: Any) -> Any:
-    value, ends = np.asarray(value, float), _ends(p)
-    if ends is None:
-        if p.scale == "log" and not (value > 0).all():
-            raise InputError(f"{p.name} must be positive, got {value[~(value > 0)].flat[0]:g}.")
-        return np.log(value) if p.scale == "log" else value
-    outside = ~inside(p, value)
-    if outside.any():
-        raise InputError(
-            f"{p.name} must lie in {p.low:g}..{p.high:g}, got {value[outside].flat[0]:g}."
-        )
-    share = ((np.log(value) if p.scale == "log" else value) - ends[0]) / (ends[1] - ends[0])
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)
-
-
-def inside(p: Parameter, value: Any) -> Any:
-    """Which values, before they are rounded, a parameter can have."""
-    if p.low is None or p.high is None:
-        return np.isfinite(value) & (value > 0) if p.scale == "log" else np.isfinite(value)
-    half = 0.5 if p.scale == "int" else 0.0
-    return (value >= p.low - half) & (value <= p.high + half)
+def _latent_of(p: Parameter, value: Any) -> np.ndarray:
+    """The latent numbers `[..., S]` of a value `[...]`, or of a place among choices."""
+    if p.choices is None:
+        return np.asarray(scales.to_latent(p, value))[..., None]
+    for one in np.asarray(value, float).ravel().tolist():
+        several.place_of(p.name, p.choices, one)
+    return several.standing(value, len(p.choices))

@@ -12,8 +12,10 @@ from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import Move, Result
+from recoup.study.choices import chances
 from recoup.study.diary import title
 from recoup.study.opened import Opened
+from recoup.study.parameters import places_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,8 +49,9 @@ def portrait(study: Opened) -> "Portrait":
         means, stds = (
             np.stack([np.asarray(getattr(rho, key)) for rho in rhos]) for key in ("mean", "std")
         )
-        sliced = _moved_most(means, stds)
+        sliced = _moved_most(study, means, stds)
         results, kinds, theta = _told(study, sliced)
+        likely = _chances(study)
     noted = {
         field: np.array([_number(move.info.get(key)) for move in moves if move.id])
         for field, key in NOTED.items()
@@ -62,9 +65,12 @@ def portrait(study: Opened) -> "Portrait":
         kinds=np.array(kinds, str),
         at=_marks(results, moves),
         **noted,
-        parameters=[_shown(study, i, units) for i in range(min(study.dim, OVER_TIME))],
-        sliced=[_shown(study, i, units, theta[:, j]) for j, i in enumerate(sliced)],
-        dim=study.dim,
+        parameters=[
+            _shown(study, i, units, likely=likely.get(i))
+            for i in range(min(len(study.labels), OVER_TIME))
+        ],
+        sliced=[_shown(study, i, units, theta[:, j], likely.get(i)) for j, i in enumerate(sliced)],
+        dim=len(study.labels),
         unit=study.return_unit,
         noun=study.goal.noun,
         sign=study.sign,
@@ -84,17 +90,29 @@ def _title(study: Opened, results: int, moves: int) -> str:
         *([called] if (called := title(study.store)) else []),
         study.path.name,
         study.method.name,
-        f"{study.dim} parameter{'' if study.dim == 1 else 's'}",
+        f"{len(study.labels)} parameter{'' if len(study.labels) == 1 else 's'}",
         f"{results} result{'' if results == 1 else 's'}",
         f"{moves} move{'' if moves == 1 else 's'}",
     )
     return " · ".join(parts)
 
 
-def _moved_most(means: np.ndarray, stds: np.ndarray) -> list[int]:
+def _chances(study: Opened) -> dict[int, np.ndarray]:
+    """How likely each choice was after every move `[M + 1, K]`, by the parameter's place."""
+    found, places = {}, places_of(study.parameters)
+    for i, p in enumerate(study.parameters):
+        if p.choices is not None:
+            parts = (study.part(mark.numbers, places[i]) for mark in study.marks())
+            found[i] = np.stack([chances(part) for part in parts])
+    return found
+
+
+def _moved_most(study: Opened, means: np.ndarray, stds: np.ndarray) -> list[int]:
     """The parameters whose means have moved most, in standard deviations of the start."""
     scale = stds[0] if stds.shape == means.shape else np.ones(means.shape[1])
     moved = np.abs(means[-1] - means[0]) / scale
+    if study.parameters:
+        moved = np.array([np.max(moved[place]) for place in places_of(study.parameters)])
     return sorted(np.argsort(-moved, kind="stable")[:SLICED].tolist())
 
 
@@ -123,24 +141,29 @@ def _marks(results: Sequence[Result], moves: Sequence[Move]) -> np.ndarray:
 
 
 def _units(study: Opened, means: np.ndarray, stds: np.ndarray) -> list[np.ndarray]:
-    """Means, and one standard deviation below and above, in the user's units `[M + 1, D]`."""
+    """Means, and one standard deviation below and above, in the user's units `[M + 1, P]`."""
     return [study.in_units(latent) for latent in (means, means - stds, means + stds)]
 
 
 def _shown(
-    study: Opened, i: int, units: Sequence[np.ndarray], values: np.ndarray | None = None
+    study: Opened,
+    i: int,
+    units: Sequence[np.ndarray],
+    values: np.ndarray | None = None,
+    likely: np.ndarray | None = None,
 ) -> "Shown":
     """Parameter `i` as it is drawn."""
     from recoup.pictures.study import Shown
 
-    name, log, bounds = f"theta_{i}", False, None
+    name, log, bounds, words = study.labels[i], False, None, None
     if study.parameters:
         p = study.parameters[i]
-        name, log = p.name, p.scale == "log"
+        log, words = p.scale == "log", p.choices
         bounds = None if p.low is None or p.high is None else (p.low, p.high)
     mean, low, high = (array[:, i] for array in units)
     tried = np.zeros(0) if values is None else values
-    return Shown(name, log, bounds, mean, low, high, tried, study.units.get(name, ""))
+    unit = study.units.get(name, "")
+    return Shown(name, log, bounds, mean, low, high, tried, unit, words or (), likely)
 
 
 def _number(value: Any) -> float:

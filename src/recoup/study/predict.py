@@ -7,9 +7,10 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import believed
-from recoup.core.plain.tops import effects
+from recoup.core.plain.tops import Axis, effects
 from recoup.core.worth import NOTHING, Interval
 from recoup.study import sentences
+from recoup.study.coordinates import Coordinates
 from recoup.study.failing import Failing, failing_of
 from recoup.study.gained import times
 from recoup.study.goals import turned, turned_ends
@@ -25,7 +26,7 @@ from recoup.study.landscape import (
     worth_of,
 )
 from recoup.study.opened import Opened
-from recoup.study.trials import by_name
+from recoup.study.parameters import places_of
 
 MOST_PARAMETERS = 30  # of which it is said which matter
 VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
@@ -69,11 +70,10 @@ def predict(study: Opened, params: Any) -> Prediction:
     """
     if study.method.space == "actions":
         raise InputError(f"{study.method.name} explores in actions: no model of theta is made.")
-    names = list(study.names) or [f"theta_{i}" for i in range(study.dim)]
     with study.store.reading():
         results = results_of(study)
-        theta = study.latent_theta(_completed(study, params, names))
-        shown = by_name(names, study.in_units(theta), study.whole)
+        theta = study.latent_theta(_completed(study, params))
+        shown = study.params(study.in_units(theta))
         failing = failing_of(study, results.told, theta, results.std)
         limits = keeping_of(study, results, Diagonal(theta, results.std))
         none, looked, here = why_none(study, results), 0, None
@@ -98,10 +98,11 @@ def _half(here: Expected) -> float:
     return (here.interval.high - here.interval.low) / 2
 
 
-def _completed(study: Opened, params: Any, names: list[str]) -> Any:
+def _completed(study: Opened, params: Any) -> Any:
     """Values by name with those of the mean policy for the others."""
     if not hasattr(params, "items"):
         return params
+    names = study.labels
     for name in params:
         if name not in names:
             raise InputError(f"there is no parameter {name!r}: they are {', '.join(names)}.")
@@ -119,9 +120,23 @@ def matters(study: Opened, results: Results, found: Landscape | None) -> list[Ma
         return []
     belief, tried = found.belief, found.whitened(results.theta)
     if study.family == "full":
-        tried = (results.theta - results.mean) / results.std
+        about = Coordinates(study.parameters, Diagonal(results.mean, results.std))
+        tried = about.at(results.theta)
         belief = believed(tried, results.values, about=(0.0,))  # no coordinate's effect
-    names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
-    rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0))
+    names, axes = study.labels, _axes(study, tried) if study.choices else None
+    rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
     said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]
     return sorted(said, key=lambda row: -row.share)
+
+
+def _axes(study: Opened, tried: np.ndarray) -> list[Axis]:
+    """The parameters, a choice as often as it was tried, of coordinates `tried [n, D]`."""
+    found = []
+    for p, place in zip(study.parameters, places_of(study.parameters), strict=True):
+        columns = tuple(range(study.dim)[place])
+        if p.choices is None:
+            found.append(Axis(columns))
+        else:
+            at, counts = np.unique(tried[:, place], axis=0, return_counts=True)
+            found.append(Axis(columns, at, counts / len(tried)))
+    return found

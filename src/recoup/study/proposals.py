@@ -154,7 +154,7 @@ def _check_shown(study: Opened, path: Path, blocks: np.ndarray, shown: Shown) ->
     moments = _for_each(blocks[known], lambda rows: np.hstack(study.shown(rows)))
     mean, std = np.hsplit(moments, [study.dim])
     found = (spread_out(study.parameters, mean) if study.names else mean, std)
-    names = study.names or range(study.dim)
+    names = [p.name for p in study.columns] or range(study.dim)
     for which, said, of in zip(("mean", "std"), shown or (), found, strict=True):
         said = said[known]
         near = 1e-9 if which == "mean" else 0.0  # where it is zero but for rounding

@@ -16,10 +16,18 @@ import numpy as np
 from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.store.rows import FAILED, OK
 from recoup.study.already import said_beside
+from recoup.study.cells import numbers, thetas
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
-from recoup.study.parameters import Parameter, range_of, range_text, to_latent, to_user
+from recoup.study.parameters import (
+    Parameter,
+    gathered,
+    places_of,
+    range_of,
+    range_text,
+    to_user,
+)
 from recoup.study.proposals import Shown, check_family, check_told, of_family, of_rows
 from recoup.study.samples import Samples, samples_of, without_return
 from recoup.study.tables import (
@@ -97,18 +105,21 @@ def _check_version(study: Opened, path: Path, versions: set[str]) -> None:
 
 
 def _ranges(study: Opened) -> list[tuple[Any, ...]]:
-    """Names, bounds and scales: what makes two latent spaces the same."""
-    return [(p.name, p.low, p.high, p.scale) for p in study.parameters]
+    """Names and ranges: what makes two latent spaces the same."""
+    return [(p.name, p.range) for p in study.parameters]
 
 
 def _in_words(study: Opened) -> str:
     if not study.names:
         return f"{study.dim} parameters"
-    ranges = (
-        name if low is None else f"{name} ({low:g} to {high:g}, {scale})"
-        for name, low, high, scale in _ranges(study)
-    )
-    return f"the parameters {', '.join(ranges)}"
+    return f"the parameters {', '.join(map(_with_range, study.parameters))}"
+
+
+def _with_range(p: Parameter) -> str:
+    """A parameter with its bounds and scale, or its choices, if it has any."""
+    if p.choices is not None:
+        return f"{p.name} ({', '.join(p.choices)})"
+    return p.name if p.low is None else f"{p.name} ({p.low:g} to {p.high:g}, {p.scale})"
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -228,7 +239,7 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
             raise InputError(f"{path} has no column {name!r}.{nearest(name, table)}")
     versions = () if VERSION in theta else table.get(VERSION, ())
     _check_version(study, path, {str(text or "") for text in versions})
-    returns = _numbers(path, table, ["return"])[:, 0]
+    returns = numbers(path, table, ["return"])[:, 0]
     failed = None
     if "status" in table:  # an export: failed and pending trials have no return
         ok, failed = (np.array([s == word for s in table["status"]], bool) for word in (OK, FAILED))
@@ -238,13 +249,13 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
         check_family(study, path, family)  # of another even the columns are others
     shown, latent = _moments(study, path, table), _latent(study, path, table)
     if names:
-        numbers = _numbers(path, table, names)
-        blocks: np.ndarray | None = of_rows(study, path, families, numbers, shown)
+        rows = numbers(path, table, names)
+        blocks: np.ndarray | None = of_rows(study, path, families, rows, shown)
     else:
         blocks = _with_factors(study, path, table, shown)
-    samples = Samples(_numbers(path, table, theta), returns, failed=failed, latent=latent)
+    samples = Samples(thetas(study, path, table), returns, failed=failed, latent=latent)
     beside = [x for x in table if x.startswith(f"{ALSO}_") and x not in theta]
-    told = {x.partition("_")[2]: _numbers(path, table, [x])[:, 0] for x in beside}
+    told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
     samples = samples._replace(also=also_columns(path, told, returns.shape))
     samples = samples.told_as(_goal(study, path, table), study.goal)
     samples = samples._replace(**said_beside(table, families)) if "status" in table else samples
@@ -273,7 +284,7 @@ def _moments(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Show
     known = [all(name in table for name in names) for names in drawn]
     if any(known) != all(known):
         raise InputError(f"{path} has {drawn[0][0]} or {drawn[1][0]}, but not both.")
-    mean, std = (_numbers(path, table, names) if all(known) else None for names in drawn)
+    mean, std = (numbers(path, table, names) if all(known) else None for names in drawn)
     return None if mean is None or std is None else (mean, std)
 
 
@@ -288,7 +299,7 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
     for p in stated:
         for line, cell in enumerate(table[f"{BOUNDS}_{p.name}"], 2):
             text = "" if cell is None else str(cell)
-            if text and range_of(text) != (p.low, p.high, p.scale):
+            if text and range_of(text) != p.range:
                 raise InputError(
                     f"line {line} of {path}: {p.name} was drawn under {text[:60]}, here it is "
                     f"{range_text(p)}: fork its study with --param, or leave out the columns that "
@@ -304,8 +315,8 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
                 f"{p.name} was drawn: add a column {BOUNDS}_{p.name} with {range_text(p)}, if it "
                 f"is those, or leave out the columns that begin with {DRAWN_COLUMNS}."
             )
-    names = [f"{LATENT}_{name}" for name in study.names]
-    known = len(stated) == len(names) > 0 and all(name in table for name in names)
+    names = [f"{LATENT}_{p.name}" for p in study.columns]
+    known = len(stated) == len(study.names) > 0 and all(name in table for name in names)
     return _checked_latent(study, path, table, names) if known else None
 
 
@@ -316,18 +327,20 @@ def _checked_latent(
 
     A row of somebody's own says neither them nor their bounds.
     """
-    latent = _numbers(path, table, names)
-    shown, said = to_user(study.parameters, latent), _numbers(path, table, theta_columns(study))
+    latent = numbers(path, table, names)
+    shown, said = to_user(study.parameters, latent), thetas(study, path, table)
     beside = [[cell not in ("", None) for cell in table[f"{BOUNDS}_{n}"]] for n in study.names]
-    empty = np.isnan(latent)
-    near = np.isclose(shown, said, rtol=1e-6, atol=1e-9) & np.isfinite(latent)
+    places = places_of(study.parameters)
+    empty = np.stack([np.isnan(latent[:, place]).any(axis=1) for place in places], axis=1)
+    finite = np.stack([np.isfinite(latent[:, place]).all(axis=1) for place in places], axis=1)
+    near = np.isclose(shown, said, rtol=1e-6, atol=1e-9) & finite
     apart = np.where(empty, np.array(beside, bool).T, ~near)
     if apart.any():
-        line, column = np.argwhere(apart)[0]
-        wrong = "empty" if empty[line, column] else f"not that of {study.names[column]}"
+        line, i = np.argwhere(apart)[0]
+        wrong = "empty" if empty[line, i] else f"not that of {study.names[i]}"
         raise InputError(
-            f"line {line + 2} of {path}: {names[column]} is {wrong}: put it back, or leave out the "
-            f"columns that begin with {LATENT}_."
+            f"line {line + 2} of {path}: {names[places[i].start]} is {wrong}: put it back, or "
+            f"leave out the columns that begin with {LATENT}_."
         )
     return latent
 
@@ -366,21 +379,7 @@ def _with_factors(
     names = [f"factor_{a}_{b}" for i, a in enumerate(bare) for b in bare[: i + 1]]
     if not all(name in table for name in names) or shown is None:
         raise InputError(f"{path} has columns factor_, but not all that a distribution has.")
-    factors, mean = _numbers(path, table, names), np.full_like(shown[0], np.nan)
+    factors, mean = numbers(path, table, names), np.full_like(shown[0], np.nan)
     known = np.isfinite(shown[0]).all(axis=1)
-    mean[known] = to_latent(study.parameters, shown[0][known])
+    mean[known] = gathered(study.parameters, shown[0][known])
     return of_family(study, path, CORRELATED, np.hstack([mean, factors]))
-
-
-def _numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -> np.ndarray:
-    """Columns `[n, len(names)]` of numbers, not a number where a cell is empty."""
-    found = np.empty((len(table[names[0]]), len(names)))
-    for i, name in enumerate(names):
-        for line, cell in enumerate(table[name]):
-            try:
-                found[line, i] = np.nan if cell in ("", None) else float(cell)
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"line {line + 2} of {path}: {name} must be a number, got {cell!r}."
-                ) from None
-    return found

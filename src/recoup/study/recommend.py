@@ -1,17 +1,16 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
-from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.checks import check_count, check_positive
-from recoup.core.plain.tops import tops
 from recoup.core.worth import NOTHING, Interval
 from recoup.store.rows import MEAN
 from recoup.study import sentences
+from recoup.study.best import Best, best_of_each
 from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
@@ -28,7 +27,6 @@ from recoup.study.opened import Opened
 from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
-from recoup.study.trials import by_name
 from recoup.study.worths import AT_MEAN, Worth, of_trials
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
@@ -53,10 +51,11 @@ class Plan(NamedTuple):
 class Recommendation(NamedTuple):
     """The parameters to deploy, and what results say about them."""
 
-    theta: np.ndarray  # [D] the mean policy, in the user's units
+    theta: np.ndarray  # [P] the mean policy, in the user's units
     params: dict[str, Any]  # the same by name
-    low: np.ndarray  # [D] of the 95 % interval of the best value of each, the others staying
+    low: np.ndarray  # [P] of the 95 % interval of the best value of each, the others staying
     high: np.ndarray  # infinite where the best may lie beyond what was tried
+    choices: dict[str, dict[str, float]]  # by name: how surely each of several is the best one
     expected: float  # return of these parameters; not a number where it is not known
     stderr: float
     interval: Interval
@@ -81,21 +80,27 @@ class Recommendation(NamedTuple):
     def __str__(self) -> str:
         return self.words
 
+    @property
+    def best(self) -> list[Any]:
+        """For each parameter the ends between which it is best, or how surely each choice is."""
+        ends = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
+        return [self.choices.get(name, [low, high]) for name, low, high in ends]
+
     def plain(self) -> dict[str, Any]:
         """The recommendation as JSON can hold it."""
-        ranges = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
+        pairs = zip(self.params.values(), self.theta.tolist(), strict=True)
         found = self._asdict() | {
-            "theta": self.theta.tolist(),
+            "theta": [word if isinstance(word, str) else value for word, value in pairs],
             "batches": [batch._asdict() for batch in self.batches],
             "failing": self.failing._asdict(),
             "limits": [row._asdict() for row in self.limits],
-            "best_between": {name: [low, high] for name, low, high in ranges},
+            "best_between": dict(zip(self.params, self.best, strict=True)),
             "plan": None if self.plan is None else self.plan._asdict(),
             "matters": [row._asdict() for row in self.matters],
         }
         for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
             found[key] = list(found[key])
-        del found["low"], found["high"]
+        del found["low"], found["high"], found["choices"]
         return found
 
 
@@ -131,10 +136,9 @@ def recommend(
         limits = keeping_of(study, results)
         if not tried.refused:
             tried = tried._replace(refused=refused(limits, study.limits.within))
-        names = study.names or [f"theta_{i}" for i in range(study.dim)]
         none = why_none(study, results)
         found = None if none else landscape(study, results)
-        ranges = _tops(study, results, found)
+        best = best_of_each(study, results, found)
         batches, past = gained(results.known)
         outlook = Outlook(
             worth=_worth(study, results, tried, found, none),
@@ -142,14 +146,14 @@ def recommend(
             past=past,
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
-            climbs=[name for name, x in zip(names, ranges, strict=True) if x.low > 0 or x.high < 0],
+            climbs=best.climbs,
             rare=_rare(results.values),
             **_limits(study, results, limits),
         )
         explained = matters(study, results, found)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
-    told = _told(study, results, outlook, ranges, tried, (verdict, tries, plan))
+    told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
@@ -158,7 +162,7 @@ def _told(
     study: Opened,
     results: Results,
     outlook: Outlook,
-    ranges: Sequence[Interval],
+    best: Best,
     tried: Tried,
     decision: tuple[str, int, Plan | None],
 ) -> Recommendation:
@@ -170,16 +174,16 @@ def _told(
     plan = None if plan is None else plan._replace(gain=plan.gain * unit)
     coming = outlook.coming[0] if outlook.coming else None
     theta = study.in_units(results.mean)
-    names = study.names or [f"theta_{i}" for i in range(study.dim)]
     policy, draw = (
         (np.nan, NOTHING) if x is None else (x.value * unit, times(x.interval, unit))
         for x in ((None, None) if coming is None else (coming.policy, coming.draw))
     )
     found = Recommendation(
         theta=theta,
-        params=by_name(names, theta, study.whole),
-        low=_in_units(study, results, ranges, 0),
-        high=_in_units(study, results, ranges, 1),
+        params=study.params(theta),
+        low=best.low,
+        high=best.high,
+        choices=best.choices,
         expected=worth.value,
         stderr=worth.stderr,
         interval=worth.interval,
@@ -241,14 +245,6 @@ def _rare(values: np.ndarray) -> int | None:
     return rarer if len(counts) == 2 and rarer < RARE <= max(counts.values()) else None
 
 
-def _tops(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:
-    """Where each parameter is best, in standard deviations from the mean."""
-    if found is None:
-        return [Interval(-np.inf, np.inf)] * study.dim
-    ways = found.whitened(results.mean + np.diag(results.std))
-    return tops(found.belief, ways, (results.theta - results.mean) / results.std)
-
-
 def _coming(
     study: Opened, mover: Mover, results: Results, found: Landscape | None, budget: int | None
 ) -> list[Forecast]:
@@ -257,16 +253,6 @@ def _coming(
         return []  # returns as large or small as numbers go are not imagined
     batches = 1 if budget is None else int(np.clip(budget // study.batch, 1, MOST_BATCHES))
     return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
-
-
-def _in_units(study: Opened, results: Results, ranges: Sequence[Interval], side: int) -> np.ndarray:
-    """One end of the intervals in the user's units `[D]`, infinite where it is."""
-    mean, std = results.mean, results.std
-    if len(std) != len(mean):  # in action space
-        return np.full(len(mean), np.inf if side else -np.inf)
-    z = np.array([top[side] for top in ranges])
-    ends = study.in_units(mean + np.where(np.isfinite(z), z, 0.0) * std)
-    return np.where(np.isfinite(z), ends, z)
 
 
 def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:

@@ -171,8 +171,7 @@ def _gains(scene: Scene, stage: Stage) -> np.ndarray:
     """What a rehearsal has gained: mean policy, draw, and the variances of both, over the unit."""
     study, found = scene.study, scene.found
     rho, now = study.rho(stage.before.numbers), study.rho(study.store.newest().numbers)
-    spread = np.exp(rho.log_spread(np) - now.log_spread(np))
-    looks = joined(found.here(), found.here(1.0), found.at(rho.mean), found.at(rho.mean, spread))
+    looks = joined(found.here(), found.draw(now), found.at(rho.mean), found.draw(rho))
     mean, c = stage.cell.expects(looks)
     policy = stage.cell.expects_apart(looks)  # what lies about the mean goes along with it
     variances = [c[i, i] + c[i + 2, i + 2] - 2 * c[i, i + 2] for i in (0, 1)]

@@ -1,6 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,38 +18,21 @@ from recoup.checks import (
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
-from recoup.study.goals import MAXIMIZE, MINIMIZE, Goal, turned
+from recoup.study.goals import Goal, turned
+from recoup.study.imported import Imported, imported_words, to_do, turned_words
 from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
 from recoup.study.opened import Opened
-from recoup.study.parameters import check_values, to_latent
+from recoup.study.parameters import check_values, gathered, to_latent
 from recoup.study.proposals import of_gaussians
+from recoup.study.unseen import with_drawn_choices
 
 IMPORTED, FITTED = "imported", "fitted"
-
-
-class Imported(NamedTuple):
-    """What was imported, and what it is worth."""
-
-    samples: int  # those with a return
-    failed: int  # those that were rolled out and have none
-    skipped: int  # rows of which neither is known, or not what drew them
-    again: int  # those that were in the study already
-    proposals: int
-    fitted: bool  # whether their proposal had to be guessed from the samples
-    ess: float  # at the newest distribution
-    words: str
-    differ: int = 0  # of those that were there: with another result
-    amend: tuple[int, ...] = ()  # the trials here that they are of
-    drop: tuple[int, ...] = ()  # trials that count here, and were dropped where they come from
-    dropped: int = 0  # samples that were left out, since they count for nothing there
-    anew: int = 0  # of those imported: other rollouts of thetas that were there
-    alike: int = 0  # of those that were there: by theta and result, of another study
 
 
 class Samples(NamedTuple):
     """Samples of somebody else's, and what drew them if that is known."""
 
-    theta: np.ndarray  # [n, D]
+    theta: np.ndarray  # [n, P]
     returns: np.ndarray  # [n]
     mean: np.ndarray | None = None  # [D], or [n, D]: a proposal each
     std: np.ndarray | None = None  # likewise, latent
@@ -134,8 +117,8 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         alike=known.alike,
     )
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
-    words = _words(study, found, uncorrelated)
-    return found._replace(words=f"{words} {_turned_words(study)}" if samples.turned else words)
+    words = imported_words(study, found, uncorrelated)
+    return found._replace(words=f"{words} {turned_words(study)}" if samples.turned else words)
 
 
 def samples_of(other: Opened) -> Samples:
@@ -185,7 +168,7 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
     if np.ndim(samples.returns) != 1 or not np.size(samples.returns):
         raise InputError("the returns to import must be a list of numbers, one for each theta.")
     n = len(samples.returns)
-    check_shape("the thetas to import", samples.theta, "[n, D]", (n, study.dim))
+    check_shape("the thetas to import", samples.theta, "[n, D]", (n, len(study.labels)))
     returns = np.asarray(samples.returns, float)
     known = np.isfinite(returns) | (False if samples.failed is None else samples.failed)
     usable = np.isfinite(samples.theta).all(axis=1)
@@ -196,7 +179,15 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
         if np.ndim(drawn) == 2 and len(drawn) == n:  # one each: no weight without what drew it
             check_numbers(f"the {what} of the samples", drawn)
             finite &= np.isfinite(drawn).all(axis=1)
-    return _latent(study, samples, finite | gone), finite, gone
+    theta, unknown = _latent(study, samples, finite | gone)
+    if study.choices and unknown.any():
+        said = samples.mean is not None or samples.std is not None or samples.blocks is not None
+        drew = _proposals(study, samples, theta[finite], finite) if said else None
+        both, rest = unknown & finite, unknown & ~finite
+        blocks = None if drew is None else drew[unknown[finite]]
+        theta = with_drawn_choices(study, theta, both, blocks)
+        theta = with_drawn_choices(study, theta, rest, None)
+    return theta, finite, gone
 
 
 def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Rollout]:
@@ -212,7 +203,7 @@ def _check_any(
     study: Opened, samples: Samples, finite: np.ndarray, twice: np.ndarray, known: Known
 ) -> None:
     """Raises where nothing is left to import, and says what is to be done all the same."""
-    more = _to_do(study, known.differ, known.dropped)
+    more = to_do(study, known.differ, known.dropped)
     if not (finite & np.isfinite(np.asarray(samples.returns, float))).any():
         raise InputError(f"none of the samples has a finite return: nothing was imported.{more}")
     if not (finite & ~twice).any():
@@ -226,15 +217,15 @@ def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: Any) 
     return np.full(n, unknown) if given is None else np.asarray(given)[which]
 
 
-def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> np.ndarray:
-    """Latent thetas `[n, D]`: as they were drawn, where that is known."""
+def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]`, as they were drawn where that is known; and where not `[n]`."""
     shape = (len(finite), study.dim)
     found = np.full(shape, np.nan) if samples.latent is None else samples.latent.copy()
     unknown = finite & ~np.isfinite(found).all(axis=1)
     values = np.asarray(samples.theta, float)[unknown]
     check_values(study.parameters, values)
     found[unknown] = to_latent(study.parameters, values)
-    return found
+    return found, unknown
 
 
 def _proposals(
@@ -259,7 +250,7 @@ def _proposals(
     mean = _of_each(what.format("mean"), samples.mean, study.dim, "D", finite)
     std = _of_each(what.format("std"), samples.std, study.dim, "D", finite)
     check_stds(what.format("std"), std)
-    return of_gaussians(study, to_latent(study.parameters, mean), std)
+    return of_gaussians(study, gathered(study.parameters, mean), std)
 
 
 def _of_each(
@@ -289,7 +280,7 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean, std = theta.mean(0), theta.std(0, ddof=1)
     if not (std > 0).all():
         which = int(np.argmin(std > 0))
-        name = study.names[which] if study.names else f"theta_{which}"
+        name = study.columns[which].name if study.names else f"theta_{which}"
         raise InputError(
             f"{name} is the same in all samples: give the mean and std that drew them."
         )
@@ -335,64 +326,3 @@ def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index:
         baseline="none",
     )
     return float(found.ess)
-
-
-def _turned_words(study: Opened) -> str:
-    """That signs were changed, and how they are kept."""
-    here = study.goal
-    there = MAXIMIZE if here is MINIMIZE else MINIMIZE
-    return (
-        f"They were told as {there.nouns} ({there.better}): each is the negative here, where "
-        f"{here.better}. Should the numbers be {here.nouns} as they are, `fork` their study with "
-        f"--{here.word} and import the fork."
-    )
-
-
-def _words(study: Opened, found: Imported, uncorrelated: bool) -> str:
-    several = "s" if found.proposals > 1 else ""
-    how = (
-        "from a proposal fitted to them, so that their weights are a guess"
-        if found.fitted
-        else f"from {found.proposals} proposal{several}"
-    )
-    how += ", taken as uncorrelated" if uncorrelated else ""
-    left = f", with {found.failed} that failed" if found.failed else ""
-    if found.skipped:
-        left += f"; {found.skipped} without a return, or without what drew them, were left out"
-    left += f"; {found.dropped} that were dropped there were left out" if found.dropped else ""
-    left += f"; {found.again} were in the study already" if found.again else ""
-    if found.alike:
-        left += f" ({found.alike} by the same theta and result, though of another study)"
-    if found.anew:
-        left += f"; {found.anew} of the new ones are other rollouts of thetas that were there"
-    unused = ""
-    if study.method.weighting == "none":
-        unused = (
-            f" {study.method.name} has no weights: its moves leave them out, `evaluate` does not."
-        )
-    return (
-        f"{found.samples} samples imported {how}{left}. At the newest distribution they are worth "
-        f"{found.ess:.1f} fresh rollouts.{unused}{_to_do(study, found.amend, found.drop)}"
-    )
-
-
-def _to_do(study: Opened, differ: Sequence[int], gone: Sequence[int]) -> str:
-    """What to do about results that are others where they come from, or none; in sentences."""
-    said, amend = "", f"`recoup study amend {study.path}"
-    if differ:
-        said += (
-            f" {_trials(differ)} has another result there, which stays as it is here: {amend} ID "
-            "RETURN` puts it right."
-        )
-    if gone:
-        said += (
-            f" {_trials(gone)} was dropped there and counts here still: {amend} ID --drop WHY` "
-            "takes it out."
-        )
-    return said
-
-
-def _trials(ids: Sequence[int]) -> str:
-    """Some trials by name, as the beginning of a sentence about each."""
-    named = ", ".join(map(str, ids))
-    return f"Trial {named}" if len(ids) == 1 else f"Each of the trials {named}"

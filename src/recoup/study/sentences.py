@@ -4,7 +4,8 @@ Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks,
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
-*crashes* "Where trials fail", *limits* "Where a second number has a limit";
+*crashes* "Where trials fail", *choices* "Unordered choices",
+*limits* "Where a second number has a limit";
 a sentence without it repeats what the file holds, and forecasts nothing.
 
 Longer than others: it is the one place where all of them can be read side by side.
@@ -13,6 +14,7 @@ Longer than others: it is the one place where all of them can be read side by si
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
+from recoup.study.choices import in_words
 from recoup.study.goals import MAXIMIZE, Goal
 
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
@@ -164,6 +166,15 @@ def between(low: float, high: float) -> str:
     return f"{high:.4g} or less" if isfinite(high) else "not known"
 
 
+def best_at(where: Sequence[float] | Mapping[str, float]) -> str:
+    """The same of a number, or how surely each of several choices is the best.
+
+    Claims that a choice which is said to be the best with so many per cent is so that often. Backed
+    by: *choices*, column "said and right".
+    """
+    return in_words(where) if isinstance(where, Mapping) else between(*where)
+
+
 def predicted(value: float, low: float, high: float, results: int, goal: Goal = MAXIMIZE) -> str:
     """The expected return of one theta. Claims what `expected_return` does. Backed by: *voice*."""
     return (
@@ -214,6 +225,11 @@ def what_matters(rows: Sequence[tuple[Sequence[str], float, float]], goal: Goal 
 def best_between() -> str:
     """What `between` is of. Backed by: *voice*, column "best held"."""
     return "the 95 % interval of the best value of each, while the others stay"
+
+
+def best_choice() -> str:
+    """What the shares of choices are of. Backed by: *choices*, column "said and right"."""
+    return "of a choice, how surely each is the best, likewise"
 
 
 # -- what batches gained, and what the next will --

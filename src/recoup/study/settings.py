@@ -41,7 +41,7 @@ from recoup.study.parameters import (
     Parameter,
     check_new,
     check_unit,
-    no_choices,
+    columns_of,
     of_table,
     parameter,
     plain,
@@ -57,6 +57,7 @@ UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of ret
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
+OF_CHOICES = 10  # results of a move, at least, where some parameter is one of several choices
 EARLIER = {"repeats": False, "failure": CENSORED}  # of studies whose files do not name a setting
 
 
@@ -151,7 +152,7 @@ def parameters_in(settings: Mapping[str, Any]) -> tuple[Parameter, ...]:
 def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     """The bounds and scales, other than its own, under which results of the study were drawn."""
     found = [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
-    if any(len(parameters) != settings["dim"] for parameters in found):
+    if any(len(columns_of(parameters)) != settings["dim"] for parameters in found):
         raise ValueError("earlier bounds of another number of parameters")
     return found
 
@@ -204,7 +205,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
     shape = [given.pop(key, None) for key in ("horizon", "actions", "discount")]
     defaults = given.pop(DEFAULTS, None)
     row = sized(method_row(method, defaults, **given), dim)
-    batch = check_count("batch", (default_batch(row, dim) or 10) if batch is None else batch)
+    batch = check_count("batch", _batch(row, dim, parameters) if batch is None else batch)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
     episode = episode_of(row, dim, *shape)
@@ -242,6 +243,8 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
         return
     keys = ("dim", "method", "batch", "seed", "params", "horizon", "actions", "discount")
     made = {key: settings[key] for key in (*keys, RETURN_UNIT, LIMITS, WITHIN) if key in settings}
+    if "params" in given:  # which say how many there are
+        made.pop("dim")
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
     asked = completed({**made, **given}, goal)
@@ -311,22 +314,32 @@ def _one(name: str, how: Any) -> Parameter:
         return Parameter(name)
     if isinstance(how, Mapping):
         return of_table(name, how)
-    if isinstance(how, (tuple, list, set)) and any(isinstance(x, str) for x in [*how][:2]):
-        raise InputError(no_choices(name))
+    if isinstance(how, (tuple, list)) and how and all(isinstance(x, str) for x in how):
+        return Parameter(name, choices=tuple(how))
     if not isinstance(how, (tuple, list)) or len(how) not in (2, 3):
         raise InputError(
-            f"the parameter {shortly(name)} takes None, (low, high) or (low, high, scale), got "
-            f"{shortly(how)}."
+            f"the parameter {shortly(name)} takes None, (low, high), (low, high, scale) or a list "
+            f"of choices, got {shortly(how)}."
         )
     return Parameter(name, *how)
+
+
+def _batch(row: Method, dim: int, parameters: list[Parameter]) -> int:
+    """How many results make a move, unless said.
+
+    With choices not fewer than `OF_CHOICES`: after four the search turns to one of them too soon.
+    """
+    found = default_batch(row, dim) or 10
+    return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found
 
 
 def _dim(dim: Any, parameters: list[Parameter]) -> int:
     if not parameters:
         return check_count("dim", dim, most=NUMBERS)
-    if dim is not None and check_count("dim", dim) != len(parameters):
+    numbers = len(columns_of(parameters))
+    if dim is not None and check_count("dim", dim) not in (len(parameters), numbers):
         raise InputError(f"dim is {dim}, but {len(parameters)} parameters are named.")
-    return len(parameters)
+    return numbers
 
 
 def _start(

@@ -20,7 +20,7 @@ from recoup.study.opened import Opened
 from recoup.study.recommend import Recommendation
 from recoup.study.sentences import DRAW, MEAN_POLICY, expected_return
 from recoup.study.summary import Deployed, deployed
-from recoup.study.trials import Evaluation, Trial, by_name
+from recoup.study.trials import Evaluation, Trial
 
 MOVES, REASONS = 5, 3  # that are told of, the last ones
 OF_MOVES = ("objective", "low", "high", "samples", "ess", "max_weight", "pareto_k", "kl", "late")
@@ -101,7 +101,7 @@ class Snapshot(NamedTuple):
     path: str
     method: str
     direction: str  # maximize, or minimize: what is told, and every expected return, is a cost
-    dim: int
+    dim: int  # how many parameters there are
     batch: int
     moves: int
     until_move: int  # results
@@ -180,19 +180,18 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
         judged, why_none = None, LONG
         if compiling or _is_light(opened):
             judged, why_none = _or_why(study.evaluate)
-        names = opened.names or [f"theta_{i}" for i in range(opened.dim)]
         return Snapshot(
             version=version_of(store),
             path=str(opened.path),
             method=opened.method.name,
             direction=goal.word,
-            dim=opened.dim,
+            dim=len(opened.labels),
             batch=opened.batch,
             moves=found["moves"],
             until_move=found["until_move"],
             counts=_counts(opened, found),
             dates=Times(*map(_iso, dates_of(store))),
-            params=by_name(names, opened.in_units(opened.mean), opened.whole),
+            params=opened.params(opened.in_units(opened.mean)),
             recommendation=told,
             of_mean_policy=of_mean_policy(told, why_not, goal),
             distribution=deployed(opened),

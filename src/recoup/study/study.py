@@ -38,6 +38,7 @@ from recoup.study.diary import (
 from recoup.study.ends import of_its_run
 from recoup.study.fork import fork
 from recoup.study.goals import turned_row
+from recoup.study.imported import Imported
 from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.listing import best, dataframe, trials
@@ -49,13 +50,14 @@ from recoup.study.proposals import of_family
 from recoup.study.recommend import Recommendation, recommend
 from recoup.study.replay import Replayed, replay
 from recoup.study.results import told_of, told_within, trial_number
-from recoup.study.samples import Imported, import_samples, samples_given
+from recoup.study.samples import import_samples, samples_given
 from recoup.study.settings import check_same, parts_given, resolved
 from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
 from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.unseen import places_given
 from recoup.study.views import as_html
 
 if TYPE_CHECKING:
@@ -490,15 +492,17 @@ class Study:
         rho: Any = None,
         also: Any = None,
     ) -> Imported:
-        """Adds samples from elsewhere, `[n, D]` in the user's units, and their returns `[n]`.
+        """Adds samples from elsewhere, `[n, P]` in the user's units, and their returns `[n]`.
 
         `mean` and `std` are of what drew them, uncorrelated: a number, `[D]`, or `[n, D]` for one
-        each. `rho`, in place of both, are the packed numbers `[K]` or `[n, K]` of a distribution
-        of the study's family. Without any a Gaussian is fitted to the samples, and marked as such.
-        `also` are numbers beside the returns by name, `[n]` each.
+        each; of a choice they are those of its latent numbers. `rho`, in place of both, are the
+        packed numbers `[K]` or `[n, K]` of a distribution of the study's family. Without any a
+        Gaussian is fitted to the samples, and marked as such. `also` are numbers beside the
+        returns by name, `[n]` each.
         """
         if rho is not None:
             rho = of_family(self.opened, "`import_samples(rho=...)`", self.opened.family, rho)
+        theta = places_given(self.opened, theta)
         samples = samples_given(theta, returns, mean, std, also)._replace(blocks=rho)
         return import_samples(self.opened, samples)
 

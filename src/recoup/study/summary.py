@@ -8,23 +8,28 @@ import numpy as np
 
 from recoup.store.dropped import AMENDED
 from recoup.study import sentences
+from recoup.study.choices import chances, in_words
 from recoup.study.goals import MAXIMIZE
 from recoup.study.leases import now, told_later
 from recoup.study.notebook import SHOWN, typed
 from recoup.study.opened import Opened
-from recoup.study.parameters import labelled
+from recoup.study.parameters import labelled, places_of
 from recoup.study.people import further_rows, people_rows
-from recoup.study.trials import Named, Trial, by_name
+from recoup.study.trials import Named, Trial, in_order
 
 
 class Deployed(NamedTuple):
-    """A parameter of the mean policy, in the user's units, and one standard deviation around it."""
+    """A parameter of the mean policy, in the user's units, and one standard deviation around it.
+
+    Or the chance of each of its choices.
+    """
 
     name: str
-    value: float
-    low: float | None  # None where the search explores in actions
+    value: float | str
+    low: float | None  # None where the search explores in actions, and of choices
     high: float | None
     unit: str | None = None
+    chances: dict[str, float] | None = None
 
     @property
     def label(self) -> str:
@@ -34,7 +39,7 @@ class Deployed(NamedTuple):
     @property
     def varies(self) -> float | None:
         """By how much the search varies it; None where it does not."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or isinstance(self.value, str):
             return None
         return min(abs(self.value - self.low), abs(self.high - self.value))
 
@@ -42,6 +47,13 @@ class Deployed(NamedTuple):
     def text(self) -> str:
         """Its value with the digits that it takes to type it."""
         return typed(self.value, self.varies)
+
+    @property
+    def around(self) -> str:
+        """One standard deviation around it, or the chances of its choices."""
+        if self.chances is not None:
+            return in_words(self.chances)
+        return "" if self.low is None else f"{self.low:.4g} to {self.high:.4g}"
 
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":
@@ -54,24 +66,38 @@ def mean_of(study: Opened, mean: np.ndarray) -> "np.ndarray | Named":
     values = study.in_units(mean)
     if not study.names:
         return values
-    return Named(by_name(study.names, values, study.whole))
+    return Named(study.params(values))
 
 
 def deployed(study: Opened) -> list[Deployed]:
     """The mean policy, a row a parameter."""
-    mean, std = study.mean, study.std
-    names = study.names or tuple(f"theta_{i}" for i in range(study.dim))
-    values = study.in_units(mean).tolist()
-    around: list[Any] = [[None] * study.dim] * 2
+    mean, std, names = study.mean, study.std, study.labels
+    values = in_order(names, study.in_units(mean), study.choices)
+    around: list[Any] = [[None] * len(names)] * 2
     if study.method.space == "parameters":
         around = [study.in_units(mean + sign * std).tolist() for sign in (-1, 1)]
     units = [study.units.get(name) for name in names]
-    return [Deployed(*row) for row in zip(names, values, *around, units, strict=True)]
+    rows = [Deployed(*row) for row in zip(names, values, *around, units, strict=True)]
+    found = chances_of(study) if study.choices else {}
+    return [
+        row._replace(low=None, high=None, chances=found[row.name]) if row.name in found else row
+        for row in rows
+    ]
+
+
+def chances_of(study: Opened) -> dict[str, dict[str, float]]:
+    """How likely each choice is, of every parameter that is one of several."""
+    numbers, found = study.store.newest().numbers, {}
+    for p, place in zip(study.parameters, places_of(study.parameters), strict=True):
+        if p.choices is not None:
+            shares = chances(study.part(numbers, place))
+            found[p.name] = dict(zip(p.choices, shares.tolist(), strict=True))
+    return found
 
 
 def in_a_line(study: Opened) -> str:
     """The file, the method and how far the search has come; a closed study says that it is."""
-    parameters = f"{study.dim} parameter{'' if study.dim == 1 else 's'}"
+    parameters = f"{len(study.labels)} parameter{'' if len(study.labels) == 1 else 's'}"
     try:
         with study.store.reading():
             counters, moves = study.store.counters(), study.store.last_move().id
@@ -101,8 +127,8 @@ def summary_rows(
         trials += f" ({found['imported']} of them from elsewhere)"
     rows = {
         **people_rows(study, found, now()),
-        "method": f"{study.method.name}, batch {study.batch}, {study.dim} parameter"
-        f"{'' if study.dim == 1 else 's'}",
+        "method": f"{study.method.name}, batch {study.batch}, {len(study.labels)} parameter"
+        f"{'' if len(study.labels) == 1 else 's'}",
         "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
         "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",

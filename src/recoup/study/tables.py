@@ -18,7 +18,6 @@ from recoup.study.diary import notes_by_trial
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
-from recoup.study.trials import by_name
 
 FORMATS = ("csv", "parquet")
 LATENT, BOUNDS, ALSO = "latent", "bounds", "also"  # prefixes of columns
@@ -75,7 +74,8 @@ def _of_the_study(study: Opened) -> list[tuple[str, str]]:
 
 def _latent_columns(study: Opened) -> list[str]:
     """Of named parameters: latent values, and the bounds and scales that they and `std_` are of."""
-    return [f"{what}_{name}" for what in (LATENT, BOUNDS) for name in study.names]
+    latent = [f"{LATENT}_{p.name}" for p in study.columns]
+    return latent + [f"{BOUNDS}_{name}" for name in study.names]
 
 
 def block_columns(size: int) -> list[str]:
@@ -85,7 +85,7 @@ def block_columns(size: int) -> list[str]:
 
 def theta_columns(study: Opened) -> list[str]:
     """The parameters' names, or theta_0, theta_1, ..."""
-    return list(study.names) or _numbered(study.dim)
+    return list(study.labels)
 
 
 def export(study: Opened, path: Path, form: str | None = None, *, force: bool = False) -> int:
@@ -163,6 +163,7 @@ def text_columns(study: Opened) -> list[str]:
         DIRECTION,
         FAMILY,
         *(f"{BOUNDS}_{n}" for n in study.names),
+        *(name for name, _ in study.choices),
     ]
 
 
@@ -197,7 +198,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         waits = CANCELLED if trial.id in cancelled else PENDING
         status = waits if result is None else told[0]
         at = (trial.asked_at, None if result is None else result.told_at)
-        values = list(by_name(theta_columns(study), study.values(trial), study.whole).values())
+        values = study.params(study.values(trial)).values()
         drawn = nothing if number is None or trial.id in without_weight else drew[number]
         also = {} if result is None or result.told.also is None else result.told.also
         last: list[Any] = [also.get(name) for name in numbers]
@@ -236,13 +237,9 @@ def _told_later(study: Opened) -> dict[int, str]:
     return {number: "; ".join(words) for number, words in found.items()}
 
 
-def _numbered(n: int) -> list[str]:
-    return [f"theta_{i}" for i in range(n)]
-
-
 def bare_names(study: Opened) -> list[str]:
-    """What columns about parameters are called behind their prefix: names, or 0, 1, ..."""
-    return list(study.names) or [str(i) for i in range(study.dim)]
+    """What columns about latent numbers are called behind their prefix: names, or 0, 1, ..."""
+    return [p.name for p in study.columns] or [str(i) for i in range(study.dim)]
 
 
 def pyarrow_modules() -> tuple[Any, Any]:

@@ -19,17 +19,33 @@ from recoup.study.sentences import with_ends
 AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and before
 
 
-class Named(dict[str, float]):
-    """Values of parameters by name, in their order; NumPy takes them as an array `[D]`."""
+Choices = tuple[tuple[str, tuple[str, ...]], ...]  # names of parameters, and what each is one of
+
+
+class Named(dict[str, Any]):
+    """Values of parameters by name, in their order; NumPy takes them as an array `[P]`."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(list(self.values()), dtype)
+        values = list(self.values())
+        words = any(isinstance(value, str) for value in values)
+        return np.array(values, object if words and dtype is None else dtype)
 
 
-def by_name(names: Sequence[str], theta: np.ndarray, whole: Sequence[str] = ()) -> dict[str, float]:
-    """Values by name, whole numbers as such; none where there are no names."""
-    pairs = zip(names, theta.tolist(), strict=False)
-    return {name: int(value) if name in whole else value for name, value in pairs}
+def by_name(
+    names: Sequence[str], theta: np.ndarray, whole: Sequence[str] = (), choices: Choices = ()
+) -> dict[str, Any]:
+    """Values by name, whole numbers and choices as such; none where there are no names."""
+    values = zip(names, in_order(names, theta, choices), strict=False)
+    return {name: int(value) if name in whole else value for name, value in values}
+
+
+def in_order(names: Sequence[str], theta: np.ndarray, choices: Choices) -> list[Any]:
+    """Values as a list of numbers, and of choices as such."""
+    words, values = dict(choices), theta.tolist()
+    if not words:
+        return list(values)
+    both = zip(names, values, strict=True)
+    return [words[name][int(value)] if name in words else value for name, value in both]
 
 
 class Trial(NamedTuple):
@@ -42,15 +58,21 @@ class Trial(NamedTuple):
     std: np.ndarray | None = None  # of the policy's actions, for methods that explore in them
     names: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
+    choices: Choices = ()  # and of those that are one of several; in `theta` its place, from 0
 
     @property
-    def params(self) -> dict[str, float]:
+    def params(self) -> dict[str, Any]:
         """The parameters by name, where they have names."""
-        return by_name(self.names, self.theta, self.whole)
+        return by_name(self.names, self.theta, self.whole, self.choices)
+
+    @property
+    def values(self) -> list[Any]:
+        """The parameters in order, choices as such."""
+        return in_order(self.names, self.theta, self.choices)
 
     def plain(self) -> dict[str, Any]:
         """The trial as JSON can hold it."""
-        found: dict[str, Any] = {"id": self.id, "theta": self.theta.tolist(), "seed": self.seed}
+        found: dict[str, Any] = {"id": self.id, "theta": self.values, "seed": self.seed}
         if self.names:
             found["params"] = self.params
         if self.std is not None:
@@ -59,10 +81,10 @@ class Trial(NamedTuple):
 
     def __repr__(self) -> str:
         kind = "" if self.kind == DRAWN else f", {self.kind}"
-        return f"Trial({self.id}{kind}, {in_a_row(self.names, self.theta)}, seed={self.seed})"
+        return f"Trial({self.id}{kind}, {in_a_row(self.names, self.values)}, seed={self.seed})"
 
     def _repr_html_(self) -> str:
-        rows = {"seed": str(self.seed), **_by_name(self.names, self.theta)}
+        rows = {"seed": str(self.seed), **_by_name(self.names, self.values)}
         return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
 
 
@@ -86,13 +108,19 @@ class TrialResult(NamedTuple):
     whole: tuple[str, ...] = ()  # names of those that are whole numbers
     direction: str = MAXIMIZE.word  # minimize: its value is a cost
     notes: tuple[str, ...] = ()  # what was written down about it
+    choices: Choices = ()  # in `theta` a choice is its place, from 0
     also: Mapping[str, float] = MappingProxyType({})  # numbers told beside its return, by name
     broken: tuple[str, ...] = ()  # limits that they broke
 
     @property
-    def params(self) -> dict[str, float]:
+    def params(self) -> dict[str, Any]:
         """The parameters by name, where they have names."""
-        return by_name(self.names, self.theta, self.whole)
+        return by_name(self.names, self.theta, self.whole, self.choices)
+
+    @property
+    def values(self) -> list[Any]:
+        """The parameters in order, choices as such."""
+        return in_order(self.names, self.theta, self.choices)
 
     @property
     def remark(self) -> str:
@@ -103,7 +131,7 @@ class TrialResult(NamedTuple):
         """The trial as JSON can hold it."""
         keys = ("id", "kind", "status", "stderr", "episodes", "note", "seed", "proposal")
         found: dict[str, Any] = {key: getattr(self, key) for key in keys}
-        found |= {"return": self.value, "notes": list(self.notes), "theta": self.theta.tolist()}
+        found |= {"return": self.value, "notes": list(self.notes), "theta": self.values}
         found |= {"params": self.params} if self.names else {}
         found |= {"also": dict(self.also), "broken": list(self.broken)} if self.also else {}
         return {**found, "asked_at": self.asked_at, "told_at": self.told_at}
@@ -111,7 +139,7 @@ class TrialResult(NamedTuple):
     def __repr__(self) -> str:
         came = self.status if self.value is None else digits(self.value)
         note = f" ({printable(self.note)})" if self.note else ""
-        return f"TrialResult({self.id}: {came}{note}, {in_a_row(self.names, self.theta)})"
+        return f"TrialResult({self.id}: {came}{note}, {in_a_row(self.names, self.values)})"
 
     def _repr_html_(self) -> str:
         rows = {"status": self.status}
@@ -124,7 +152,7 @@ class TrialResult(NamedTuple):
             rows["broke"] = ", ".join(self.broken)
         if self.remark:
             rows["note"] = self.remark
-        rows |= _by_name(self.names, self.theta)
+        rows |= _by_name(self.names, self.values)
         return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
 
 
@@ -170,7 +198,7 @@ def _kind(kind: str) -> str:
     return "" if kind in (DRAWN, MIRROR) else f" ({kind})"
 
 
-def _by_name(names: Sequence[str], theta: np.ndarray) -> dict[str, str]:
+def _by_name(names: Sequence[str], theta: Sequence[Any]) -> dict[str, str]:
     """Parameters as rows of a table; of many, the first."""
     heads = names or [f"theta_{i}" for i in range(len(theta))]
     rows = {name: digits(value) for name, value in zip(heads[:SHOWN], theta, strict=False)}

@@ -2,7 +2,7 @@
 
 from recoup.study.notebook import SHOWN, digits, facts, grid
 from recoup.study.snapshot import Door, snapshot
-from recoup.study.summary import best_trial, in_a_line, summary_rows
+from recoup.study.summary import Deployed, best_trial, in_a_line, summary_rows
 
 
 def as_html(study: Door) -> str:
@@ -19,9 +19,14 @@ def as_html(study: Door) -> str:
         state["a draw"] = rest[0]
     heads = ("parameter", "mean policy", "-1 std", "+1 std")
     rows = now.distribution[:SHOWN]
-    cells = [
-        (r.label, r.text, *("" if x is None else digits(x) for x in (r.low, r.high))) for r in rows
-    ]
-    if opened.dim > SHOWN:
-        cells.append((f"... {opened.dim - SHOWN} more", "", "", ""))
+    cells = [(row.label, row.text, *_ends(row)) for row in rows]
+    if len(opened.labels) > SHOWN:
+        cells.append((f"... {len(opened.labels) - SHOWN} more", "", "", ""))
     return facts(now.path, state) + grid(heads, cells)
+
+
+def _ends(row: Deployed) -> tuple[str, str]:
+    """One standard deviation below and above a parameter; or, of choices, their chances."""
+    if row.low is None or row.high is None:
+        return row.around, ""
+    return digits(row.low), digits(row.high)

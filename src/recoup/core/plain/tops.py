@@ -57,6 +57,22 @@ def top_of(at: np.ndarray, best: np.ndarray) -> Interval:
     return Interval(float(ends[int(low)]), float(ends[int(high) + 1]))
 
 
+def best_of(belief: Belief, at: np.ndarray) -> np.ndarray:
+    """How often each of a few places `at [m, D]` is the best of them `[m]`, in what may be true."""
+    (values,) = drawn(belief, [belief.looks(at)], DRAWS, np.random.default_rng(0))
+    middle = np.mean(values, axis=0)
+    best = np.argmax(middle + WIDER * (values - middle), axis=1)
+    return np.bincount(best, minlength=len(at)) / DRAWS
+
+
+class Axis(NamedTuple):
+    """What varies by itself: a coordinate, or several of which some places were tried."""
+
+    columns: tuple[int, ...]
+    places: np.ndarray | None = None  # [m, C]; None: one coordinate, which is Gaussian
+    shares: np.ndarray = SHARES  # [m] how likely each place, or node, is
+
+
 class Effect(NamedTuple):
     """How much of what the returns vary by, beside noise, a coordinate or a pair explains."""
 
@@ -65,26 +81,53 @@ class Effect(NamedTuple):
     stderr: float
 
 
-def effects(belief: Belief, mean: np.ndarray, std: np.ndarray) -> list[Effect]:
-    """Of every coordinate, and of pairs of those that matter, under N(`mean`, `std`^2) `[D]`.
+def effects(
+    belief: Belief, mean: np.ndarray, std: np.ndarray, axes: Sequence[Axis] | None = None
+) -> list[Effect]:
+    """Of every axis, and of pairs of those that matter, under N(`mean`, `std`^2) `[D]`.
+
+    The axes are the coordinates, unless said.
 
     Implements: sobol2001 eqs. 5, 6 first- and second-order indices; E[f | x_i] is a look in which
     x_i does not vary. Differs: the variances are those of functions that the model may be, with the
     standard deviation over them, so that doubt counts as a small effect.
     """
-    rng, dim, belief = np.random.default_rng(0), len(mean), _apart(belief)
+    rng, belief = np.random.default_rng(0), _apart(belief)
+    given = [Axis((i,)) for i in range(len(mean))] if axes is None else axes
+    axes = [_stretched(axis, belief.stretch) for axis in given]
     at, spread = mean * belief.stretch, std * belief.stretch
-    spots = at + spread * probes(dim)[:: PROBES // SPOTS]
-    alone = [_fixed(at, spread, (i,)) for i in range(dim)]
+    spots = _spots(at, spread, axes)
+    alone = [_fixed(at, spread, [axis]) for axis in axes]
     lines = drawn(belief, [looks_at(spots, np.zeros_like(spots)), *alone], FEW, rng)
     total = np.var(lines[0], axis=1)
-    first = np.array([_variance(line, SHARES) for line in lines[1:]])  # [D, draws]
-    found = [_effect((i,), first[i], total) for i in range(dim)]
-    likeliest = sorted(range(dim), key=lambda i: -found[i].share)[:PAIRED]
-    weights = np.outer(SHARES, SHARES).ravel()
+    pairs = zip(lines[1:], axes, strict=True)
+    first = np.array([_variance(line, axis.shares) for line, axis in pairs])  # [A, draws]
+    found = [_effect((i,), first[i], total) for i in range(len(axes))]
+    likeliest = sorted(range(len(axes)), key=lambda i: -found[i].share)[:PAIRED]
     for i, j in combinations(sorted(likeliest), 2):
-        (both,) = drawn(belief, [_fixed(at, spread, (i, j))], FEW, rng)
+        (both,) = drawn(belief, [_fixed(at, spread, [axes[i], axes[j]])], FEW, rng)
+        weights = np.outer(axes[i].shares, axes[j].shares).ravel()
         found.append(_effect((i, j), _variance(both, weights) - first[i] - first[j], total))
+    return found
+
+
+def _stretched(axis: Axis, stretch: np.ndarray) -> Axis:
+    """An axis in the coordinates of the model."""
+    if axis.places is None:
+        return axis
+    return axis._replace(places=axis.places * stretch[list(axis.columns)])
+
+
+def _spots(mean: np.ndarray, std: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
+    """Places `[SPOTS, D]` all over what varies; each place of an axis as often as it is likely."""
+    noise = probes(len(mean))[:: PROBES // SPOTS]
+    found = mean + std * noise
+    for axis in axes:
+        if axis.places is not None:
+            ranks = np.argsort(np.argsort(noise[:, axis.columns[0]]))
+            ends = np.cumsum(axis.shares)[:-1]
+            which = np.searchsorted(ends, (ranks + 0.5) / len(noise))
+            found[:, list(axis.columns)] = axis.places[which]
     return found
 
 
@@ -95,14 +138,18 @@ def _apart(belief: Belief) -> Belief:
     return belief._replace(cells=[c for c in cells if c.hyper.share > MAIN * likeliest])
 
 
-def _fixed(mean: np.ndarray, std: np.ndarray, which: Sequence[int]) -> Looks:
-    """Looks in which some coordinates stand at the nodes and the others vary."""
-    grid = np.meshgrid(*([NODES] * len(which)), indexing="ij")
+def _fixed(mean: np.ndarray, std: np.ndarray, axes: Sequence[Axis]) -> Looks:
+    """Looks in which some axes stand at their nodes or places and the others vary."""
+    grid = np.meshgrid(*(np.arange(len(axis.shares)) for axis in axes), indexing="ij")
     means = np.repeat(mean[None], grid[0].size, axis=0)
     variance = np.repeat(std[None] ** 2, grid[0].size, axis=0)
-    for i, nodes in zip(which, grid, strict=True):
-        means[:, i] += std[i] * nodes.ravel()
-        variance[:, i] = 0.0
+    for axis, which in zip(axes, grid, strict=True):
+        columns = list(axis.columns)
+        if axis.places is None:
+            means[:, columns] += std[columns] * NODES[which.ravel()][:, None]
+        else:
+            means[:, columns] = axis.places[which.ravel()]
+        variance[:, columns] = 0.0
     return looks_at(means, variance)
 
 
