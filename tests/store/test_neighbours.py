@@ -50,6 +50,22 @@ def left_behind(path, to, n=4):
     return to / path.name
 
 
+TELL = """
+import sys
+from pathlib import Path
+from recoup.study.study import Study
+with Study.open(Path(sys.argv[1])) as study:
+    study.tell(study.ask()[0].id, 2.0)
+    print(study.counts()["ok"])
+"""
+
+
+def told_by_another(path):
+    """How many results another process sees once it has told one; it closes the study."""
+    how = {"capture_output": True, "text": True, "check": True, "timeout": LIMIT}
+    return int(subprocess.run([sys.executable, "-c", TELL, path], **how).stdout)
+
+
 class TestTheCount:
     def test_it_says_how_many_and_which_file(self, path):
         study = told(path)
@@ -340,6 +356,80 @@ assert os.waitpid(child, 0)[1] == 0
 assert study.counts()["ok"] == 10, study.counts()
 study.close()
 """
+
+
+CLOSED = """
+import os, signal, subprocess, sys
+from recoup.study.study import Study
+
+path, how, other = sys.argv[1:]
+study = Study.open(path, dim=2, batch=100)
+for trial in study.ask(4):
+    study.tell(trial.id, 1.0)
+(said, say), (heard, hear) = os.pipe(), os.pipe()
+child = os.fork()
+if not child:
+    try:
+        mine = study if how == "as it was" else Study.open(path)
+        for _ in range(2):
+            mine.tell(mine.ask()[0].id, 2.0)
+            os.write(say, b"1")
+            os.read(heard, 1)  # at last until it is killed
+    finally:
+        os._exit(1)
+assert os.read(said, 1)
+study.close()
+subprocess.run([sys.executable, "-c", other, path], check=True)
+os.write(hear, b"1")
+assert os.read(said, 1)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+
+
+class TestALogThatWasRemoved:
+    """SQLite's locks go where a process reads the file by itself, and do not come with a fork."""
+
+    def test_what_is_told_after_a_copy_was_made_is_seen_by_others(self, path, tmp_path):
+        with told(path) as study:
+            shutil.copy(path, tmp_path / "copy.db")
+            assert told_by_another(path) == 5  # it takes itself for the last, and closes
+            assert study.counts()["ok"] == 5
+            shutil.copy(path, tmp_path / "again.db")
+            assert told_by_another(path) == 6
+            for trial in study.ask(3):
+                study.tell(trial.id, 3.0)
+            assert told_by_another(path) == 10
+            assert study.counts()["ok"] == 10
+        assert not beside(path, LOG).exists()
+        assert told_by_another(path) == 11
+
+    def test_in_the_middle_of_writing_nothing_is_written(self, path, tmp_path):
+        with told(path) as study:
+            (trial,) = study.ask()
+            said = pytest.raises(InputError, match=r"was removed.*nothing was written")
+            with said, study.store.writing():
+                study.store.add_result(trial.id, Told(OK, 1.0, None, 1, None))
+                beside(path, LOG).rename(tmp_path / "log")
+            (tmp_path / "log").rename(beside(path, LOG))
+            assert study.counts()["ok"] == 4
+            study.tell(trial.id, 1.0)
+        assert told_by_another(path) == 6
+
+    def test_while_it_is_open_twice_it_is_to_be_opened_anew(self, path, tmp_path):
+        with told(path) as study, Study.open(path) as twice:
+            shutil.copy(path, tmp_path / "copy.db")
+            told_by_another(path)
+            for one in (study, twice):
+                with pytest.raises(InputError, match="close it wherever it is open in this proc"):
+                    one.ask()
+        assert told_by_another(path) == 6
+
+    @pytest.mark.parametrize("how", ["as it was", "anew"])
+    def test_a_forked_process_keeps_the_log_when_its_parent_closes(self, path, how):
+        command = [sys.executable, "-c", CLOSED, path, how, TELL]
+        subprocess.run(command, check=True, timeout=2 * LIMIT)
+        assert told_by_another(path) == 8
 
 
 class TestAFileThatWasMoved:

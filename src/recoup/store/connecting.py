@@ -3,9 +3,10 @@
 import os
 import sqlite3
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakSet
 
 from recoup.checks import InputError
 from recoup.store.count import Count
@@ -45,14 +46,17 @@ class Link:
         self._known = place.stat() if place and known else None
         self._connection, self._process = connection, os.getpid()
         self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
-        self._still = self._as_it_lies()
+        self._still, self._log = self._as_it_lies(), self._log_as_it_lies()
+        if place and known:
+            LINKS.add(self)
 
     @property
     def connection(self) -> sqlite3.Connection:
         """The connection of this process: one that was forked opens the file anew.
 
-        SQLite's connections do not survive a fork; the parent's stays untouched, and open. Nor does
-        one last that has taken the file for one that nobody changes, once somebody does.
+        SQLite's connections do not survive a fork; the parent's stays open there. Nor does one last
+        that has taken the file for one that nobody changes, once somebody does, nor one whose log
+        another process has removed.
         """
         if os.getpid() != self._process:
             if self._place is not None:
@@ -60,6 +64,8 @@ class Link:
                 self._foreign.append(self._connection)
                 self._connection = mine
             self._process = os.getpid()
+        if self._log and not self._connection.in_transaction and not self._has_log():
+            self._begin_again()
         still = self._place if self._still and not self._connection.in_transaction else None
         if still is not None and self._is_outdated():
             before, self._connection = self._connection, self._anew(still)
@@ -68,8 +74,20 @@ class Link:
 
     def close(self) -> None:
         """Closes the connection of this process."""
+        self._log = None  # whatever became of it
         self.connection.close()
-        self._still = None
+        self._still = self._log = None
+        LINKS.discard(self)
+
+    def leave(self) -> None:
+        """Closes the connection of the process that this one was forked from, in this one.
+
+        While that process has the file open no log can go by it. SQLite forgets that it has the
+        file open: what this process opens then has locks of its own, which others see.
+        """
+        with suppress(sqlite3.Error):
+            if self._known is not None and not self._connection.in_transaction:
+                self._connection.close()
 
     def check_there(self) -> None:
         """Raises where another file lies in the place of this one, or none: who would find it?"""
@@ -78,15 +96,59 @@ class Link:
                 f"{self._path} was moved or removed since it was opened, or another file lies in "
                 "the place of it: nothing was written. Put it back, or open the study anew."
             )
+        if not self._has_log():
+            raise InputError(f"{self._gone()}: nothing was written. Do it once more.")
+
+    def _has_log(self) -> bool:
+        """Whether the log lies there that this process writes to; so while the file is not there.
+
+        A process that reads the file by itself, to copy it, loses all its locks on it when it has
+        done so. Another that closes it then takes itself for the last, and removes the log.
+        """
+        if not (self._place and self._known and self._log) or not is_at(self._place, self._known):
+            return True
+        return _identity_of(beside(self._place, LOG)) == self._log
+
+    def _begin_again(self) -> None:
+        """Connects anew: what the log held went to the file.
+
+        Not while another connection of this process has the file: SQLite would read both as one.
+        """
+        assert self._place is not None
+        others = (one for one in LINKS if one is not self and one._process == self._process)
+        if self._foreign or any(one._known and is_at(self._place, one._known) for one in others):
+            raise InputError(
+                f"{self._gone()}: close it wherever it is open in this process, and open it anew."
+            )
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint")  # if it was not another process
+        self._connection.close()
+        self._connection = self._anew(self._place)
+
+    def _gone(self) -> str:
+        return (
+            f"the log of {self._path} was removed while it was open here (another process has "
+            "closed it after this one had read the file by itself, to copy it)"
+        )
+
+    def _log_as_it_lies(self) -> tuple[int, int] | None:
+        """Which file the log is that SQLite writes to; None where it has none."""
+        if not (self._place and self._known and self._access.beside):
+            return None
+        self._connection.execute("PRAGMA schema_version").fetchone()  # it is opened to read
+        return _identity_of(beside(self._place, LOG))
 
     def _anew(self, place: Path) -> sqlite3.Connection:
         """Another connection to the file that was opened, once it is known to be there still."""
         with sqlite_errors(self._path):
+            self._log = None
             self.check_there()
             connection = connected(place, self._access)
             if self._access.written:
                 keep_log(connection)
-            self._still = self._as_it_lies()
+            before, self._connection = self._connection, connection
+            self._still, self._log = self._as_it_lies(), self._log_as_it_lies()
+            self._connection = before
         return connection
 
     def _as_it_lies(self) -> tuple[int, int] | None:
@@ -105,6 +167,17 @@ class Link:
             return self._as_it_lies() != self._still
         except OSError:
             return False
+
+
+LINKS: "WeakSet[Link]" = WeakSet()  # to files that this process has open
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def connected(path: Path, access: Access) -> sqlite3.Connection:

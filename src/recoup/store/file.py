@@ -6,11 +6,14 @@ written. Opening a stranger's file runs no code: there are numbers, JSON and tex
 else.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from recoup.checks import InputError, check_path
 from recoup.outputs import unfinished_of
@@ -81,6 +84,7 @@ class StudyFile:
         self._count_at = place if counting else None
         self._counting = Counting(place) if place and counting and access.written else None
         self._identity = 0
+        FILES.add(self)
 
     @classmethod
     def create(cls, path: Path, fill: Callable[["StudyFile"], None]) -> "StudyFile":
@@ -298,6 +302,43 @@ class StudyFile:
                     f"{missing(self.path, what, there, counted)} Put the newer one back, or go on "
                     f"without them by `recoup study check {self.path} --recover NEW`."
                 )
+
+
+FILES: "WeakSet[StudyFile]" = WeakSet()  # that this process has open
+FORKING = 2.0  # seconds, at most, that a fork waits for threads which are at a file
+
+
+class _Forks:
+    """What is done where this process is forked: the child has no connection of the parent's.
+
+    No thread is at a file meanwhile, as far as that is soon; one that is leaves its connection.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._files, self._turns = Lock(), list[StudyFile](), ExitStack()
+
+    def before(self) -> None:
+        self._lock.acquire()
+        for file in list(FILES):
+            if self._turns.enter_context(file.turn.taken(FORKING)):
+                self._files.append(file)
+
+    def in_parent(self) -> None:
+        self._files.clear()
+        self._turns.close()
+        self._lock.release()
+
+    def in_child(self) -> None:
+        for file in self._files:
+            file._link.leave()
+        self.in_parent()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    forks = _Forks()
+    os.register_at_fork(
+        before=forks.before, after_in_parent=forks.in_parent, after_in_child=forks.in_child
+    )
 
 
 def check_present(path: Path) -> None:
