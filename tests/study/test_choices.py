@@ -662,3 +662,20 @@ def test_a_choice_that_does_something_is_found(ready):
         now = study.snapshot()
         assert now.dim == 4
         assert now.plain()["distribution"][1]["chances"]["hard"] > 0.5
+
+
+def test_nothing_but_choices_can_be_searched(tmp_path):
+    params = {"gripper": ["soft", "hard"], "shape": ["round", "flat", "long"]}
+    with Study.open(tmp_path / "a.db", params=params, batch=6) as study:
+        for _ in range(5):
+            for trial in study.ask(6):
+                value = (trial.params["gripper"] == "hard") + 0.5 * (
+                    trial.params["shape"] == "flat"
+                )
+                study.tell(trial.id, value + 0.1 * np.sin(trial.id))
+        found = study.recommend()
+        assert found.params == {"gripper": "hard", "shape": "flat"}
+        assert np.isnan(found.low).all()
+        assert found.choices["gripper"]["hard"] > 0.9
+        assert not study.predict({"gripper": "soft"}).expected > found.expected
+        study.plot(tmp_path / "a.png")

@@ -38,10 +38,10 @@ def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Be
 def _ranges(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:
     """Where each parameter is best, in standard deviations from the mean `[P]`."""
     nowhere = Interval(-np.inf, np.inf)
-    if found is None:
+    numbers = _numbers(study)
+    if found is None or not numbers:
         none = Interval(np.nan, np.nan)
         return [none if p in dict(study.choices) else nowhere for p in study.labels]
-    numbers = _numbers(study)
     ways = found.whitened((results.mean + np.diag(results.std))[numbers])
     tried = ((results.theta - results.mean) / results.std)[:, numbers]
     known = dict(zip(numbers, tops(found.belief, ways, tried), strict=True))
