@@ -137,6 +137,25 @@ class TestExport:
 
 
 class TestImport:
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "db"])
+    def test_returns_that_are_means_of_episodes_stay_so(self, tmp_path, ending):
+        path, table = tmp_path / "old.db", tmp_path / f"old.{ending}"
+        with Study.open(path, dim=2, batch=4) as old:
+            trials = old.ask(4)
+            for trial, returns in zip(
+                trials, ([1.0, 2.0, 6.0], [4.0], [0.5, 0.7], [-1.0]), strict=True
+            ):
+                old.tell(trial.id, values=returns)
+            if ending != "db":
+                old.export(table)
+            want = [(t.value, t.stderr, t.episodes) for t in old.trials()]
+            with Study.open(tmp_path / "new.db", dim=2, batch=4, seed=9) as study:
+                import_samples(
+                    study.opened, read_samples(study.opened, table if ending != "db" else path)
+                )
+                assert [(t.value, t.stderr, t.episodes) for t in study.trials()] == want
+        assert {t[2] for t in want} == {1, 2, 3}
+
     @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "db"])
     def test_what_was_exported_comes_back_with_its_densities(self, old, tmp_path, ending):
         """The fresh study then judges any candidate exactly as the old one does."""

@@ -166,12 +166,15 @@ def _earned(value: float | None) -> float | None:
 def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> dict[str, Any]:
     """What else an export says of its rows: when they were asked for, what was put right.
 
-    And what was dropped: a proposal drew it, and nothing is said of that. A time that is none, in a
-    table that somebody has edited, is not known.
+    Of how many episodes a return is the mean, with which error. And what was dropped: a proposal
+    drew it, and nothing is said of that. What is no number, in a table that somebody has edited, is
+    not known.
     """
     found: dict[str, Any] = {}
-    if ASKED_AT in table:
-        found["asked"] = np.array([_time(cell) for cell in table[ASKED_AT]], float)
+    columns = {"asked": ASKED_AT, "stderr": "stderr", "episodes": "episodes"}
+    for key, column in columns.items():
+        if column in table:
+            found[key] = np.array([_number(cell) for cell in table[column]], float)
     if AMENDED in table:
         found["amended"] = np.array([bool(cell) for cell in table[AMENDED]], bool)
     if "proposal" in table and any(families):
@@ -181,7 +184,7 @@ def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> 
     return found
 
 
-def _time(cell: Any) -> float:
+def _number(cell: Any) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,8 @@ class Samples(NamedTuple):
     amended: np.ndarray | None = None  # [n] those whose result was put right
     dropped: np.ndarray | None = None  # [n] those that count for nothing
     also: Mapping[str, np.ndarray] | None = None  # numbers [n] told beside returns, by name
+    stderr: np.ndarray | None = None  # [n] of returns that are means of episodes
+    episodes: np.ndarray | None = None  # [n] that a return is the mean of
     turned: bool = False  # whether they were told the other way round, where smaller was better
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
@@ -95,8 +97,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
         asked = _of_rows(samples.asked, new, len(kept), np.nan)
-        beside = some_of(samples.also, new)
-        timed = _add_results(study, kept, returns, beside, first + index, asked)
+        timed = _add_results(study, kept, _told(samples, new), first + index, asked)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
     failed = int(np.sum(~np.isfinite(returns)))
@@ -134,6 +135,7 @@ def samples_of(other: Opened) -> Samples:
         also = numbers_of(other.store, [trial.id for trial, _ in rows])
         drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
         proposals = other.store.proposals(set(drew))
+        told = other.store.results([trial.id for trial, _ in rows])
     if not rows:
         raise InputError(f"{other.path} has no results to import.")
     trials = [trial for trial, _ in rows]
@@ -145,6 +147,8 @@ def samples_of(other: Opened) -> Samples:
         failed=np.array([value is None for _, value in rows]),
         latent=latent,
         also=also,
+        stderr=np.array([told[trial.id].told.stderr for trial in trials], float),
+        episodes=np.array([told[trial.id].told.episodes for trial in trials], float),
         asked=np.array([trial.asked_at if trial.id in known else np.nan for trial in trials]),
         amended=np.array([trial.id in amended for trial in trials]),
         dropped=np.array([trial.id in nothing for trial in trials]),
@@ -287,13 +291,26 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to(mean, theta.shape), np.broadcast_to(std, theta.shape)
 
 
+def _told(samples: Samples, new: np.ndarray) -> list[Told]:
+    """What was told of the samples that are `new [n]`."""
+    n, also = int(np.sum(new)), some_of(samples.also, new)
+    returns = np.asarray(samples.returns, float)[new]
+    errors = _of_rows(samples.stderr, new, n, np.nan)
+    episodes = _of_rows(samples.episodes, new, n, np.nan)
+    found = []
+    for i, (value, error, several) in enumerate(zip(returns, errors, episodes, strict=True)):
+        told = Told(FAILED, note="failed before it was imported")
+        if np.isfinite(value):
+            stderr = float(error) if 0 <= error < np.inf else None
+            times = int(several) if 1 <= several < 2**53 else 1  # a stranger's table has anything
+            told = Told(OK, float(value) + 0.0, stderr, times, None)
+        numbers = known_numbers({name: float(column[i]) for name, column in also.items()})
+        found.append(told._replace(also=numbers))
+    return found
+
+
 def _add_results(
-    study: Opened,
-    theta: Any,
-    returns: Any,
-    also: Mapping[str, np.ndarray],
-    proposals: Any,
-    asked: np.ndarray,
+    study: Opened, theta: Any, results: Sequence[Told], proposals: Any, asked: np.ndarray
 ) -> list[int]:
     """Writes samples as trials; those of which it is known when they were asked for."""
     last = study.store.counters().last
@@ -303,12 +320,8 @@ def _add_results(
         for i, (row, proposal, at) in enumerate(rows, 1)
     ]
     study.store.add_trials(trials)
-    for i, (trial, value) in enumerate(zip(trials, returns, strict=True)):
-        told = Told(OK, float(value) + 0.0, None, 1, None)
-        if not np.isfinite(value):
-            told = Told(FAILED, note="failed before it was imported")
-        numbers = known_numbers({name: float(column[i]) for name, column in also.items()})
-        study.store.add_result(trial.id, told._replace(also=numbers))
+    for trial, told in zip(trials, results, strict=True):
+        study.store.add_result(trial.id, told)
     return [trial.id for trial in trials if trial.asked_at]
 
 
