@@ -534,3 +534,14 @@ def test_a_limit_of_the_settings_is_one_of_the_rule():
         Bound(0, 1.0, 9.0, False),
     )
     assert limits.Limits().kept() is None
+
+
+def test_where_each_is_best_is_said_without_limits(tmp_path):
+    """The best return may lie beyond a limit, and the column would point there without a word."""
+    path = tmp_path / "press.db"
+    searched(path, trials=40).close()
+    done = program("study", "recommend", str(path))
+    assert "while the others stay, for the return alone: force<50 left aside." in done.stdout
+    page = tmp_path / "press.html"
+    program("report", str(path), "--out", str(page))
+    assert "for the return alone: force&lt;50 left aside" in page.read_text()

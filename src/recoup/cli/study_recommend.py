@@ -63,7 +63,7 @@ def recommend(
     show_parameters(found, rows)
     print()
     more = f"; {best_choice()}" if found.choices else ""
-    show_text(f"best between: {best_between()}{more}.")
+    show_text(f"best between: {best_between([row.limit for row in found.limits])}{more}.")
     if found.matters:
         show_text(f"explains: {share_explained(study.opened.goal)}.")
     if len(found.batches) > 1:

@@ -68,7 +68,7 @@ def _content(study: Study) -> dict[str, Any]:
         rows = summary_rows(study.opened, now.found, best_trial(now.best), now.waiting)
         return {
             "top": top(study, now),
-            "best_between": best_between(),
+            "best_between": best_between([row.text for row in study.opened.limits.rows]),
             "summary": rows,
             "advice": now.advice[1:],
             "picture": drawn(study.plot()),

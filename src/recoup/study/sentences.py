@@ -232,9 +232,10 @@ def what_matters(rows: Sequence[tuple[Sequence[str], float, float]], goal: Goal 
     return " ".join(said)
 
 
-def best_between() -> str:
-    """What `between` is of. Backed by: *voice*, column "best held"."""
-    return "the 95 % interval of the best value of each, while the others stay"
+def best_between(limits: Sequence[str] = ()) -> str:
+    """What `between` is of, beside limits. Backed by: *voice*, column "best held"."""
+    aside = f", for the return alone: {' and '.join(limits)} left aside" if limits else ""
+    return f"the 95 % interval of the best value of each, while the others stay{aside}"
 
 
 def best_choice() -> str:
