@@ -643,7 +643,7 @@ def _import(study, samples):
 class TestWords:
     def test_shares_are_named_largest_first(self):
         assert in_words({"soft": 0.07, "hard": 0.93}) == "hard 93 %, soft 7 %"
-        assert in_words({"a": 1.0, "b": 0.0}) == "a 100 %"
+        assert in_words({"a": 1.0, "b": 0.0}) == "a over 99 %"
         many = {f"c{i}": 0.1 for i in range(10)}
         assert in_words(many) == "c0 10 %, c1 10 %, c2 10 %, 7 others 70 %"
 

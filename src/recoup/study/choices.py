@@ -160,7 +160,7 @@ def in_words(shares: Mapping[str, float]) -> str:
     rows = sorted(shares.items(), key=lambda row: -row[1])
     named = [row for i, row in enumerate(rows) if i < SHOWN and row[1] >= LITTLE]
     left = rows[len(named) :]
-    words = [f"{word} {100 * share:.0f} %" for word, share in named]
+    words = [_one(word, share) for word, share in named]
     rest = sum(share for _, share in left)
     if rest >= LITTLE:
         words.append(f"{len(left)} others {100 * rest:.0f} %" if len(left) > 1 else _one(*left[0]))
@@ -168,4 +168,5 @@ def in_words(shares: Mapping[str, float]) -> str:
 
 
 def _one(word: str, share: float) -> str:
-    return f"{word} {100 * share:.0f} %"
+    """A share in per cent: of what is known by draws, or by a model, none is all."""
+    return f"{word} over 99 %" if share >= 1 - LITTLE else f"{word} {100 * share:.0f} %"
