@@ -43,8 +43,8 @@ def with_drawn_choices(
 ) -> np.ndarray:
     """Latent thetas `[n, D]`, the choices of those `which [n]` drawn by their `blocks [m, K]`.
 
-    Without blocks they are drawn as if all choices had been equally likely. Their `returns [n]` tell
-    apart what was tried more than once: a table may come again with its rows in another order.
+    Without blocks they are drawn as if all choices had been equally likely. Their `returns [n]`
+    tell apart what was tried more than once: a table may come again in another order.
     """
     found, seen = theta.copy(), Counter[bytes]()
     rows, earned = to_user(study.parameters, theta), np.where(np.isfinite(returns), returns, np.nan)
