@@ -605,6 +605,20 @@ class TestTables:
         assert found[0] == found[1]
         assert found[0][1]["gripper"] == "hard"
 
+    def test_a_table_that_comes_again_in_another_order_is_known(self, tmp_path):
+        """Of what was tried more than once, too: only its return says which row is which."""
+        rows = [["soft", 1.0], ["soft", 2.0], ["hard", 1.0], ["hard", np.nan], ["soft", 2.0]]
+        words, returns = [[word] for word, _ in rows], [value for _, value in rows]
+        drew = {"mean": 0.0, "std": 1.0}
+        with Study.open(tmp_path / "a.db", params={"grip": ["soft", "hard"]}) as study:
+            assert study.import_samples(words, returns, **drew).samples == 4
+            for order in ([4, 3, 2, 1, 0], [1, 2], [2, 0, 4]):
+                again = [words[i] for i in order], [returns[i] for i in order]
+                with pytest.raises(InputError, match="all of these samples are in the study"):
+                    study.import_samples(*again, **drew)
+            more = study.import_samples([["soft"], *words], [3.0, *returns], **drew)
+            assert (more.samples, more.again) == (1, 5)
+
     def test_samples_of_a_known_distribution_are_weighed_exactly(self, tmp_path):
         """The mean return of another distribution, of a return that the choice alone makes."""
         n, mean, std = 4000, np.array([0.0, 0.5, 0.0, -0.5]), np.ones(4)

@@ -216,3 +216,50 @@ def test_a_process_that_is_forked_while_another_thread_writes_goes_on(tmp_path):
     with Study.open(tmp_path / "s.db") as again:
         assert again.counts()["ok"] == 40
         assert again.store.integrity() is None
+
+
+MOVING = """
+import os, sys, threading
+from recoup.study import moves
+from recoup.study.study import Study
+
+study = Study.open(sys.argv[1], dim=2, batch=4, seed=1)
+make_move, at_it, go_on = moves.make_move, threading.Event(), threading.Event()
+
+
+def waiting(*how):
+    at_it.set()
+    assert go_on.wait(100)
+    return make_move(*how)
+
+
+def tell():
+    for trial in study.ask(4):
+        study.tell(trial.id, -float(trial.theta @ trial.theta))
+
+
+moves.make_move = waiting
+mover = threading.Thread(target=tell)
+mover.start()
+assert at_it.wait(100)
+moves.make_move = make_move
+stay, leave = os.pipe()
+child = os.fork()
+if not child:
+    os.close(leave)
+    os.read(stay, 1)  # for as long as the parent is there
+    os._exit(0)
+go_on.set()
+mover.join()
+for _ in range(3):
+    tell()
+print(len(study.history()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_process_that_is_forked_in_the_middle_of_a_move_holds_up_none_that_follow(tmp_path):
+    """The lock that moves are made under is not the child's to keep."""
+    command = [sys.executable, "-W", "ignore", "-c", MOVING, str(tmp_path / "s.db")]
+    done = subprocess.run(command, check=True, timeout=LIMIT, capture_output=True, text=True)
+    assert done.stdout == "4\n"

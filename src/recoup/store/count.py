@@ -78,6 +78,7 @@ class Counting:
         It waits for another that is at it, so many seconds at most. The lock ends with the process
         that holds it. Where there are no locks, all are alone.
         """
+        mine = os.getpid()
         try:
             descriptor = self._opened()
         except OSError:
@@ -89,6 +90,8 @@ class Counting:
                 time.sleep(AGAIN)
             yield locked
         finally:
+            if os.getpid() == mine:
+                _unlock(descriptor)
             os.close(descriptor)
 
     def close(self, keep: bool) -> None:
@@ -127,3 +130,14 @@ def _locked(descriptor: int) -> bool:
     except OSError:  # a file system without locks
         return True
     return True
+
+
+def _unlock(descriptor: int) -> None:
+    """Gives the lock of an open file back.
+
+    Closing it is not enough: a process that was forked meanwhile has it open too, and the lock with
+    it, for as long as it lives.
+    """
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -189,8 +189,8 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
         drew = _proposals(study, samples, theta[finite], finite) if said else None
         both, rest = unknown & finite, unknown & ~finite
         blocks = None if drew is None else drew[unknown[finite]]
-        theta = with_drawn_choices(study, theta, both, blocks)
-        theta = with_drawn_choices(study, theta, rest, None)
+        theta = with_drawn_choices(study, theta, returns, both, blocks)
+        theta = with_drawn_choices(study, theta, returns, rest, None)
     return theta, finite, gone
 
 

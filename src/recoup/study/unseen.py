@@ -3,7 +3,7 @@
 They are drawn, by what drew the samples, as they are where those choices stand. A sample is then
 distributed exactly as if it had been drawn here, so that its weight is right; one place for each
 choice would not do, since a density there says nothing of how likely the choice was. The same
-sample gets the same numbers whenever it comes.
+sample gets the same numbers whenever it comes, in whatever order.
 """
 
 from collections import Counter
@@ -35,16 +35,21 @@ def _are_numbers(rows: list[list[Any]]) -> bool:
 
 
 def with_drawn_choices(
-    study: Opened, theta: np.ndarray, which: np.ndarray, blocks: np.ndarray | None
+    study: Opened,
+    theta: np.ndarray,
+    returns: np.ndarray,
+    which: np.ndarray,
+    blocks: np.ndarray | None,
 ) -> np.ndarray:
     """Latent thetas `[n, D]`, the choices of those `which [n]` drawn by their `blocks [m, K]`.
 
-    Without blocks they are drawn as if all choices had been equally likely.
+    Without blocks they are drawn as if all choices had been equally likely. Their `returns [n]`
+    tell apart what was tried more than once: a table may come again in another order.
     """
     found, seen = theta.copy(), Counter[bytes]()
-    rows = to_user(study.parameters, theta)
+    rows, earned = to_user(study.parameters, theta), np.where(np.isfinite(returns), returns, np.nan)
     for j, i in enumerate(np.flatnonzero(which)):
-        key = np.ascontiguousarray(np.append(rows[i], theta[i])).tobytes()
+        key = np.concatenate([rows[i], theta[i], [earned[i] + 0.0]]).tobytes()
         rng = np.random.default_rng([crc32(key), seen[key]])
         seen[key] += 1
         columns, places = _columns(study)
