@@ -210,3 +210,15 @@ def test_a_real_terminal_is_measured(made, columns):
     with Study.open(made) as study:
         for trial in study.pending():
             assert_whole(plain, trial.theta, 1e-3 * float(np.min(study.std)))
+
+
+@pytest.mark.parametrize("command", ["show", "recommend"])
+def test_choices_with_long_names_wrap(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = [f"{word} fingers with a groove for cables" for word in ("soft", "hard", "steel")]
+    with Study.open(tmp_path / "grip.db", params={"kp": (1, 200), "gripper": words}) as study:
+        for trial in study.ask(20):
+            study.tell(trial.id, -trial.params["kp"])
+    shown = recoup("study", command, "grip.db", cwd=tmp_path).stdout
+    assert max(map(cell_len, shown.splitlines())) <= 80
+    assert re.search(r"^ kp +│ +[\d.]+ │", shown, re.MULTILINE)  # one table, in one piece

@@ -356,6 +356,15 @@ class TestTheStudysPage:
         with recoup.Study.open(study) as made:
             assert json.loads(plain) == made.mean_policy
 
+    def test_a_choice_that_stands_first_leaves_the_others_their_columns(self, tmp_path):
+        with recoup.Study.open(
+            tmp_path / "g.db", params={"grip": ["a", "b"], "kp": (1, 2)}
+        ) as study:
+            row = study.snapshot().distribution[1]
+        page = write_study_report(tmp_path / "g.db").read_text()
+        assert '<th class="number">−1 std</th><th class="number">+1 std</th>' in page
+        assert f"{row.low:.5g}" in page
+
     def test_a_study_that_has_not_begun_has_one_too(self, tmp_path):
         recoup.Study.open(tmp_path / "new.db", dim=60).close()
         text = write_study_report(tmp_path / "new.db").read_text()

@@ -117,3 +117,20 @@ def test_a_study_is_named_once_and_none_is_written_over(two, tmp_path):
         with pytest.raises(InputError):
             write_studies_report(two, file, force=True)
         assert file.read_bytes() == before
+
+
+def test_the_best_so_far_is_one_that_broke_no_limit(tmp_path):
+    with Study.open(tmp_path / "a.db", params={"kp": (0, 1)}, limits=["force<50"]) as study:
+        for trial, (value, force) in zip(study.ask(3), [(1, 40), (9, 60), (2, 40)], strict=True):
+            study.tell(trial.id, value, also={"force": force})
+        assert _course("a", study).best.tolist() == [1, 1, 2]
+        assert study.best[1] == 2
+
+
+@pytest.mark.usefixtures("sketches")
+def test_where_nothing_was_told_nothing_is_drawn(two, tmp_path):
+    Study.open(tmp_path / "new.db", params={"kp": (0, 1)}, direction="minimize").close()
+    page = write_studies_report([*two, tmp_path / "new.db"]).read_text()
+    assert cells(page, "results")[2] == "0"
+    with Study.open(tmp_path / "new.db", read_only=True) as study:
+        assert not len(_course("new", study).best)

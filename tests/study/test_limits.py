@@ -545,3 +545,18 @@ def test_where_each_is_best_is_said_without_limits(tmp_path):
     page = tmp_path / "press.html"
     program("report", str(path), "--out", str(page))
     assert "for the return alone: force&lt;50 left aside" in page.read_text()
+
+
+def test_where_nothing_ever_failed_no_chance_of_failing_is_said():
+    found = searched(trials=12, mean=[3, 0], batch=40).recommend()
+    assert found.words.startswith("Do not deploy the mean policy: a rollout of it keeps force")
+    assert "fails" not in found.words
+
+
+def test_a_chance_is_one_number_in_both_sentences_about_it():
+    chance, number = (0.92789, 0.3, 0.99999), ("force", 40.0, 30.0, 55.0)
+    assert "a chance of 92.8%, below" in sentences.breaks_too_often("force<50", chance[0], 0.95)
+    said = sentences.within_limit("force<50", chance, number, "30 results")
+    assert "a chance of 92.8% (95 %: 30% to more than 99.9%)" in said
+    sure = sentences.within_limit("force<50", (0.9999, 0.9995, 1.0), number, "30 results")
+    assert "more than 99.9% (95 %: more than 99.9%)" in sure

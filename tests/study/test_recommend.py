@@ -126,7 +126,7 @@ def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=Non
     gain = module.Gain(float(np.mean(past)), module.Interval(*past), spread=1.0)
     gains = [Gain(x, 0.1, module.Interval(x - 0.2, x + 0.2)) for x in (value, draw)]
     forecast = [Forecast(4, *gains)] if coming else []
-    return module.Outlook(worth, 5, gain, forecast, noise, [], rare)
+    return module.Outlook(worth, 5, gain, forecast, noise, [], rare, [], [], False)
 
 
 def test_a_search_whose_mean_is_not_known_says_how_often_to_try_it():

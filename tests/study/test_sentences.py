@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from recoup.study import sentences
+from recoup.study.goals import MAXIMIZE, MINIMIZE
 
+BOTH = (MAXIMIZE, MINIMIZE)
 ROOT = Path(__file__).parents[2]
 SAYS = [
     node
@@ -65,3 +67,26 @@ def test_nothing_else_claims_what_will_come_or_how_sure_it_is(path):
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             assert not CLAIM.search(node.value), f"{path}:{node.lineno}: {node.value}"
+
+
+def test_a_gain_that_is_said_lies_within_its_interval():
+    said = [
+        sentences.coming(3, -0.4, -0.5, high, "it", goal) for high in (-0.2, 0.1) for goal in BOTH
+    ]
+    assert said == [
+        "the next 3 results should lose about 0.4 for it (95 %: 0.2 to 0.5).",
+        "the next 3 results should raise the cost by about 0.4 for it (95 %: 0.2 to 0.5).",
+        "the next 3 results should gain nothing for it (95 %: -0.5 to 0.1).",
+        "the next 3 results should lower the cost by nothing for it (95 %: -0.5 to 0.1).",
+    ]
+
+
+def test_one_trial_is_no_several():
+    assert sentences.plan(0, 0.0, 1).startswith("With 1 trial, try the mean:")
+    assert sentences.plan(0, 0.0, 2).startswith("Of 2 trials, try the mean with all:")
+
+
+def test_of_costs_the_words_are_those_of_costs():
+    assert "for the cost alone: force<50 left aside" in sentences.best_between(
+        ["force<50"], MINIMIZE
+    )

@@ -9,7 +9,7 @@ from recoup.cli.app import print_json
 from recoup.cli.parsing import typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
-from recoup.cli.tables import show_table, show_text
+from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.states import version_of
 from recoup.study.goals import GOALS
 from recoup.study.sentences import best_at, best_between, best_choice, explains, share_explained
@@ -63,7 +63,8 @@ def recommend(
     show_parameters(found, rows)
     print()
     more = f"; {best_choice()}" if found.choices else ""
-    show_text(f"best between: {best_between([row.limit for row in found.limits])}{more}.")
+    limits = [row.limit for row in found.limits]
+    show_text(f"best between: {best_between(limits, study.opened.goal)}{more}.")
     if found.matters:
         show_text(f"explains: {share_explained(study.opened.goal)}.")
     if len(found.batches) > 1:
@@ -71,14 +72,17 @@ def recommend(
         _show_batches(found)
     print()
     if study.opened.return_unit:
-        show_text(f"Returns are in {study.opened.return_unit}.")
+        show_text(f"{study.opened.goal.nouns.capitalize()} are in {study.opened.return_unit}.")
     show_text(found.words)
 
 
 def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
     """Prints the parameters to deploy, and between what each is best."""
-    ends = map(best_at, found.best)
-    cells = [[row.label, row.text, best] for row, best in zip(rows, ends, strict=True)]
+    ends = [Cell(best_at(x), isinstance(x, dict)) for x in found.best]
+    cells: list[list[str | Cell]] = [
+        [row.label, Cell(row.text, isinstance(row.value, str)), best]
+        for row, best in zip(rows, ends, strict=True)
+    ]
     heads = ["parameter", "deploy", "best between"]
     alone = {row.names[0]: row for row in found.matters if len(row.names) == 1}
     if alone:

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from recoup.cli.app import print_json
-from recoup.cli.tables import show_table, show_text
+from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.rows import REPEAT
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
@@ -130,10 +130,10 @@ def show_distribution(study: "Study") -> None:
     """Prints the newest distribution: its mean policy in the user's units, and its spread."""
     in_actions = study.method.space == "actions"
     heads = ["parameter", "mean policy", *([] if in_actions else ["±1 std"])]
-    rows = [
-        [row.label, row.text, *([] if in_actions else [row.around])]
-        for row in deployed(study.opened)[:MANY]
-    ]
+    rows: list[list[str | Cell]] = []
+    for row in deployed(study.opened)[:MANY]:
+        text, around = (Cell(x, row.chances is not None) for x in (row.text, row.around))
+        rows.append([row.label, text, *([] if in_actions else [around])])
     for i, sigma in enumerate(study.std if in_actions else ()):
         rows.append([f"std of action {i}", f"{sigma:.4g}"])
     show_table(heads, rows, texts=["parameter"])

@@ -280,7 +280,7 @@ def _draw(grid: Grid) -> None:
     """Prints a table that has been laid out."""
     table = Table(show_edge=False, show_header=any(head.text for head in grid.heads))
     for head, *cells in zip(grid.heads, *grid.rows, strict=True):
-        words = any(cell.breaks for cell in cells)
+        words = all(cell.breaks for cell in cells)
         table.add_column(Text(head.text), justify="left" if words else "right", no_wrap=True)
     for row in grid.rows:
         table.add_row(*(Text(cell.text, cell.style) for cell in row))

@@ -31,6 +31,7 @@ class Portrait(NamedTuple):
     title: str
     returns: np.ndarray  # [n], not a number where a rollout failed
     kinds: np.ndarray  # [n] words of `KINDS`
+    broken: np.ndarray  # [n] whether a result broke a limit
     at: np.ndarray  # [M + 1] results told when each move was made; 0 at the start
     estimate: np.ndarray  # [M] of the distribution before each move
     low: np.ndarray  # [M] of its 95 % interval, not a number where there is none
@@ -104,7 +105,7 @@ def _history(axes: Axes, portrait: Portrait) -> None:
     if limits is not None:
         room = 0.06 * (limits[1] - limits[0])
         axes.set_ylim(limits[0] - room, limits[1] + room)
-    _failures(axes, x[failed])
+    _failures(axes, x[failed], portrait.sign)
     legend_above(axes, title, 5.4, 10)
 
 
@@ -131,12 +132,12 @@ def _estimates(axes: Axes, portrait: Portrait) -> None:
     axes.plot(at, value, ".-", color=SECOND, lw=1.6, ms=5, label=label)
 
 
-def _failures(axes: Axes, x: np.ndarray) -> None:
-    """Failed rollouts, along the lower edge: they have no return."""
+def _failures(axes: Axes, x: np.ndarray, sign: float) -> None:
+    """Failed rollouts, which have no return, along the edge where the worst results lie."""
     if x.size:
-        edge = axes.get_xaxis_transform()
+        edge, height = axes.get_xaxis_transform(), 0.025 if sign > 0 else 0.975
         axes.plot(
-            x, np.full(x.shape, 0.025), "x", color="#a5361a", ms=6, transform=edge,
+            x, np.full(x.shape, height), "x", color="#a5361a", ms=6, transform=edge,
             label=f"{x.size} failed", clip_on=False,
         )  # fmt: skip
         if not len(axes.collections) and not len(axes.lines) > 1:
@@ -182,7 +183,7 @@ def _parameters(figure: SubFigure, portrait: Portrait) -> None:
 def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     _dress(axes)
     if parameter.chances is not None:
-        _bands(axes, at, parameter.name, parameter.words, parameter.chances)
+        _bands(axes, at, parameter, parameter.chances)
         return
     mean, low, high = (np.append(x, x[-1]) for x in parameter[3:6])
     axes.fill_between(at, low, high, color=ACCENT, alpha=0.18, lw=0)
@@ -196,10 +197,9 @@ def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     axes.tick_params(labelsize=7.5)
 
 
-def _bands(
-    axes: Axes, at: np.ndarray, name: str, words: tuple[str, ...], chances: np.ndarray
-) -> None:
+def _bands(axes: Axes, at: np.ndarray, parameter: Shown, chances: np.ndarray) -> None:
     """How likely each choice was, one band above the other, the first at the bottom."""
+    words = parameter.words
     ends = np.cumsum(np.vstack([chances, chances[-1:]]), axis=1)
     below = np.zeros(len(at))
     for k, word in enumerate(words):
@@ -210,8 +210,8 @@ def _bands(
             text = _plain(f"{word} {100 * chances[-1, k]:.0f} %", 40)
             axes.text(at[-1], middle, text, ha="right", va="center", fontsize=7.5, color=INK)
         below = ends[:, k]
-    best = words[int(np.argmax(chances[-1]))]
-    label = _plain(f"{_broken(name, 20)}\n{best}", 40)
+    chosen = words[int(parameter.mean[-1])]  # of the mean policy: need not be the likeliest
+    label = _plain(f"{_broken(parameter.name, 20)}\n{chosen}", 40)
     axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 1], ["0", "1"])

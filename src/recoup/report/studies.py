@@ -43,13 +43,14 @@ def write_studies_report(
     check_page(target, over)
     studies = [_one(*both) for both in zip(_labels(files), files, strict=True)]
     names = list(dict.fromkeys(name for one in studies for name in one.now.params))
+    courses = [one.course for one in studies if len(one.course.best)]
     content = page(
         "studies.html",
         heads=[one.name for one in studies],
         facts=_facts(studies),
         parameters=_parameters(studies, names[:PARAMETERS]),
         left=max(len(names) - PARAMETERS, 0),
-        picture=drawn(laid_over([one.course for one in studies])),
+        picture=drawn(laid_over(courses)) if courses else "",
     )
     return write_page(target, content, over)
 
@@ -83,7 +84,8 @@ def _one(name: str, path: Path) -> One:
 def _course(name: str, study: Study) -> Course:
     """How a study went, as it is drawn."""
     found = portrait(study.opened)
-    better = np.fmax.accumulate(found.sign * found.returns) if len(found.returns) else np.zeros(0)
+    within = np.where(found.broken, np.nan, found.sign * found.returns)  # as the best trial is
+    better = np.fmax.accumulate(within) if len(within) else np.zeros(0)
     return Course(
         name,
         found.noun,

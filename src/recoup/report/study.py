@@ -9,7 +9,8 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.sentences import best_at, best_between, of_the_move
+from recoup.study.opened import Opened
+from recoup.study.sentences import best_at, best_between, best_choice, of_the_move
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
 from recoup.study.summary import Deployed, best_trial, summary_rows
@@ -23,6 +24,7 @@ class Top(NamedTuple):
 
     words: str
     rows: list[tuple[Deployed, str]]  # with between what each is best
+    spread: bool  # whether one standard deviation is known of any of them
     left: int  # parameters that are not among the rows
     plain: str  # all values as JSON
 
@@ -59,7 +61,8 @@ def top(study: Study, now: Snapshot) -> Top:
         best = [best_at(where) for where in found.best]
     left = max(len(rows) - PARAMETERS, 0)
     both = list(zip(rows, best, strict=True))
-    return Top(words, both[:PARAMETERS], left, json.dumps(values, ensure_ascii=False))
+    spread = any(row.low is not None for row, _ in both[:PARAMETERS])
+    return Top(words, both[:PARAMETERS], spread, left, json.dumps(values, ensure_ascii=False))
 
 
 def _content(study: Study) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def _content(study: Study) -> dict[str, Any]:
         rows = summary_rows(study.opened, now.found, best_trial(now.best), now.waiting)
         return {
             "top": top(study, now),
-            "best_between": best_between([row.text for row in study.opened.limits.rows]),
+            "best_between": _best_between(study.opened),
             "summary": rows,
             "advice": now.advice[1:],
             "picture": drawn(study.plot()),
@@ -76,6 +79,12 @@ def _content(study: Study) -> dict[str, Any]:
             "count": len(history),
             "settings": study.settings,
         }
+
+
+def _best_between(study: Opened) -> str:
+    """What the ends of parameters, and the shares of choices, are of."""
+    said = best_between([row.text for row in study.limits.rows], study.goal)
+    return f"{said}; {best_choice()}" if study.choices else said
 
 
 def _estimate(move: dict[str, Any]) -> str:

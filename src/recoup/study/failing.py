@@ -32,13 +32,14 @@ class Failing(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """How often the mean policy itself was tried, how often it failed, and failures left out."""
+    """How often the mean policy itself was tried and failed, failures left out, and all of them."""
 
     times: int
     failed: int
     left_out: int
     failing: Failing
     refused: str  # why it is not to be deployed, if so
+    failures: int  # of all results, wherever they were drawn
 
 
 def tried_of(study: Opened, results: Results) -> Tried:
@@ -49,9 +50,11 @@ def tried_of(study: Opened, results: Results) -> Tried:
         for trial, result in told
         if trial.kind == MEAN and np.array_equal(trial.theta, mean)
     ]
-    left_out = failures_of(told) if study.method.stated == CENSORED else 0
+    failures = failures_of(told)
+    left_out = failures if study.method.stated == CENSORED else 0
     failing = failing_of(study, told, mean, results.std)
-    return Tried(len(here), sum(here), left_out, failing, refused(study, told, failing))
+    why = refused(study, told, failing) if failures else ""
+    return Tried(len(here), sum(here), left_out, failing, why, failures)
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:

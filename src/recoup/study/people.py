@@ -69,7 +69,7 @@ def further_rows(study: Opened, found: Mapping[str, Any]) -> dict[str, str]:
         "in line": line_in_words(study, found["enqueued"]),
         "cancelled": _trials_in_words(found["cancelled"]),
         "notes": notes_in_words(found["remarks"]),
-        "returns": f"in {found['return_unit']}" if found["return_unit"] else "",
+        study.goal.nouns: f"in {found['return_unit']}" if found["return_unit"] else "",
     }
     return {key: text for key, text in rows.items() if text}
 

@@ -63,6 +63,7 @@ def portrait(study: Opened) -> "Portrait":
         title=_title(study, len(results), moves[-1].id),
         returns=np.array(returns, float),
         kinds=np.array(kinds, str),
+        broken=np.array([bool(study.limits.broken(x.told.also)) for x in results], bool),
         at=_marks(results, moves),
         **noted,
         parameters=[

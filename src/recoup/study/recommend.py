@@ -323,13 +323,18 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
-        sentences.fails(*tried.failing[:4]) if tried.left_out or tried.refused else "",
+        sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:
         said.append(sentences.plan(*found.plan, goal))
     return " ".join(filter(None, said))
+
+
+def _says_failing(tried: Tried) -> bool:
+    """Whether a chance of failing is said: a model has one also where nothing ever failed."""
+    return bool(tried.failures and (tried.left_out or tried.refused))
 
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:

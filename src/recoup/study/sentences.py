@@ -100,10 +100,12 @@ def percent(chance: float) -> str:
 
 def breaks_too_often(limit: str, chance: float, within: float) -> str:
     """That it is not to be deployed. Backed by: *limits*, "Where a second number has a limit"."""
-    chance = floor(1000 * chance) / 1000  # that it never reads as what was asked for
+    said = percent(chance)
+    if said == percent(within):  # that it never reads as what was asked for
+        said = percent(floor(1000 * chance) / 1000)
     return (
         f"Do not deploy the mean policy: a rollout of it keeps {limit} with a chance of "
-        f"{percent(chance)}, below the {percent(within)} that was asked for."
+        f"{said}, below the {percent(within)} that was asked for."
     )
 
 
@@ -125,11 +127,11 @@ def within_limit(
     """
     if not isfinite(chance[0]):
         return ""
-    rate, low, high = chance
+    rate, low, high = map(percent, chance)
+    ends = low if low == high else f"{low} to {high}"
     name, value, least, most = number
     return (
-        f"A rollout of it keeps {limit} with a chance of {percent(rate)} (95 %: {percent(low)} to "
-        f"{percent(high)}), from "
+        f"A rollout of it keeps {limit} with a chance of {rate} (95 %: {ends}), from "
         f"{rests_on}: {name} is {value:.4g} (95 of 100 rollouts: {least:.4g} to {most:.4g})."
     )
 
@@ -232,9 +234,9 @@ def what_matters(rows: Sequence[tuple[Sequence[str], float, float]], goal: Goal 
     return " ".join(said)
 
 
-def best_between(limits: Sequence[str] = ()) -> str:
+def best_between(limits: Sequence[str] = (), goal: Goal = MAXIMIZE) -> str:
     """What `between` is of, beside limits. Backed by: *voice*, column "best held"."""
-    aside = f", for the return alone: {' and '.join(limits)} left aside" if limits else ""
+    aside = f", for the {goal.noun} alone: {' and '.join(limits)} left aside" if limits else ""
     return f"the 95 % interval of the best value of each, while the others stay{aside}"
 
 
@@ -307,8 +309,9 @@ def coming(
     """
     more = "next result" if results == 1 else f"next {results} results"
     about = f"{goal.gain} about {gain:.2g}" if gain > 0 else f"{goal.gain} nothing"
-    if goal.sign < 0 and gain <= 0:
-        about = "lower the cost by nothing"
+    if high < 0:  # surely a loss: nothing would lie outside of the interval
+        lose = "lose" if goal is MAXIMIZE else "raise the cost by"
+        about, low, high = f"{lose} about {-gain:.2g}", -high, -low
     return f"the {more} should {about} for {whom} (95 %: {low:.2g} to {high:.2g})."
 
 
@@ -348,8 +351,12 @@ def plan(search: int, gain: float, tries: int, goal: Goal = MAXIMIZE) -> str:
 
     Claims of the gain what `coming` claims. Backed by: *voice*.
     """
+    if not search and tries == 1:
+        return "With 1 trial, try the mean: a search with it should bring too little."
     if not search:
-        return f"Of {tries} trials, try the mean with all: the search should bring too little."
+        return (
+            f"Of {tries} trials, try the mean with all: a search with them should bring too little."
+        )
     should = f", which should {goal.gain} about {gain:.2g}" if isfinite(gain) else ""
     rest = f", and try the mean {tries} times" if tries else ""
     return f"Of {search + tries} trials, search with {search}{should}{rest}."
