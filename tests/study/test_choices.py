@@ -693,3 +693,18 @@ def test_nothing_but_choices_can_be_searched(tmp_path):
         assert found.choices["gripper"]["hard"] > 0.9
         assert not study.predict({"gripper": "soft"}).expected > found.expected
         study.plot(tmp_path / "a.png")
+
+
+def test_a_choice_that_is_surely_not_the_best_is_named_and_nothing_stops(tmp_path):
+    """The mean policy stood at one gripper, and the table beside it said that another is best."""
+    how = {"params": {"x": (0, 1), "grip": {"choices": ["a", "b"], "start": "a"}}, "seed": 2}
+    study = Study.open(tmp_path / "s.db", batch=40, **how)
+    rng = np.random.default_rng(0)
+    for trial in study.ask(39):
+        value = 3.0 * (trial.params["grip"] == "b") - (trial.params["x"] - 0.5) ** 2
+        study.tell(trial.id, value + 0.05 * rng.normal())
+    found = study.recommend()
+    assert found.params["grip"] == "a"
+    assert found.choices["grip"]["b"] > 0.99
+    assert "Its grip is a, and b is surely better while the others stay" in found.words
+    assert found.verdict == "go on"

@@ -21,6 +21,7 @@ class Best(NamedTuple):
     high: np.ndarray
     choices: dict[str, dict[str, float]]  # by name: how surely each is the best
     climbs: list[str]  # parameters that are surely not at their best
+    wrong: list[tuple[str, str, str]]  # of them choices: the name, what stands, what is better
 
 
 def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Best:
@@ -30,9 +31,14 @@ def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Be
     mean = study.params(study.in_units(results.mean))
     named = zip(study.labels, ranges, strict=True)
     climbs = [name for name, x in named if x.low > 0 or x.high < 0]
-    climbs += [name for name, shares in choices.items() if shares[mean[name]] < UNSURE]
+    wrong = [
+        (name, mean[name], max(shares, key=lambda word: shares[word]))
+        for name, shares in choices.items()
+        if shares[mean[name]] < UNSURE
+    ]
+    climbs += [name for name, _, _ in wrong]
     low, high = (_in_units(study, results, np.array([x[i] for x in ranges])) for i in (0, 1))
-    return Best(low, high, choices, climbs)
+    return Best(low, high, choices, climbs, wrong)
 
 
 def _ranges(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:

@@ -1,6 +1,7 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any, NamedTuple
 
@@ -117,6 +118,7 @@ class Outlook(NamedTuple):
     limits: list[Within]  # how surely the mean policy keeps each limit
     outside: list[str]  # limits that it does not keep surely enough
     strayed: bool  # whether results of late broke limits: then returns fall on the way back
+    wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
 
 
 def recommend(
@@ -147,6 +149,7 @@ def recommend(
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
+            wrong=best.wrong,
             rare=_rare(results.values),
             **_limits(study, results, limits),
         )
@@ -268,7 +271,7 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
         return GO_ON, 0
     if _has_lost(outlook):
         return STOP, 0
-    if outlook.rare is not None or outlook.batches < SOON:
+    if outlook.rare is not None or outlook.batches < SOON or outlook.wrong:
         return GO_ON, 0
     if outlook.coming:
         coming = outlook.coming[0]
@@ -325,6 +328,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
+        *(sentences.better_choice(*row) for row in outlook.wrong),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:

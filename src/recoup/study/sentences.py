@@ -245,6 +245,17 @@ def best_choice() -> str:
     return "of a choice, how surely each is the best, likewise"
 
 
+def better_choice(name: str, now: str, better: str) -> str:
+    """That the mean policy has a choice that is surely not the best.
+
+    Claims it of what stands, while the others stay. Backed by: *choices*, columns "said and right".
+    """
+    return (
+        f"Its {name} is {now}, and {better} is surely better while the others stay: try it "
+        f"(`enqueue`), or go on with it alone (`fork --freeze {name}={better}`)."
+    )
+
+
 # -- what batches gained, and what the next will --
 
 
