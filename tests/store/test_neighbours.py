@@ -387,6 +387,35 @@ os.waitpid(child, 0)
 """
 
 
+MIDDLE = """
+import os, subprocess, sys
+from recoup.checks import InputError
+from recoup.study.study import Study
+
+path, how, other = sys.argv[1:]
+study = Study.open(path, dim=2, batch=100)
+for trial in study.ask(4):
+    study.tell(trial.id, 1.0)
+closed, close = os.pipe()
+with study.store.reading():
+    study.counts()
+    child = os.fork()
+    if not child:
+        try:
+            os.read(closed, 1)
+            mine = study if how == "as it was" else Study.open(path)
+            mine.tell(mine.ask()[0].id, 2.0)
+        except InputError as refused:
+            print(refused, flush=True)
+        finally:
+            os._exit(0)
+study.close()
+subprocess.run([sys.executable, "-c", other, path], check=True, stdout=subprocess.DEVNULL)
+os.write(close, b"1")
+os.waitpid(child, 0)
+"""
+
+
 class TestALogThatWasRemoved:
     """SQLite's locks go where a process reads the file by itself, and do not come with a fork."""
 
@@ -416,13 +445,37 @@ class TestALogThatWasRemoved:
             study.tell(trial.id, 1.0)
         assert told_by_another(path) == 6
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="there are no such locks here")
+    def test_others_that_close_it_leave_the_log_after_a_copy_was_made(self, path, tmp_path):
+        """However late: a commit that is under way goes to a log that all see."""
+        with told(path) as study, Study.open(path) as twice:
+            log = beside(path, LOG).stat().st_ino
+            shutil.copy(path, tmp_path / "copy.db")
+            assert told_by_another(path) == 5
+            assert beside(path, LOG).stat().st_ino == log
+            twice.close()
+            with study.store.writing():
+                shutil.copy(path, tmp_path / "copy.db")
+                Study.open(path, read_only=True).close()
+                assert beside(path, LOG).stat().st_ino == log
+            study.tell(study.ask()[0].id, 3.0)
+        assert not beside(path, LOG).exists()
+        assert told_by_another(path) == 7
+
     def test_while_it_is_open_twice_it_is_to_be_opened_anew(self, path, tmp_path):
         with told(path) as study, Study.open(path) as twice:
-            shutil.copy(path, tmp_path / "copy.db")
-            told_by_another(path)
+            study.store._file.connection.execute("PRAGMA wal_checkpoint")
+            beside(path, LOG).rename(tmp_path / "log")
             for one in (study, twice):
                 with pytest.raises(InputError, match="close it wherever it is open in this proc"):
                     one.ask()
+        assert told_by_another(path) == 5
+
+    @pytest.mark.parametrize("how", ["as it was", "anew"])
+    def test_a_process_forked_in_the_middle_does_not_write_to_a_log_of_before(self, path, how):
+        command = [sys.executable, "-W", "ignore", "-c", MIDDLE, path, how, TELL]
+        done = subprocess.run(command, check=True, timeout=2 * LIMIT, capture_output=True)
+        assert b"was being read or written when this process was forked" in done.stdout
         assert told_by_another(path) == 6
 
     @pytest.mark.parametrize("how", ["as it was", "anew"])

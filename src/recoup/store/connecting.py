@@ -11,6 +11,7 @@ from weakref import WeakSet
 from recoup.checks import InputError
 from recoup.store.count import Count
 from recoup.store.errors import BUSY, sqlite_errors
+from recoup.store.holding import held, let_go
 from recoup.store.place import COUNT, LOG, address, beside, is_at
 from recoup.store.rows import CREATED, RECOVERED
 
@@ -47,8 +48,18 @@ class Link:
         self._connection, self._process = connection, os.getpid()
         self._foreign: list[sqlite3.Connection] = []  # of the process that this one was forked from
         self._still, self._log = self._as_it_lies(), self._log_as_it_lies()
+        self._held = self._hold()
         if place and known:
             LINKS.add(self)
+
+    def __del__(self) -> None:
+        """One that nobody has closed goes as if somebody had."""
+        held_here = getattr(self, "_held", None)
+        if held_here is not None and os.getpid() == self._process:
+            let_go(held_here)
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            os.close(held_here)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -60,6 +71,7 @@ class Link:
         """
         if os.getpid() != self._process:
             if self._place is not None:
+                self._held = None  # what the parent may let go
                 mine = self._anew(self._place)
                 self._foreign.append(self._connection)
                 self._connection = mine
@@ -75,19 +87,28 @@ class Link:
     def close(self) -> None:
         """Closes the connection of this process."""
         self._log = None  # whatever became of it
-        self.connection.close()
+        connection = self.connection
+        if self._held is not None:
+            let_go(self._held)
+        connection.close()
+        self._let_be()
         self._still = self._log = None
         LINKS.discard(self)
 
-    def leave(self) -> None:
+    def leave(self, at_rest: bool) -> None:
         """Closes the connection of the process that this one was forked from, in this one.
 
         While that process has the file open no log can go by it. SQLite forgets that it has the
-        file open: what this process opens then has locks of its own, which others see.
+        file open: what this process opens then has locks of its own, which others see. One that is
+        not `at_rest`, or in a transaction, cannot be closed: SQLite goes on with its log.
         """
         with suppress(sqlite3.Error):
-            if self._known is not None and not self._connection.in_transaction:
+            if self._known is not None and at_rest and not self._connection.in_transaction:
                 self._connection.close()
+                self._let_be()
+            elif self._place and self._known and self._log:
+                STRANDED.append((self._known, self._log))
+        self._held = None  # where it stays open, so does the lock
 
     def check_there(self) -> None:
         """Raises where another file lies in the place of this one, or none: who would find it?"""
@@ -125,6 +146,20 @@ class Link:
         self._connection.close()
         self._connection = self._anew(self._place)
 
+    def _hold(self) -> int | None:
+        """The file, open with a lock by which others know it; None where it has no log."""
+        if not (self._place and self._known and self._log):
+            return None
+        found = held(self._place, self._known)
+        check_forked(self._place)  # from here on its log stays
+        return found
+
+    def _let_be(self) -> None:
+        """Closes it; in a process that was forked, the lock stays the parent's."""
+        if self._held is not None:
+            os.close(self._held)
+        self._held = None
+
     def _gone(self) -> str:
         return (
             f"the log of {self._path} was removed while it was open here (another process has "
@@ -143,12 +178,14 @@ class Link:
         with sqlite_errors(self._path):
             self._log = None
             self.check_there()
+            check_forked(place)
             connection = connected(place, self._access)
             if self._access.written:
                 keep_log(connection)
             before, self._connection = self._connection, connection
             self._still, self._log = self._as_it_lies(), self._log_as_it_lies()
             self._connection = before
+            self._held = self._held if self._held is not None else self._hold()
         return connection
 
     def _as_it_lies(self) -> tuple[int, int] | None:
@@ -170,6 +207,19 @@ class Link:
 
 
 LINKS: "WeakSet[Link]" = WeakSet()  # to files that this process has open
+STRANDED: list[tuple[os.stat_result, tuple[int, int]]] = []  # files that a fork has left open, in
+# the middle of something, and their logs of then
+
+
+def check_forked(path: Path) -> None:
+    """Raises where SQLite would read a file by a log that it had when this process was forked."""
+    for known, log in STRANDED:
+        if is_at(path, known) and _identity_of(beside(path, LOG)) != log:
+            raise InputError(
+                f"{path} was being read or written when this process was forked, and was closed "
+                "since: it can be opened in a new process alone, not in this one. Fork while it is "
+                "at rest."
+            )
 
 
 def _identity_of(path: Path) -> tuple[int, int] | None:

@@ -21,6 +21,7 @@ from recoup.store.connecting import (
     TO_WRITE,
     Access,
     Link,
+    check_forked,
     check_log,
     connect,
     connected,
@@ -125,10 +126,11 @@ class StudyFile:
         check_present(path)
         count = count_beside(path)  # before the file is read: it never runs ahead of that
         check_log(path, count)
+        check_forked(settled(path))
         writable = check_names(path) and is_writable(path)
         access = Access(writable and not read_only, writable, read_only)
         with sqlite_errors(path):
-            connection = connected(path, access)
+            connection, file = connected(path, access), None
             try:
                 _check_format(path, format_of(path, connection))
                 check_schema(path, connection, our_schema())
@@ -138,7 +140,7 @@ class StudyFile:
                 file._identity = identity(connection)
                 file._check_count(count)
             except BaseException:
-                connection.close()
+                connection.close() if file is None else file._link.close()
                 raise
         return file
 
@@ -329,8 +331,8 @@ class _Forks:
         self._lock.release()
 
     def in_child(self) -> None:
-        for file in self._files:
-            file._link.leave()
+        for file in list(FILES):
+            file._link.leave(at_rest=file in self._files)
         self.in_parent()
 
 
