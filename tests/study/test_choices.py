@@ -679,3 +679,21 @@ def test_nothing_but_choices_can_be_searched(tmp_path):
         assert found.choices["gripper"]["hard"] > 0.9
         assert not study.predict({"gripper": "soft"}).expected > found.expected
         study.plot(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("limits", [[], ["force<50"]])
+def test_a_choice_that_is_hardly_the_best_is_not_deployed_without_a_word(limits, tmp_path):
+    params = {"kp": (0, 1), "grip": {"choices": ["soft", "hard"], "start": "soft"}}
+    path = tmp_path / "grip.db"
+    study = Study.open(path, params=params, batch=40, limits=limits or None)
+    for trial in study.ask(24):
+        better = 3.0 * (trial.params["grip"] == "hard")
+        also = {"force": 10.0 + trial.params["kp"]} if limits else None
+        study.tell(trial.id, better - trial.params["kp"] + trial.id % 3 / 10, also=also)
+    found = study.recommend()
+    assert (found.params["grip"], found.choices["grip"]["soft"] < 0.025) == ("soft", True)
+    aside = " (force<50 left aside)" if limits else ""
+    said = f"Another choice of grip should be better{aside}: `predict` says what it is worth."
+    assert said in found.words
+    better, now = (study.predict({"grip": word}).expected for word in ("hard", "soft"))
+    assert better > now + 1

@@ -10,7 +10,7 @@ from recoup.checks import check_count, check_positive
 from recoup.core.worth import NOTHING, Interval
 from recoup.store.rows import MEAN
 from recoup.study import sentences
-from recoup.study.best import Best, best_of_each
+from recoup.study.best import UNSURE, Best, best_of_each
 from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
@@ -324,12 +324,19 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
+        sentences.another_choice(_elsewhere(found), [row.limit for row in found.limits]),
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:
         said.append(sentences.plan(*found.plan, goal))
     return " ".join(filter(None, said))
+
+
+def _elsewhere(found: Recommendation) -> list[str]:
+    """The parameters whose choice to deploy is hardly the best one."""
+    rows = found.choices.items()
+    return [name for name, shares in rows if shares[found.params[name]] < UNSURE]
 
 
 def _says_failing(tried: Tried) -> bool:

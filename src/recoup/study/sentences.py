@@ -245,6 +245,21 @@ def best_choice() -> str:
     return "of a choice, how surely each is the best, likewise"
 
 
+def another_choice(names: Sequence[str], limits: Sequence[str] = ()) -> str:
+    """That the mean policy's choice is hardly the best one; empty where none is so.
+
+    Claims it of at most one in forty that may be true. Backed by: *choices*, column "said and
+    right".
+    """
+    if not names:
+        return ""
+    aside = f" ({' and '.join(limits)} left aside)" if limits else ""
+    return (
+        f"Another choice of {' and of '.join(names)} should be better{aside}: `predict` says what "
+        "it is worth."
+    )
+
+
 # -- what batches gained, and what the next will --
 
 
