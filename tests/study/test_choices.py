@@ -695,16 +695,20 @@ def test_nothing_but_choices_can_be_searched(tmp_path):
         study.plot(tmp_path / "a.png")
 
 
-def test_a_choice_that_is_surely_not_the_best_is_named_and_nothing_stops(tmp_path):
-    """The mean policy stood at one gripper, and the table beside it said that another is best."""
-    how = {"params": {"x": (0, 1), "grip": {"choices": ["a", "b"], "start": "a"}}, "seed": 2}
-    study = Study.open(tmp_path / "s.db", batch=40, **how)
-    rng = np.random.default_rng(0)
-    for trial in study.ask(39):
-        value = 3.0 * (trial.params["grip"] == "b") - (trial.params["x"] - 0.5) ** 2
-        study.tell(trial.id, value + 0.05 * rng.normal())
+@pytest.mark.parametrize("limits", [[], ["force<50"]])
+def test_a_choice_that_is_hardly_the_best_is_not_deployed_without_a_word(limits, tmp_path):
+    """And nothing stops with it, unless a limit may be the reason why it stands."""
+    params = {"kp": (0, 1), "grip": {"choices": ["soft", "hard"], "start": "soft"}}
+    path = tmp_path / "grip.db"
+    study = Study.open(path, params=params, batch=40, limits=limits or None)
+    for trial in study.ask(24):
+        better = 3.0 * (trial.params["grip"] == "hard")
+        also = {"force": 10.0 + trial.params["kp"]} if limits else None
+        study.tell(trial.id, better - trial.params["kp"] + trial.id % 3 / 10, also=also)
     found = study.recommend()
-    assert found.params["grip"] == "a"
-    assert found.choices["grip"]["b"] > 0.99
-    assert "Its grip is a, and b is surely better while the others stay" in found.words
-    assert found.verdict == "go on"
+    assert (found.params["grip"], found.choices["grip"]["soft"] < 0.025) == ("soft", True)
+    aside = ", force<50 left aside" if limits else ""
+    assert f"and hard should be better while the others stay{aside}:" in found.words
+    assert limits or found.verdict == "go on"
+    better, now = (study.predict({"grip": word}).expected for word in ("hard", "soft"))
+    assert better > now + 1

@@ -271,7 +271,9 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
         return GO_ON, 0
     if _has_lost(outlook):
         return STOP, 0
-    if outlook.rare is not None or outlook.batches < SOON or outlook.wrong:
+    if outlook.rare is not None or outlook.batches < SOON:
+        return GO_ON, 0
+    if outlook.wrong and not outlook.limits:  # which may be why another choice stands
         return GO_ON, 0
     if outlook.coming:
         coming = outlook.coming[0]
@@ -328,7 +330,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
-        *(sentences.better_choice(*row) for row in outlook.wrong),
+        *(sentences.better_choice(*row, [x.limit for x in found.limits]) for row in outlook.wrong),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:

@@ -245,14 +245,15 @@ def best_choice() -> str:
     return "of a choice, how surely each is the best, likewise"
 
 
-def better_choice(name: str, now: str, better: str) -> str:
-    """That the mean policy has a choice that is surely not the best.
+def better_choice(name: str, now: str, better: str, limits: Sequence[str] = ()) -> str:
+    """That the mean policy has a choice that is hardly the best.
 
-    Claims it of what stands, while the others stay. Backed by: *choices*, columns "said and right".
+    Claims it of what stands, while the others stay. Backed by: *choices*, column "said and right".
     """
+    aside = f", {' and '.join(limits)} left aside" if limits else ""
     return (
-        f"Its {name} is {now}, and {better} is surely better while the others stay: try it "
-        f"(`enqueue`), or go on with it alone (`fork --freeze {name}={better}`)."
+        f"Its {name} is {now}, and {better} should be better while the others stay{aside}: "
+        f"`predict` says what it is worth, `fork --freeze {name}={better}` goes on with it alone."
     )
 
 
