@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import check_count, check_positive
+from recoup.core.families.rho import Diagonal
 from recoup.core.worth import NOTHING, Interval
 from recoup.store.rows import MEAN
 from recoup.study import sentences
@@ -149,7 +150,7 @@ def recommend(
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
-            wrong=best.wrong,
+            wrong=[row for row in best.wrong if _is_within(study, results, row)],
             rare=_rare(results.values),
             **_limits(study, results, limits),
         )
@@ -159,6 +160,16 @@ def recommend(
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
+
+
+def _is_within(study: Opened, results: Results, wrong: tuple[str, str, str]) -> bool:
+    """Whether limits, where there are any, would be kept by the choice that is better."""
+    if not study.limits.rows:
+        return True
+    name, _, better = wrong
+    params = {**study.params(study.in_units(results.mean)), name: better}
+    rho = Diagonal(study.latent_theta(list(params.values())), results.std)
+    return not outside(keeping_of(study, results, rho), study.limits.within)
 
 
 def _told(
@@ -271,9 +282,7 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
         return GO_ON, 0
     if _has_lost(outlook):
         return STOP, 0
-    if outlook.rare is not None or outlook.batches < SOON:
-        return GO_ON, 0
-    if outlook.wrong and not outlook.limits:  # which may be why another choice stands
+    if outlook.rare is not None or outlook.batches < SOON or outlook.wrong:
         return GO_ON, 0
     if outlook.coming:
         coming = outlook.coming[0]
@@ -330,7 +339,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
-        *(sentences.better_choice(*row, [x.limit for x in found.limits]) for row in outlook.wrong),
+        *(sentences.better_choice(*row) for row in outlook.wrong),
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:

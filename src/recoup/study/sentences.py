@@ -245,14 +245,13 @@ def best_choice() -> str:
     return "of a choice, how surely each is the best, likewise"
 
 
-def better_choice(name: str, now: str, better: str, limits: Sequence[str] = ()) -> str:
+def better_choice(name: str, now: str, better: str) -> str:
     """That the mean policy has a choice that is hardly the best.
 
     Claims it of what stands, while the others stay. Backed by: *choices*, column "said and right".
     """
-    aside = f", {' and '.join(limits)} left aside" if limits else ""
     return (
-        f"Its {name} is {now}, and {better} should be better while the others stay{aside}: "
+        f"Its {name} is {now}, and {better} should be better while the others stay: "
         f"`predict` says what it is worth, `fork --freeze {name}={better}` goes on with it alone."
     )
 
