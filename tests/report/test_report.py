@@ -341,6 +341,16 @@ class TestTheStudysPage:
         assert "0 pending, 9 ok, 1 failed" in text
         assert len(found["images"]) == 1
 
+    @pytest.mark.usefixtures("sketches")
+    def test_what_each_parameter_explains_stands_beside_it(self, study):
+        text = write_study_report(study).read_text()
+        with recoup.Study.open(study) as made:
+            alone = [row for row in made.recommend().matters if len(row.names) == 1]
+        shares = {f"{row.share:.0%} ± {max(row.stderr, 0.005):.0%}" for row in alone}
+        assert len(alone) == 2
+        assert all(f'data-head="explains" class="number">{share}</td>' in text for share in shares)
+        assert "Explains: the share of what the returns vary by" in text
+
     def test_a_browser_shows_it_without_complaint(self, study, tmp_path):
         page = write_study_report(study, tmp_path / "pages" / "p.html")
         found = visit(page, width=500)

@@ -10,7 +10,14 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.opened import Opened
-from recoup.study.sentences import best_at, best_between, best_choice, of_the_move
+from recoup.study.sentences import (
+    best_at,
+    best_between,
+    best_choice,
+    explains,
+    of_the_move,
+    share_explained,
+)
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
 from recoup.study.summary import Deployed, best_trial, summary_rows
@@ -24,6 +31,7 @@ class Top(NamedTuple):
 
     words: str
     rows: list[tuple[Deployed, str]]  # with between what each is best
+    explains: dict[str, str]  # by name, what share of the returns' variance; empty where not known
     spread: bool  # whether one standard deviation is known of any of them
     left: int  # parameters that are not among the rows
     plain: str  # all values as JSON
@@ -61,8 +69,15 @@ def top(study: Study, now: Snapshot) -> Top:
         best = [best_at(where) for where in found.best]
     left = max(len(rows) - PARAMETERS, 0)
     both = list(zip(rows, best, strict=True))
-    spread = any(row.low is not None for row, _ in both[:PARAMETERS])
-    return Top(words, both[:PARAMETERS], spread, left, json.dumps(values, ensure_ascii=False))
+    alone = [row for row in (found.matters if found else ()) if len(row.names) == 1]
+    return Top(
+        words,
+        rows=both[:PARAMETERS],
+        explains={row.names[0]: explains(row.share, row.stderr) for row in alone},
+        spread=any(row.low is not None for row, _ in both[:PARAMETERS]),
+        left=left,
+        plain=json.dumps(values, ensure_ascii=False),
+    )
 
 
 def _content(study: Study) -> dict[str, Any]:
@@ -72,6 +87,7 @@ def _content(study: Study) -> dict[str, Any]:
         return {
             "top": top(study, now),
             "best_between": _best_between(study.opened),
+            "explains": share_explained(study.opened.goal),
             "summary": rows,
             "advice": now.advice[1:],
             "picture": drawn(study.plot()),
