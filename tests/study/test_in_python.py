@@ -88,7 +88,8 @@ class TestHowThingsShowThemselves:
 
     def test_a_trial_is_the_tuple_that_it_was(self):
         theta = np.zeros(1)
-        assert Trial(1, theta, 2) == Trial(1, theta, 2) == (1, theta, 2, "drawn", None, (), ())
+        was = (1, theta, 2, "drawn", None, (), ())
+        assert Trial(1, theta, 2) == Trial(1, theta, 2) == (*was, ())  # and the choices there are
         assert Trial(1, theta, 2) != Trial(2, theta, 2)
 
     def test_a_result_says_what_came_of_it(self, study):
