@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
+from recoup.report import runs as pages
 from recoup.report.runs import _ages_in_words, _mixed, write_report
 
 pytestmark = pytest.mark.usefixtures("sketches")
@@ -32,6 +33,15 @@ def plain(tmp_path_factory):
     out = tmp_path_factory.mktemp("plain") / "toy"
     recoup.train("toy", "pgpe", iterations=3, batch=4, seed=0, out=out)
     return out
+
+
+def test_a_page_opens_the_study_of_a_run_once_and_closes_it(own, tmp_path, monkeypatch):
+    """While the run is still at hand: what only goes with it leaves a log beside the study."""
+    kept = []
+    monkeypatch.setattr(pages, "load", lambda path: kept.append(recoup.load(path)) or kept[-1])
+    write_report([own], tmp_path / "p.html")
+    assert len(kept) == 1
+    assert not [path.name for path in own.iterdir() if path.name.startswith("study.db-")]
 
 
 def tiles(page):

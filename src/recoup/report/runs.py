@@ -129,9 +129,8 @@ def _advice(history: dict[str, np.ndarray], run: Run) -> str:
     ess, samples, k = (history[key][-1] for key in ("ess", "samples", "pareto_k"))
     if np.isnan(ess):
         return "No iteration has been made yet."
-    notes = run.study.history()[-1].get("notes")
-    if notes:
-        return " ".join(reasons(notes, ess))
+    if run.notes:
+        return " ".join(reasons(run.notes, ess))
     return health(samples, ess, k)
 
 

@@ -63,6 +63,7 @@ class Run:
             self.failed: int = opened.store.counters().failed
             trials = opened.store.told_count(SPENT)
         self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
+        self.notes: dict[str, Any] = last.info.get("notes", {})  # of that move, by `recoup` itself
         self.history: list[Step] = found.steps
         self.means, self.stds, self.ages = found.mean, found.std, found.ages
         self.mean: np.ndarray = found.mean[-1]
