@@ -5,11 +5,11 @@ its noise-free return, `lost` is how much less that is than the best there is. W
 its choices is held to the truth as well, and so are two ways in which its model could see them.
 """
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.parts import in_parts
 from recoup.core.plain.belief import believed, expected
 from recoup.study.best import best_of_each
 from recoup.study.landscape import landscape, results_of
@@ -204,8 +204,4 @@ def _errors(seen, results, truth):
 
 
 if __name__ == "__main__":
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES
-    if sys.argv[2:] != ["held"]:
-        main(wanted, sys.argv[2:])
-    if sys.argv[2:] in ([], ["held"]):
-        held(wanted)
+    in_parts(main, held, STUDIES)

@@ -5,11 +5,11 @@ Optuna: its best trial) is scored by its noise-free return and its chance of fai
 how much less it earns than the best there is where a failure earns `CRASH`.
 """
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.parts import in_parts
 from recoup.study.failing import failing_at
 from recoup.study.settings import resolved
 from recoup.study.study import Study
@@ -262,8 +262,4 @@ def main(studies=STUDIES, names=(), trials=TRIALS):
 
 
 if __name__ == "__main__":
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES
-    if sys.argv[2:] != ["held"]:
-        main(wanted, sys.argv[2:])
-    if sys.argv[2:] in ([], ["held"]):
-        held(wanted)
+    in_parts(main, held, STUDIES)

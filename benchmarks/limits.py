@@ -7,13 +7,13 @@ is how much less it returns than the best theta that is within each limit with `
 of those that are within alone, for what is not within may return more than anything that is.
 """
 
-import sys
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm, poisson
 
+from benchmarks.parts import in_parts
 from recoup.study.keeping import keeping_at
 from recoup.study.settings import resolved
 from recoup.study.study import Study
@@ -367,8 +367,4 @@ def _between(number, theta, low, high):
 
 
 if __name__ == "__main__":
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES
-    if sys.argv[2:] != ["held"]:
-        main(wanted, sys.argv[2:])
-    if sys.argv[2:] in ([], ["held"]):
-        held(wanted)
+    in_parts(main, held, STUDIES)

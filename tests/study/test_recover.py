@@ -5,6 +5,7 @@ Also where a log lies beside the file, which holds older copies of most pages.
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,19 @@ def told(path, n=12, **settings):
     for trial in study.ask(n):
         study.tell(trial.id, float(trial.id))
     return study
+
+
+def batches(study, n):
+    """Tells `n` batches of four."""
+    for _ in range(n):
+        for trial in study.ask(4):
+            study.tell(trial.id, float(trial.id))
+
+
+def delete(path, table, *ids):
+    """Takes rows out of a file that is closed, as no command of ours does."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(i,) for i in ids])
 
 
 def left(study, to):
@@ -307,10 +321,7 @@ class TestForged:
 
 def test_results_without_what_drew_them_are_told(tmp_path):
     told(tmp_path / "a.db").close()
-    connection = sqlite3.connect(tmp_path / "a.db")
-    connection.execute("DELETE FROM proposals WHERE id = 0")
-    connection.commit()
-    connection.close()
+    delete(tmp_path / "a.db", "proposals", 0)
     words = recover(tmp_path / "a.db", tmp_path / "b.db").words
     lost = "12 results count for no estimate: what drew them, or the other of a pair, is lost."
     assert words.endswith(lost)
@@ -319,13 +330,8 @@ def test_results_without_what_drew_them_are_told(tmp_path):
 def test_a_fork_of_what_was_recovered_keeps_what_drew_each_result(tmp_path):
     """Of a study that lost some of its distributions, so that their numbers have gaps."""
     with told(tmp_path / "a.db", n=4) as study:
-        for _ in range(5):
-            for trial in study.ask(4):
-                study.tell(trial.id, float(trial.id))
-    connection = sqlite3.connect(tmp_path / "a.db")
-    connection.execute("DELETE FROM proposals WHERE id IN (2, 3)")
-    connection.commit()
-    connection.close()
+        batches(study, 5)
+    delete(tmp_path / "a.db", "proposals", 2, 3)
     recover(tmp_path / "a.db", tmp_path / "b.db")
 
     def drew(study):
@@ -340,19 +346,12 @@ def test_a_fork_of_what_was_recovered_keeps_what_drew_each_result(tmp_path):
 def test_moves_made_after_some_were_lost_follow_from_the_results(tmp_path):
     """A window goes back by the numbers of moves, for who makes one and for who makes it again."""
     with told(tmp_path / "a.db", n=4, window=5) as study:
-        for _ in range(6):
-            for trial in study.ask(4):
-                study.tell(trial.id, float(trial.id))
-    connection = sqlite3.connect(tmp_path / "a.db")
-    connection.execute("DELETE FROM moves WHERE id IN (3, 4)")
-    connection.commit()
-    connection.close()
+        batches(study, 6)
+    delete(tmp_path / "a.db", "moves", 3, 4)
     words = recover(tmp_path / "a.db", tmp_path / "b.db").words
     assert words.endswith(f"{SOUND} 2 moves before the last are lost.")
     with Study.open(tmp_path / "b.db") as saved:
-        for _ in range(2):
-            for trial in saved.ask(4):
-                saved.tell(trial.id, float(trial.id))
+        batches(saved, 2)
         apart = dict(differences(saved.opened))
     assert [number for number, gap in apart.items() if gap] == [5]
 
@@ -363,10 +362,7 @@ def test_a_table_that_is_emptied_stays_empty(tmp_path):
         for i in range(3):
             study.enqueue([float(i), 0.5])
         study.ask(3)
-    connection = sqlite3.connect(tmp_path / "a.db")
-    connection.execute("DELETE FROM asked WHERE id = 2")  # so that no trial says that it was asked
-    connection.commit()
-    connection.close()
+    delete(tmp_path / "a.db", "asked", 2)  # so that no trial says that it was asked
     recover(tmp_path / "a.db", tmp_path / "b.db")
     with Study.open(tmp_path / "b.db") as saved:
         assert not saved.store.queue(9)
