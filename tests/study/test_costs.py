@@ -305,6 +305,14 @@ def test_a_fork_of_costs_is_one_of_costs_and_goes_on_alike(both, tmp_path):
     assert_negatives(one.history()[-1], other.history()[-1])
 
 
+def test_what_failing_is_worth_is_said_anew_where_the_direction_is(tmp_path):
+    with recoup.Study.open(tmp_path / "a.db", dim=2, failure=-20.0) as study:
+        with pytest.raises(InputError, match=r"failing is worth -20 .* \(failure=20, or avoid\)"):
+            study.fork(tmp_path / "b.db", direction="minimize")
+        with study.fork(tmp_path / "b.db", direction="minimize", failure=20.0) as fork:
+            assert fork.settings["failure"] == 20.0
+
+
 def test_returns_that_were_costs_all_along_are_forked_into_costs(both, tmp_path):
     one, other = both
     with one.fork(tmp_path / "c.db", direction="minimize") as fork:

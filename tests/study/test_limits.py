@@ -181,6 +181,20 @@ def test_a_limit_that_makes_no_sense_gets_a_sentence(tmp_path, given, words):
     assert not (tmp_path / "a.db").exists()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [("kp<50", "kp is a parameter, which bounds keep within"), ("return>3", "itself has none")],
+)
+def test_what_is_asked_for_or_searched_by_has_no_limit(tmp_path, wrong, words):
+    params = {"kp": (1, 200)}
+    with pytest.raises(InputError, match=words):
+        recoup.Study.open(tmp_path / "a.db", params=params, limits=[wrong])
+    study = recoup.Study.open(tmp_path / "a.db", params=params)
+    with study, pytest.raises(InputError, match=words):
+        study.fork(tmp_path / "b.db", limits=[wrong])
+    assert not (tmp_path / "b.db").exists()
+
+
 @pytest.mark.parametrize("within", [0.2, 1.0, "much", float("nan")])
 def test_within_is_a_probability(tmp_path, within):
     with pytest.raises(InputError, match="within must be"):

@@ -69,6 +69,9 @@ def test_nothing_else_claims_what_will_come_or_how_sure_it_is(path):
             assert not CLAIM.search(node.value), f"{path}:{node.lineno}: {node.value}"
 
 
+LOST = [(each, goal) for goal in BOTH for each in (0.04, -0.04)]
+
+
 def test_a_gain_that_is_said_lies_within_its_interval():
     said = [
         sentences.coming(3, -0.4, -0.5, high, "it", goal) for high in (-0.2, 0.1) for goal in BOTH
@@ -79,6 +82,25 @@ def test_a_gain_that_is_said_lies_within_its_interval():
         "the next 3 results should gain nothing for it (95 %: -0.5 to 0.1).",
         "the next 3 results should lower the cost by nothing for it (95 %: -0.5 to 0.1).",
     ]
+
+
+def test_what_batches_lost_is_no_gain_below_zero():
+    said = [sentences.gained(3, each, each - 0.2, each + 0.1, goal)[30:-1] for each, goal in LOST]
+    assert said == [
+        "a batch gained 0.04 (-0.16 to 0.14)",
+        "a batch lost 0.04 (-0.06 to 0.24)",
+        "a batch lowered the cost by 0.04 (-0.16 to 0.14)",
+        "a batch raised the cost by 0.04 (-0.06 to 0.24)",
+    ]
+
+
+def test_the_best_is_of_those_that_broke_no_limit():
+    assert "trial 3: -1, the best of 34 noisy returns: expect less of it (12 that" in (
+        sentences.best_trial(3, -1.0, 46, broken=12)
+    )
+    assert sentences.best_trial(3, -1.0, 2, broken=1) == (
+        "trial 3: -1 (1 that broke a limit left out)"
+    )
 
 
 def test_one_trial_is_no_several():

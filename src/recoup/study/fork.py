@@ -21,7 +21,7 @@ from recoup.study.charts import chart_of, charted
 from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
-from recoup.study.limits import LIMITS, WITHIN, limits_of
+from recoup.study.limits import LIMITS, WITHIN, check_no_parameters, limits_of
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
@@ -35,6 +35,7 @@ from recoup.study.settings import (
     is_part,
     method_of,
     of_the_problem,
+    parameters_given,
     resolved,
 )
 
@@ -131,6 +132,7 @@ def _settings(
     units = units_of(parameters)
     given[UNITS] = {**units, **check_mapping("units", changes.get(UNITS) or {})}
     found = completed(given, study.goal) if change is None else resolved(given, study.goal)
+    _check_changed(study, changes, found)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(bounds) for bounds in charts]
     for key, how in named.items():
@@ -140,6 +142,18 @@ def _settings(
     found |= {key: value for key, value in here.items() if key not in changes}
     both = {**given.get("defaults", {}), **changes}
     return found, {key: value for key, value in both.items() if is_part(key, value)}
+
+
+def _check_changed(study: Opened, changes: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Raises where what was changed does not go with what was not."""
+    if LIMITS in changes:
+        check_no_parameters(limits_of(found), parameters_given(found.get("params")))
+    goal, failure = goal_of(found), found.get("failure", "")
+    if goal != study.goal and "failure" not in changes and not isinstance(failure, str):
+        raise InputError(
+            f"failing is worth {failure:g} in {study.path}, where {study.goal.better}: where "
+            f"{goal.better}, say it anew (failure={abs(failure) * -goal.sign:g}, or avoid)."
+        )
 
 
 def _method_settings(study: Opened) -> dict[str, Any]:

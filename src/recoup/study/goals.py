@@ -23,6 +23,7 @@ class Goal(NamedTuple):
     better: str
     gain: str  # what is gained, before a number: a verb
     gained: str
+    lost: str  # the other way
     top: str  # where it is best
 
     @property
@@ -31,7 +32,7 @@ class Goal(NamedTuple):
         return f"{self.noun}s"
 
 
-MAXIMIZE = Goal("maximize", 1.0, "return", "larger is better", "gain", "gained", "top")
+MAXIMIZE = Goal("maximize", 1.0, "return", "larger is better", "gain", "gained", "lost", "top")
 MINIMIZE = Goal(
     "minimize",
     -1.0,
@@ -39,6 +40,7 @@ MINIMIZE = Goal(
     "smaller is better",
     "lower the cost by",
     "lowered the cost by",
+    "raised the cost by",
     "bottom",
 )
 GOALS = {goal.word: goal for goal in (MAXIMIZE, MINIMIZE)}

@@ -24,12 +24,14 @@ from recoup.checks import (
 from recoup.core.plain.limits import Bound, Kept
 from recoup.engine.methods import Method
 from recoup.store.queries import Queries
+from recoup.study.parameters import Parameter
 
 LIMITS, WITHIN = "limits", "within"  # settings of a study that has limits; others have neither
 USUAL = 0.95  # probability with which each is to be kept, unless said
 LEAST, MOST = 0.5, 0.999  # that may be asked for
 NAME = re.compile(r"[^\W\d][\w.]{0,39}")
 WRITTEN = re.compile(r"\s*(.*?)\s*(<=|>=|<|>)\s*(.*?)\s*")
+RETURNS = ("return", "cost")  # what no other number is called
 NONE = "none"  # in place of a limit: no limit at all
 
 
@@ -105,6 +107,22 @@ def limits_given(given: Any, within: Any, row: Method) -> dict[str, Any]:
             "that does, or tell a return that is worse where a limit is broken."
         )
     return {LIMITS: [x.text for x in rows], WITHIN: _within(USUAL if within is None else within)}
+
+
+def check_no_parameters(limits: Limits, parameters: Sequence[Parameter]) -> None:
+    """Raises where a limit is on what is asked for, or on the return itself."""
+    for row in limits.rows:
+        if row.name in RETURNS:
+            raise InputError(
+                f"{row.text}: a limit is on a number told beside a {row.name}, such as force<50; "
+                f"the {row.name} itself has none."
+            )
+        if row.name in {p.name for p in parameters}:
+            raise InputError(
+                f"{row.text}: {row.name} is a parameter, which bounds keep within "
+                f"({row.name}=LOW:HIGH); a limit is on a number told beside a return, such as "
+                "force<50."
+            )
 
 
 def limit(text: Any) -> Limit:

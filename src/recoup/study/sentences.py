@@ -266,8 +266,11 @@ def gained(distributions: int, each: float, low: float, high: float, goal: Goal 
     """
     if not isfinite(each):
         return ""
+    verb = goal.gained
+    if each < 0:
+        verb, (each, low, high) = goal.lost, (-each, -high, -low)
     return (
-        f"Over the last {distributions} distributions a batch {goal.gained} {each:.2g} "
+        f"Over the last {distributions} distributions a batch {verb} {each:.2g} "
         f"({low:.2g} to {high:.2g})."
     )
 
@@ -482,10 +485,10 @@ def replayed() -> str:
 def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE, broken: int = 0) -> str:
     """The best trial: of several noisy ones, the one that was lucky, too; none that broke a limit.
 
-    `broken` is how many of all that were told have broken one.
+    `broken` is how many of the `told` have broken one.
     """
-    less = "less" if goal is MAXIMIZE else "more"
-    among = f", the best of {told} noisy {goal.nouns}: expect {less} of it" if told > 1 else ""
+    less, kept = "less" if goal is MAXIMIZE else "more", told - broken
+    among = f", the best of {kept} noisy {goal.nouns}: expect {less} of it" if kept > 1 else ""
     left = f" ({broken} that broke a limit left out)" if broken else ""
     return f"trial {trial}: {value:.6g}{among}{left}"
 

@@ -36,7 +36,7 @@ from recoup.engine.parts import PARTS
 from recoup.store.layout import Layout
 from recoup.study.candidates import means_given, stds_given
 from recoup.study.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
-from recoup.study.limits import LIMITS, WITHIN, limits_given, limits_of
+from recoup.study.limits import LIMITS, WITHIN, check_no_parameters, limits_given, limits_of
 from recoup.study.parameters import (
     Parameter,
     check_new,
@@ -188,6 +188,7 @@ def resolved(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
     check_new(parameters_given(given.get("params")))
     found = completed(given, goal)
     check_start(found["mean"], found["std"])
+    check_no_parameters(limits_of(found), parameters_given(found.get("params")))
     return found
 
 
