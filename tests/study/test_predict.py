@@ -118,6 +118,7 @@ def test_the_command_says_the_same(tmp_path):
     assert done.stdout.split() == want.words.split()
     told = program("study", "predict", "s.db", "--param", "k=55", "--json", cwd=tmp_path)
     assert json.loads(told.stdout)["expected"] == want.expected
+    assert json.loads(told.stdout)["params"]["k"] == 55.0  # and not exp(log(55))
     done = program("study", "recommend", "s.db", "--budget", "15", cwd=tmp_path)
     assert budget.words.split()[-8:] == done.stdout.split()[-8:]
     assert "explains" in done.stdout

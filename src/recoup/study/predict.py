@@ -72,8 +72,9 @@ def predict(study: Opened, params: Any) -> Prediction:
         raise InputError(f"{study.method.name} explores in actions: no model of theta is made.")
     with study.store.reading():
         results = results_of(study)
-        theta = study.latent_theta(_completed(study, params))
-        shown = study.params(study.in_units(theta))
+        asked = _completed(study, params)
+        theta = study.latent_theta(asked)
+        shown = _as_asked(study.params(study.in_units(theta)), asked)
         failing = failing_of(study, results.told, theta, results.std)
         limits = keeping_of(study, results, Diagonal(theta, results.std))
         none, looked, here = why_none(study, results), 0, None
@@ -91,6 +92,15 @@ def predict(study: Opened, params: Any) -> Prediction:
         said = sentences.predicted(value, *ends, looked, study.goal)
     words = " ".join(filter(None, [said, fails, *map(within_words, [] if none else limits)]))
     return Prediction(shown, value, error, *ends, looked, failing, limits, words, study.goal.word)
+
+
+def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
+    """Parameters by name, numbers as they were typed: 60, and not what comes back of its logarithm.
+
+    Whole numbers and choices are as the study has them.
+    """
+    pairs = zip(params.items(), asked, strict=True)
+    return {name: float(x) if isinstance(known, float) else known for (name, known), x in pairs}
 
 
 def _half(here: Expected) -> float:
