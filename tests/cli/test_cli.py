@@ -192,6 +192,12 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path):
     assert "mean policy" in recoup("evaluate", "run", "--episodes", "20", cwd=tmp_path).stdout
 
 
+def test_a_page_of_nothing_names_runs_and_studies(tmp_path):
+    done = recoup("report", "nothing.db", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no run and no study in nothing.db." in done.stderr
+
+
 @pytest.mark.parametrize("command", ["resume", "evaluate", "report", "render"])
 def test_what_is_no_run_gets_one_sentence(command, tmp_path):
     done = recoup(command, str(tmp_path))

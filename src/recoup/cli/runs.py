@@ -131,6 +131,8 @@ def report(
     An older page of recoup's is replaced, any other file is not.
     """
     if not any(path.is_file() for path in runs):
+        if runs and not runs[0].exists():
+            raise InputError(f"there is no run and no study in {runs[0]}.")
         from recoup.report.runs import write_report
 
         say_path("page", write_report(runs, out, force=force), as_json)

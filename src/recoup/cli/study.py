@@ -15,6 +15,7 @@ from recoup.cli.parsing import (
     typed_number,
     typed_result,
     typed_return,
+    whole,
     whole_option,
 )
 from recoup.cli.study_app import (
@@ -22,6 +23,7 @@ from recoup.cli.study_app import (
     AlsoOption,
     BatchOption,
     File,
+    Id,
     JsonOption,
     LimitOption,
     MeanOption,
@@ -43,9 +45,10 @@ from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
 from recoup.study.amend import BEFORE, in_words
-from recoup.study.diary import other_of_pair, told_nevertheless
+from recoup.study.diary import check_asked, other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
+from recoup.study.results import trial_number
 from recoup.study.sentences import CANDIDATE, DRAW, broke, more_results
 from recoup.study.slips import slips
 from recoup.study.tables import ALSO
@@ -178,7 +181,9 @@ def new(
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
 def tell(
     file: File,
-    id: Annotated[int | None, typer.Argument(help="The trial.", metavar="[ID]")] = None,
+    id: Annotated[
+        int | None, typer.Argument(help="The trial.", metavar="[ID]", parser=whole)
+    ] = None,
     value: Annotated[
         list[str] | None,
         typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
@@ -210,6 +215,7 @@ def tell(
             told = _read_results(study, results)
         else:
             assert id is not None
+            check_asked(study.store, trial_number(id, study.store.path))
             told = [(id, study.result(**typed_result(value, failed, trajectory, also)))]
         later = study.tell_all(told)
         numbers = {number for number, _ in told}
@@ -256,7 +262,7 @@ def _print_told(
 @app.command(epilog=AMEND_EXAMPLES, context_settings=SIGNED)
 def amend(
     file: File,
-    id: Annotated[int, typer.Argument(help="The trial.", metavar="ID")],
+    id: Id,
     value: Annotated[
         list[str] | None,
         typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),

@@ -10,7 +10,13 @@ from typer.core import TyperGroup
 
 from recoup.checks import InputError, check_choice, check_path
 from recoup.cli.app import JsonOption as JsonOption
-from recoup.cli.parsing import complete_method, complete_setting, vector_or_named, whole_option
+from recoup.cli.parsing import (
+    complete_method,
+    complete_setting,
+    vector_or_named,
+    whole,
+    whole_option,
+)
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -62,6 +68,7 @@ def opened(file: Path, read_only: bool = False) -> "Iterator[Study]":
 
 
 File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
+Id = Annotated[int, typer.Argument(help="The trial.", metavar="ID", parser=whole)]
 MethodOption = Annotated[
     str | None,
     typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),

@@ -10,7 +10,7 @@ import typer
 from recoup.checks import InputError, check_choice, check_count, shortly
 from recoup.cli.app import print_json, to_terminal
 from recoup.cli.parsing import whole_option
-from recoup.cli.study_app import File, FormatOption, JsonOption, app, form_of, opened
+from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_of, opened
 from recoup.cli.study_tables import MANY, show_values, typed_value
 from recoup.cli.tables import show_table, show_text
 from recoup.store.rows import (
@@ -78,7 +78,6 @@ TITLE_EXAMPLES = """
 
 LastOption = Annotated[int | None, whole_option(f"The newest N ({NEWEST} of a table unless said).")]
 AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
-Id = Annotated[int, typer.Argument(help="The trial.", metavar="ID")]
 
 
 @app.command(epilog=TRIALS_EXAMPLES)

@@ -88,7 +88,7 @@ def write_note(store: Store, text: str, trial: int | None = None) -> None:
     if not check_text("a note", text).strip():
         raise InputError("a note needs a text.")
     if trial is not None:
-        _check_there(store, trial)
+        check_asked(store, trial)
     store.note(NOTED, {TRIAL: trial, TEXT: text.strip()})
 
 
@@ -104,7 +104,7 @@ def copy_writing(store: Store, new: Store) -> None:
 
 def cancel(store: Store, number: int, why: str | None) -> Cancelled:
     """Writes that a trial, with the other of its pair, will not be rolled out; in `writing()`."""
-    _check_there(store, number)
+    check_asked(store, number)
     result = store.results([number]).get(number)
     if result is not None:
         raise InputError(
@@ -138,7 +138,8 @@ def other_of_pair(store: Store, number: int) -> int | None:
     )
 
 
-def _check_there(store: Store, number: int) -> None:
+def check_asked(store: Store, number: int) -> None:
+    """Raises unless there is a trial of that number."""
     if not store.asked([number]):
         raise InputError(f"there is no trial {number} in {store.path}.")
 

@@ -84,8 +84,8 @@ def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
 
 def unexplained(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
     """What the model of the last step could not explain. What is to come, `recommend` forecasts."""
-    left = f"model left {notes['noise']:.0%} of the variance of {goal.nouns} unexplained"
+    left = f"model left {notes['noise']:.0%} of the variance of its {goal.nouns} unexplained"
     if isfinite(notes["gain"]) and not notes["evident"]:
         nothing = f"Nothing stood out from noise: {goal.nouns} did not depend on theta visibly"
-        return f"{nothing}; the {left}."
-    return f"The {left}."
+        return f"{nothing}; that {left}."
+    return f"That {left}."
