@@ -22,7 +22,7 @@ from recoup.study.study import Study
 COUNTS = (15, 30, 60, 100, 150)
 STUDIES = 40
 DRAWS = 2000
-SETS = ("MADE_WITH", "HELD_OUT", "FRESH", "WIDE")
+SETS = ("MADE_WITH", "HELD_OUT", "FRESH", "WIDE", "STILL")
 TASKS = {name: task for found in SETS for name, task in getattr(known, found).items()}
 
 

@@ -173,3 +173,23 @@ def test_results_far_apart_without_noise_are_believed():
     assert np.isfinite(covariance).all()
     told = found.cells[0].told(found.looks(z[:3] + 0.1), np.zeros(3))
     assert np.isfinite(told.half).all()
+
+
+@pytest.mark.parametrize("dim", [1, 4])
+def test_results_beyond_a_distance_take_no_part_where_others_are_enough(dim):
+    rng = np.random.default_rng(dim)
+    z, far = rng.normal(size=(40, dim)), 9 * (1 + rng.random((12, dim)))
+    y, wild = -np.sum(z**2, axis=1), 1e3 * rng.normal(size=12)
+    near = believed(z, y, within=8.0)
+    both = believed(np.vstack([far, z]), np.append(wild, y), within=8.0)
+    looks = near.looks(np.zeros((1, dim)))
+    for one, other in zip(expected(near, looks), expected(both, looks), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert both.results == 40
+
+
+def test_where_few_are_near_the_nearest_take_part():
+    z = np.random.default_rng(2).normal(size=(60, 2)) * 100
+    found = believed(z, z[:, 0], within=1.0)
+    assert found.results == 15  # three for each coefficient of a parabola
+    assert np.sum(found.cells[0].at.mean ** 2) < np.sum(z[15:] ** 2)

@@ -11,6 +11,7 @@ from recoup.checks import InputError
 from recoup.pictures.study import KINDS, _limits, _log_ticks, study_picture
 from recoup.store.rows import FOREIGN, MEAN, OWN, SAMPLED
 from recoup.study.portrait import portrait
+from recoup.study.sentences import explains
 
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
 
@@ -108,6 +109,20 @@ class TestThePicture:
         assert "robot.db · recoup · 2 parameters · 13 results · 2 moves" in said
         for words in ("1 failed", "of the mean policy", "effective sample size", "damping"):
             assert words in said, words
+
+    def test_says_how_much_each_parameter_explains_as_recommend_does(self, study):
+        rows = {row.names: row for row in study.recommend().matters}
+        said = texts(study_picture(portrait(study.opened)))
+        for name in PARAMS:
+            _, share, error = rows[(name,)]
+            assert any(name in text and explains(share, error) in text for text in said)
+
+    def test_whole_numbers_have_whole_ticks(self, tmp_path):
+        with Study.open(tmp_path / "s.db", params={"steps": (1, 6, "int"), "x": None}) as made:
+            fill(made, 1, 4)
+            stripe = study_picture(portrait(made.opened)).axes[2]
+        assert stripe.get_ylabel().startswith("steps")
+        assert all(tick == round(tick) for tick in stripe.get_yticks())
 
     def test_every_kind_of_result_has_its_mark(self):
         assert set(KINDS) == {*SAMPLED, MEAN, OWN, FOREIGN}

@@ -60,6 +60,8 @@ class Shown(NamedTuple):
     unit: str = ""
     words: tuple[str, ...] = ()  # of choices, where values are places among them
     chances: np.ndarray | None = None  # [M + 1, K] of them
+    explains: str = ""  # of what returns vary by, where it is known
+    whole: bool = False  # whether its values are whole numbers
 
 
 def study_picture(portrait: Portrait) -> Figure:
@@ -189,12 +191,18 @@ def _stripe(axes: Axes, at: np.ndarray, parameter: Shown) -> None:
     axes.fill_between(at, low, high, color=ACCENT, alpha=0.18, lw=0)
     axes.plot(at, mean, color=ACCENT, lw=1.7)
     axes.plot(at[-1], mean[-1], "o", color=ACCENT, ms=4)
-    value = f"{mean[-1]:.5g} {parameter.unit}".rstrip()
-    label = _plain(f"{_broken(parameter.name, 20)}\n{value}", 40)
-    axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
+    _name(axes, parameter, f"{mean[-1]:.5g} {parameter.unit}".rstrip())
     every = np.concatenate([mean, low, high])
     _scale(axes, "y", parameter, every[np.isfinite(every)])
     axes.tick_params(labelsize=7.5)
+
+
+def _name(axes: Axes, parameter: Shown, value: str) -> None:
+    """Beside a stripe: which parameter, its newest mean, and how much it matters."""
+    label = _plain(f"{_broken(parameter.name, 20)}\n{value}", 40)
+    if parameter.explains:
+        label += f"\nexplains {parameter.explains}"
+    axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
 
 
 def _bands(axes: Axes, at: np.ndarray, parameter: Shown, chances: np.ndarray) -> None:
@@ -211,8 +219,7 @@ def _bands(axes: Axes, at: np.ndarray, parameter: Shown, chances: np.ndarray) ->
             axes.text(at[-1], middle, text, ha="right", va="center", fontsize=7.5, color=INK)
         below = ends[:, k]
     chosen = words[int(parameter.mean[-1])]  # of the mean policy: need not be the likeliest
-    label = _plain(f"{_broken(parameter.name, 20)}\n{chosen}", 40)
-    axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8.5)
+    _name(axes, parameter, chosen)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 1], ["0", "1"])
     axes.tick_params(labelsize=7.5)
@@ -238,7 +245,7 @@ def _scale(axes: Axes, which: str, parameter: Shown, values: np.ndarray) -> None
         axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_ticks([], minor=True)
     else:
-        axis.set_major_locator(MaxNLocator(3))
+        axis.set_major_locator(MaxNLocator(3, integer=parameter.whole))
     getattr(axes, f"set_{which}lim")(float(back(low)), float(back(high)))
     for bound in parameter.bounds or ():
         line = axes.axhline if which == "y" else axes.axvline

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.core.plain.belief import tamed
 from recoup.study.choices import chances, chosen, code
 from recoup.study.parameters import Parameter, places_of
 
@@ -31,14 +32,14 @@ class Coordinates(NamedTuple):
         return any(p.choices for p in self.parameters)
 
     def at(self, theta: np.ndarray) -> np.ndarray:
-        """Of latent thetas `[n, D]`."""
+        """Of latent thetas `[n, D]`; those that lie far away as `tamed` has them."""
         if not self.has_choices:
-            return np.asarray(self.centre.whitened(np, theta))
+            return tamed(np.asarray(self.centre.whitened(np, theta)))
         mean, numbers = np.asarray(self.centre.mean), self.numbers
         found = seen_from(self.parameters, theta, mean, np.ones_like(mean))
         if numbers:
             found[:, numbers] = _among(self.centre, numbers).whitened(np, theta[:, numbers])
-        return found
+        return tamed(found)
 
     def of(self, rho: Any) -> tuple[np.ndarray, np.ndarray]:
         """Means `[1, D]` and standard deviations `[D]` of what `rho` draws."""

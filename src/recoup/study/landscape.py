@@ -13,7 +13,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
-from recoup.core.worth import NOTHING, ROUNDING, Interval, proportion, quantile
+from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
 from recoup.store.states import version_of
@@ -23,6 +23,7 @@ from recoup.study.opened import Opened
 
 LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
+WITHIN = 3.0  # standard deviations (over the root of D) within which results take part
 MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
@@ -157,7 +158,18 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
 def _fitted(study: Opened, results: Results, rho: Any) -> Landscape:
     """The model in the coordinates of a distribution."""
     found = coordinates(study, results, rho)
-    return Landscape(believed(found.at(results.theta), results.values), found)
+    within = np.inf if found.has_choices else WITHIN
+    return Landscape(believed(found.at(results.theta), results.values, within=within), found)
+
+
+def everywhere(found: Landscape, results: Results) -> Landscape:
+    """The model of far results too, of the nearest where they are very many.
+
+    For what is asked of all that was tried; it is less exact about the distribution.
+    """
+    if found.belief.results == min(len(results.known), MOST):
+        return found
+    return found._replace(belief=believed(found.whitened(results.theta), results.values))
 
 
 def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:

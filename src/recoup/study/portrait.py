@@ -14,8 +14,11 @@ from recoup.store.dropped import dropped
 from recoup.store.rows import Move, Result
 from recoup.study.choices import chances
 from recoup.study.diary import title
+from recoup.study.landscape import results_of
 from recoup.study.opened import Opened
 from recoup.study.parameters import places_of
+from recoup.study.predict import matters
+from recoup.study.sentences import explains
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +54,7 @@ def portrait(study: Opened) -> "Portrait":
         )
         sliced = _moved_most(study, means, stds)
         results, kinds, theta = _told(study, sliced)
-        likely = _chances(study)
+        likely, explained = _chances(study), _explained(study)
     noted = {
         field: np.array([_number(move.info.get(key)) for move in moves if move.id])
         for field, key in NOTED.items()
@@ -67,7 +70,9 @@ def portrait(study: Opened) -> "Portrait":
         at=_marks(results, moves),
         **noted,
         parameters=[
-            _shown(study, i, units, likely=likely.get(i))
+            _shown(study, i, units, likely=likely.get(i))._replace(
+                explains=explained.get(study.labels[i], "")
+            )
             for i in range(min(len(study.labels), OVER_TIME))
         ],
         sliced=[_shown(study, i, units, theta[:, j], likely.get(i)) for j, i in enumerate(sliced)],
@@ -106,6 +111,14 @@ def _chances(study: Opened) -> dict[int, np.ndarray]:
             parts = (study.part(mark.numbers, places[i]) for mark in study.marks())
             found[i] = np.stack([chances(part) for part in parts])
     return found
+
+
+def _explained(study: Opened) -> dict[str, str]:
+    """How much each parameter explains, by name; empty where there are too few results to say."""
+    if not study.store.returns(dropped(study.store)):
+        return {}
+    alone = [row for row in matters(study, results_of(study)) if len(row.names) == 1]
+    return {row.names[0]: explains(row.share, row.stderr) for row in alone}
 
 
 def _moved_most(study: Opened, means: np.ndarray, stds: np.ndarray) -> list[int]:
@@ -164,7 +177,8 @@ def _shown(
     mean, low, high = (array[:, i] for array in units)
     tried = np.zeros(0) if values is None else values
     unit = study.units.get(name, "")
-    return Shown(name, log, bounds, mean, low, high, tried, unit, words or (), likely)
+    whole = name in study.whole
+    return Shown(name, log, bounds, mean, low, high, tried, unit, words or (), likely, whole=whole)
 
 
 def _number(value: Any) -> float:

@@ -17,7 +17,6 @@ from recoup.study.goals import turned, turned_ends
 from recoup.study.keeping import Within, keeping_of, within_words
 from recoup.study.landscape import (
     Expected,
-    Landscape,
     Results,
     failures_of,
     landscape,
@@ -120,19 +119,17 @@ def _completed(study: Opened, params: Any) -> Any:
     return [params.get(name, now[name]) for name in names]
 
 
-def matters(study: Opened, results: Results, found: Landscape | None) -> list[Matters]:
+def matters(study: Opened, results: Results) -> list[Matters]:
     """Every parameter, and pairs of those that matter, over what was tried; the largest first.
 
-    By the model about the newest distribution, `found`, or by another where its coordinates are
-    not the parameters. Empty where there are too few results to say; inside `reading()`.
+    By a model about all of it, in coordinates that are the parameters. Empty where there are too
+    few results to say; inside `reading()`.
     """
-    if found is None or study.dim > MOST_PARAMETERS:
+    if study.dim > MOST_PARAMETERS or why_none(study, results):
         return []
-    belief, tried = found.belief, found.whitened(results.theta)
-    if study.family == "full":
-        about = Coordinates(study.parameters, Diagonal(results.mean, results.std))
-        tried = about.at(results.theta)
-        belief = believed(tried, results.values, about=(0.0,))  # no coordinate's effect
+    wide = np.maximum(results.std, np.std(results.theta, axis=0))
+    tried = Coordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)
+    belief = believed(tried, results.values, about=(0.0,))  # the distance is no coordinate's effect
     names, axes = study.labels, _axes(study, tried) if study.choices else None
     rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
     said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]

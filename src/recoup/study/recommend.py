@@ -20,6 +20,7 @@ from recoup.study.keeping import Within, keeping_of, outside, refused, within_wo
 from recoup.study.landscape import (
     Landscape,
     Results,
+    everywhere,
     landscape,
     results_of,
     why_none,
@@ -141,7 +142,7 @@ def recommend(
             tried = tried._replace(refused=refused(limits, study.limits.within))
         none = why_none(study, results)
         found = None if none else landscape(study, results)
-        best = best_of_each(study, results, found)
+        best = best_of_each(study, results, None if found is None else everywhere(found, results))
         batches, past = gained(results.known)
         outlook = Outlook(
             worth=_worth(study, results, tried, found, none),
@@ -154,7 +155,7 @@ def recommend(
             rare=_rare(results.values),
             **_limits(study, results, limits),
         )
-        explained = matters(study, results, found)
+        explained = matters(study, results)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))

@@ -205,7 +205,7 @@ def explains(share: float, stderr: float) -> str:
 
     Claims it to one standard error. Backed by: *voice*, "Which parameters matter".
     """
-    return f"{share:.0%} ± {max(stderr, 0.005):.0%}"
+    return f"{share:.0%} ± {max(stderr, 0.01):.0%}"
 
 
 def share_explained(goal: Goal = MAXIMIZE) -> str:

@@ -22,8 +22,20 @@ REACH = 1.0  # its length, over the root of the number of dimensions
 RADII = 64  # distances by which a distribution is known
 LIKELY = 1e-3  # share of the evidence below which a cell of the grid is left out
 TINY, SMALLEST = 1e-9, 1e-8  # what keeps a covariance positive; of its largest variance
+EACH = 3  # results for each coefficient of a parabola, which are enough for one
+FARTHEST = 10.0  # standard deviations up to which coordinates are what they are
 STRETCHED = (0.3, 3.0)  # coordinates, at least and at most
 WIDER = 1.6  # times its own errors: the truth lies outside of them oftener than the model thinks
+
+
+def tamed(z: np.ndarray) -> np.ndarray:
+    """Coordinates, those beyond `FARTHEST` nearer: by the logarithm of how far beyond they lie.
+
+    After a long search without noise the first results lie a million deviations away, and the
+    fourth power of that, which is a bowl's, leaves no digit for what lies near.
+    """
+    far = np.maximum(np.abs(z), FARTHEST)
+    return np.where(np.abs(z) > FARTHEST, np.sign(z) * FARTHEST * (1 + np.log(far / FARTHEST)), z)
 
 
 class Looks(NamedTuple):
@@ -176,12 +188,21 @@ class Belief(NamedTuple):
         return [self.cells[place] for place in places]
 
 
-def believed(z: np.ndarray, returns: np.ndarray, about: Sequence[float] = ABOUT) -> Belief:
+def believed(
+    z: np.ndarray,
+    returns: np.ndarray,
+    about: Sequence[float] = ABOUT,
+    within: float = np.inf,
+) -> Belief:
     """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MOST` of them take part.
 
-    `about` are the variances of what depends on the distance alone.
+    `about` are the variances of what depends on the distance alone. Results farther than `within`
+    times the root of D take no part, where others are enough: one kernel for a top and for all that
+    lies about it takes for noise what is the top's own shape.
     """
-    near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:MOST]
+    squares, dim = np.sum(z**2, axis=1), z.shape[1]
+    enough = max(int(np.sum(squares <= within**2 * dim)), EACH * (1 + 2 * dim))
+    near = np.argsort(squares, kind="stable")[: min(enough, MOST)]
     y, level, scale = standardised(returns[near])
     stretch = stretch_of(z[near], y)
     points = points_of(z[near] * stretch)
@@ -212,7 +233,7 @@ def stretch_of(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     few for one.
     """
     n, dim = z.shape
-    if n < 3 * (1 + 2 * dim):
+    if n < EACH * (1 + 2 * dim):
         return np.ones(dim)
     x = np.hstack([np.ones((n, 1)), z, (z**2 - np.mean(z**2, axis=0)) / 2**0.5])
     coefficients = np.linalg.lstsq(x, y, rcond=None)[0][1:].reshape(2, dim)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import Belief, Looks, drawn, looks_at
+from recoup.core.plain.belief import Belief, Looks, drawn, looks_at, tamed
 from recoup.core.worth import LEVEL, PROBES, Interval, probes
 
 DRAWS = 200  # functions that may be true, by which tops are known
@@ -41,7 +41,7 @@ def tops(belief: Belief, ways: np.ndarray, tried: np.ndarray) -> list[Interval]:
     place looked at too often.
     """
     at = [places(column) for column in tried.T]
-    looks = [belief.looks(x[:, None] * way) for x, way in zip(at, ways, strict=True)]
+    looks = [belief.looks(tamed(x[:, None] * way)) for x, way in zip(at, ways, strict=True)]
     found = []
     for x, lines in zip(at, drawn(belief, looks, DRAWS, np.random.default_rng(0)), strict=True):
         middle = np.mean(lines, axis=0)
