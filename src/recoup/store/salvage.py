@@ -38,6 +38,7 @@ class Found(NamedTuple):
     strays: dict[str, set[int]]  # ids of those that the tree of their table does not lead to
     gaps: dict[str, list[Gap]]  # where there are none such, a table is whole
     unfinished: bool  # whether the log ends in what was not committed, or is damaged
+    torn: bool  # whether a page in the middle of the log is lost, so that an older copy is left
 
 
 class Salvaged(NamedTuple):
@@ -55,11 +56,14 @@ class Salvaged(NamedTuple):
 def salvage(path: Path, tick: Tick = lambda done, of: None) -> Salvaged:
     """Every row that can still be read, by table and id; `tick` hears how much was read, of all."""
     found = salvaged_records(path, tick)
+    if found.torn:  # any row may be an older one
+        for table in ("told", "moves"):
+            found.strays[table].update(found.rows[table])
     rows, strays = _up_to_date(contents_of(found.rows), found.strays), found.strays
     if found.gaps["own"] or found.gaps["mixture"]:  # made again with the next move
         rows = rows._replace(own={}, mixture={})
     rows = rows._replace(leases=_ended(rows))
-    lost = any(not _filled(gap, rows.events) for gap in found.gaps["events"])
+    lost = found.torn or any(not _filled(gap, rows.events) for gap in found.gaps["events"])
     old = strays["told"] | strays["also"] | strays["trajectories"]
     unsure = sorted(old & rows.told.keys()) if lost else []
     return Salvaged(
@@ -108,7 +112,7 @@ def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Found:
     tick(of, of)
     if not roots.get("also") and not rows["also"]:  # made with its first row, if there is one
         gaps["also"] = []
-    return Found(rows, strays, gaps, pages.unfinished)
+    return Found(rows, strays, gaps, pages.unfinished, pages.torn)
 
 
 def _contents(path: Path) -> tuple[bytes, bytes]:
