@@ -95,6 +95,19 @@ def robot(stiffness, damping):
     return -((np.log(stiffness) - 4) ** 2) - (damping - 0.3) ** 2
 
 
+def grips(gain, gripper, fingers):
+    return {"soft": 0.0, "hard": 3.0}[gripper] - abs(gain - 5) - abs(fingers - 3)
+
+
+LOOSE = "RECOUP_TESTS_SENSOR_IS_LOOSE"
+
+
+def sensed(theta):
+    if LOOSE in os.environ and theta[0] > 0.5:
+        raise OSError("the sensor was loose")
+    return -float(theta @ theta)
+
+
 def prints(theta):
     print("a line on standard output")
     os.write(1, b"another, unbuffered\n")

@@ -104,6 +104,47 @@ def test_a_function_of_named_parameters():
     assert content(by_dict) == content(by_name)
 
 
+def test_tests_are_given_the_words_of_choices_as_trials_are(tmp_path):
+    ranges = {"gain": (1, 9), "gripper": ["soft", "hard"], "fingers": (2, 5, "int")}
+    run = recoup.train(own_tasks.grips, params=ranges, episodes=40, out=tmp_path / "r")
+    best = dict(run.mean_policy)
+    assert run.tests_failed == 0
+    assert run.return_mean_policy.mean == pytest.approx(own_tasks.grips(**best))
+    again = recoup.evaluate(tmp_path / "r", task=own_tasks.grips)
+    assert again.failed == 0
+    assert again.return_mean_policy.mean == pytest.approx(own_tasks.grips(**best))
+
+
+def test_the_program_ends_a_run_of_choices_with_their_words(tmp_path):
+    params = ["--param", "gain=1:9", "--param", "gripper=soft|hard", "--param", "fingers=2:5:int"]
+    words = ["train", "own_tasks:grips", *params, "--episodes", "40", "--out", "r"]
+    done = program(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "gripper=hard, fingers=3" in done.stdout
+
+
+def test_the_parameters_that_evaluate_gives_are_of_the_iteration_it_was_asked_for(tmp_path):
+    ranges = {"gain": (1, 9), "gripper": ["soft", "hard"], "fingers": (2, 5, "int")}
+    recoup.train(own_tasks.grips, params=ranges, episodes=40, out=tmp_path / "r")
+    words = ["--task", "own_tasks:grips", "--episodes", "2", "--json", "--which"]
+    for which in ("0", "3", "best", "last"):
+        done = program("evaluate", str(tmp_path / "r"), *words, which, cwd=tmp_path)
+        said = json.loads(done.stdout)
+        earned = own_tasks.grips(**said["params"])
+        assert said["return_mean_policy"]["mean"] == pytest.approx(earned), which
+
+
+def test_evaluate_counts_its_own_failures_not_those_of_the_final_test(tmp_path, monkeypatch):
+    monkeypatch.setenv(own_tasks.LOOSE, "yes")
+    run = recoup.train(own_tasks.sensed, dim=2, episodes=8, batch=4, out=tmp_path / "r")
+    assert run.tests_failed
+    monkeypatch.delenv(own_tasks.LOOSE)
+    words = ["--task", "own_tasks:sensed", "--json"]
+    said = json.loads(program("evaluate", str(tmp_path / "r"), *words, cwd=tmp_path).stdout)
+    assert said["return_search"]["episodes"] == 20
+    assert "tests_failed" not in said
+
+
 def test_a_function_may_return_several_episodes():
     run = recoup.train(lambda theta: [1.0, 3.0], dim=1, episodes=8, batch=4)
     trial = run.study.trials()[0]

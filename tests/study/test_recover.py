@@ -366,3 +366,124 @@ def test_a_table_that_is_emptied_stays_empty(tmp_path):
     recover(tmp_path / "a.db", tmp_path / "b.db")
     with Study.open(tmp_path / "b.db") as saved:
         assert not saved.store.queue(9)
+
+
+def page_of(path, table):
+    """Where the page that the tree of a table begins with lies in a file that is closed."""
+    with closing(sqlite3.connect(path)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        ((number,),) = connection.execute(query, (table,)).fetchall()
+    return (number - 1) * PAGE
+
+
+class TestNumbersBeside:
+    """Those that were told beside returns lie in a table of their own."""
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({}, f"{SOUND} Numbers beside 3 results may be lost: trials 1, 2, 3."),
+            (
+                {"limits": ["force<50"]},
+                f"{SOUND} 2 results have no number for a limit: it is lost, or was not known. "
+                "Numbers beside 1 result may be lost: trial 3.",
+            ),
+        ],
+    )
+    def test_that_are_lost_are_told(self, tmp_path, settings, words):
+        with Study.open(tmp_path / "a.db", dim=2, batch=4, seed=1, **settings) as study:
+            one, other, third = study.ask(3)
+            study.tell([one.id, other.id], [1.0, 2.0], also=[{"force": 41}, {"force": 42}])
+            study.tell(third.id, failed="fell", also={"force": 99})
+        assert recover(tmp_path / "a.db", tmp_path / "b.db").words.endswith(SOUND)
+        content = bytearray((tmp_path / "a.db").read_bytes())
+        place = page_of(tmp_path / "a.db", "also")
+        content[place : place + PAGE] = bytes(PAGE)
+        (tmp_path / "a.db").write_bytes(content)
+        assert recover(tmp_path / "a.db", tmp_path / "c.db").words.endswith(words)
+
+    def test_where_there_were_none_none_are_missed(self, tmp_path):
+        told(tmp_path / "a.db").close()
+        content = bytearray((tmp_path / "a.db").read_bytes())
+        content[:PAGE] = bytes(PAGE)  # the page that says which tables there are
+        (tmp_path / "a.db").write_bytes(content)
+        assert "beside" not in recover(tmp_path / "a.db", tmp_path / "b.db").words
+
+
+def test_settings_that_are_lost_are_told(tmp_path):
+    """Without the one that says so, costs are returns: the event of the beginning has it, too."""
+    told(tmp_path / "a.db", direction="minimize").close()
+    content = (tmp_path / "a.db").read_bytes()
+    row = content.index(b'minimize"', page_of(tmp_path / "a.db", "settings"))
+    event = content.index(b'minimize"', page_of(tmp_path / "a.db", "events"))
+    assert row != event
+    spoilt = content[:row] + b"M" + content[row + 1 :]
+    (tmp_path / "a.db").write_bytes(spoilt)
+    assert recover(tmp_path / "a.db", tmp_path / "b.db").words.endswith(SOUND)
+    with Study.open(tmp_path / "b.db") as saved:
+        assert saved.snapshot().direction == "minimize"
+    (tmp_path / "a.db").write_bytes(spoilt[:event] + b"M" + spoilt[event + 1 :])
+    words = recover(tmp_path / "a.db", tmp_path / "c.db").words
+    assert "Settings of the study are lost" in words
+    assert "which way is better" in words
+
+
+def seen_in(study):
+    """Its trials with what was told beside them, and which results count for moves."""
+    trials = [(repr(trial), dict(trial.also)) for trial in study.trials()]
+    return trials, {n: row.counted for n, row in study.store.results().items()}
+
+
+@pytest.mark.parametrize("how", ["name", "root"])
+@pytest.mark.parametrize("table", ["told", "events", "also", "proposals"])
+def test_a_table_whose_line_in_the_first_page_is_spoilt_comes_back(tmp_path, table, how):
+    """One bit of it: its name is no name of ours, or it begins where another does."""
+    with told(tmp_path / "a.db", n=10) as study:
+        for trial in study.ask(2):
+            study.tell(trial.id, 1.0, also={"force": 7})
+        study.amend(2, 5.0)
+        study.note("hello")
+        truth = seen_in(study)
+    content = bytearray((tmp_path / "a.db").read_bytes())
+    name = content.index(f"table{table}{table}".encode()) + len("table")
+    assert name < PAGE
+    if how == "name":
+        content[name] ^= 1
+    else:
+        assert content[name + 2 * len(table)] == page_of(tmp_path / "a.db", table) // PAGE + 1
+        content[name + 2 * len(table)] = ROOTS["trajectories"]  # which has no rows
+    (tmp_path / "a.db").write_bytes(content)
+    recover(tmp_path / "a.db", tmp_path / "b.db")
+    with Study.open(tmp_path / "b.db") as saved:
+        assert seen_in(saved) == truth
+        assert [note.text for note in saved.notes()] == ["hello"]
+
+
+def test_what_lay_in_the_middle_of_a_log_is_missed(tmp_path):
+    """Where a page of it is lost with its number, an older copy is left of some page."""
+    with told(tmp_path / "a.db", n=8) as study:
+        study.amend(2, 5.0)
+        for text in "abc":
+            study.note(text * 1500)  # the last is in another page than the first
+        for trial in study.ask(4):
+            study.tell(trial.id, 1.0)
+        copy = left(study, tmp_path / "copy.db")
+        content = bytearray(beside(copy, LOG).read_bytes())
+        place = frames(copy)[page_with(copy, b"a" * 1500)][-1] - FRAME_HEADER
+        content[place : place + FRAME] = bytes(FRAME)
+        beside(copy, LOG).write_bytes(content)
+    found = recover(copy, tmp_path / "b.db")
+    assert "Events of the study are lost, amendments may be among them." in found.words
+    assert "may be as they were before an amendment" in found.words
+    with Study.open(tmp_path / "b.db") as saved:
+        assert saved.trials()[1].value == 5.0
+
+
+def page_with(path, text):
+    """The page whose newest copy in a log has a text."""
+    content = beside(path, LOG).read_bytes()
+    return next(
+        page
+        for page, places in frames(path).items()
+        if text in content[places[-1] : places[-1] + PAGE]
+    )

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,10 @@ from recoup.checks import InputError, printable
 from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.tables import show_table
+
+if TYPE_CHECKING:
+    from recoup.runs.fresh import Evaluated
+    from recoup.runs.run import Run
 
 EVALUATE_EXAMPLES = """
 [bold]Examples[/]
@@ -64,15 +68,12 @@ def evaluate(
     with Console(stderr=True).status("rolling out"):
         found = evaluate_run(loaded, episodes=episodes, seed=seed, which=which_of(which))
     if as_json:
-        names = ("return_search", "return_mean_policy")
-        returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
-        returns |= {"tests_failed": found.failed} if found.failed else {}
         wall = {"wall_s": time.perf_counter() - started}
-        if which != "last":
-            move = chosen_move(loaded.history, which_of(which))
-            at = {"mean": loaded.means[move].tolist(), "std": loaded.stds[move].tolist()}
-            returns = {"iteration": move, **at, **returns}
-        print(json.dumps({**loaded.summary(), "run": str(run), **returns, **wall}))
+        move = None if which == "last" else chosen_move(loaded.history, which_of(which))
+        said = {**loaded.summary(), "run": str(run), **_fresh(found), **_at(loaded, move), **wall}
+        if not found.failed:  # what the final test says of its own episodes
+            said.pop("tests_failed", None)
+        print(json.dumps(said))
         return
     both = {"search distribution": found.return_search, "mean policy": found.return_mean_policy}
     show_returns(f"{loaded.plan.task} by {loaded.plan.method}", both)
@@ -80,6 +81,22 @@ def evaluate(
         print(f"{found.failed} episodes failed: the returns are of the others.")
     if loaded.outdated:
         print(f"recoup: {printable(loaded.outdated)}", file=sys.stderr)
+
+
+def _fresh(found: "Evaluated") -> dict[str, Any]:
+    """What fresh episodes say, for a summary."""
+    names = ("return_search", "return_mean_policy")
+    returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
+    return {**returns, **({"tests_failed": found.failed} if found.failed else {})}
+
+
+def _at(run: "Run", move: int | None) -> dict[str, Any]:
+    """What a summary says of the distribution after a move, where it is not the newest."""
+    if move is None:
+        return {}
+    at = {"mean": run.means[move].tolist(), "std": run.stds[move].tolist()}
+    params = {"params": dict(run.mean_policy_after(move))} if run.names else {}
+    return {"iteration": move, **at, **params}
 
 
 @app.command(epilog=RENDER_EXAMPLES)

@@ -365,10 +365,7 @@ def _about(run: "Run") -> str:
     from recoup.tasks.own.host import HostTask
 
     warm = f"; {run.plan.warm_up} episodes of warm-up before" if run.plan.warm_up else ""
-    names = (
-        [f"{name}={value:.6g}" for name, value in dict(run.mean_policy).items()]
-        if (run.names)
-        else []
-    )
+    found = dict(run.mean_policy).items() if run.names else ()
+    names = [f"{name}={x if isinstance(x, str) else f'{x:.6g}'}" for name, x in found]
     words = run.task.words if isinstance(run.task, HostTask) else f"{run.task.dim} parameters"
     return f"{words}{warm}" + (f": {', '.join(names)}" if names else "")

@@ -136,8 +136,9 @@ class EngineTests:
     def _earns(self, numbers: Sequence[int], latent: list[np.ndarray]) -> Measured:
         opened, seed = self._opened, self._opened.settings["seed"]
         thetas = opened.in_units(np.array(latent))
+        kinds = (opened.whole, opened.choices)  # as a trial gives them
         jobs = [
-            Job(n, theta, episode_seed(seed, n), by_name(opened.names, theta, opened.whole) or None)
+            Job(n, theta, episode_seed(seed, n), by_name(opened.names, theta, *kinds) or None)
             for n, theta in zip(numbers, thetas, strict=True)
         ]
         found = {outcome.id: outcome for outcome in rolled_out(self._engine, jobs)}

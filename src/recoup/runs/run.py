@@ -223,7 +223,11 @@ class Run:
     @property
     def mean_policy(self) -> Any:
         """The mean in the user's units, by name where parameters have names."""
-        return mean_of(self._opened, self.mean)
+        return self.mean_policy_after(-1)
+
+    def mean_policy_after(self, move: int) -> Any:
+        """The same after a move; 0 is the start."""
+        return mean_of(self._opened, self.means[move])
 
     def dataframe(self, *, full: bool = False) -> "pandas.DataFrame":
         """All trials as a table of pandas, one row each; the moves are `run.history`."""

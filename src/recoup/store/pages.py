@@ -5,6 +5,7 @@ chains, and a log of pages that were committed and not yet written to the file.
 """
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from recoup.store.records import Record
 from recoup.store.schema import LATER, TABLES, checksum
 
 LEAF, INTERIOR = 13, 5  # the types of pages that hold the rows of a table, and where they lie
+KINDS = ("table", "index", "view")  # of what the first page lists
 DEFAULT_PAGE = 4096
 MAGIC = b"SQLite format 3\0"
 LOG_HEADER, FRAME_HEADER = 32, 24  # bytes, in a log
@@ -49,7 +51,7 @@ class Pages:
         self.size = _page_size(file)
         stored = [file[i : i + self.size] for i in range(0, len(file), self.size)]
         self._numbered: dict[int, list[bytes]] = {}  # the newest last
-        committed, self.unfinished = _committed(log, self.size)
+        committed, self.unfinished, self.torn = _committed(log, self.size)
         for number, image in (*enumerate(stored, 1), *committed):
             self._numbered.setdefault(number, []).append(image)
         self.newest = {number: images[-1] for number, images in self._numbered.items()}
@@ -64,18 +66,23 @@ class Pages:
     def roots(self) -> dict[str, int]:
         """Where the tree of each table begins, as the first page says; 0 where nobody knows.
 
-        Where that page is not whole, as files are made. A table that is not there is left out.
+        Where that page is not whole, as files are made. A table that is not there is left out,
+        but for those that every file has: the name of one that is lacking was destroyed.
         """
-        first, found, used = self.newest.get(1, b""), {}, 0
+        first, found, used, strange = self.newest.get(1, b""), {}, 0, False
         with suppress(IndexError, struct.error, TypeError, UnicodeDecodeError, ValueError):
             for start in cells(first, self.size):
                 length, offset = _varint(first, start)
                 _, offset = _varint(first, offset)
                 kind, name, _, root, _ = _record(first[offset : offset + length]) or []
                 used += self.extent(first, start)
+                strange |= kind not in KINDS or (kind == "table" and name not in TABLES)
                 if kind == "table" and name in TABLES:
                     found[name] = int(root)
-            if is_kind(first, self.size, LEAF) and self.is_full(first, used):
+            often = Counter(found.values())
+            found = {table: root for table, root in found.items() if often[root] == 1}
+            whole = is_kind(first, self.size, LEAF) and self.is_full(first, used)
+            if whole and not strange and ROOTS.keys() <= found.keys() and len(often) == len(found):
                 return found
         return {table: ROOTS.get(table, 0) for table in TABLES} | found
 
@@ -204,14 +211,15 @@ def _head(page: bytes) -> int:
 # -- the log --
 
 
-def _committed(log: bytes, size: int) -> tuple[list[tuple[int, bytes]], bool]:
+def _committed(log: bytes, size: int) -> tuple[list[tuple[int, bytes]], bool, bool]:
     """Page numbers and images in a log, up to the last that was committed; whether others follow.
 
     Those are of a transaction that was given up, or cut short, and so has never happened; or of one
-    whose end is damaged, as nobody can tell.
+    whose end is damaged, as nobody can tell. Also whether one in between is lost, so that of a page
+    only an older copy is left, and nobody knows of which.
     """
     if len(log) < LOG_HEADER + FRAME_HEADER + size:
-        return [], False
+        return [], False, False
     words = "<I" if log[3] == 0x82 else ">I"  # how checksums read what they are of
     whole = _log_checksum(log[:24], (0, 0), words) == struct.unpack_from(">II", log, 24)
     salts = log[16:24] if whole else log[LOG_HEADER + 8 : LOG_HEADER + 16]  # of this generation
@@ -224,7 +232,8 @@ def _committed(log: bytes, size: int) -> tuple[list[tuple[int, bytes]], bool]:
         (struct.unpack_from(">I", log, start)[0], log[start + FRAME_HEADER : start + step])
         for start in frames[:count]
     ]
-    return committed, count < len(frames)
+    torn = count > 0 and frames[count - 1] != starts[count - 1]  # one in between is not known
+    return committed, count < len(frames), torn
 
 
 def _is_commit(log: bytes, start: int, step: int, words: str) -> bool:

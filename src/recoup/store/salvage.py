@@ -7,7 +7,7 @@ be of before an amendment. Events say what was amended, so that it is put right,
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -19,7 +19,7 @@ from recoup.store.pages import LEAF, Cell, Pages, cells, is_kind, places
 from recoup.store.place import LOG, beside
 from recoup.store.places import together_in
 from recoup.store.records import Record, contents_of
-from recoup.store.rows import CANCELLED, OK, OWN, Contents, Event, Lease, Result
+from recoup.store.rows import CANCELLED, CREATED, OK, OWN, Contents, Lease, Result
 from recoup.store.schema import TABLES
 
 EVERY = (-1, 2**63)  # ids lie in between
@@ -38,6 +38,7 @@ class Found(NamedTuple):
     strays: dict[str, set[int]]  # ids of those that the tree of their table does not lead to
     gaps: dict[str, list[Gap]]  # where there are none such, a table is whole
     unfinished: bool  # whether the log ends in what was not committed, or is damaged
+    torn: bool  # whether a page in the middle of the log is lost, so that an older copy is left
 
 
 class Salvaged(NamedTuple):
@@ -48,19 +49,45 @@ class Salvaged(NamedTuple):
     events_lost: bool  # whether events may be missing, amendments among them
     unsure: list[int]  # trials whose results may be those of before an amendment that was lost
     unfinished: bool  # whether the log ends in what was not committed, or is damaged
+    settings_lost: bool  # whether settings may be missing: others stand in their place
+    unnumbered: list[int]  # trials whose numbers beside a return may be lost
 
 
 def salvage(path: Path, tick: Tick = lambda done, of: None) -> Salvaged:
     """Every row that can still be read, by table and id; `tick` hears how much was read, of all."""
     found = salvaged_records(path, tick)
+    if found.torn:  # any row may be an older one
+        for table in ("told", "moves"):
+            found.strays[table].update(found.rows[table])
     rows, strays = _up_to_date(contents_of(found.rows), found.strays), found.strays
     if found.gaps["own"] or found.gaps["mixture"]:  # made again with the next move
         rows = rows._replace(own={}, mixture={})
     rows = rows._replace(leases=_ended(rows))
-    lost = any(not _filled(gap, rows.events) for gap in found.gaps["events"])
+    lost = found.torn or any(not _filled(gap, rows.events) for gap in found.gaps["events"])
     old = strays["told"] | strays["also"] | strays["trajectories"]
     unsure = sorted(old & rows.told.keys()) if lost else []
-    return Salvaged(rows, not found.gaps["counters"], lost, unsure, found.unfinished)
+    return Salvaged(
+        rows=rows,
+        counted=not found.gaps["counters"],
+        events_lost=lost,
+        unsure=unsure,
+        unfinished=found.unfinished,
+        settings_lost=_settings_lost(found, rows),
+        unnumbered=_unnumbered(found, rows),
+    )
+
+
+def _settings_lost(found: Found, rows: Contents) -> bool:
+    """Whether settings may be missing: the event that a study begins with has them all, too."""
+    if any(event.kind == CREATED for event in rows.events.values()):
+        return False
+    return any(not _filled(gap, found.rows["settings"]) for gap in found.gaps["settings"])
+
+
+def _unnumbered(found: Found, rows: Contents) -> list[int]:
+    """Trials whose numbers beside a return may be lost; none, where nothing says there were any."""
+    gaps, told = found.gaps["also"], rows.told.items()
+    return sorted(n for n, row in told if not row.told.also and _in_a_gap(n, gaps))
 
 
 def _ended(rows: Contents) -> dict[int, Lease]:
@@ -83,7 +110,9 @@ def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Found:
             rows[table][number] = values  # the newest comes first
             strays[table].add(number)
     tick(of, of)
-    return Found(rows, strays, gaps, pages.unfinished)
+    if not roots.get("also") and not rows["also"]:  # made with its first row, if there is one
+        gaps["also"] = []
+    return Found(rows, strays, gaps, pages.unfinished, pages.torn)
 
 
 def _contents(path: Path) -> tuple[bytes, bytes]:
@@ -181,7 +210,7 @@ def _in_a_gap(number: int, gaps: list[Gap]) -> bool:
     return i >= 0 and number < gaps[i][1]
 
 
-def _filled(gap: Gap, rows: dict[int, Event]) -> bool:
+def _filled(gap: Gap, rows: Container[int]) -> bool:
     """Whether all ids of a gap were found elsewhere; of one without an end nobody knows."""
     after, end = gap
     return end < EVERY[1] and all(number in rows for number in range(after + 1, end))

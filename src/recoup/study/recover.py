@@ -56,7 +56,7 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
     missing = max(told_before - len(rows.told), 0)
     in_order = sorted(rows.moves) == list(range(len(rows.moves)))
     whole = missing == 0 and in_order and 0 in rows.moves and 0 in rows.proposals
-    whole = whole and not saved.unsure
+    whole = whole and not (saved.unsure or saved.unnumbered or saved.settings_lost)
     if not (whole and densities_fit(rows)):  # made again, with the next move
         rows = rows._replace(own={}, mixture={})
 
@@ -122,10 +122,12 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
             f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for no estimate: "
             f"what drew {'it' if one else 'them'}, or the other of a pair, is lost."
         )
-    if lost_numbers := _without_numbers(rows):
+    words += _numbers_lost(saved, rows)
+    if saved.settings_lost:
         words += (
-            f" {_counted(lost_numbers, 'result')} {'has' if lost_numbers == 1 else 'have'} no "
-            "number for a limit: it is lost, or was not known."
+            " Settings of the study are lost, and those of a new one stand in their place: names "
+            "and bounds of parameters, which way is better, limits or settings of the method may "
+            "be others. Look at `show` before you go on."
         )
     if saved.events_lost:
         words += " Events of the study are lost, amendments may be among them."
@@ -140,11 +142,27 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
     return Recovered(told, asked, missing, moves, words)
 
 
-def _without_numbers(rows: Contents) -> int:
-    """How many results with a return lack a number that has a limit."""
+def _numbers_lost(saved: Salvaged, rows: Contents) -> str:
+    """Which results lack numbers that were told beside them, in sentences."""
+    words, lacking = "", _without_numbers(rows)
+    if lacking:
+        words += (
+            f" {_counted(len(lacking), 'result')} {'has' if len(lacking) == 1 else 'have'} no "
+            "number for a limit: it is lost, or was not known."
+        )
+    if others := [n for n in saved.unnumbered if n in rows.told and n not in lacking]:
+        words += (
+            f" Numbers beside {_counted(len(others), 'result')} may be lost: "
+            f"trial{'' if len(others) == 1 else 's'} {_listed(others)}."
+        )
+    return words
+
+
+def _without_numbers(rows: Contents) -> set[int]:
+    """The results with a return that lack a number that has a limit."""
     names = limits_of(rows.settings or {}).names
-    told = [row.told for row in rows.told.values() if row.told.status == OK]
-    return sum(any(name not in (one.also or {}) for name in names) for one in told)
+    told = {n: row.told for n, row in rows.told.items() if row.told.status == OK}
+    return {n for n, one in told.items() if any(name not in (one.also or {}) for name in names)}
 
 
 def _listed(numbers: list[int]) -> str:
