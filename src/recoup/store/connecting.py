@@ -53,9 +53,9 @@ class Link:
             LINKS.add(self)
 
     def __del__(self) -> None:
-        """One that nobody has closed goes as if somebody had."""
+        """One that nobody has closed goes as if somebody had; at exit modules are gone before."""
         held_here = getattr(self, "_held", None)
-        if held_here is not None and os.getpid() == self._process:
+        if held_here is not None and os is not None and os.getpid() == self._process:
             let_go(held_here)
             with suppress(sqlite3.Error):
                 self._connection.close()
