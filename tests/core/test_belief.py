@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from recoup.core.plain import belief as model
-from recoup.core.plain.belief import Hyper, believed, drawn, expected, joined, looks_at, seen
+from recoup.core.plain.belief import Hyper, believed, drawn, expected, joined, looks_at, seen, tamed
 from recoup.core.plain.model import cells, points_of
 
 HYPER = Hyper(length=1.7, bowl=0.4, about=0.8, noise=0.3, signal=1.3, share=1.0)
@@ -176,7 +176,7 @@ def test_results_far_apart_without_noise_are_believed():
 
 
 @pytest.mark.parametrize("dim", [1, 4])
-def test_results_beyond_a_distance_take_no_part_where_others_are_enough(dim):
+def test_far_results_that_make_noise_of_shape_take_no_part(dim):
     rng = np.random.default_rng(dim)
     z, far = rng.normal(size=(40, dim)), 9 * (1 + rng.random((12, dim)))
     y, wild = -np.sum(z**2, axis=1), 1e3 * rng.normal(size=12)
@@ -189,7 +189,26 @@ def test_results_beyond_a_distance_take_no_part_where_others_are_enough(dim):
 
 
 def test_where_few_are_near_the_nearest_take_part():
-    z = np.random.default_rng(2).normal(size=(60, 2)) * 100
-    found = believed(z, z[:, 0], within=1.0)
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(60, 2)) * 100
+    z = z[np.argsort(np.sum(z**2, axis=1))]
+    y = np.append(z[:15, 0], 100 * rng.normal(size=45))
+    found = believed(z, y, within=0.01)
     assert found.results == 15  # three for each coefficient of a parabola
-    assert np.sum(found.cells[0].at.mean ** 2) < np.sum(z[15:] ** 2)
+    np.testing.assert_array_equal(found.cells[0].at.mean, z[:15] * found.stretch)
+
+
+def test_far_results_take_part_where_noise_is_the_same_everywhere():
+    rng = np.random.default_rng(3)
+    z = np.concatenate([rng.normal(size=(30, 2)), 6 * rng.normal(size=(40, 2))])
+    found = believed(z, -np.sum(z**2, axis=1) / 10 + rng.normal(size=70), within=3.0)
+    assert found.results == 70
+
+
+def test_far_coordinates_are_brought_nearer_in_their_order():
+    z = np.concatenate([-np.geomspace(1e300, 1e-3, 50), np.geomspace(1e-3, 1e300, 50)])
+    found = tamed(z)
+    assert np.all(np.diff(found) > 0)
+    assert np.max(np.abs(found)) < 1e4
+    np.testing.assert_array_equal(found[np.abs(z) < 10], z[np.abs(z) < 10])
+    np.testing.assert_allclose(tamed(np.array([10 * np.e])), [20.0], rtol=1e-15)

@@ -23,7 +23,7 @@ from recoup.study.opened import Opened
 
 LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
-WITHIN = 3.0  # standard deviations (over the root of D) within which results take part
+WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
 MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 

@@ -22,6 +22,7 @@ REACH = 1.0  # its length, over the root of the number of dimensions
 RADII = 64  # distances by which a distribution is known
 LIKELY = 1e-3  # share of the evidence below which a cell of the grid is left out
 TINY, SMALLEST = 1e-9, 1e-8  # what keeps a covariance positive; of its largest variance
+MISTAKEN = 1.5  # times the noise of near results, from which on far ones make noise of shape
 EACH = 3  # results for each coefficient of a parabola, which are enough for one
 FARTHEST = 10.0  # standard deviations up to which coordinates are what they are
 STRETCHED = (0.3, 3.0)  # coordinates, at least and at most
@@ -196,19 +197,28 @@ def believed(
 ) -> Belief:
     """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MOST` of them take part.
 
-    `about` are the variances of what depends on the distance alone. Results farther than `within`
-    times the root of D take no part, where others are enough: one kernel for a top and for all that
-    lies about it takes for noise what is the top's own shape.
+    `about` are the variances of what depends on the distance alone. Where there is more noise in
+    all of them than in those `within` so many times the root of D, the latter alone take part: one
+    kernel for a sharp top and for all that lies about it takes the top's own shape for noise.
     """
     squares, dim = np.sum(z**2, axis=1), z.shape[1]
+    order = np.argsort(squares, kind="stable")[:MOST]
+    wide = _believed(z[order], returns[order], about)
     enough = max(int(np.sum(squares <= within**2 * dim)), EACH * (1 + 2 * dim))
-    near = np.argsort(squares, kind="stable")[: min(enough, MOST)]
-    y, level, scale = standardised(returns[near])
-    stretch = stretch_of(z[near], y)
-    points = points_of(z[near] * stretch)
+    if enough >= len(order):
+        return wide
+    near = _believed(z[order[:enough]], returns[order[:enough]], about)
+    return near if wide.noise > MISTAKEN * near.noise else wide
+
+
+def _believed(z: np.ndarray, returns: np.ndarray, about: Sequence[float]) -> Belief:
+    """The same of all of them."""
+    y, level, scale = standardised(returns)
+    stretch = stretch_of(z, y)
+    points = points_of(z * stretch)
     at = looks_at(points.z, np.zeros_like(points.z))
     found = [seen(hyper, at, points.middle, y) for hyper in _likely(points, at, y, about)]
-    return Belief(found, level, scale, stretch, len(near))
+    return Belief(found, level, scale, stretch, len(z))
 
 
 def _likely(points: Points, at: Looks, y: np.ndarray, about: Sequence[float]) -> list[Hyper]:
