@@ -205,6 +205,16 @@ def test_far_results_take_part_where_noise_is_the_same_everywhere():
     assert found.results == 70
 
 
+def test_near_results_that_are_all_equal_are_not_taken_for_certain():
+    """Ten successes in a row, of tasks that have more than two returns."""
+    rng = np.random.default_rng(4)
+    z = np.concatenate([rng.normal(size=(20, 2)) / 3, 7 + rng.normal(size=(40, 2))])
+    returns = np.where(np.arange(60) < 20, 5.0, rng.integers(0, 5, 60))
+    found = believed(z, returns, within=3.0)
+    assert found.results == 60
+    assert expected(found, found.looks(np.zeros((1, 2))))[1][0, 0] > 0.01
+
+
 def test_far_coordinates_are_brought_nearer_in_their_order():
     z = np.concatenate([-np.geomspace(1e300, 1e-3, 50), np.geomspace(1e-3, 1e300, 50)])
     found = tamed(z)

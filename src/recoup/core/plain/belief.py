@@ -204,10 +204,10 @@ def believed(
     squares, dim = np.sum(z**2, axis=1), z.shape[1]
     order = np.argsort(squares, kind="stable")[:MOST]
     wide = _believed(z[order], returns[order], about)
-    enough = max(int(np.sum(squares <= within**2 * dim)), EACH * (1 + 2 * dim))
-    if enough >= len(order):
+    first = order[: max(int(np.sum(squares <= within**2 * dim)), EACH * (1 + 2 * dim))]
+    if len(first) == len(order) or np.ptp(returns[first]) == 0:  # equal ones say nothing of noise
         return wide
-    near = _believed(z[order[:enough]], returns[order[:enough]], about)
+    near = _believed(z[first], returns[first], about)
     return near if wide.noise > MISTAKEN * near.noise else wide
 
 
