@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 from recoup.core import weights
-from recoup.core.families.family import LogDensities
 
 pytestmark = pytest.mark.usefixtures("x64")
 TARGET = np.array([0.3, -1.2, 2.0, 0.7, -400.0])
@@ -13,7 +12,7 @@ VALID = np.ones(5, bool)
 
 
 def weigh(ratio, *shapers, valid=VALID):
-    d = LogDensities(*map(jnp.asarray, (TARGET, OWN, MIXTURE)))
+    d = weights.LogDensities(*map(jnp.asarray, (TARGET, OWN, MIXTURE)))
     return np.asarray(weights.weigh(ratio, shapers, d, jnp.asarray(valid)))
 
 
