@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from recoup.core.families.family import Family, LogDensities, later
+from recoup.core.families.family import Family, later
 from recoup.core.mixtures import (
     add_row,
     each_density,
@@ -29,6 +29,7 @@ from recoup.core.mixtures import (
     picked,
 )
 from recoup.core.rows import ratios_and_norms
+from recoup.core.weights import LogDensities
 
 
 class Batches(NamedTuple):

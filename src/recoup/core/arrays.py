@@ -10,6 +10,35 @@ Array = Any  # of NumPy or of JAX
 AT_ONCE = 32  # rows of a triangular system that are solved together
 
 
+def namespace(x: Array) -> Any:
+    """NumPy for its own arrays and for numbers, else JAX's: what an equation computes with."""
+    if isinstance(x, (np.ndarray, np.generic, float, int)):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
+
+
+def tree_map(xp: Any, function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """`function` of each array of a tree; by NumPy, of a record of arrays or of one array."""
+    if xp is not np:
+        from jax import tree as trees
+
+        return trees.map(function, tree, *others)
+    if not isinstance(tree, tuple):
+        return function(tree, *others)
+    return type(tree)(*map(function, tree, *others))
+
+
+def leaves(xp: Any, tree: Any) -> list[Array]:
+    """The arrays of a tree."""
+    if xp is not np:
+        from jax import tree as trees
+
+        return list(trees.leaves(tree))
+    return list(tree) if isinstance(tree, tuple) else [tree]
+
+
 def cholesky(xp: Any, matrix: Array) -> Array:
     """The lower factor; not a number where there is none."""
     if xp is not np:

@@ -4,19 +4,17 @@ Each takes what the samples earned (returns, weights, the mask of valid samples,
 the scores; it gives b, in the units of the returns: a scalar, one number a sample `[B, N]`, or a
 pytree of rho (one number a coordinate). Those declared `relative` take returns relative to one that
 occurred, `origin`, and so is their b: where all returns are equal, all are exactly zero, and so is
-the gradient.
+the gradient. Arrays of NumPy stay so; those of JAX may be traced.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
-from recoup.core.arrays import behind
-from recoup.core.directions import Earned, Scores, relative
-from recoup.core.weights import by_draw
+from recoup.core.arrays import Array, behind, leaves, namespace, tree_map
+from recoup.core.gradient import Earned, Scores, relative
+from recoup.core.weights import by_draw, relative_weights
 
 Baseline = Callable[[Earned, Scores], Any]
 
@@ -39,8 +37,8 @@ def optimal(earned: Earned, scores: Scores) -> Array:
 
     Implements: zhao2013 Thm. 2 b* = sum R w^2 ||s||^2 / sum w^2 ||s||^2.
     """
-    curvature = _relative(earned.weights) ** 2 * scores.norms
-    return _ratio(jnp.sum(curvature * earned.returns), jnp.sum(curvature))
+    xp, curvature = namespace(earned.weights), relative_weights(earned.weights) ** 2 * scores.norms
+    return _ratio(xp.sum(curvature * earned.returns), xp.sum(curvature))
 
 
 @relative
@@ -49,9 +47,9 @@ def coordinate(earned: Earned, scores: Scores) -> Any:
 
     Implements: peters2006 per-coordinate b_i = sum R w^2 s_i^2 / sum w^2 s_i^2.
     """
-    squared = _relative(earned.weights) ** 2
+    xp, squared = namespace(earned.weights), relative_weights(earned.weights) ** 2
     top = scores.squares(squared * earned.returns)
-    return jax.tree.map(_ratio, top, scores.squares(behind(jnp, squared, *jax.tree.leaves(top))))
+    return tree_map(xp, _ratio, top, scores.squares(behind(xp, squared, *leaves(xp, top))))
 
 
 def leave_one_out(size: int) -> Baseline:
@@ -64,10 +62,9 @@ def leave_one_out(size: int) -> Baseline:
 
     @relative
     def baseline(earned: Earned, scores: Scores) -> Array:
-        curvature = _relative(earned.weights) ** 2 * scores.norms
-        tops, bottoms = (by_draw(x, size) for x in (curvature * earned.returns, curvature))
-        others = _ratio(_others(tops), _others(bottoms), otherwise=-earned.origin)
-        return jnp.repeat(others, size).reshape(earned.returns.shape)
+        xp, (tops, bottoms) = namespace(earned.weights), _by_draw(earned, scores, size)
+        found = _ratio(_others(xp, tops), _others(xp, bottoms), otherwise=-earned.origin)
+        return xp.repeat(found, size).reshape(earned.returns.shape)
 
     return baseline
 
@@ -83,14 +80,12 @@ def earlier(size: int) -> Baseline:
 
     @relative
     def baseline(earned: Earned, scores: Scores) -> Array:
-        curvature = _relative(earned.weights) ** 2 * scores.norms
-        tops, bottoms = (by_draw(x, size) for x in (curvature * earned.returns, curvature))
-        order = jnp.broadcast_to(earned.order, earned.returns.shape).reshape(-1, size)[:, 0]
-        by_time = jnp.argsort(order, stable=True)
-        top, bottom = (_others_before(x[by_time], order[by_time]) for x in (tops, bottoms))
-        found = _ratio(top, bottom, otherwise=-earned.origin)
-        found = jnp.zeros_like(found).at[by_time].set(found)
-        return jnp.repeat(found, size).reshape(earned.returns.shape)
+        xp, (tops, bottoms) = namespace(earned.weights), _by_draw(earned, scores, size)
+        order = xp.broadcast_to(earned.order, earned.returns.shape).reshape(-1, size)[:, 0]
+        by_time = xp.argsort(order, stable=True)
+        top, bottom = (_others_before(xp, x[by_time], order[by_time]) for x in (tops, bottoms))
+        found = _ratio(top, bottom, otherwise=-earned.origin)[xp.argsort(by_time)]
+        return xp.repeat(found, size).reshape(earned.returns.shape)
 
     return baseline
 
@@ -104,46 +99,59 @@ def split(size: int) -> Baseline:
 
     @relative
     def baseline(earned: Earned, scores: Scores) -> Array:
-        curvature = _relative(earned.weights) ** 2 * scores.norms
-        tops, bottoms = (by_draw(x, size) for x in (curvature * earned.returns, curvature))
-        even = jnp.cumsum(by_draw(earned.valid, size) > 0) % 2 == 1
-        halves = jnp.stack([even, ~even])
+        xp, (tops, bottoms) = namespace(earned.weights), _by_draw(earned, scores, size)
+        even = xp.cumsum(by_draw(earned.valid, size) > 0) % 2 == 1
+        halves = xp.stack([even, ~even])
         b_even, b_odd = _ratio(
-            jnp.sum(jnp.where(halves, tops, 0.0), 1),
-            jnp.sum(jnp.where(halves, bottoms, 0.0), 1),
+            xp.sum(xp.where(halves, tops, 0.0), 1),
+            xp.sum(xp.where(halves, bottoms, 0.0), 1),
             otherwise=-earned.origin,
         )
-        return jnp.repeat(jnp.where(even, b_odd, b_even), size).reshape(earned.returns.shape)
+        return xp.repeat(xp.where(even, b_odd, b_even), size).reshape(earned.returns.shape)
 
     return baseline
 
 
+def _by_draw(earned: Earned, scores: Scores, size: int) -> tuple[Array, Array]:
+    """w^2 ||s||^2 R and w^2 ||s||^2 of each draw `[G]`; but for a common factor."""
+    curvature = relative_weights(earned.weights) ** 2 * scores.norms
+    return by_draw(curvature * earned.returns, size), by_draw(curvature, size)
+
+
 def _ratio(top: Array, bottom: Array, otherwise: Any = 0.0) -> Array:
-    return jnp.where(bottom > 0, top / jnp.where(bottom > 0, bottom, 1.0), otherwise)
+    xp = namespace(bottom)
+    return xp.where(bottom > 0, top / xp.where(bottom > 0, bottom, 1.0), otherwise)
 
 
-def _relative(weights: Array) -> Array:
-    largest = jnp.max(weights)
-    return weights / jnp.where(largest > 0, largest, 1.0)
+def _others(xp: Any, x: Array) -> Array:
+    """Sums of all entries but one, for each `[G]`."""
+    zero = xp.zeros(1, x.dtype)
+    before = xp.concatenate([zero, xp.cumsum(x[:-1])])
+    after = xp.concatenate([xp.cumsum(x[:0:-1])[::-1], zero])
+    return before + after
 
 
-def _others_before(x: Array, order: Array) -> Array:
+def _others_before(xp: Any, x: Array, order: Array) -> Array:
     """Sums of all entries up to the end of each one's batch, without itself; sorted by `order`."""
+    zero = xp.zeros(1, x.dtype)
+    before = xp.concatenate([zero, xp.cumsum(x[:-1])])
+    ends = xp.concatenate([order[:-1] != order[1:], xp.ones(1, bool)])
+    return before + _after(xp, x, ends)
+
+
+def _after(xp: Any, x: Array, ends: Array) -> Array:
+    """Sums of the entries after each one, up to the next end: two forms, one loop in NumPy."""
+    if xp is np:
+        parts = np.split(x, np.flatnonzero(ends)[:-1] + 1)
+        zero = np.zeros(1, x.dtype)
+        return np.concatenate([np.concatenate([np.cumsum(p[:0:-1])[::-1], zero]) for p in parts])
+    from jax import lax
 
     def add(late: tuple[Array, Array], early: tuple[Array, Array]) -> tuple[Array, Array]:
         (a, first), (b, second) = late, early
-        return jnp.where(second, b, a + b), first | second
+        return xp.where(second, b, a + b), first | second
 
-    zero = jnp.zeros(1, x.dtype)
-    before = jnp.concatenate([zero, jnp.cumsum(x[:-1])])
-    ends = jnp.concatenate([order[:-1] != order[1:], jnp.ones(1, bool)])[::-1]
-    next_one = jnp.where(ends, 0.0, jnp.concatenate([zero, x[:0:-1]]))
-    behind, _ = jax.lax.associative_scan(add, (next_one, ends))
-    return before + behind[::-1]
-
-
-def _others(x: Array) -> Array:
-    zero = jnp.zeros(1, x.dtype)
-    before = jnp.concatenate([zero, jnp.cumsum(x[:-1])])
-    behind = jnp.concatenate([jnp.cumsum(x[:0:-1])[::-1], zero])
-    return before + behind
+    last = ends[::-1]
+    next_one = xp.where(last, 0.0, xp.concatenate([xp.zeros(1, x.dtype), x[:0:-1]]))
+    found, _ = lax.associative_scan(add, (next_one, last))
+    return found[::-1]

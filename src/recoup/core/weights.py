@@ -1,17 +1,30 @@
 """Importance weights: ratios and shapers, all in logs; and what a set of weights is worth.
 
 A *ratio* maps log-densities to log-weights `[..., N]`; a *shaper* maps log-weights to log-weights,
-given the mask of valid samples. `exp` happens once, in `weigh`.
+given the mask of valid samples. `exp` happens once, in `weigh`. Arrays of NumPy stay so; those of
+JAX may be traced.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
-from jax import Array
-from jax.scipy.special import logsumexp
+import numpy as np
 
 from recoup.checks import check_choice
-from recoup.core.families.family import LogDensities
+from recoup.core.arrays import Array, namespace
+
+
+class LogDensities(NamedTuple):
+    """Log-densities of samples, each relative to a reference that the sample shares with all three.
+
+    The weights see only differences of them, so the reference cancels.
+    """
+
+    target: Array
+    own: Array  # of the proposal that drew the sample
+    mixture: Array | None  # of the mixture of all proposals by their counts, where it is kept
+    norms: Array | None = None  # ||score||^2 at the target, where one read has given both
+
 
 Ratio = Callable[[LogDensities], Array]
 Shaper = Callable[[Array, Array], Array]
@@ -43,7 +56,7 @@ def unit_ratio(d: LogDensities) -> Array:
 
     Implements: zhao2013 S3.1 NIW-PGPE, w = 1.
     """
-    return jnp.zeros_like(d.target)
+    return namespace(d.target).zeros_like(d.target)
 
 
 @needs(OWN)
@@ -76,9 +89,11 @@ def power_mean_ratio(power: float) -> Ratio:
     @needs(OWN)
     def ratio(d: LogDensities) -> Array:
         log_w = own_ratio(d)
-        log_power = jnp.log(jnp.asarray(power, log_w.dtype))
-        log_rest = jnp.log1p(-jnp.asarray(power, log_w.dtype))
-        return log_w - jnp.logaddexp(log_rest, log_power + log_w)
+        xp = namespace(log_w)
+        with np.errstate(divide="ignore"):  # of a power of 0 or 1
+            log_power = xp.log(xp.asarray(power, log_w.dtype))
+            log_rest = xp.log1p(-xp.asarray(power, log_w.dtype))
+        return log_w - xp.logaddexp(log_rest, log_power + log_w)
 
     return ratio
 
@@ -96,7 +111,12 @@ def truncate(w_max: float) -> Shaper:
 
     Implements: zhao2013 S4.3 truncation, w = min(w, 2).
     """
-    return lambda log_w, valid: jnp.minimum(log_w, jnp.log(jnp.asarray(w_max, log_w.dtype)))
+
+    def shape(log_w: Array, valid: Array) -> Array:
+        xp = namespace(log_w)
+        return xp.minimum(log_w, xp.log(xp.asarray(w_max, log_w.dtype)))
+
+    return shape
 
 
 def self_normalise() -> Shaper:
@@ -106,12 +126,21 @@ def self_normalise() -> Shaper:
     """
 
     def shape(log_w: Array, valid: Array) -> Array:
-        total = logsumexp(log_w, b=valid)
-        return log_w - jnp.where(
-            jnp.isfinite(total), total - jnp.log(jnp.sum(valid, dtype=log_w.dtype)), 0.0
-        )
+        xp = namespace(log_w)
+        some, n = xp.any(valid), xp.sum(valid, dtype=log_w.dtype)
+        log_mean = _log_sum(xp, log_w, valid) - xp.log(xp.where(some, n, 1.0))
+        return log_w - xp.where(xp.isfinite(log_mean), log_mean, 0.0)
 
     return shape
+
+
+def _log_sum(xp: Any, log_w: Array, valid: Array) -> Array:
+    """log sum exp of the valid entries; -inf where there is none."""
+    counted = xp.where(valid, log_w, -xp.inf)
+    largest = xp.max(counted, initial=-xp.inf)
+    origin = xp.where(xp.isfinite(largest), largest, 0.0)
+    total = xp.sum(xp.exp(counted - origin))
+    return xp.where(total > 0, origin + xp.log(xp.where(total > 0, total, 1.0)), -xp.inf)
 
 
 def weigh(
@@ -134,19 +163,21 @@ def exp_weights(log_w: Array, valid: Array, normalised: bool | Array) -> Array:
     Differs: a log-weight is held below a quarter of the largest exponent of its type (w about 4e9
     in float32, 1e77 in float64), so that no later sum or square overflows.
     """
+    xp = namespace(log_w)
     if normalised is not False:
-        log_w = jnp.where(normalised, self_normalise()(log_w, valid), log_w)
-    return jnp.where(valid, bounded_exp(log_w), 0.0)
+        log_w = xp.where(normalised, self_normalise()(log_w, valid), log_w)
+    return xp.where(valid, bounded_exp(log_w), 0.0)
 
 
 def bounded_exp(log_w: Array) -> Array:
     """exp(log_w), held so far below overflow that no later sum or square of weights can."""
-    return jnp.exp(jnp.minimum(log_w, 0.25 * jnp.log(jnp.finfo(log_w.dtype).max)))
+    xp = namespace(log_w)
+    return xp.exp(xp.minimum(log_w, 0.25 * xp.log(xp.finfo(log_w.dtype).max)))
 
 
 def by_draw(x: Array, size: int) -> Array:
     """Sums `[G]` over the `size` adjacent samples that are one draw: a mirrored pair, or one."""
-    return jnp.sum(x.reshape(-1, size), axis=1)
+    return namespace(x).sum(x.reshape(-1, size), axis=1)
 
 
 def effective_sample_size(weights: Array) -> Array:
@@ -154,6 +185,12 @@ def effective_sample_size(weights: Array) -> Array:
 
     Implements: kong1992 effective sample size.
     """
-    largest = jnp.max(weights)
-    scaled = weights / jnp.where(largest > 0, largest, 1.0)
-    return jnp.sum(scaled) ** 2 / jnp.maximum(jnp.sum(scaled**2), jnp.finfo(weights.dtype).tiny)
+    xp, scaled = namespace(weights), relative_weights(weights)
+    return xp.sum(scaled) ** 2 / xp.maximum(xp.sum(scaled**2), xp.finfo(weights.dtype).tiny)
+
+
+def relative_weights(weights: Array) -> Array:
+    """Weights over the largest, so that no square overflows."""
+    xp = namespace(weights)
+    largest = xp.max(weights, initial=0.0)
+    return weights / xp.where(largest > 0, largest, 1.0)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError
@@ -20,7 +19,7 @@ from recoup.core.rules.fit import fit
 from recoup.core.rules.traced import Traced, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
-from recoup.engine.parts import BASELINES, FAMILIES, UPDATES, UTILITIES, WEIGHTINGS, Part
+from recoup.engine.parts import BASELINES, FAMILIES, UPDATES, UTILITIES, WEIGHTINGS, part_of
 from recoup.engine.plain import settings_of_rule
 
 
@@ -59,17 +58,17 @@ def family_of(row: Method) -> Family:
     """The family of the row's samples."""
     if row.space == "actions":
         return gaussian_policy()
-    return _part(FAMILIES, row.family, row)
+    return part_of(FAMILIES, row.family, row)
 
 
 def ratio_of(row: Method) -> weights.Ratio:
     """The ratio of the row's weighting."""
-    return _part(WEIGHTINGS, row.weighting, row)
+    return part_of(WEIGHTINGS, row.weighting, row)
 
 
 def baseline_of(row: Method) -> Baseline:
     """The row's baseline."""
-    return _part(BASELINES, row.baseline, row)
+    return part_of(BASELINES, row.baseline, row)
 
 
 def shapers_of(row: Method) -> list[weights.Shaper]:
@@ -114,7 +113,7 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
     if row.direction == "regression":
         return natural_gradient(discounted_score(discount), row.ridge)
     if row.direction == "fit":
-        return fit(_part(UTILITIES, row.utility, row), row.family == "full")
+        return fit(part_of(UTILITIES, row.utility, row), row.family == "full")
     return likelihood_ratio(family.score, baseline_of(row), family.coordinates)
 
 
@@ -149,18 +148,7 @@ def update_of(row: Method, family: Family) -> Update:
                 f"update='natural' needs `natural` and `moved` of a family; {family.name!r} has "
                 "not both."
             )
-        return _part(UPDATES, row.update, row, family)
+        return part_of(UPDATES, row.update, row, family)
     if hasattr(row.update, "step"):
         return row.update
     return ascend(family, row.update, row.tau_floor)
-
-
-def _part(table: dict[str, Part], word: Any, row: Method, *first: Any) -> Any:
-    """What a word of the table names, made for the row; an object is what it is."""
-    if not isinstance(word, str):
-        return word
-    module, name = table[word].home.split(":")
-    found = getattr(import_module(f"recoup.core.{module}"), name)
-    if not table[word].made:
-        return found
-    return found(*first, *(getattr(row, key) for key in table[word].settings))

@@ -4,7 +4,8 @@ A new weighting, baseline, utility, update or family is its function in `core`, 
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Part(NamedTuple):
@@ -52,3 +53,14 @@ PARTS: dict[str, Mapping[str, Part]] = {
     "utility": UTILITIES,
     "update": UPDATES,
 }
+
+
+def part_of(table: Mapping[str, Part], word: Any, row: Any, *first: Any) -> Any:
+    """What a word of the table names, made for the row; an object is what it is."""
+    if not isinstance(word, str):
+        return word
+    module, name = table[word].home.split(":")
+    found = getattr(import_module(f"recoup.core.{module}"), name)
+    if not table[word].made:
+        return found
+    return found(*first, *(getattr(row, key) for key in table[word].settings))

@@ -11,33 +11,18 @@ import numpy as np
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain import move as plain
 from recoup.core.plain import rule as rules
-from recoup.core.plain import weighing
 from recoup.core.plain.densities import Rho, kl_divergence
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.limits import Kept
-from recoup.core.plain.weighing import Densities
 from recoup.core.rules.blend import Memory, Rule, first_memory
+from recoup.core.weights import MIXTURE, OWN, LogDensities, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
 from recoup.engine.info import Info
 from recoup.engine.methods import Method
+from recoup.engine.parts import BASELINES, WEIGHTINGS, part_of
 
 LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
-RATIOS: dict[str, Any] = {
-    "none": lambda row: weighing.unit_ratio,
-    "own": lambda row: weighing.own_ratio,
-    "balance": lambda row: weighing.mixture_ratio,
-    "power-mean": lambda row: weighing.power_mean_ratio(row.power),
-}
-BASELINES: dict[str, Any] = {
-    "none": lambda row: weighing.none,
-    "mean": lambda row: weighing.mean,
-    "optimal": lambda row: weighing.optimal,
-    "coordinate": lambda row: weighing.coordinate,
-    "leave-one-out": lambda row: weighing.leave_one_out(row.draw),
-    "earlier": lambda row: weighing.earlier(row.draw),
-    "split": lambda row: weighing.split(row.draw),
-}
 STEPS: dict[str, Any] = {
     "normalised": lambda row: plain.normalised_ascent(row.epsilon, row.tau_floor),
     "natural": lambda row: plain.natural_step(row.kl, row.tau_floor),
@@ -53,7 +38,7 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
-    parts = ((row.weighting, RATIOS), (row.baseline, BASELINES), (row.update, STEPS))
+    parts = ((row.weighting, WEIGHTINGS), (row.baseline, BASELINES), (row.update, STEPS))
     if row.direction == "blend":
         return True
     known = all(isinstance(word, str) and word in table for word, table in parts)
@@ -63,23 +48,24 @@ def can_move(row: Method, n: int, dim: int) -> bool:
 
 def needs(row: Method) -> tuple[bool, bool]:
     """Whether the weights look at densities of the own proposals, and of their mixture."""
-    return row.weighting in ("own", "power-mean"), row.weighting == "balance"
+    wanted = needs_of(part_of(WEIGHTINGS, row.weighting, row))
+    return OWN in wanted, MIXTURE in wanted
 
 
 def make_move(
-    row: Method, rho: Diagonal, samples: plain.Samples, densities: Densities
+    row: Method, rho: Diagonal, samples: plain.Samples, densities: LogDensities
 ) -> tuple[Diagonal, Info]:
     """Where the distribution goes, and what the move was made of."""
     shapers = [
         make(value)
-        for make, value in ((weighing.flatten, row.flatten), (weighing.truncate, row.truncate))
+        for make, value in ((flatten, row.flatten), (truncate, row.truncate))
         if value is not None
     ]
     parts = plain.Parts(
-        ratio=RATIOS[row.weighting](row),
+        ratio=part_of(WEIGHTINGS, row.weighting, row),
         shapers=shapers,
         normalised=row.normalize,
-        baseline=BASELINES[row.baseline](row),
+        baseline=part_of(BASELINES, row.baseline, row),
         failure=row.failure,
         size=row.draw,
     )

@@ -13,8 +13,8 @@ from recoup.core.plain.densities import Proposals, gained_mixture, log_ratio, ow
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.rule import Told
-from recoup.core.plain.weighing import Densities
 from recoup.core.rules.blend import Memory as RuleMemory
+from recoup.core.weights import LogDensities
 from recoup.core.worth import Seen
 from recoup.engine import plain
 from recoup.engine.methods import Method
@@ -33,7 +33,7 @@ def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) 
     mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
     rho = Diagonal.unpacked(numbers, ledger.dim)
     target = np.where(outside, -np.inf, log_ratio(rho, proposals.reference, samples.theta))
-    densities = Densities(target, own, mixture - np.log(max(results.n, 1)))
+    densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
     after, info = plain.make_move(row, rho, samples, densities)
     return Stepped(after.packed(), None, info, own, mixture)
 

@@ -25,11 +25,10 @@ from recoup.core.estimators.whole import (
     mean_weight,
     summary,
 )
-from recoup.core.families.family import LogDensities
 from recoup.core.families.policy import step_score
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, prefix_log_ratios
-from recoup.core.weights import Ratio, Shaper, bounded_exp, weigh
+from recoup.core.weights import LogDensities, Ratio, Shaper, bounded_exp, weigh
 
 
 def decision_estimator(

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive, log_densities
-from recoup.core.directions import Direction, Earned, is_relative
+from recoup.core.directions import Direction
 from recoup.core.families.family import Family
+from recoup.core.gradient import Earned, is_relative
 from recoup.core.intervals import standard_error
 from recoup.core.weights import (
     Ratio,

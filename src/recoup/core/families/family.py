@@ -119,18 +119,6 @@ def later(family: Family, *earlier: Array) -> Family:
     return family._replace(log_ratio=ordered(family.log_ratio), renyi2=ordered(family.renyi2))
 
 
-class LogDensities(NamedTuple):
-    """Log-densities of samples, each relative to a reference that the sample shares with all three.
-
-    The weights see only differences of them, so the reference cancels.
-    """
-
-    target: Array
-    own: Array  # of the proposal that drew the sample
-    mixture: Array | None  # of the mixture of all proposals by their counts, where it is kept
-    norms: Array | None = None  # ||score||^2 at the target, where one read has given both
-
-
 def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:
     """Samples `[N, D]` of a rho that turns noise into theta; `mirrored` in adjacent pairs.
 

@@ -5,14 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.plain.densities import Proposals, Rho, gained_mixture, log_ratio
+from recoup.core.plain.errors import standard_error
 from recoup.core.plain.model import fitted
 from recoup.core.plain.move import Samples, valued
-from recoup.core.plain.weighing import (
-    LARGEST,
-    by_draw,
-    effective_sample_size,
-    standard_error,
-)
+from recoup.core.weights import bounded_exp, by_draw, effective_sample_size
 from recoup.core.worth import FAR_AWAY, FEW, MOST, NEGLIGIBLE, Seen, probes
 
 
@@ -57,7 +53,7 @@ def judged(
     target = log_ratio(rho, drew.proposals.reference, samples.theta)
     target = np.where(drew.outside, -np.inf, target)
     log_w = target - drew.mixture + np.log(max(len(returns), 1))
-    weights = np.exp(np.minimum(log_w, LARGEST))
+    weights = bounded_exp(log_w)
     data = Weighed(weights, returns, valid, samples.drawn_by, size)
     seen = looked_at(data, rho.whitened(np, samples.theta))
     counts = np.bincount(samples.drawn_by, minlength=len(drew.proposals.rhos.mean))
@@ -85,7 +81,7 @@ def looked_at(data: Weighed, z: np.ndarray) -> Seen:
     kept = data._replace(weights=np.where(valid, data.weights, 0.0))
     n = float(np.sum(valid))
     weighted, stderr = kept.mean_of(returns)
-    ess = effective_sample_size(by_draw(kept.weights, data.size))
+    ess = float(effective_sample_size(by_draw(kept.weights, data.size)))
     told = returns[valid]
     return Seen(
         weighted,

@@ -5,20 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.core.baselines import Baseline
 from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
+from recoup.core.gradient import Earned, Scores, mean_gradient
 from recoup.core.plain.densities import kl_divergence
-from recoup.core.plain.weighing import (
-    Baseline,
-    Densities,
-    Earned,
+from recoup.core.plain.errors import standard_error
+from recoup.core.weights import (
+    LogDensities,
     Ratio,
     Shaper,
     by_draw,
     effective_sample_size,
     mixture_ratio,
     own_ratio,
-    standard_error,
-    total,
     weigh,
 )
 
@@ -71,7 +70,7 @@ def valued(returns: np.ndarray, failure: str | float) -> tuple[np.ndarray, np.nd
     return np.where(valid, returns, value), np.ones_like(valid)
 
 
-def estimate(parts: Parts, rho: Diagonal, samples: Samples, densities: Densities) -> Estimate:
+def estimate(parts: Parts, rho: Diagonal, samples: Samples, densities: LogDensities) -> Estimate:
     """The gradient at `rho`, and what the weights make of the objective."""
     returns, valid = valued(samples.returns, parts.failure)
     censored = int(np.sum(~valid))
@@ -91,7 +90,7 @@ def estimate(parts: Parts, rho: Diagonal, samples: Samples, densities: Densities
         objective=objective if n else float("nan"),
         objective_stderr=stderr / max(n, 1),
         weights=weights,
-        ess=effective_sample_size(by_draw(weights, size)),
+        ess=float(effective_sample_size(by_draw(weights, size))),
         max_weight=float(np.max(weights, initial=0.0)),
         samples=n,
         mean_weight=_mean_weight(parts, raw, samples.drawn_by),
@@ -114,7 +113,7 @@ def _gradient(
     known: tuple[np.ndarray, np.ndarray, np.ndarray],
     censored: bool,
 ) -> Diagonal:
-    """(1/n) sum w (R - b) s, as `directions.mean_gradient`."""
+    """The gradient of a diagonal Gaussian, of returns relative to one that occurred."""
     returns, weights, valid = known
     most = valid & (weights == np.max(weights[valid], initial=-np.inf))
     largest = float(np.max(returns[most], initial=-np.inf))
@@ -122,21 +121,27 @@ def _gradient(
     returns = np.where(valid, returns - origin, 0.0)
     mass = float(np.sum(weights))
     centre = float(np.sum(weights * returns)) / (mass if mass > 0 else 1.0)
-    z = (samples.theta - rho.mean) / rho.std
-    scores = Diagonal(z / rho.std, (z**2 - 1) / rho.std)
-    earned = Earned(returns, weights, valid, samples.drawn_by, origin, centre, scores)
-    b = centre if censored else parts.baseline(earned)
-    n = max(int(np.sum(valid)), 1)
-    if isinstance(b, np.ndarray) and b.ndim:
-        return Diagonal(*(total(weights * (returns - b), s) / n for s in scores))
-    each = b if isinstance(b, Diagonal) else Diagonal(b, b)
-    centred = weights * (returns - centre)
-    return Diagonal(
-        *(
-            (total(centred, s) - (b_i - centre) * total(weights, s)) / n
-            for s, b_i in zip(scores, each, strict=True)
-        )
+    scores = _scores(rho, samples.theta, centre)
+    earned = Earned(returns, weights, valid, np.float64(origin), order=samples.drawn_by)
+    b = np.float64(centre) if censored else parts.baseline(earned, scores)
+    return mean_gradient(returns, weights, scores, b, np.sum(valid))
+
+
+def _scores(rho: Diagonal, theta: np.ndarray, centre: float) -> Scores:
+    """The scores of samples `[n, D]` under a diagonal Gaussian, added up as they are asked for."""
+    z = (theta - rho.mean) / rho.std
+    each = Diagonal(z / rho.std, (z**2 - 1) / rho.std)
+    return Scores(
+        norms=sum(np.sum(s**2, axis=1) for s in each),
+        centre=np.float64(centre),
+        total=lambda c: Diagonal(*(_total(c, s) for s in each)),
+        squares=lambda c: Diagonal(*(_total(c, s**2) for s in each)),
     )
+
+
+def _total(c: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """sum_n c_n v_n, always in the same order: a BLAS may split it by its threads."""
+    return np.einsum("n,nd->d", c, values, optimize=False)
 
 
 # -- steps --

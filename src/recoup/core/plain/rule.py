@@ -6,11 +6,12 @@ import numpy as np
 
 from recoup.core.families.rho import Diagonal, Full
 from recoup.core.plain.densities import Rho, log_ratio, row_of
+from recoup.core.plain.errors import standard_error
 from recoup.core.plain.limits import Kept, beyond, worth_within
 from recoup.core.plain.move import Estimate
-from recoup.core.plain.weighing import effective_sample_size, standard_error
 from recoup.core.rules import blend
 from recoup.core.rules.blend import FAR, Memory, Notes, Rule, Window, reach_of
+from recoup.core.weights import effective_sample_size
 
 
 class Told(NamedTuple):
@@ -133,7 +134,7 @@ def _summary(told: Told, kept: Told, seen: Window, made: blend.Step) -> Estimate
         objective=objective if n else float("nan"),
         objective_stderr=standard_error(residuals, part, kept.drawn_by),
         weights=np.concatenate([np.zeros(len(told.returns) - len(raw)), raw]),
-        ess=effective_sample_size(omega),
+        ess=float(effective_sample_size(omega)),
         max_weight=float(np.max(raw, initial=0.0)),
         samples=int(np.sum(told.valid)),
         mean_weight=float(np.sum(raw)) / max(n, 1),

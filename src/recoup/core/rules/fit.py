@@ -8,7 +8,8 @@ from jax import Array
 
 from recoup.core.arrays import behind
 from recoup.core.columns import sum_columns
-from recoup.core.directions import Direction, Earned, relative
+from recoup.core.directions import Direction
+from recoup.core.gradient import Earned, relative
 from recoup.core.rules.classics import Fitted, Utility, coefficients, fitted, unbiased
 
 
