@@ -109,6 +109,17 @@ def test_a_gain_that_does_nothing_is_said_to(study):
     json.dumps(late.plain())
 
 
+def test_what_matters_is_known_of_all_that_was_tried_also_of_very_many_results():
+    """The nearest 256 say nothing of the first ones, which returns vary by most."""
+    study = recoup.Study.create(None, resolved({"params": {"x": (-1, 1)}, "seed": 1, "batch": 20}))
+    while study.counts()["ok"] < 400:
+        trials = study.ask(20)
+        study.tell([t.id for t in trials], [-((t.params["x"] - 0.3) ** 2) for t in trials])
+    (row,) = study.recommend().matters
+    assert row.share > 0.8
+    assert row.stderr < 0.2
+
+
 def test_the_command_says_the_same(tmp_path):
     searched(tmp_path / "s.db").close()
     with recoup.Study.open(tmp_path / "s.db", read_only=True) as study:

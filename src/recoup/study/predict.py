@@ -8,7 +8,7 @@ from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
-from recoup.core.worth import NOTHING, Interval
+from recoup.core.worth import MOST, NOTHING, Interval
 from recoup.study import sentences
 from recoup.study.coordinates import Coordinates
 from recoup.study.failing import Failing, failing_of
@@ -122,18 +122,26 @@ def _completed(study: Opened, params: Any) -> Any:
 def matters(study: Opened, results: Results) -> list[Matters]:
     """Every parameter, and pairs of those that matter, over what was tried; the largest first.
 
-    By a model about all of it, in coordinates that are the parameters. Empty where there are too
-    few results to say; inside `reading()`.
+    By a model about all of it, in coordinates that are the parameters: where results are more than
+    a model takes, by some at all distances. Empty where there are too few to say; inside
+    `reading()`.
     """
     if study.dim > MOST_PARAMETERS or why_none(study, results):
         return []
     wide = np.maximum(results.std, np.std(results.theta, axis=0))
     tried = Coordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)
-    belief = believed(tried, results.values, about=(0.0,))  # the distance is no coordinate's effect
+    some = _at_all_distances(tried)
+    belief = believed(tried[some], results.values[some], about=(0.0,))  # distance is no coordinate
     names, axes = study.labels, _axes(study, tried) if study.choices else None
     rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
     said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]
     return sorted(said, key=lambda row: -row.share)
+
+
+def _at_all_distances(z: np.ndarray) -> np.ndarray:
+    """Which of results at `z [n, D]` a model is made of that is about all: no more than `MOST`."""
+    order = np.argsort(np.sum(z**2, axis=1), kind="stable")
+    return order[np.linspace(0, len(z) - 1, min(len(z), MOST)).round().astype(int)]
 
 
 def _axes(study: Opened, tried: np.ndarray) -> list[Axis]:
