@@ -154,3 +154,21 @@ def test_what_another_process_tells_or_amends_is_seen_by_what_is_remembered(tmp_
         with recoup.Study.open(path, read_only=True) as anew:
             assert study.recommend().expected == anew.recommend().expected
             assert study.evaluate().mean == anew.evaluate().mean
+
+
+def test_one_model_has_looked_at_one_number_of_results():
+    """Near results alone where far ones make noise of shape: of the mean and of a draw alike."""
+    params = {"kp": (1, 200, "log"), "kd": (0, 5)}
+    study = recoup.Study.create(None, resolved({"params": params, "seed": 1}))
+    while study.counts()["ok"] < 60:
+        trial = study.ask()[0]
+        kp, kd = trial.params.values()
+        study.tell(trial.id, -(np.log(kp / 60) ** 2) - (kd - 0.7) ** 2)
+    looked = study.recommend().rests_on.split(" results")[0]
+    assert 8 <= int(looked) < 60
+    assert study.evaluate().words.startswith(f"{looked} results, by a model")
+
+
+def test_one_result_is_one_result():
+    with pytest.raises(recoup.checks.InputError, match="has 1 result of its own"):
+        searched(results=1).evaluate()
