@@ -54,10 +54,34 @@ def test_a_point_of_all_values_in_order_is_the_same(study):
 
 
 def test_the_mean_policy_is_predicted_as_it_is_recommended(study):
-    """The same model at the same point: to what the coordinates of the two differ by."""
+    """One number for one quantity, also where its values are typed as tables show them."""
+    told, mean = study.recommend(), dict(study.mean_policy)
+    typed = {name: float(f"{value:.5g}") for name, value in mean.items()}
+    for found in (study.predict(mean), study.predict(typed)):
+        assert found.expected == told.expected
+        assert (found.low, found.high) == tuple(told.interval)
+        assert found.words.removeprefix("The expected return is ") in told.words
+
+
+def test_trials_of_the_mean_policy_say_what_is_predicted_of_it():
+    study = searched(results=20)
+    for i, trial in enumerate(study.ask(6, at="mean")):
+        study.tell(trial.id, -1.0 + i / 10)
     told, found = study.recommend(), study.predict(dict(study.mean_policy))
-    assert found.low < told.expected < found.high
-    assert told.interval.low < found.expected < told.interval.high
+    assert found.expected == told.expected == pytest.approx(-0.75)
+    assert found.results == 6
+    assert "from 6 trials of the mean policy" in found.words
+
+
+def test_of_few_results_in_many_dimensions_the_mean_policy_is_predicted_too():
+    params = {f"p{i}": (-1, 1) for i in range(20)}
+    study = recoup.Study.create(None, resolved({"params": params, "seed": 1}))
+    while study.counts()["ok"] < 25:
+        trial = study.ask()[0]
+        study.tell(trial.id, -float(np.sum((trial.theta[:10] - 0.2) ** 2)))
+    told, found = study.recommend(), study.predict(dict(study.mean_policy))
+    assert np.isfinite(told.expected)
+    assert found.expected == told.expected
 
 
 def test_where_nothing_was_tried_nothing_is_said():

@@ -187,12 +187,9 @@ def best_at(where: Sequence[float] | Mapping[str, float]) -> str:
     return in_words(where) if isinstance(where, Mapping) else between(*where)
 
 
-def predicted(value: float, low: float, high: float, results: int, goal: Goal = MAXIMIZE) -> str:
+def predicted(value: float, low: float, high: float, rests_on: str, goal: Goal = MAXIMIZE) -> str:
     """The expected return of one theta. Claims what `expected_return` does. Backed by: *voice*."""
-    return (
-        f"The expected {goal.noun} is {value:.4g} (95 %: {low:.4g} to {high:.4g}), from {results} "
-        f"results, by a model of the {goal.nouns} near it."
-    )
+    return f"The expected {goal.noun} is {with_ends(value, low, high)}, from {rests_on}."
 
 
 def not_predicted(why: str) -> str:
