@@ -402,3 +402,18 @@ def test_returns_as_small_and_as_large_as_numbers_go_get_the_right_words(earned)
         low, high = found.interval
         assert low <= found.expected <= high
     study.diagnostics()
+
+
+def test_what_is_known_to_be_best_somewhere_is_not_said_to_do_nothing():
+    """Beside a number by which returns vary a hundred times as much, a choice explains nothing."""
+    given = {"params": {"k": (10, 200, "log"), "grip": ["soft", "hard"]}, "seed": 1}
+    study = recoup.Study.create(None, resolved(given))
+    rng = np.random.default_rng(1)
+    while study.counts()["ok"] < 60:
+        k, grip = (trial := study.ask()[0]).params.values()
+        value = -10 * np.log(k / 150) ** 2 - (grip == "hard") + 0.1 * rng.normal()
+        study.tell(trial.id, float(value))
+    found = study.recommend()
+    assert found.choices["grip"]["soft"] > 0.975
+    assert {row.names: row.share for row in found.matters}[("grip",)] < 0.02
+    assert "nothing that can be seen" not in found.words

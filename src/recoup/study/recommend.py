@@ -157,7 +157,7 @@ def recommend(
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
-    said = sentences.what_matters(explained, study.goal)
+    said = sentences.what_matters(explained, best.known, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
 

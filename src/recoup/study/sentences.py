@@ -210,13 +210,19 @@ def share_explained(goal: Goal = MAXIMIZE) -> str:
     return f"the share of what the {goal.nouns} vary by, over what was tried and beside noise"
 
 
-def what_matters(rows: Sequence[tuple[Sequence[str], float, float]], goal: Goal = MAXIMIZE) -> str:
+def what_matters(
+    rows: Sequence[tuple[Sequence[str], float, float]],
+    known: Sequence[str] = (),
+    goal: Goal = MAXIMIZE,
+) -> str:
     """Which parameters do nothing that can be seen, and which pair matters together.
 
-    Of parameters, and pairs of them, with their shares and errors. Backed by: *voice*, "Which
-    parameters matter".
+    Of parameters, and pairs of them, with their shares and errors. Where one of which it is `known`
+    where it is best explains little, others explain very much: it is not said to do nothing. Backed
+    by: *voice*, "Which parameters matter".
     """
-    idle = [x[0] for x, share, error in rows if len(x) == 1 and share + 2 * error < NO_EFFECT]
+    alone = [(x[0], share + 2 * error) for x, share, error in rows if len(x) == 1]
+    idle = [name for name, most in alone if most < NO_EFFECT and name not in known]
     pairs = [row for row in rows if len(row[0]) == 2 and row[1] > max(PAIR, 2 * row[2])]
     said = []
     if idle:
