@@ -5,7 +5,7 @@ import pytest
 
 from recoup.core.plain import tops as module
 from recoup.core.plain.belief import believed
-from recoup.core.plain.tops import effects, places, top_of, tops
+from recoup.core.plain.tops import Axis, effects, places, top_of, tops
 
 
 def results(n=80, dim=3, noise=0.1, seed=0):
@@ -60,6 +60,28 @@ def test_shares_are_those_of_the_functions_own_variance():
         assert found[which].share == pytest.approx(want, abs=0.06), which
     assert found[(2,)].share < 0.01
     assert found[(2,)].stderr < 0.01
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_shares_of_what_only_adds_up_are_all_there_is(dim):
+    """The places that are looked at have variances of their own, which are none of the function."""
+    z = np.random.default_rng(4).normal(size=(80, dim))
+    for f in (np.sum(z, axis=1), np.sum(z**2, axis=1), np.sum(z, axis=1) + np.sum(z**2, axis=1)):
+        shares = [e.share for e in effects(believed(z, f), *ones(dim)) if len(e.which) == 1]
+        assert shares == pytest.approx([1 / dim] * dim, abs=0.02)
+
+
+def test_a_choice_and_a_number_share_what_there_is():
+    rng = np.random.default_rng(5)
+    which = np.repeat([0, 1, 2], [50, 30, 20])
+    at, worth = np.eye(3), np.array([0.0, 2.0, -1.0])
+    z = np.column_stack([rng.normal(size=100), at[which]])
+    axes = [Axis((0,)), Axis((1, 2, 3), at, np.array([0.5, 0.3, 0.2]))]
+    belief = believed(z, z[:, 0] + worth[which])
+    found = effects(belief, np.mean(z, axis=0), np.std(z, axis=0), axes)
+    number, choice = np.var(z[:, 0]), np.var(worth[which])
+    shares = [e.share for e in found[:2]]
+    assert shares == pytest.approx(np.array([number, choice]) / (number + choice), abs=0.03)
 
 
 def ones(dim):

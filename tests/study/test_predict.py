@@ -54,10 +54,34 @@ def test_a_point_of_all_values_in_order_is_the_same(study):
 
 
 def test_the_mean_policy_is_predicted_as_it_is_recommended(study):
-    """The same model at the same point: to what the coordinates of the two differ by."""
+    """One number for one quantity, also where its values are typed as tables show them."""
+    told, mean = study.recommend(), dict(study.mean_policy)
+    typed = {name: float(f"{value:.5g}") for name, value in mean.items()}
+    for found in (study.predict(mean), study.predict(typed)):
+        assert found.expected == told.expected
+        assert (found.low, found.high) == tuple(told.interval)
+        assert found.words.removeprefix("The expected return is ") in told.words
+
+
+def test_trials_of_the_mean_policy_say_what_is_predicted_of_it():
+    study = searched(results=20)
+    for i, trial in enumerate(study.ask(6, at="mean")):
+        study.tell(trial.id, -1.0 + i / 10)
     told, found = study.recommend(), study.predict(dict(study.mean_policy))
-    assert found.low < told.expected < found.high
-    assert told.interval.low < found.expected < told.interval.high
+    assert found.expected == told.expected == pytest.approx(-0.75)
+    assert found.results == 6
+    assert "from 6 trials of the mean policy" in found.words
+
+
+def test_of_few_results_in_many_dimensions_the_mean_policy_is_predicted_too():
+    params = {f"p{i}": (-1, 1) for i in range(20)}
+    study = recoup.Study.create(None, resolved({"params": params, "seed": 1}))
+    while study.counts()["ok"] < 25:
+        trial = study.ask()[0]
+        study.tell(trial.id, -float(np.sum((trial.theta[:10] - 0.2) ** 2)))
+    told, found = study.recommend(), study.predict(dict(study.mean_policy))
+    assert np.isfinite(told.expected)
+    assert found.expected == told.expected
 
 
 def test_where_nothing_was_tried_nothing_is_said():
@@ -109,6 +133,17 @@ def test_a_gain_that_does_nothing_is_said_to(study):
     json.dumps(late.plain())
 
 
+def test_what_matters_is_known_of_all_that_was_tried_also_of_very_many_results():
+    """The nearest 256 say nothing of the first ones, which returns vary by most."""
+    study = recoup.Study.create(None, resolved({"params": {"x": (-1, 1)}, "seed": 1, "batch": 20}))
+    while study.counts()["ok"] < 400:
+        trials = study.ask(20)
+        study.tell([t.id for t in trials], [-((t.params["x"] - 0.3) ** 2) for t in trials])
+    (row,) = study.recommend().matters
+    assert row.share > 0.8
+    assert row.stderr < 0.2
+
+
 def test_the_command_says_the_same(tmp_path):
     searched(tmp_path / "s.db").close()
     with recoup.Study.open(tmp_path / "s.db", read_only=True) as study:
@@ -143,3 +178,21 @@ def test_what_another_process_tells_or_amends_is_seen_by_what_is_remembered(tmp_
         with recoup.Study.open(path, read_only=True) as anew:
             assert study.recommend().expected == anew.recommend().expected
             assert study.evaluate().mean == anew.evaluate().mean
+
+
+def test_one_model_has_looked_at_one_number_of_results():
+    """Near results alone where far ones make noise of shape: of the mean and of a draw alike."""
+    params = {"kp": (1, 200, "log"), "kd": (0, 5)}
+    study = recoup.Study.create(None, resolved({"params": params, "seed": 1}))
+    while study.counts()["ok"] < 60:
+        trial = study.ask()[0]
+        kp, kd = trial.params.values()
+        study.tell(trial.id, -(np.log(kp / 60) ** 2) - (kd - 0.7) ** 2)
+    looked = study.recommend().rests_on.split(" results")[0]
+    assert 8 <= int(looked) < 60
+    assert study.evaluate().words.startswith(f"{looked} results, by a model")
+
+
+def test_one_result_is_one_result():
+    with pytest.raises(recoup.checks.InputError, match="has 1 result of its own"):
+        searched(results=1).evaluate()

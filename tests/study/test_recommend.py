@@ -12,6 +12,7 @@ from recoup.study import recommend as module
 from recoup.study.gained import LAST
 from recoup.study.rehearsal import Forecast, Gain
 from recoup.study.settings import resolved
+from recoup.study.worths import of_trials
 
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 BEST = {"k": 60.0, "d": 0.7, "offset": 0.3}
@@ -192,20 +193,20 @@ def test_a_budget_goes_to_batches_while_each_brings_enough():
 def test_few_successes_get_the_interval_of_a_share(successes, n):
     """Wilson's, by statsmodels' formula as scipy has it."""
     values = [1.0] * successes + [0.0] * (n - successes)
-    found = module.of_trials(values, np.array([0.0, 1.0]))
+    found = of_trials(values, np.array([0.0, 1.0]))
     want = stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
     assert found.interval == pytest.approx((want.low, want.high))
     assert found.value == successes / n
 
 
 def test_the_share_of_two_returns_is_one_of_returns():
-    found = module.of_trials([-2.0] * 5, np.array([-2.0, -10.0, -2.0]))
+    found = of_trials([-2.0] * 5, np.array([-2.0, -10.0, -2.0]))
     low, _ = stats.binomtest(5, 5).proportion_ci(0.95, method="wilson")
     assert found.interval == pytest.approx((-10 + 8 * low, -2.0))
 
 
 def test_trials_that_did_not_vary_leave_it_to_the_model():
-    assert module.of_trials([3.0] * 6, np.array([1.0, 2.0, 3.0])) is None
+    assert of_trials([3.0] * 6, np.array([1.0, 2.0, 3.0])) is None
 
 
 def told(values, **settings):
@@ -402,3 +403,18 @@ def test_returns_as_small_and_as_large_as_numbers_go_get_the_right_words(earned)
         low, high = found.interval
         assert low <= found.expected <= high
     study.diagnostics()
+
+
+def test_what_is_known_to_be_best_somewhere_is_not_said_to_do_nothing():
+    """Beside a number by which returns vary a hundred times as much, a choice explains nothing."""
+    given = {"params": {"k": (10, 200, "log"), "grip": ["soft", "hard"]}, "seed": 1}
+    study = recoup.Study.create(None, resolved(given))
+    rng = np.random.default_rng(1)
+    while study.counts()["ok"] < 60:
+        k, grip = (trial := study.ask()[0]).params.values()
+        value = -10 * np.log(k / 150) ** 2 - (grip == "hard") + 0.1 * rng.normal()
+        study.tell(trial.id, float(value))
+    found = study.recommend()
+    assert found.choices["grip"]["soft"] > 0.975
+    assert {row.names: row.share for row in found.matters}[("grip",)] < 0.02
+    assert "nothing that can be seen" not in found.words

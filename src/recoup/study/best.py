@@ -22,6 +22,7 @@ class Best(NamedTuple):
     choices: dict[str, dict[str, float]]  # by name: how surely each is the best
     climbs: list[str]  # parameters that are surely not at their best
     wrong: list[tuple[str, str, str]]  # of them choices: the name, what stands, what is better
+    known: list[str]  # parameters of which the model says where they are best, or are not
 
 
 def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Best:
@@ -38,7 +39,9 @@ def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Be
     ]
     climbs += [name for name, _, _ in wrong]
     low, high = (_in_units(study, results, np.array([x[i] for x in ranges])) for i in (0, 1))
-    return Best(low, high, choices, climbs, wrong)
+    known = [name for name, x in zip(study.labels, ranges, strict=True) if np.isfinite(x).any()]
+    known += [name for name, shares in choices.items() if min(shares.values()) < UNSURE]
+    return Best(low, high, choices, climbs, wrong, known)
 
 
 def _ranges(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:

@@ -41,13 +41,14 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         counted = opened.store.counters().counted
         if counted < 2:
             raise InputError(
-                f"{opened.path} has {counted} results of its own distributions: two are needed to "
-                "evaluate."
+                f"{opened.path} has {counted} result{'' if counted == 1 else 's'} of its own "
+                "distributions: two are needed to evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
         modelled = _modelled(opened, target, found.worth)
+    looked = found.samples
     if modelled is not None:
-        found = found._replace(worth=modelled)
+        found, looked = found._replace(worth=modelled[0]), modelled[1]
     worth = found.worth
     low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
@@ -56,7 +57,7 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=_words(found, opened.goal),
+        words=_words(found, looked, opened.goal),
         low=low,
         high=high,
         unseen=worth.unseen,
@@ -65,8 +66,10 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
     )
 
 
-def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
+def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, int] | None:
     """What the model of the returns says of a candidate, where weights cannot; None where neither.
+
+    With how many results that model looked at.
 
     Weights are right for a candidate that was fixed beforehand. The newest distribution was chosen
     by the very results that would be weighed: of it they say too much good.
@@ -87,7 +90,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
     if not np.isfinite(half) or (not chosen and half > VAGUE * spread):
         return None
     unit = results.unit
-    return Worth(
+    judged = Worth(
         here.value * unit,
         here.stderr * unit,
         times(here.interval, unit),
@@ -96,12 +99,14 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> Worth | None:
         1.0,
         "chosen" if chosen else "modelled",
     )
+    return judged, found.belief.results
 
 
-def _words(found: "Judged", goal: Goal) -> str:
+def _words(found: "Judged", looked: int, goal: Goal) -> str:
+    """What it rests on: `looked` is how many results the weights or the model have seen."""
     worth = found.worth
     return sentences.judgement(
-        found.samples,
+        looked,
         worth.ess,
         worth.explained,
         refused=worth.refused,

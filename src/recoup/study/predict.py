@@ -8,12 +8,10 @@ from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
-from recoup.core.worth import NOTHING, Interval
+from recoup.core.worth import MOST, NOTHING
 from recoup.study import sentences
 from recoup.study.coordinates import Coordinates
-from recoup.study.failing import Failing, failing_of
-from recoup.study.gained import times
-from recoup.study.goals import turned, turned_ends
+from recoup.study.failing import Failing, failing_of, tried_of
 from recoup.study.keeping import Within, keeping_of, within_words
 from recoup.study.landscape import (
     Expected,
@@ -26,8 +24,10 @@ from recoup.study.landscape import (
 )
 from recoup.study.opened import Opened
 from recoup.study.parameters import places_of
+from recoup.study.worths import Worth, of_mean
 
 MOST_PARAMETERS = 30  # of which it is said which matter
+SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
 VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
 
 
@@ -74,23 +74,56 @@ def predict(study: Opened, params: Any) -> Prediction:
         asked = _completed(study, params)
         theta = study.latent_theta(asked)
         shown = _as_asked(study.params(study.in_units(theta)), asked)
+        if _is_mean(study, results, theta):
+            theta, rho = results.mean, None
+        else:
+            rho = Diagonal(theta, results.std)
         failing = failing_of(study, results.told, theta, results.std)
-        limits = keeping_of(study, results, Diagonal(theta, results.std))
-        none, looked, here = why_none(study, results), 0, None
-        if not none:
-            found = landscape(study, results, Diagonal(theta, results.std))
-            looked, here = found.belief.results, worth_of(found, found.here(), results)
-    if here is not None and not _half(here) <= VAGUE * float(np.std(results.values)):
-        none = "nothing near it was tried"
-    fails = sentences.fails(*failing[:4]) if failures_of(results.told) and not none else ""
-    if none or here is None:
-        said, value, error, ends = sentences.not_predicted(none), np.nan, np.nan, NOTHING
-    else:
-        value, error = turned(here.value * results.unit, study.sign), here.stderr * results.unit
-        ends = Interval(*turned_ends(*times(here.interval, results.unit), study.sign))
-        said = sentences.predicted(value, *ends, looked, study.goal)
-    words = " ".join(filter(None, [said, fails, *map(within_words, [] if none else limits)]))
-    return Prediction(shown, value, error, *ends, looked, failing, limits, words, study.goal.word)
+        limits = keeping_of(study, results, rho)
+        here = _worth(study, results, rho).times(results.unit * study.sign)
+    known = bool(np.isfinite(here.value))
+    fails = sentences.fails(*failing[:4]) if failures_of(results.told) and known else ""
+    said = sentences.not_predicted(here.rests_on)
+    if known:
+        said = sentences.predicted(here.value, *here.interval, here.rests_on, study.goal)
+    words = " ".join(filter(None, [said, fails, *map(within_words, limits if known else [])]))
+    numbers = (here.value, here.stderr, *here.interval, here.results)
+    return Prediction(shown, *numbers, failing, limits, words, study.goal.word)
+
+
+def _is_mean(study: Opened, results: Results, theta: np.ndarray) -> bool:
+    """Whether a latent theta is the mean policy, as exactly as that is typed.
+
+    Whole numbers and choices are the same where they are shown alike.
+    """
+    pairs = zip(
+        *(study.params(study.in_units(x)).values() for x in (theta, results.mean)), strict=True
+    )
+    near = np.abs(theta - results.mean) <= SAME * results.std
+    places = (
+        places_of(study.parameters)
+        if study.parameters
+        else [slice(i, i + 1) for i in range(study.dim)]
+    )
+    return all(
+        bool(np.all(near[place])) if isinstance(one, float) else one == other
+        for (one, other), place in zip(pairs, places, strict=True)
+    )
+
+
+def _worth(study: Opened, results: Results, rho: Diagonal | None) -> Worth:
+    """What the middle of `rho` is worth, over the unit; of None the mean policy, as `recommend`."""
+    none = why_none(study, results)
+    found = None if none else landscape(study, results, rho)
+    if rho is None:
+        return of_mean(study, results, tried_of(study, results).failed, found, none)
+    if found is None:
+        return Worth(np.nan, np.nan, NOTHING, none, 0)
+    here, looked = worth_of(found, found.here(), results), found.belief.results
+    if not _half(here) <= VAGUE * float(np.std(results.values)):
+        return Worth(np.nan, np.nan, NOTHING, "nothing near it was tried", looked)
+    near = f"{looked} results, by a model of the {study.goal.nouns} near it"
+    return Worth(here.value, here.stderr, here.interval, near, looked)
 
 
 def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
@@ -122,18 +155,26 @@ def _completed(study: Opened, params: Any) -> Any:
 def matters(study: Opened, results: Results) -> list[Matters]:
     """Every parameter, and pairs of those that matter, over what was tried; the largest first.
 
-    By a model about all of it, in coordinates that are the parameters. Empty where there are too
-    few results to say; inside `reading()`.
+    By a model about all of it, in coordinates that are the parameters: where results are more than
+    a model takes, by some at all distances. Empty where there are too few to say; inside
+    `reading()`.
     """
     if study.dim > MOST_PARAMETERS or why_none(study, results):
         return []
     wide = np.maximum(results.std, np.std(results.theta, axis=0))
     tried = Coordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)
-    belief = believed(tried, results.values, about=(0.0,))  # the distance is no coordinate's effect
+    some = _at_all_distances(tried)
+    belief = believed(tried[some], results.values[some], about=(0.0,))  # distance is no coordinate
     names, axes = study.labels, _axes(study, tried) if study.choices else None
     rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
     said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]
     return sorted(said, key=lambda row: -row.share)
+
+
+def _at_all_distances(z: np.ndarray) -> np.ndarray:
+    """Which of results at `z [n, D]` a model is made of that is about all: no more than `MOST`."""
+    order = np.argsort(np.sum(z**2, axis=1), kind="stable")
+    return order[np.linspace(0, len(z) - 1, min(len(z), MOST)).round().astype(int)]
 
 
 def _axes(study: Opened, tried: np.ndarray) -> list[Axis]:

@@ -10,7 +10,6 @@ import numpy as np
 from recoup.checks import check_count, check_positive
 from recoup.core.families.rho import Diagonal
 from recoup.core.worth import NOTHING, Interval
-from recoup.store.rows import MEAN
 from recoup.study import sentences
 from recoup.study.best import Best, best_of_each
 from recoup.study.failing import Failing, Tried, in_order, tried_of
@@ -24,13 +23,12 @@ from recoup.study.landscape import (
     landscape,
     results_of,
     why_none,
-    worth_of,
 )
 from recoup.study.opened import Opened
 from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
-from recoup.study.worths import AT_MEAN, Worth, of_trials
+from recoup.study.worths import AT_MEAN, Worth, of_mean
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
@@ -145,7 +143,7 @@ def recommend(
         best = best_of_each(study, results, None if found is None else everywhere(found, results))
         batches, past = gained(results.known)
         outlook = Outlook(
-            worth=_worth(study, results, tried, found, none),
+            worth=of_mean(study, results, tried.failed, found, none),
             batches=len(batches),
             past=past,
             coming=_coming(study, mover, results, found, budget),
@@ -159,7 +157,7 @@ def recommend(
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
-    said = sentences.what_matters(explained, study.goal)
+    said = sentences.what_matters(explained, best.known, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
 
 
@@ -231,24 +229,6 @@ def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, A
         "outside": [row.limit for row in outside(found, study.limits.within)],
         "strayed": any(study.limits.broken(also) for also in late),
     }
-
-
-def _worth(
-    study: Opened, results: Results, tried: Tried, found: Landscape | None, none: str
-) -> Worth:
-    """What the mean policy is worth."""
-    at_mean = [
-        r.value for r in results.known if r.kind == MEAN and np.array_equal(r.theta, results.mean)
-    ]
-    alone = None if tried.failed else of_trials(at_mean, results.values)
-    if alone is not None:
-        return alone
-    if found is None:
-        equal = float(results.known[0].value) if "all equal" in none else np.nan
-        return Worth(equal, np.nan, NOTHING, none)
-    here = worth_of(found, found.here(), results)
-    near = f"{found.belief.results} results, by a model of the {study.goal.nouns} near it"
-    return Worth(here.value, here.stderr, here.interval, near)
 
 
 def _rare(values: np.ndarray) -> int | None:

@@ -187,12 +187,9 @@ def best_at(where: Sequence[float] | Mapping[str, float]) -> str:
     return in_words(where) if isinstance(where, Mapping) else between(*where)
 
 
-def predicted(value: float, low: float, high: float, results: int, goal: Goal = MAXIMIZE) -> str:
+def predicted(value: float, low: float, high: float, rests_on: str, goal: Goal = MAXIMIZE) -> str:
     """The expected return of one theta. Claims what `expected_return` does. Backed by: *voice*."""
-    return (
-        f"The expected {goal.noun} is {value:.4g} (95 %: {low:.4g} to {high:.4g}), from {results} "
-        f"results, by a model of the {goal.nouns} near it."
-    )
+    return f"The expected {goal.noun} is {with_ends(value, low, high)}, from {rests_on}."
 
 
 def not_predicted(why: str) -> str:
@@ -213,13 +210,19 @@ def share_explained(goal: Goal = MAXIMIZE) -> str:
     return f"the share of what the {goal.nouns} vary by, over what was tried and beside noise"
 
 
-def what_matters(rows: Sequence[tuple[Sequence[str], float, float]], goal: Goal = MAXIMIZE) -> str:
+def what_matters(
+    rows: Sequence[tuple[Sequence[str], float, float]],
+    known: Sequence[str] = (),
+    goal: Goal = MAXIMIZE,
+) -> str:
     """Which parameters do nothing that can be seen, and which pair matters together.
 
-    Of parameters, and pairs of them, with their shares and errors. Backed by: *voice*, "Which
-    parameters matter".
+    Of parameters, and pairs of them, with their shares and errors. Where one of which it is `known`
+    where it is best explains little, others explain very much: it is not said to do nothing. Backed
+    by: *voice*, "Which parameters matter".
     """
-    idle = [x[0] for x, share, error in rows if len(x) == 1 and share + 2 * error < NO_EFFECT]
+    alone = [(x[0], share + 2 * error) for x, share, error in rows if len(x) == 1]
+    idle = [name for name, most in alone if most < NO_EFFECT and name not in known]
     pairs = [row for row in rows if len(row[0]) == 2 and row[1] > max(PAIR, 2 * row[2])]
     said = []
     if idle:

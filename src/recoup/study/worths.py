@@ -5,8 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.worth import Interval, proportion, quantile
+from recoup.core.worth import NOTHING, Interval, proportion, quantile
+from recoup.store.rows import MEAN
 from recoup.study.gained import times
+from recoup.study.landscape import Landscape, Results, worth_of
+from recoup.study.opened import Opened
 
 AT_MEAN = 5  # trials of the mean policy that are enough by themselves
 
@@ -18,11 +21,33 @@ class Worth(NamedTuple):
     stderr: float
     interval: Interval
     rests_on: str
+    results: int = 0  # that say so
 
     def times(self, unit: float) -> "Worth":
         """The same in other units."""
-        ends = times(self.interval, unit)
-        return Worth(self.value * unit + 0.0, self.stderr * abs(unit), ends, self.rests_on)
+        value, stderr = self.value * unit + 0.0, self.stderr * abs(unit)
+        return Worth(value, stderr, times(self.interval, unit), self.rests_on, self.results)
+
+
+def of_mean(
+    study: Opened, results: Results, failed: int, found: Landscape | None, none: str
+) -> Worth:
+    """What the mean policy is worth: by trials of it, of which some `failed` or not, or by a model.
+
+    `none` is why there is no model, where `found` is none.
+    """
+    at_mean = [
+        r.value for r in results.known if r.kind == MEAN and np.array_equal(r.theta, results.mean)
+    ]
+    alone = None if failed else of_trials(at_mean, results.values)
+    if alone is not None:
+        return alone
+    if found is None:
+        equal = float(results.known[0].value) if "all equal" in none else np.nan
+        return Worth(equal, np.nan, NOTHING, none, 0)
+    here, looked = worth_of(found, found.here(), results), found.belief.results
+    near = f"{looked} results, by a model of the {study.goal.nouns} near it"
+    return Worth(here.value, here.stderr, here.interval, near, looked)
 
 
 def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
@@ -39,9 +64,9 @@ def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
         low, high = (float(level) for level in levels)
         share = proportion(sum(value == high for value in values), len(values))
         ends = Interval(*(low + (high - low) * end for end in share))
-        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about)
+        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about, len(values))
     if min(values) == max(values):
         return None
     stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
     half = quantile(len(values)) * stderr
-    return Worth(mean, stderr, Interval(mean - half, mean + half), about)
+    return Worth(mean, stderr, Interval(mean - half, mean + half), about, len(values))

@@ -14,7 +14,7 @@ WIDER = 1.25  # times their own spread, as `core.plain.belief`
 FEW = 100  # functions by which effects are known
 NEAR = np.linspace(-2.5, 2.5, 31)  # in standard deviations
 FAR = 8  # places beyond those, up to the farthest result on either side
-SPOTS = 128  # places at which all of what returns vary by is known
+SPOTS = 256  # places at which all of what returns vary by is known
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(5)  # of Gauss and Hermite, under N(0, 1)
 MAIN = 0.1  # share of the likeliest cell's below which one takes no part in effects
 PAIRED = 3  # coordinates that matter most, of which pairs are looked at
@@ -99,7 +99,8 @@ def effects(
     spots = _spots(at, spread, axes)
     alone = [_fixed(at, spread, [axis]) for axis in axes]
     lines = drawn(belief, [looks_at(spots, np.zeros_like(spots)), *alone], FEW, rng)
-    total = np.var(lines[0], axis=1)
+    z = (spots - at) / np.where(spread > 0, spread, 1.0)
+    total = _total(lines[0], _additive(z, spots, axes))
     pairs = zip(lines[1:], axes, strict=True)
     first = np.array([_variance(line, axis.shares) for line, axis in pairs])  # [A, draws]
     found = [_effect((i,), first[i], total) for i in range(len(axes))]
@@ -129,6 +130,39 @@ def _spots(mean: np.ndarray, std: np.ndarray, axes: Sequence[Axis]) -> np.ndarra
             which = np.searchsorted(ends, (ranks + 0.5) / len(noise))
             found[:, list(axis.columns)] = axis.places[which]
     return found
+
+
+def _additive(z: np.ndarray, spots: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
+    """Functions of one axis each at `spots [n, D]` `[n, F]`, whose variance is 1 and mean 0.
+
+    Of a number a line and a parabola, with `z [n, D]` in standard deviations; of places, as many
+    as tell them apart.
+    """
+    found = [np.zeros((len(z), 0))]
+    for axis in axes:
+        columns = list(axis.columns)
+        if axis.places is None:
+            found += [z[:, columns], (z[:, columns] ** 2 - 1) / 2**0.5]
+        else:
+            root = np.sqrt(axis.shares)[:, None]
+            own = np.linalg.qr(np.eye(len(root))[:, :-1] - root @ root[:-1].T)[0]
+            apart = np.abs(spots[:, None, columns] - axis.places).sum(axis=2)
+            found.append((own / root)[np.argmin(apart, axis=1)])
+    return np.concatenate(found, axis=1)
+
+
+def _total(values: np.ndarray, additive: np.ndarray) -> np.ndarray:
+    """The variance `[draws]` of `values [draws, n]`, by functions `[n, F]` whose own is known.
+
+    Few spots have variances and correlations of their own, which are not those that are meant: so
+    what is additive is fitted and counts with the variance that it is known to have, and what is
+    left over by its mean square.
+    """
+    n, known = additive.shape
+    x = np.hstack([np.ones((n, 1)), additive])
+    fitted = np.linalg.lstsq(x, values.T, rcond=None)[0]
+    left = np.sum((values.T - x @ fitted) ** 2, axis=0) / (n - known - 1)
+    return np.sum(fitted[1:] ** 2, axis=0) + left
 
 
 def _apart(belief: Belief) -> Belief:
