@@ -91,3 +91,17 @@ def test_a_budget_of_before_that_says_nothing_of_what_is_spare(run):
             study.store.note("extended", {"iterations": 5})
         plan = stored_plan(study.opened)
     assert (plan.iterations, plan.spare) == (5, 0)
+
+
+def test_a_theta_put_in_line_is_rolled_out_beside_the_budget(run):
+    """Also one that was handed out before a stop; the mean is left to who asked for it."""
+    with Study.open(run / "study.db") as study:
+        for x in (0.1, 0.2):
+            study.enqueue([x, x])
+        study.ask(1)
+        study.ask(1, at="mean")
+    more = recoup.resume(run, task=slope, iterations=4)
+    assert more.finished
+    assert (more.episodes, more.history[-1].iteration) == (16, 4)
+    told = [(trial.kind, trial.status) for trial in more.study.trials() if trial.kind != "drawn"]
+    assert told == [("own", "ok"), ("mean", "pending"), ("own", "ok")]

@@ -193,6 +193,41 @@ def test_the_load_says_who_is_busy():
     assert loads[-1].rate > 0
 
 
+@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("sync", [False, True])
+@pytest.mark.parametrize("value", [1.0, "slipped"])
+def test_thetas_put_in_line_are_no_part_of_the_budget(slots, sync, value):
+    """They were: a run ended with rollouts unspent, and results of which no move was made."""
+    study = study_of(4)
+    for x in (0.1, 0.2, 0.3):
+        study.enqueue([x, x])
+    engine = Simulated(slots, lambda job, tries: value if job.theta[0] == job.theta[1] else 1.0)
+    came, heard = spend(study, engine, 12, Rules(sync))
+    assert came
+    assert [one.trial.kind for one in heard].count("drawn") == 12
+    assert len(heard) == len(study) == 15
+    assert study.history()[-1]["move"] == 3
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_a_trial_that_a_lease_brings_back_is_rolled_out_once(slots):
+    """One that was asked for by hand, is out or held, and comes back by the next `ask`."""
+    study = study_of(4)
+    spend(study, Simulated(1), 4)
+    waiting = study.ask(4, lease=1e-9)
+    last = waiting[-1].id
+    engine = Simulated(
+        slots,
+        lambda job, tries: "slipped" if job.id == last else 1.0,
+        lambda job: 9.0 if job.id == last else 1.0,
+    )
+    came, heard = spend(study, engine, 16, Rules(retries=0), told=4, waiting=waiting)
+    assert came
+    assert sorted(one.trial.id for one in heard) == list(range(5, 17))
+    assert set(engine.tries.values()) == {1}
+    assert not study.told_later()
+
+
 def test_mirrored_pairs_stay_together():
     study = study_of(4, method="mis-pgpe-ob", mirrored=True)
     spend(study, Simulated(3), 16)

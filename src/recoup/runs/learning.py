@@ -22,9 +22,10 @@ from recoup.runs.plan import Plan
 from recoup.runs.problem import Problem, policy_in
 from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
-from recoup.store.rows import Move, Test
+from recoup.store.rows import OWN, Move, Test
 from recoup.study.ends import FINISHED, PROPOSAL
 from recoup.study.study import Study
+from recoup.study.trials import Trial
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
 from recoup.tasks.policies.files import save_policy
@@ -130,13 +131,22 @@ def learn(study: Study, work: Work) -> Run:
     study.tell_all([])  # makes the move that a stop may have left due
     loop.fill_in()
     if not loop.look():
-        waiting = [trial for trial in study.pending() if trial.kind in SPENT]
         told = study.store.told_count(SPENT)
+        waiting = _waiting(study, max(work.plan.trials - told, 0))
         schedule = Schedule(study, work.engine, work.rules)
-        left = work.plan.trials - told
-        if schedule.spend(work.plan.trials, told, waiting[: max(left, 0)], loop.listen):
+        if schedule.spend(work.plan.trials, told, waiting, loop.listen):
             loop.finish()
     return learned(study, work.directory, work.problem)
+
+
+def _waiting(study: Study, left: int) -> list[Trial]:
+    """The trials of a run that wait for a result, the first `left` of those that count for it.
+
+    And thetas that somebody has put in line, which count for nothing; the mean is tried by hand.
+    """
+    found = [trial for trial in study.pending() if trial.kind in (*SPENT, OWN)]
+    beyond = {trial.id for trial in [one for one in found if one.kind in SPENT][left:]}
+    return [trial for trial in found if trial.id not in beyond]
 
 
 def learned(study: Study, directory: Path | None, problem: Problem | None = None) -> Run:

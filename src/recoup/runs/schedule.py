@@ -7,11 +7,11 @@ are waited for before others are asked for.
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, printable
-from recoup.store.rows import FAILED, OK, Told
+from recoup.store.rows import FAILED, OK, SAMPLED, Told
 from recoup.study.trials import Trial
 from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
 
@@ -83,6 +83,7 @@ class Schedule:
         self.study, self.engine, self.rules = study, engine, rules or Rules()
         self._line: deque[Trial] = deque()  # asked for and not out yet
         self._out: dict[int, Trial] = {}
+        self._spending = 0  # of those that are out, the ones that count for a budget
         self._order: dict[int, int] = {}  # in which trials were given to workers
         self._tries: dict[int, int] = {}  # of trials that failed
         self._held: list[Heard] = []  # failures that are told once another trial succeeds
@@ -93,12 +94,13 @@ class Schedule:
     def spend(self, budget: int, told: int, waiting: Sequence[Trial], listen: Listen) -> bool:
         """Rolls out until `budget` results are told, `told` of them before; whether it came so far.
 
-        `waiting` are trials that were asked for earlier. `listen` hears of all that comes back, and
+        `waiting` are trials that were asked for earlier. Thetas that somebody has put in line are
+        rolled out too, and are no part of the budget. `listen` hears of all that comes back, and
         may stop the loop; what is out then is left without a result.
         """
         self._told, self._line = told, deque(waiting)
         self._succeeded = self.study.counts()[OK] > 0
-        while self._told + len(self._held) < budget:
+        while self._left(budget) > 0 or self._out or self._line:
             self._fill(budget)
             heard = self._hear(self.engine.wait(BEAT))
             if listen(heard, self.load()):
@@ -117,6 +119,7 @@ class Schedule:
                 return
             trial = self._line.popleft()
             self._out[trial.id] = trial
+            self._spending += trial.kind in SAMPLED
             self._order[trial.id] = len(self._order)
             self.engine.submit(
                 Job(trial.id, trial.theta, trial.seed, trial.params or None, trial.std)
@@ -124,18 +127,26 @@ class Schedule:
 
     def _ask(self, budget: int) -> bool:
         """Asks for trials, as far as the budget goes; whether there are any."""
-        left = budget - self._told - len(self._held) - len(self._out)
+        left = self._left(budget)
         if left <= 0 or (self.rules.sync and self._out):
             return False
         want = self.study.until_move() if self.rules.sync else self.engine.slots - len(self._out)
-        self._line.extend(self.study.ask(min(max(want, 1), left)))
+        while not self._line:  # what a lease has brought back may be here already: once, each
+            asked = self.study.ask(min(max(want, 1), left))
+            held = {one.trial.id for one in self._held}
+            self._line.extend(t for t in asked if t.id not in self._out and t.id not in held)
         return True
+
+    def _left(self, budget: int) -> int:
+        """How many trials the budget has left, beside those that are out."""
+        return budget - self._told - self._spending - _sampled(one.trial for one in self._held)
 
     def _hear(self, outcomes: list[Outcome]) -> list[Heard]:
         """Tells what has come back, but failures that are tried again or held."""
         heard = []
         for outcome in outcomes:
             trial = self._out.pop(outcome.id)
+            self._spending -= trial.kind in SAMPLED
             one = Heard(trial, outcome, self._as_told(outcome))
             if one.told.status != FAILED:
                 self._succeeded = True
@@ -174,7 +185,8 @@ class Schedule:
     def _tell(self, heard: list[Heard]) -> list[Heard]:
         if heard:
             self.study.tell_all([(one.trial.id, one.told) for one in heard])
-            self._told, self._done = self._told + len(heard), self._done + len(heard)
+            self._told += _sampled(one.trial for one in heard)
+            self._done += len(heard)
             self._failed += sum(one.told.status == FAILED for one in heard)
         return heard
 
@@ -192,3 +204,8 @@ class Schedule:
             return self.study.result(values=outcome.values)
         except InputError:
             return Told(FAILED, note="its return was not finite")
+
+
+def _sampled(trials: Iterable[Trial]) -> int:
+    """How many of trials a distribution has drawn: those that a budget is of."""
+    return sum(trial.kind in SAMPLED for trial in trials)
