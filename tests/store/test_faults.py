@@ -172,6 +172,41 @@ class TestRefusals:
             store.add_trials([trial(i) for i in range(9, 999)])
         store.close()
 
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
+    def test_a_limit_of_file_sizes_is_no_damage(self, path):
+        code = (
+            "import resource, sys\n"
+            "from pathlib import Path\n"
+            "from stores import trial\n"
+            "from recoup.store.store import Store\n"
+            "store = Store.open(Path(sys.argv[1]))\n"
+            "before = store.counters()\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (32768, resource.RLIM_INFINITY))\n"
+            "try:\n"
+            "    with store.writing():\n"
+            "        store.add_trials([trial(i) for i in range(9, 999)])\n"
+            "except ValueError as wrong:\n"
+            "    print(wrong)\n"
+            "most = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, most)\n"
+            "print(store.counters() == before)\n"
+            "with store.writing():\n"
+            "    store.add_trials([trial(i) for i in range(9, 999)])\n"
+            "store.close()\n"
+        )
+        helpers = str(Path(__file__).parents[1] / "helpers")
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": helpers},
+        )
+        assert done.returncode == 0, done.stderr
+        first, second = done.stdout.splitlines()
+        assert "takes no more (a quota or a limit of file sizes, or the disk fails)" in first
+        assert "nothing was changed; free some space and try again" in first
+        assert second == "True"
+
     def test_places_for_a_new_file(self, path):
         with pytest.raises(Exists, match="exists already"):
             Store.create(path, SETTINGS, start())

@@ -313,6 +313,21 @@ class TestTrouble:
             study.store._file.rows("PRAGMA max_page_count = 1000000")
             assert [trial.id for trial in study.ask(2)] == [4, 5]
 
+    def test_a_move_without_room_leaves_the_result_told(self, tmp_path):
+        """The result is on disk by then: that nothing was changed would be wrong."""
+        with new(tmp_path, dim=40, batch=4) as study:
+            trials = study.ask(4)
+            study.tell([trial.id for trial in trials[:3]], [-1.0, -2.0, -3.0])
+            (pages,) = study.store._file.rows("PRAGMA page_count")[0]
+            study.store._file.rows(f"PRAGMA max_page_count = {pages}")
+            with pytest.raises(ValueError, match=r"is full: what was told is kept, and the move"):
+                study.tell(trials[3].id, -4.0)
+            assert study.trials()[3].value == -4.0
+            assert not study.history()
+            study.store._file.rows("PRAGMA max_page_count = 1000000")
+            study.ask()
+            assert len(study.history()) == 1
+
     def test_a_busy_file_is_named(self, tmp_path, monkeypatch):
         monkeypatch.setattr("recoup.store.connecting.BUSY", 0.3)
         with new(tmp_path) as study:

@@ -10,11 +10,27 @@ from recoup.checks import InputError
 from recoup.store.rows import FAILED, Told, same
 
 BUSY = 10.0  # seconds to wait for another process
+WRITING = {  # SQLite's codes of what went wrong when it wrote, where the file itself is whole
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+}
 DAMAGE = ("malformed", "disk image", "no such", "disk I/O", "decode")  # in what SQLite says
 
 
 class Conflict(InputError):
     """Two rows claim the same place."""
+
+
+class Full(InputError):
+    """There is no room for what was to be written: nothing of it was."""
+
+    def __init__(
+        self, what: str, then: str = "nothing was changed; free some space and try again."
+    ) -> None:
+        """With `what` is the matter, and what follows."""
+        super().__init__(f"{what}: {then}")
+        self.what = what
 
 
 class Exists(InputError):
@@ -29,6 +45,8 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.IntegrityError as wrong:
         raise Conflict(damage(path, str(wrong))) from None
     except sqlite3.DatabaseError as wrong:
+        if what := _no_room(path, wrong):
+            raise Full(what) from None
         raise InputError(_sentence(path, str(wrong))) from None
 
 
@@ -80,6 +98,18 @@ def check_again(number: int, before: Told, told: Told) -> None:
     )
 
 
+def _no_room(path: Path, wrong: sqlite3.DatabaseError) -> str:
+    """What is the matter where SQLite could not write, for want of room; else nothing.
+
+    A quota, or a limit of file sizes, is no full disk to it, but a fault of writing.
+    """
+    if "is full" in str(wrong):
+        return f"the disk of {path} is full"
+    if getattr(wrong, "sqlite_errorcode", None) in WRITING:
+        return f"{path} takes no more (a quota or a limit of file sizes, or the disk fails)"
+    return ""
+
+
 def _sentence(path: Path, reason: str) -> str:
     if "locked" in reason or "busy" in reason:
         return f"{path} is being written by another process for over {BUSY:.0f} s: try again."
@@ -87,8 +117,6 @@ def _sentence(path: Path, reason: str) -> str:
         return f"{path} is not a study file (not SQLite)."
     if "readonly" in reason or "read-only" in reason:
         return read_only(path)
-    if "full" in reason:
-        return f"the disk of {path} is full: nothing was changed; free some space and try again."
     if "closed database" in reason:
         return f"the study in {path} was closed: open it again."
     if any(word in reason for word in DAMAGE):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
 from recoup.store.amending import last_amended
-from recoup.store.errors import damage
+from recoup.store.errors import Full, damage
 from recoup.store.places import fills, partner_of
 from recoup.store.rows import FOREIGN, Move
 from recoup.store.turns import Turn
@@ -90,7 +90,20 @@ class Mover:
             with self._turn.taken(WAIT) as mine, self._alone(mine) as alone:
                 if not alone:
                     return
-                self._move()
+                with self._results_stay():
+                    self._move()
+
+    @contextmanager
+    def _results_stay(self) -> Iterator[None]:
+        """Says of a move for which there is no room that the results before it are kept."""
+        try:
+            yield
+        except Full as wrong:
+            raise Full(
+                wrong.what,
+                "what was told is kept, and the move that is due was not made; free some space, "
+                "and the next `ask` or `tell` makes it.",
+            ) from None
 
     @contextmanager
     def _alone(self, mine: bool) -> Iterator[bool]:
