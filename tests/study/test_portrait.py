@@ -12,6 +12,7 @@ from recoup.pictures.study import KINDS, _limits, _log_ticks, study_picture
 from recoup.store.rows import FOREIGN, MEAN, OWN, SAMPLED
 from recoup.study.portrait import portrait
 from recoup.study.sentences import explains
+from recoup.study.settings import resolved
 
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
 
@@ -236,3 +237,12 @@ def test_a_title_and_units_stand_in_the_picture(tmp_path):
     assert {"return [\\$m\\$]", "kp [Nm/rad]", "kd"} <= set(found)
     assert any(text.endswith(" Nm/rad") for text in found)  # behind the newest value
     assert any(text.startswith("Left arm · s.db · ") for text in found)
+
+
+def test_results_that_broke_a_limit_are_told_apart_in_the_picture():
+    study = Study.create(None, resolved({"params": PARAMS, "limits": {"force": "<50"}}))
+    for trial, force in zip(study.ask(5), (41, 58, 70, 20, 30), strict=True):
+        study.tell(trial.id, -1.0 * trial.id, also={"force": force})
+    drawn = [x for axes in study.plot().axes for x in axes.collections]
+    (rings,) = (x for x in drawn if x.get_label() == "2 broke a limit")
+    assert rings.get_offsets().tolist() == [[2, -2], [3, -3]]

@@ -103,6 +103,9 @@ def _history(axes: Axes, portrait: Portrait) -> None:
             dots.set(facecolor=face, edgecolor=ACCENT, alpha=0.7, linewidth=0.9)
             dots.set_rasterized(n > MANY)
     _far(axes, x, returns, inside)
+    if (broken := portrait.broken & ~failed).any():  # the best of them are none to have
+        rings = axes.scatter(x[broken], inside[broken], 60, label=f"{broken.sum()} broke a limit")
+        rings.set(facecolor="none", edgecolor="#a5361a", linewidth=0.9)
     _estimates(axes, portrait)
     if limits is not None:
         room = 0.06 * (limits[1] - limits[0])
