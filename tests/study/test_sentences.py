@@ -103,6 +103,20 @@ def test_the_best_is_of_those_that_broke_no_limit():
     )
 
 
+def test_an_interval_has_the_digits_that_tell_its_ends_apart():
+    assert (
+        sentences.with_ends(10234.56, 10234.52, 10234.6) == "10234.56 (95 %: 10234.52 to 10234.6)"
+    )
+    assert sentences.with_ends(1e9 + 3, 1e9 - 40, 1e9 + 50) == (
+        "1000000003 (95 %: 999999960 to 1000000050)"
+    )
+    assert sentences.with_ends(-0.0975, -0.21006, 0.0156) == "-0.0975 (95 %: -0.2101 to 0.0156)"
+    assert sentences.with_ends(12.3456, float("nan"), float("nan")) == "12.35"
+    assert sentences.between(4999.96, 5000.04) == "4999.96 to 5000.04"
+    assert sentences.apart(3.0, 3.0) == ["3", "3"]
+    assert sentences.apart(1e16, 1e16 + 4) == ["1e+16", "1e+16"]
+
+
 def test_one_trial_is_no_several():
     assert sentences.plan(0, 0.0, 1).startswith("With 1 trial, try the mean:")
     assert sentences.plan(0, 0.0, 2).startswith("Of 2 trials, try the mean with all:")

@@ -12,7 +12,14 @@ from recoup.cli.study_tables import MANY
 from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.states import version_of
 from recoup.study.goals import GOALS
-from recoup.study.sentences import best_at, best_between, best_choice, explains, share_explained
+from recoup.study.sentences import (
+    apart,
+    best_at,
+    best_between,
+    best_choice,
+    explains,
+    share_explained,
+)
 from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
@@ -96,7 +103,10 @@ def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
 
 def _show_batches(found: "Recommendation") -> None:
     heads = ["results", f"mean {GOALS[found.direction].noun}", "standard error"]
-    rows = [[str(b.results), f"{b.mean:.4g}", f"{b.stderr:.2g}"] for b in found.batches]
+    rows = [
+        [str(b.results), apart(b.mean, b.mean + b.stderr)[0], f"{b.stderr:.2g}"]
+        for b in found.batches
+    ]
     show_table(heads, rows, title="the last distributions")
 
 

@@ -51,7 +51,7 @@ def _ranges(study: Opened, results: Results, found: Landscape | None) -> list[In
     if found is None or not numbers:
         none = Interval(np.nan, np.nan)
         return [none if p in dict(study.choices) else nowhere for p in study.labels]
-    ways = found.whitened((results.mean + np.diag(results.std))[numbers])
+    ways = found.coordinates.straight((results.mean + np.diag(results.std))[numbers])
     tried = ((results.theta - results.mean) / results.std)[:, numbers]
     known = dict(zip(numbers, tops(found.belief, ways, tried), strict=True))
     return [known.get(first, Interval(np.nan, np.nan)) for first in _firsts(study)]

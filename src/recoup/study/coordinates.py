@@ -33,13 +33,17 @@ class Coordinates(NamedTuple):
 
     def at(self, theta: np.ndarray) -> np.ndarray:
         """Of latent thetas `[n, D]`; those that lie far away as `tamed` has them."""
+        return tamed(self.straight(theta))
+
+    def straight(self, theta: np.ndarray) -> np.ndarray:
+        """The same, however far they lie."""
         if not self.has_choices:
-            return tamed(np.asarray(self.centre.whitened(np, theta)))
+            return np.asarray(self.centre.whitened(np, theta))
         mean, numbers = np.asarray(self.centre.mean), self.numbers
         found = seen_from(self.parameters, theta, mean, np.ones_like(mean))
         if numbers:
             found[:, numbers] = _among(self.centre, numbers).whitened(np, theta[:, numbers])
-        return tamed(found)
+        return found
 
     def of(self, rho: Any) -> tuple[np.ndarray, np.ndarray]:
         """Means `[1, D]` and standard deviations `[D]` of what `rho` draws."""

@@ -12,7 +12,7 @@ Longer than others: it is the one place where all of them can be read side by si
 """
 
 from collections.abc import Mapping, Sequence
-from math import floor, isfinite
+from math import ceil, floor, isfinite, log10
 
 from recoup.study.choices import in_words
 from recoup.study.goals import MAXIMIZE, Goal
@@ -63,9 +63,18 @@ def expected_return(
     return f"{about} {with_ends(value, low, high)}, from {rests_on.rstrip('.')}."
 
 
+def apart(*values: float) -> list[str]:
+    """Numbers with four digits, or as many more as tell the least from the largest to two."""
+    known = [value for value in values if isfinite(value)] or [0.0]
+    width, largest = max(known) - min(known), max(map(abs, known))
+    digits = 4 if width <= 0 or not isfinite(width) else ceil(log10(largest / width)) + 2
+    return [f"{value:.{min(max(digits, 4), 15)}g}" for value in values]
+
+
 def with_ends(value: float, low: float, high: float) -> str:
     """An expected return with its 95 % interval, if it has one. Backed by: *coverage*."""
-    return f"{value:.4g}" + (f" (95 %: {low:.4g} to {high:.4g})" if isfinite(low) else "")
+    said, least, most = apart(value, low, high)
+    return said + (f" (95 %: {least} to {most})" if isfinite(low) else "")
 
 
 def failed_in_a_row(results: int) -> str:
@@ -129,10 +138,10 @@ def within_limit(
         return ""
     rate, low, high = map(percent, chance)
     ends = low if low == high else f"{low} to {high}"
-    name, value, least, most = number
+    name, (value, least, most) = number[0], apart(*number[1:])
     return (
         f"A rollout of it keeps {limit} with a chance of {rate} (95 %: {ends}), from "
-        f"{rests_on}: {name} is {value:.4g} (95 of 100 rollouts: {least:.4g} to {most:.4g})."
+        f"{rests_on}: {name} is {value} (95 of 100 rollouts: {least} to {most})."
     )
 
 
@@ -172,7 +181,7 @@ def between(low: float, high: float) -> str:
     columns "best held" and "closed".
     """
     if isfinite(low) and isfinite(high):
-        return f"{low:.4g} to {high:.4g}"
+        return " to ".join(apart(low, high))
     if isfinite(low):
         return f"{low:.4g} or more"
     return f"{high:.4g} or less" if isfinite(high) else "not known"
@@ -474,7 +483,8 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
     """
     if low is None or high is None or not isfinite(low):
         return f"{objective:.4g}, without an interval that could be believed"
-    return f"{objective:.4g} ({low:.4g} to {high:.4g}, 95 %)"
+    value, least, most = apart(objective, low, high)
+    return f"{value} ({least} to {most}, 95 %)"
 
 
 def replayed() -> str:

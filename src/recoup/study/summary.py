@@ -53,7 +53,9 @@ class Deployed(NamedTuple):
         """One standard deviation around it, or the chances of its choices."""
         if self.chances is not None:
             return in_words(self.chances)
-        return "" if self.low is None else f"{self.low:.4g} to {self.high:.4g}"
+        if self.low is None or self.high is None:
+            return ""
+        return " to ".join(sentences.apart(self.low, self.high))
 
 
 def mean_policy(study: Opened) -> "np.ndarray | Named":
