@@ -209,7 +209,7 @@ ELSEWHERE = ["runs", "report", "compare", "reproduce", "tasks.own", "cli.train",
     ("command", "says"),
     [
         ("tell robot.db 1010 -- -3", "The distribution moved."),
-        ("evaluate robot.db", "1009 results"),
+        ("evaluate robot.db", "from 256 results"),
         ("ask robot.db", "theta"),
         ("show robot.db", "1009 ok"),
     ],

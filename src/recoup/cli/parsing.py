@@ -66,7 +66,7 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"must be a whole number, got {text!r}") from None
+        raise typer.BadParameter(f"must be a whole number, got {shortly(text)}") from None
 
 
 def number(text: str) -> float:
@@ -74,7 +74,7 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"must be a number, got {text!r}") from None
+        raise typer.BadParameter(f"must be a number, got {shortly(text)}") from None
 
 
 def duration(option: str, text: str) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from recoup.checks import InputError, printable
+from recoup.checks import InputError, check_path, printable
 from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.tables import show_table
@@ -148,7 +148,7 @@ def report(
     An older page of recoup's is replaced, any other file is not.
     """
     if not any(path.is_file() for path in runs):
-        if runs and not runs[0].exists():
+        if runs and not check_path("the run", runs[0]).exists():
             raise InputError(f"there is no run and no study in {runs[0]}.")
         from recoup.report.runs import write_report
 

@@ -115,9 +115,11 @@ def _chances(study: Opened) -> dict[int, np.ndarray]:
 
 def _explained(study: Opened) -> dict[str, str]:
     """How much each parameter explains, by name; empty where there are too few results to say."""
-    if not study.store.returns(dropped(study.store)):
+    try:
+        results = results_of(study)
+    except InputError:  # no return was told, or none within the bounds
         return {}
-    alone = [row for row in matters(study, results_of(study)) if len(row.names) == 1]
+    alone = [row for row in matters(study, results) if len(row.names) == 1]
     return {row.names[0]: explains(row.share, row.stderr) for row in alone}
 
 
