@@ -7,7 +7,7 @@ import json
 import re
 from contextlib import suppress
 from html.parser import HTMLParser
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from recoup.checks import InputError
 from recoup.report import study as pages
 from recoup.store.states import version_of
 from recoup.study import study as studies
-from recoup.study.sentences import percent
+from recoup.study.sentences import apart, percent
 from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot
 
@@ -268,8 +268,9 @@ def numbers(text, of):
 
 
 def digits(*values):
-    """Numbers as they are shown."""
-    return [None if x is None or isnan(x) else float(f"{x:.4g}") for x in values]
+    """Numbers as they are shown: of an interval, with as many digits as tell its ends apart."""
+    known = [nan if x is None else x for x in values]
+    return [None if isnan(x) else float(text) for x, text in zip(known, apart(*known), strict=True)]
 
 
 def once(function):
