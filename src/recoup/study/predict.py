@@ -14,17 +14,15 @@ from recoup.study.coordinates import Coordinates
 from recoup.study.failing import Failing, failing_of, tried_of
 from recoup.study.keeping import Within, keeping_of, within_words
 from recoup.study.landscape import (
-    Expected,
     Results,
     failures_of,
     landscape,
     results_of,
     why_none,
-    worth_of,
 )
 from recoup.study.opened import Opened
 from recoup.study.parameters import places_of
-from recoup.study.worths import Worth, of_mean
+from recoup.study.worths import Worth, by_model, of_mean
 
 MOST_PARAMETERS = 30  # of which it is said which matter
 SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
@@ -119,11 +117,10 @@ def _worth(study: Opened, results: Results, rho: Diagonal | None) -> Worth:
         return of_mean(study, results, tried_of(study, results).failed, found, none)
     if found is None:
         return Worth(np.nan, np.nan, NOTHING, none, 0)
-    here, looked = worth_of(found, found.here(), results), found.belief.results
+    here = by_model(study, results, found)
     if not _half(here) <= VAGUE * float(np.std(results.values)):
-        return Worth(np.nan, np.nan, NOTHING, "nothing near it was tried", looked)
-    near = f"{looked} results, by a model of the {study.goal.nouns} near it"
-    return Worth(here.value, here.stderr, here.interval, near, looked)
+        return Worth(np.nan, np.nan, NOTHING, "nothing near it was tried", here.results)
+    return here
 
 
 def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
@@ -135,7 +132,7 @@ def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
     return {name: float(x) if isinstance(known, float) else known for (name, known), x in pairs}
 
 
-def _half(here: Expected) -> float:
+def _half(here: Worth) -> float:
     """Half of an interval's width."""
     return (here.interval.high - here.interval.low) / 2
 

@@ -45,6 +45,11 @@ def of_mean(
     if found is None:
         equal = float(results.known[0].value) if "all equal" in none else np.nan
         return Worth(equal, np.nan, NOTHING, none, 0)
+    return by_model(study, results, found)
+
+
+def by_model(study: Opened, results: Results, found: Landscape) -> Worth:
+    """What a model says of the middle that it is about."""
     here, looked = worth_of(found, found.here(), results), found.belief.results
     near = f"{looked} results, by a model of the {study.goal.nouns} near it"
     return Worth(here.value, here.stderr, here.interval, near, looked)
