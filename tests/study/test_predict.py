@@ -196,3 +196,30 @@ def test_one_model_has_looked_at_one_number_of_results():
 def test_one_result_is_one_result():
     with pytest.raises(recoup.checks.InputError, match="has 1 result of its own"):
         searched(results=1).evaluate()
+
+
+@pytest.mark.parametrize("results", [8, 30])
+def test_what_was_tried_is_not_called_untried_where_all_is_noise(results):
+    given = {"params": {"a": (0, 1), "b": (0, 1)}, "seed": 1}
+    study, rng = recoup.Study.create(None, resolved(given)), np.random.default_rng(1)
+    for _ in range(results):
+        study.tell(study.ask()[0].id, float(rng.normal()))
+    for trial in study.trials()[-3:]:
+        found = study.predict(dict(trial.params))
+        assert "nothing near" not in found.words
+        assert found.low <= 0 <= found.high
+    assert "nothing near it was tried" in study.predict({"a": 0.001, "b": 0.999}).words
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_seen_beside_noise_is_not_said_to_do_nothing(seed):
+    """Fifteen times the noise from end to end, and a quarter of a per cent of the variance."""
+    given = {"params": {"a": (0, 1), "b": (0, 1)}, "seed": seed}
+    study, rng = recoup.Study.create(None, resolved(given)), np.random.default_rng(seed)
+    for _ in range(40):
+        trial = study.ask()[0]
+        value = 3 * trial.params["a"] + 0.15 * trial.params["b"] + 0.01 * rng.normal()
+        study.tell(trial.id, float(value))
+    words = study.recommend().words
+    assert "nothing that can be seen" not in words
+    assert "b explains less than 2% of what the returns vary by." in words

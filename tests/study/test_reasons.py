@@ -35,6 +35,7 @@ BOLD = {"share": 0.3, "bold": 0.4, "pairs": 4.0}
         ({}, 12.0, "62% on a model of the newest 60 results, and to 38% on weights, which give"),
         ({}, 12.0, "give earlier batches 30% of the say: all count for 12 fresh results."),
         ({"old": 0.05}, 5.0, "next to no say"),
+        ({"old": 0.0}, 0.0, "38% on weights, for which no result is near enough: that part moves"),
         ({"share": 1.0}, 5.0, "to 100% on a model of the newest 60 results."),
         ({}, 5.0, "0.8 standard deviations: the model has its top nearby. The spread shrank by 5%"),
         ({"bounded": True}, 5.0, "as far as the model is trusted"),

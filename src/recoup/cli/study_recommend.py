@@ -95,7 +95,8 @@ def show_parameters(found: "Recommendation", rows: list[Deployed]) -> None:
     if alone:
         heads.append("explains")
         for line, row in zip(cells, rows, strict=True):
-            line.append(explains(*alone[row.name][1:]))
+            of = alone[row.name]
+            line.append(explains(of.share, of.stderr))
     show_table(heads, cells[:MANY], texts=["parameter"])
     if len(cells) > MANY:
         show_text(f"{len(cells) - MANY} more parameters: --json gives all of them.")

@@ -5,7 +5,7 @@ this model; the search's own weights take no part. Chosen by the same results or
 has seen all of them is not misled by which of them made the search go where it went.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before 
 class Known(NamedTuple):
     """A result that has a value and a place in the study's space."""
 
+    trial: int
     kind: str
     proposal: int | None
     theta: np.ndarray  # latent
@@ -55,6 +56,11 @@ class Results(NamedTuple):
     def theta(self) -> np.ndarray:
         """Latent thetas `[n, D]`."""
         return np.stack([result.theta for result in self.known])
+
+    def without(self, trials: Collection[int]) -> "Results":
+        """The same as if some trials had not been told."""
+        told = [row for row in self.told if row[0].id not in trials]
+        return self._replace(told=told, known=[x for x in self.known if x.trial not in trials])
 
 
 class Landscape(NamedTuple):
@@ -114,7 +120,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
         if result.told.value is not None:
             value = turned(result.told.value, study.sign)
         if inside and value is not None:
-            found.append(Known(trial.kind, trial.proposal, theta, float(value)))
+            found.append(Known(trial.id, trial.kind, trial.proposal, theta, float(value)))
     if not found:
         raise InputError(
             f"all results of {study.path} lie outside of its bounds: tell some within."
@@ -147,16 +153,16 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
     remembered until anything in the study changes; inside `reading()`.
     """
     if rho is not None:
-        return _fitted(study, results, rho)
+        return fitted(study, results, rho)
     version = version_of(study.store)
     known = study.remembered
     if known is None or known[0] != version:
-        known = study.remembered = version, _fitted(study, results, None)
+        known = study.remembered = version, fitted(study, results, None)
     return known[1]
 
 
-def _fitted(study: Opened, results: Results, rho: Any) -> Landscape:
-    """The model in the coordinates of a distribution."""
+def fitted(study: Opened, results: Results, rho: Any = None) -> Landscape:
+    """The model in the coordinates of a distribution, the newest unless said; not remembered."""
     found = coordinates(study, results, rho)
     within = np.inf if found.has_choices else WITHIN
     return Landscape(believed(found.at(results.theta), results.values, within=within), found)

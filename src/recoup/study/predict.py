@@ -1,5 +1,6 @@
 """What results say of one point, and which parameters matter: at no rollout. No JAX."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,14 @@ from recoup.core.plain.tops import Axis, effects
 from recoup.core.worth import MOST, NOTHING
 from recoup.study import sentences
 from recoup.study.coordinates import Coordinates
+from recoup.study.doubts import doubted
 from recoup.study.failing import Failing, failing_of, tried_of
 from recoup.study.keeping import Within, keeping_of, within_words
 from recoup.study.landscape import (
+    Landscape,
     Results,
     failures_of,
+    fitted,
     landscape,
     results_of,
     why_none,
@@ -26,6 +30,8 @@ from recoup.study.worths import Worth, by_model, of_mean
 
 MOST_PARAMETERS = 30  # of which it is said which matter
 SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
+SEEN = 25.0  # an effect's variance over that of the mean of all noise: it is no chance
+NEAR = 1.0  # standard deviations (over the root of D) within which something was tried near
 VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
 
 
@@ -58,6 +64,7 @@ class Matters(NamedTuple):
     names: tuple[str, ...]
     share: float
     stderr: float
+    seen: bool = True  # whether the effect stands out from noise
 
 
 def predict(study: Opened, params: Any) -> Prediction:
@@ -78,13 +85,16 @@ def predict(study: Opened, params: Any) -> Prediction:
             rho = Diagonal(theta, results.std)
         failing = failing_of(study, results.told, theta, results.std)
         limits = keeping_of(study, results, rho)
-        here = _worth(study, results, rho).times(results.unit * study.sign)
+        worth = _worth(study, results, rho, landscape)
+        doubt = doubted(study, results, worth, lambda rest: _worth(study, rest, rho, fitted))
+        here = worth.times(results.unit * study.sign)
     known = bool(np.isfinite(here.value))
     fails = sentences.fails(*failing[:4]) if failures_of(results.told) and known else ""
     said = sentences.not_predicted(here.rests_on)
     if known:
         said = sentences.predicted(here.value, *here.interval, here.rests_on, study.goal)
-    words = " ".join(filter(None, [said, fails, *map(within_words, limits if known else [])]))
+    kept = map(within_words, limits if known else [])
+    words = " ".join(filter(None, [said, doubt.words, fails, *kept]))
     numbers = (here.value, here.stderr, *here.interval, here.results)
     return Prediction(shown, *numbers, failing, limits, words, study.goal.word)
 
@@ -109,18 +119,30 @@ def _is_mean(study: Opened, results: Results, theta: np.ndarray) -> bool:
     )
 
 
-def _worth(study: Opened, results: Results, rho: Diagonal | None) -> Worth:
-    """What the middle of `rho` is worth, over the unit; of None the mean policy, as `recommend`."""
+def _worth(
+    study: Opened, results: Results, rho: Diagonal | None, model: Callable[..., Landscape]
+) -> Worth:
+    """What the middle of `rho` is worth, over the unit; of None the mean policy, as `recommend`.
+
+    By a `model` of the results, where there are enough for one.
+    """
     none = why_none(study, results)
-    found = None if none else landscape(study, results, rho)
+    found = None if none else model(study, results, rho)
     if rho is None:
         return of_mean(study, results, tried_of(study, results).failed, found, none)
     if found is None:
         return Worth(np.nan, np.nan, NOTHING, none, 0)
     here = by_model(study, results, found)
-    if not _half(here) <= VAGUE * float(np.std(results.values)):
+    vague = not _half(here) <= VAGUE * float(np.std(results.values))
+    if vague and not _is_near(results, rho):
         return Worth(np.nan, np.nan, NOTHING, "nothing near it was tried", here.results)
     return here
+
+
+def _is_near(results: Results, rho: Diagonal) -> bool:
+    """Whether a result lies near the middle of `rho`."""
+    far = np.mean(((results.theta - rho.mean) / rho.std) ** 2, axis=1)
+    return bool(np.min(far) <= NEAR**2)
 
 
 def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
@@ -164,7 +186,10 @@ def matters(study: Opened, results: Results) -> list[Matters]:
     belief = believed(tried[some], results.values[some], about=(0.0,))  # distance is no coordinate
     names, axes = study.labels, _axes(study, tried) if study.choices else None
     rows = effects(belief, np.mean(tried, axis=0), np.std(tried, axis=0), axes)
-    said = [Matters(tuple(names[i] for i in row.which), row.share, row.stderr) for row in rows]
+    said = [
+        Matters(tuple(names[i] for i in row.which), row.share, row.stderr, bool(row.size > SEEN))
+        for row in rows
+    ]
     return sorted(said, key=lambda row: -row.share)
 
 

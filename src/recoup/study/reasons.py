@@ -36,13 +36,17 @@ def rests(notes: dict[str, Any], ess: float) -> str:
         f"{notes['modelled']} results"
     )
     if weights(notes) >= NONE:
-        words += f", and to {weights(notes):.0%} on weights, which give earlier batches "
-        words += (
-            "next to no say"
-            if notes["old"] < LITTLE
-            else f"{notes['old']:.0%} of the say: all count for {ess:.0f} fresh results"
-        )
+        words += f", and to {weights(notes):.0%} on weights, {_weighing(notes['old'], ess)}"
     return f"{words}. {best(notes)}" if notes["bold"] >= NONE else f"{words}."
+
+
+def _weighing(old: float, ess: float) -> str:
+    """What the weights make of earlier batches, where results count for `ess` fresh ones."""
+    if ess == 0:
+        return "for which no result is near enough: that part moves nothing"
+    if old < LITTLE:
+        return "which give earlier batches next to no say"
+    return f"which give earlier batches {old:.0%} of the say: all count for {ess:.0f} fresh results"
 
 
 def weights(notes: dict[str, Any]) -> float:

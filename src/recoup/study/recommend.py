@@ -12,6 +12,7 @@ from recoup.core.families.rho import Diagonal
 from recoup.core.worth import NOTHING, Interval
 from recoup.study import sentences
 from recoup.study.best import Best, best_of_each
+from recoup.study.doubts import NO_DOUBT, Doubt, doubted
 from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
@@ -20,6 +21,7 @@ from recoup.study.landscape import (
     Landscape,
     Results,
     everywhere,
+    fitted,
     landscape,
     results_of,
     why_none,
@@ -61,6 +63,7 @@ class Recommendation(NamedTuple):
     stderr: float
     interval: Interval
     rests_on: str  # what it was taken from, in words
+    improbable: list[int]  # trials whose results stand out, without which something else is said
     failing: Failing  # how often they fail
     limits: list[Within]  # how surely they keep each limit
     batches: list[Batch]
@@ -118,6 +121,7 @@ class Outlook(NamedTuple):
     limits: list[Within]  # how surely the mean policy keeps each limit
     outside: list[str]  # limits that it does not keep surely enough
     strayed: bool  # whether results of late broke limits: then returns fall on the way back
+    doubt: Doubt = NO_DOUBT  # of the worth, by results that stand out
     wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
 
 
@@ -142,8 +146,10 @@ def recommend(
         found = None if none else landscape(study, results)
         best = best_of_each(study, results, None if found is None else everywhere(found, results))
         batches, past = gained(results.known)
+        now = of_mean(study, results, tried.failed, found, none)
         outlook = Outlook(
-            worth=of_mean(study, results, tried.failed, found, none),
+            worth=now,
+            doubt=doubted(study, results, now, lambda rest: _again(study, rest, tried.failed)),
             batches=len(batches),
             past=past,
             coming=_coming(study, mover, results, found, budget),
@@ -159,6 +165,11 @@ def recommend(
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, best.known, study.goal)
     return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
+
+
+def _again(study: Opened, rest: Results, failed: int) -> Worth:
+    """What the mean policy is worth by a part of the results, which is not remembered."""
+    return of_mean(study, rest, failed, fitted(study, rest), "")
 
 
 def _is_within(study: Opened, results: Results, wrong: tuple[str, str, str]) -> bool:
@@ -201,6 +212,7 @@ def _told(
         stderr=worth.stderr,
         interval=worth.interval,
         rests_on=worth.rests_on,
+        improbable=outlook.doubt.trials,
         failing=tried.failing,
         limits=outlook.limits,
         batches=batches,
@@ -317,6 +329,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.deploy(tried.times, tried.failed, tried.refused),
         *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
+        outlook.doubt.words,
         sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),

@@ -201,6 +201,17 @@ def predicted(value: float, low: float, high: float, rests_on: str, goal: Goal =
     return f"The expected {goal.noun} is {with_ends(value, low, high)}, from {rests_on}."
 
 
+def without_slips(
+    results: int, value: float, low: float, high: float, goal: Goal = MAXIMIZE
+) -> str:
+    """What the expected return would be without results that stand out, on which it rests.
+
+    Claims what `expected_return` does, if they are slips. Backed by: *voice*.
+    """
+    them = "it" if results == 1 else "them"
+    return f"Without {them} the expected {goal.noun} would be {with_ends(value, low, high)}."
+
+
 def not_predicted(why: str) -> str:
     """That results say nothing of a theta, and why."""
     return f"What it is worth is not known: {why}. A rollout or two of it would say."
@@ -220,30 +231,43 @@ def share_explained(goal: Goal = MAXIMIZE) -> str:
 
 
 def what_matters(
-    rows: Sequence[tuple[Sequence[str], float, float]],
+    rows: Sequence[tuple[Sequence[str], float, float, bool]],
     known: Sequence[str] = (),
     goal: Goal = MAXIMIZE,
 ) -> str:
     """Which parameters do nothing that can be seen, and which pair matters together.
 
-    Of parameters, and pairs of them, with their shares and errors. Where one of which it is `known`
-    where it is best explains little, others explain very much: it is not said to do nothing. Backed
-    by: *voice*, "Which parameters matter".
+    Of parameters, and pairs of them, with their shares and errors, and whether their effect stands
+    out from noise. Where one of which it is `known` where it is best explains little, others
+    explain very much: it is not said to do nothing. Backed by: *voice*, "Which parameters matter".
     """
-    alone = [(x[0], share + 2 * error) for x, share, error in rows if len(x) == 1]
-    idle = [name for name, most in alone if most < NO_EFFECT and name not in known]
+    alone = [(x[0], share + 2 * error, seen) for x, share, error, seen in rows if len(x) == 1]
+    little = [(name, seen or name in known) for name, most, seen in alone if most < NO_EFFECT]
+    idle = [name for name, seen in little if not seen]
     pairs = [row for row in rows if len(row[0]) == 2 and row[1] > max(PAIR, 2 * row[2])]
     said = []
     if idle:
-        more = f" and {len(idle) - PARAMETERS} more" if len(idle) > PARAMETERS else ""
         does = "does" if len(idle) == 1 else "do"
-        said.append(f"{', '.join(idle[:PARAMETERS])}{more} {does} nothing that can be seen.")
-    for names, share, error in pairs[:1]:
+        said.append(f"{_named(idle)} {does} nothing that can be seen.")
+    if len(little) > len(idle):
+        small = [name for name, seen in little if seen]
+        explain, each = ("explains", "") if len(small) == 1 else ("explain", " each")
+        said.append(
+            f"{_named(small)} {explain} less than {NO_EFFECT:.0%} of what the {goal.nouns} vary "
+            f"by{each}."
+        )
+    for names, share, error, _ in pairs[:1]:
         said.append(
             f"{' and '.join(names)} together explain {explains(share, error)} of what the "
             f"{goal.nouns} vary by, beside what each explains alone: tune them together."
         )
     return " ".join(said)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names in a row, of many the first."""
+    more = f" and {len(names) - PARAMETERS} more" if len(names) > PARAMETERS else ""
+    return f"{', '.join(names[:PARAMETERS])}{more}"
 
 
 def best_between(limits: Sequence[str] = (), goal: Goal = MAXIMIZE) -> str:

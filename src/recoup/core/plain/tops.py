@@ -79,6 +79,7 @@ class Effect(NamedTuple):
     which: tuple[int, ...]
     share: float
     stderr: float
+    size: float  # its variance over that of the mean of all results' noise: about 1 where none is
 
 
 def effects(
@@ -93,6 +94,7 @@ def effects(
     standard deviation over them, so that doubt counts as a small effect.
     """
     rng, belief = np.random.default_rng(0), _apart(belief)
+    noise = (belief.noise / belief.scale) ** 2 / belief.results
     given = [Axis((i,)) for i in range(len(mean))] if axes is None else axes
     axes = [_stretched(axis, belief.stretch) for axis in given]
     at, spread = mean * belief.stretch, std * belief.stretch
@@ -103,12 +105,12 @@ def effects(
     total = _total(lines[0], _additive(z, spots, axes))
     pairs = zip(lines[1:], axes, strict=True)
     first = np.array([_variance(line, axis.shares) for line, axis in pairs])  # [A, draws]
-    found = [_effect((i,), first[i], total) for i in range(len(axes))]
+    found = [_effect((i,), first[i], total, noise) for i in range(len(axes))]
     likeliest = sorted(range(len(axes)), key=lambda i: -found[i].share)[:PAIRED]
     for i, j in combinations(sorted(likeliest), 2):
         (both,) = drawn(belief, [_fixed(at, spread, [axes[i], axes[j]])], FEW, rng)
         weights = np.outer(axes[i].shares, axes[j].shares).ravel()
-        found.append(_effect((i, j), _variance(both, weights) - first[i] - first[j], total))
+        found.append(_effect((i, j), _variance(both, weights) - first[i] - first[j], total, noise))
     return found
 
 
@@ -193,6 +195,6 @@ def _variance(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return values**2 @ share - (values @ share) ** 2
 
 
-def _effect(which: tuple[int, ...], part: np.ndarray, total: np.ndarray) -> Effect:
-    ratio = part / np.maximum(total, 1e-300)
-    return Effect(which, float(np.clip(np.mean(ratio), 0.0, 1.0)), float(np.std(ratio)))
+def _effect(which: tuple[int, ...], part: np.ndarray, total: np.ndarray, noise: float) -> Effect:
+    ratio, size = part / np.maximum(total, 1e-300), float(np.mean(part)) / max(noise, 1e-300)
+    return Effect(which, float(np.clip(np.mean(ratio), 0.0, 1.0)), float(np.std(ratio)), size)

@@ -250,7 +250,7 @@ def said(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) 
         "gain": one.gain,
         "gain_stderr": one.gain_stderr,
         "modelled": xp.sum(window.modelled & window.valid),
-        "old": 1 - xp.sum(xp.where(window.fresh, found.omega, 0.0)),
+        "old": xp.sum(xp.where(window.fresh, 0.0, found.omega)),
         "pairs": pairs.count,
         "repeat": pairs.wanted,
     }

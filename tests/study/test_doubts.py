@@ -1,0 +1,58 @@
+"""What is said where one result stands out from all others."""
+
+import numpy as np
+import pytest
+
+import recoup
+from recoup.study.settings import resolved
+
+TRUE = {"a": (0, 1), "b": (0, 1)}
+
+
+def told(slip=None, seed=0, results=24, sign=1.0, **settings):
+    """A study of returns between -0.5 and 0.1, one of which is told as something else."""
+    study = recoup.Study.create(
+        None, resolved({"params": TRUE, "batch": 4, "seed": seed, **settings})
+    )
+    rng = np.random.default_rng(seed)
+    for i in range(results):
+        trial = study.ask()[0]
+        value = -((trial.params["a"] - 0.3) ** 2) + 0.05 * rng.normal()
+        study.tell(trial.id, float(sign * (slip if slip is not None and i == 13 else value)))
+    return study
+
+
+@pytest.mark.parametrize("slip", [5.0, 1000.0, 1e12])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slip_that_makes_the_mean_policy_look_good_is_named(slip, seed):
+    """And what is expected without it holds the truth."""
+    study = told(slip, seed)
+    found, truth = study.recommend(), -((study.mean_policy["a"] - 0.3) ** 2)
+    assert found.improbable == found.plain()["improbable"] == [14]
+    assert f"Trial 14: {slip:.6g} is " in found.words
+    without = found.words.split("Without it the expected return would be ")[1].split(").")[0]
+    low, high = (float(x) for x in without.split("(95 %: ")[1].split(" to "))
+    assert low <= truth <= high
+    assert "Without it the expected return would be " in study.predict(study.mean_policy).words
+    assert "Trial 14" in study.predict(dict(study.trials()[13].params)).words
+
+
+def test_costs_are_said_as_they_were_told():
+    found = told(1000.0, sign=-1.0, direction="minimize").recommend()
+    assert "Trial 14: -1000 is " in found.words
+    assert "Without it the expected cost would be " in found.words
+
+
+def test_results_that_stand_out_and_change_nothing_are_left_to_show():
+    """A crash far from the mean policy, of which it is known that it was one."""
+    study = told()
+    study.enqueue({"a": 0.99, "b": 0.99})
+    study.tell(study.ask()[0].id, -40.0)
+    assert study.diagnostics()["improbable"]
+    found = study.recommend()
+    assert found.improbable == []
+    assert "Without it" not in found.words
+
+
+def test_nothing_is_doubted_without_a_result_that_stands_out():
+    assert told().recommend().improbable == []
