@@ -1,9 +1,13 @@
 """A comparison as rows of text, for the terminal, Markdown and pages."""
 
-from math import isfinite
+from collections.abc import Sequence
+from math import floor, isfinite, log10
 from typing import Any, NamedTuple
 
 DASH = "–"
+ROUNDING = 1e-9  # of a mean, below which it has no error
+DECIMALS = 6  # beyond which numbers are written with a power of ten
+USUAL = 0.1  # width of an interval up to which it needs no more than two decimals
 
 
 class Table(NamedTuple):
@@ -20,12 +24,20 @@ def shown(mean: float | None, stderr: float | None) -> str:
         return DASH
     if stderr is None or not isfinite(stderr):
         return f"{mean:.4g}"
-    if stderr <= 1e-9 * max(abs(mean), 1.0):
-        return f"{mean:.2f} ± 0"
-    digits = 0
-    while stderr < 9.95 * 10.0**-digits and digits < 6:
-        digits += 1
-    return f"{mean:.{digits}f} ± {stderr:.{digits}f}"
+    if stderr <= ROUNDING * abs(mean):
+        return f"{mean:.6g} ± 0"
+    (text, error), power = _written([mean, stderr], stderr)
+    return f"({text} ± {error}){power}" if power else f"{text} ± {error}"
+
+
+def _written(values: Sequence[float], size: float) -> tuple[list[str], str]:
+    """Numbers with two digits of something of that size, and their power of ten, if it is small."""
+    decimals = max(1 - floor(log10(size * 1.005)), 0)
+    if decimals <= DECIMALS:
+        return [f"{value:.{decimals}f}" for value in values], ""
+    scale = floor(log10(max(size, *map(abs, values))))
+    digits = decimals + scale
+    return [f"{value / 10.0**scale:.{digits}f}" for value in values], f"e{scale}"
 
 
 def _signed(cell: dict[str, Any]) -> str:
@@ -33,16 +45,29 @@ def _signed(cell: dict[str, Any]) -> str:
     return f"+{text}" if cell["mean"] is not None and cell["mean"] > 0 else text
 
 
-def _between(found: dict[str, Any], digits: int = 2) -> str:
-    """A value and its interval."""
-    if found["value"] is None:
+def _between(found: dict[str, Any]) -> str:
+    """A value and its interval, with at least two digits of its width."""
+    value, *ends = found["value"], found["low"], found["high"]
+    if value is None:
         return DASH
-    low, high = (DASH if x is None else f"{x:.{digits}f}" for x in (found["low"], found["high"]))
-    return f"{found['value']:.{digits}f} [{low}, {high}]"
+    known = [value, *(end for end in ends if end is not None)]
+    width = max(known) - min(known)
+    if width <= ROUNDING * abs(value):
+        texts, power = [f"{x:.6g}" for x in known], ""
+    else:
+        texts, power = _written(known, min(width, USUAL))
+    low, high = (DASH if end is None else texts[known.index(end)] + power for end in ends)
+    return f"{texts[0]}{power} [{low}, {high}]"
 
 
-def reached(found: dict[str, Any], end: int) -> str:
-    """Episodes to a target: `> end` where it was not reached, or not by all resamples."""
+def reached(row: dict[str, Any], target: float | None, end: int) -> str:
+    """Episodes to a target: `> end` where it was not reached, or not by all resamples.
+
+    A dash where there is no target, or no return at the end to compare with it.
+    """
+    found = row["episodes_to_target"]
+    if target is None or row["search"]["mean"][-1] is None:
+        return DASH
     if found["value"] is None:
         return f"> {end}"
     low, high = (f"> {end}" if x is None else f"{x:.0f}" for x in (found["low"], found["high"]))
@@ -63,7 +88,7 @@ def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
                 *cells,
                 shown(policy["mean"][-1], policy["stderr"][-1]),
                 shown(row["area"]["mean"], row["area"]["stderr"]),
-                reached(row["episodes_to_target"], ends[-1]).partition(" [")[0],
+                reached(row, task["target"], ends[-1]).partition(" [")[0],
             ]
         )
     return Table(_title(said, task), heads, rows)
@@ -122,7 +147,7 @@ def target_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
         [
             row["method"],
             shown(row["area"]["mean"], row["area"]["stderr"]),
-            reached(row["episodes_to_target"], end),
+            reached(row, task["target"], end),
             f"{row['seconds']:.2g}",
         ]
         for row in task["methods"]
