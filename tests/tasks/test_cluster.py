@@ -349,7 +349,12 @@ def says(theta):
     return os.getpid()
 
 
-OWN = """
+OWN = (
+    f"""
+import faulthandler
+faulthandler.dump_traceback_later({LIMIT - 60}, exit=True)  # where it stands, if it stands still
+"""
+    + """
 import os, signal, subprocess, sys, threading
 import numpy as np
 from recoup.tasks.engines.cluster import Cluster
@@ -397,6 +402,7 @@ engine.close()
 import ray
 print(first[0].values, ray.is_initialized(), len(left) > 4, *left)
 """
+)
 ROBOTS = """
 import time
 
