@@ -26,7 +26,7 @@ from benchmarks.returns import KINDS, function, noise
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
-from recoup.core.intervals import judged_archive, unseen_share
+from recoup.core.judgement import judged_archive, unseen_share
 from recoup.core.worth import UNSEEN, probes, student, worth
 
 SHIFTS, DIMS, COUNTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5), (1, 3, 10), (20, 40, 200)

@@ -17,7 +17,7 @@ from recoup.core.archive import Drawn, from_samples
 from recoup.core.arrays import behind
 from recoup.core.families.full import full_gaussian
 from recoup.core.families.rho import Full
-from recoup.core.intervals import judged_archive
+from recoup.core.judgement import judged_archive
 
 DIM, BATCH, RUNS = 4, 6, 3
 GRADIENT = {"family": "full", "epsilon": 0.2}

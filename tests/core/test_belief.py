@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from recoup.core.plain import belief as model
 from recoup.core.plain.belief import Hyper, believed, drawn, expected, joined, looks_at, seen, tamed
-from recoup.core.plain.model import cells, points_of
+from recoup.core.surrogate import cells, points_of
 
 HYPER = Hyper(length=1.7, bowl=0.4, about=0.8, noise=0.3, signal=1.3, share=1.0)
 

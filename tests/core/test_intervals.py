@@ -8,7 +8,7 @@ from oracles import stratified_error
 from scipy import stats
 from scipy.special import ndtr
 
-from recoup.core import intervals
+from recoup.core import intervals, judgement, objective
 from recoup.core import worth as host
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.families.gaussian import diagonal_gaussian
@@ -49,10 +49,10 @@ def test_errors_are_those_of_a_plain_loop_over_strata(x64):
     rng = np.random.default_rng(0)
     residuals, strata = rng.standard_normal(12), np.array([0, 0, 0, 2, 3, 3, 3, 3, 3, 0, 0, 1])
     drew = np.arange(12) < 11
-    got = intervals.standard_error(jnp.asarray(residuals), drew, strata, 5)
+    got = objective.standard_error(jnp.asarray(residuals), drew, strata, 5)
     want = stratified_error(residuals[:11], list(strata[:11]))
     assert float(got) == pytest.approx(want, rel=1e-12)
-    assert np.isnan(intervals.standard_error(jnp.ones(1), np.ones(1, bool), np.zeros(1, int), 2))
+    assert np.isnan(objective.standard_error(jnp.ones(1), np.ones(1, bool), np.zeros(1, int), 2))
 
 
 def judged(theta, returns, mean, std, start=(0.0, 1.0)):
@@ -69,7 +69,7 @@ def _judged(theta, returns, mean, std, start, spread):
     target = Diagonal(mean * like, std * like)
     told, drawn_by = jnp.ones(n, bool), jnp.zeros(n, jnp.int32)
     drawn = Drawn(theta, returns, told, proposals, drawn_by, target)
-    return intervals.judged_archive(FAMILY, target, from_samples(FAMILY, drawn, keep="running"))
+    return judgement.judged_archive(FAMILY, target, from_samples(FAMILY, drawn, keep="running"))
 
 
 def worths(found, dim=1):
@@ -241,7 +241,7 @@ def failing():
             told = jnp.ones(120, bool)
             drawn = Drawn(theta, returns, told, proposals, jnp.asarray(drawn_by), target)
             archive = from_samples(FAMILY, drawn, keep="running")
-            return intervals.judged_archive(FAMILY, target, archive)
+            return judgement.judged_archive(FAMILY, target, archive)
 
         returns = jnp.asarray(np.where(failed, np.nan, theta[..., 0]))
         found = jax.lax.map(lambda x: judged(*x), (jnp.asarray(theta), returns))
@@ -393,7 +393,7 @@ def test_how_many_draws_fail_is_chance_too(share):
     """Narrow proposals side by side, returns far from 0, random failures: 300 studies hold 90 %."""
     rng = np.random.default_rng(4)
     means = np.linspace(-1.5, 1.5, 6)
-    held, standard_error = [], jax.jit(intervals.standard_error, static_argnums=3)
+    held, standard_error = [], jax.jit(objective.standard_error, static_argnums=3)
     for _ in range(300):
         drawn_by = np.repeat(np.arange(6), 20)
         theta = means[drawn_by] + 0.5 * rng.standard_normal(120)

@@ -1,5 +1,7 @@
 """The model of the returns, against quadrature, scipy, and the same with a point taken away."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,11 +9,20 @@ from oracles import gauss_hermite
 from scipy import stats
 
 from recoup.core import surrogate
-from recoup.core.surrogate import Hyper
 
 pytestmark = pytest.mark.usefixtures("x64")
 
+
+class Hyper(NamedTuple):
+    """A cell of the grid, and a noise."""
+
+    length: float
+    bowl: float
+    noise: float
+
+
 HYPER = Hyper(1.7, 0.4, 0.3)
+BOTH = pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
 
 
 def data(dim=2, n=9, spare=0):
@@ -43,9 +54,12 @@ def product_rule(dim):
     return grid, weights
 
 
-def test_the_kernel_is_that_of_a_plain_loop_and_zero_for_points_that_are_not_there():
+@BOTH
+def test_the_kernel_is_that_of_a_plain_loop_and_zero_for_points_that_are_not_there(xp):
     z, _, valid = data(spare=3)
-    got = np.asarray(surrogate.kernel(surrogate.points_of(jnp.asarray(z), valid), HYPER))
+    points = surrogate.points_of(xp.asarray(z), xp.asarray(valid))
+    bowl = HYPER.bowl / HYPER.length * np.outer(points.bowl, points.bowl)
+    got = np.asarray(surrogate.kernel(points, HYPER.length)) + bowl
     np.testing.assert_allclose(got[:9, :9], gram(z[:9]), rtol=1e-12)
     assert not got[9:].any()
     assert not got[:, 9:].any()
@@ -54,7 +68,8 @@ def test_the_kernel_is_that_of_a_plain_loop_and_zero_for_points_that_are_not_the
 @pytest.mark.parametrize("dim", [1, 2])
 def test_expectations_of_the_kernel_are_those_of_quadrature(dim):
     z, _, valid = data(dim)
-    each, both = surrogate.expected_kernel(surrogate.points_of(jnp.asarray(z), valid), HYPER)
+    points = surrogate.points_of(jnp.asarray(z), jnp.asarray(valid))
+    each, both = surrogate.expected_kernel(points, HYPER.length, HYPER.bowl)
     grid, mass = product_rule(dim)
     table = np.array([[loop_kernel(x, a, z, HYPER) for a in z] for x in grid])
     np.testing.assert_allclose(each, mass @ table, rtol=1e-6)
@@ -62,21 +77,23 @@ def test_expectations_of_the_kernel_are_those_of_quadrature(dim):
     np.testing.assert_allclose(both, mass @ pairs, rtol=1e-5)
 
 
-def one(z, y, valid, hyper=HYPER):
-    points = surrogate.points_of(jnp.asarray(z), jnp.asarray(valid))
-    found = surrogate.posterior(
-        points, jnp.asarray(y), hyper.length, hyper.bowl, jnp.asarray([hyper.noise, 2.0])
-    )
+def one(z, y, valid, hyper=HYPER, xp=jnp):
+    """The posterior of one cell; that of another bowl and noise comes after it."""
+    points = surrogate.points_of(xp.asarray(z), xp.asarray(valid))
+    grid = {"bowls": (hyper.bowl, 3.0), "noises": (hyper.noise, 2.0)}
+    found = surrogate.posterior(points, xp.asarray(y), hyper.length, **grid)
+    assert len(found.mean) == 4
     return [np.asarray(x) for x in found]
 
 
-def test_the_posterior_is_that_of_the_inverse_of_the_whole_matrix():
+@BOTH
+def test_the_posterior_is_that_of_the_inverse_of_the_whole_matrix(xp):
     z, y, valid = data(spare=4)
-    points = surrogate.points_of(jnp.asarray(z), valid)
-    each, both = (np.asarray(x) for x in surrogate.expected_kernel(points, HYPER))
+    points = surrogate.points_of(xp.asarray(z), xp.asarray(valid))
+    each, both = map(np.asarray, surrogate.expected_kernel(points, HYPER.length, HYPER.bowl))
     inverse = np.linalg.inv(gram(z[:9]) + HYPER.noise * np.eye(9))
     signal = (y[:9] @ inverse @ y[:9] + 2) / 11
-    _, mean, variance, _, pulls = one(z, y, valid)
+    _, mean, variance, _, pulls = one(z, y, valid, xp=xp)
     np.testing.assert_allclose(mean[0], each[:9] @ inverse @ y[:9], rtol=1e-9)
     np.testing.assert_allclose(pulls[0][:9], each[:9] @ inverse, rtol=1e-8)
     want = signal * (both - each[:9] @ inverse @ each[:9])
@@ -127,3 +144,15 @@ def test_equal_returns_have_a_mean_and_no_residual():
     found = surrogate.fitted(jnp.asarray(z), jnp.full(9, 7.0), jnp.asarray(valid))
     assert float(found.mean) == pytest.approx(7.0)
     assert not np.asarray(found.residuals).any()
+
+
+def test_points_that_are_not_there_change_nothing_by_numpy_or_jax():
+    z, y, valid = data(dim=3, n=11, spare=5)
+    alone = surrogate.fitted(z[:11], y[:11], valid[:11])
+    for xp in (np, jnp):
+        found = surrogate.fitted(xp.asarray(z), xp.asarray(y), xp.asarray(valid))
+        for x, want in zip(found, alone, strict=True):
+            got = np.asarray(x)[:11] if np.ndim(x) else x
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+        assert not np.asarray(found.residuals)[11:].any()
+        assert not np.asarray(found.pulls)[11:].any()

@@ -1,4 +1,6 @@
 import itertools
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +16,22 @@ from oracles import (
 
 import recoup
 from recoup.checks import InputError
+from recoup.engine import plain
 from recoup.engine.parts import BASELINES, WEIGHTINGS
 
 SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
+
+
+@pytest.fixture
+def by_jax(monkeypatch):
+    """As of more than a million numbers."""
+    monkeypatch.setattr(plain, "LARGEST", 0)
+
+
+@pytest.fixture(params=["numpy", "jax"])
+def by(request):
+    if request.param == "jax":
+        request.getfixturevalue("by_jax")
 
 
 def assert_agrees(got, want, tolerance):
@@ -30,7 +45,7 @@ def assert_agrees(got, want, tolerance):
 @pytest.mark.parametrize("baseline", BASELINES)
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
-def test_every_combination_agrees_with_a_plain_loop(weighting, baseline, dtype, tolerance):
+def test_every_combination_agrees_with_a_plain_loop(weighting, baseline, dtype, tolerance, by):
     """In float64 all of them; in float32, where only digits can differ, with no shaper and all."""
     problem = random_problem(dtype=dtype)
     chosen = {"weighting": weighting, "baseline": baseline}
@@ -45,6 +60,7 @@ def test_every_combination_agrees_with_a_plain_loop(weighting, baseline, dtype, 
         assert_agrees(found, loop_estimate(problem, **options), tolerance)
 
 
+@pytest.mark.usefixtures("by_jax")
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_what_is_compiled_in_float64_agrees_too(weighting):
     problem, shapers = random_problem(), {"flatten": 0.7, "truncate": 1.5, "normalize": True}
@@ -261,3 +277,55 @@ def test_samples_that_were_not_told_take_part_in_nothing():
     assert got.interval() == pytest.approx(want.interval(), nan_ok=True)
     with pytest.raises(InputError, match="told"):
         recoup.estimate(**problem, told=told[:5])
+
+
+HOW = [
+    {},
+    {"family": "full", "baseline": "coordinate"},
+    {"baseline": "leave-one-out", "mirrored": True},
+    {"failure": "worst", "baseline": "split", "weighting": "own", "family": "full"},
+    {"told": None, "normalize": True},
+]
+
+
+@pytest.mark.parametrize("options", HOW)
+def test_few_numbers_are_computed_by_numpy_as_the_compiler_has_them(options, monkeypatch):
+    """Failed samples among them; intervals too."""
+    problem = random_problem(2, samples=24)
+    problem["returns"] = np.where(
+        np.arange(len(problem["returns"])) == 3, np.nan, problem["returns"]
+    )
+    if "told" in options:
+        options = {**options, "told": np.arange(len(problem["returns"])) < 17}
+    mine = recoup.estimate(**problem, **options)
+    ends = mine.interval()
+    monkeypatch.setattr(plain, "LARGEST", 0)
+    other = recoup.estimate(**problem, **options)
+    for name in mine._fields[:-1]:
+        x, y = getattr(mine, name), getattr(other, name)
+        assert np.shape(x) == np.shape(y), name
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(ends, other.interval(), rtol=1e-9, equal_nan=True)
+
+
+def test_a_pair_of_which_one_is_not_there_is_left_to_the_compiler():
+    problem = random_problem(2, samples=24)
+    n = len(problem["returns"])
+    found = recoup.estimate(**problem, mirrored=True, told=np.arange(n) != 2)
+    assert found.weights[2] == 0
+    assert np.isfinite(found.objective)
+
+
+ALONE = """
+import sys, numpy as np, recoup
+theta = np.random.default_rng(0).normal(size=(202, 3))
+how = {"proposals": ([[0.0] * 3], [[1.0] * 3]), "proposal": np.zeros(202, int)}
+e = recoup.estimate(theta, -np.sum(theta**2, 1), **how, target=([0.2] * 3, [0.8] * 3))
+ends = e.interval()
+print(ends.low < e.objective < ends.high, "jax" in sys.modules)
+"""
+
+
+def test_an_estimate_of_few_samples_needs_no_compiler():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "False"], done.stderr

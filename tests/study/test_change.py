@@ -8,6 +8,7 @@ from scipy import integrate, stats
 
 import recoup
 from recoup.checks import InputError
+from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.densities import Proposals
 from recoup.study.charts import chart, moved
@@ -65,11 +66,11 @@ class TestCharts:
         for here, there in zip(self.THERE, self.HERE, strict=True):
             rho = Diagonal(np.array([[0.4]]), np.array([[1.3]]))
             reference = Diagonal(np.zeros(1), np.ones(1))
-            proposals = Proposals(rho, reference, [chart([here], [there])])
+            proposals = Proposals(diagonal_gaussian(), rho, reference, [chart([here], [there])])
 
             def density(z, proposals=proposals):
                 theta = np.array([[z]])
-                return np.exp(proposals.density(0, theta)[0]) * stats.norm.pdf(z)
+                return np.exp(proposals.drawn_density(0, theta)[0]) * stats.norm.pdf(z)
 
             total, _ = integrate.quad(density, -14, 14, limit=400, epsabs=1e-10)
             assert total == pytest.approx(1, abs=1e-6)

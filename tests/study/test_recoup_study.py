@@ -11,7 +11,7 @@ from studies import content, killed_at, work
 
 import recoup
 from recoup.checks import InputError
-from recoup.core.plain.densities import log_density
+from recoup.core.families.full import log_density
 from recoup.store.file import StudyFile
 from recoup.study.parameters import log_slope, to_latent
 from recoup.study.readings import read_samples

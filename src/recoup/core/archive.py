@@ -28,6 +28,7 @@ from recoup.core.mixtures import (
     own_density,
     picked,
 )
+from recoup.core.returns import with_failures as returns_of
 from recoup.core.rows import ratios_and_norms
 from recoup.core.weights import LogDensities
 
@@ -140,20 +141,11 @@ def add_batch(
 
 
 def with_failures(archive: Archive, failure: str | float) -> Archive:
-    """The archive with its failed samples at the `worst` return in it, or at a number.
-
-    `censored` leaves them failed: drawn and counted, and worth nothing that is known.
-    """
-    if failure == "censored":
-        return archive
+    """The archive with its failed samples as `core.returns` values them."""
     b = archive.batches
     assert b is not None
-    worst = jnp.min(jnp.where(b.valid, b.returns, jnp.inf))
-    value = worst if failure == "worst" else jnp.asarray(failure, b.returns.dtype)
-    valued = b.failed & jnp.isfinite(value)
-    returns = jnp.where(valued, value, b.returns)
-    batches = b._replace(returns=returns, valid=b.valid | valued, failed=b.failed & ~valued)
-    return archive._replace(batches=batches)
+    returns, valid, failed = returns_of(b.returns, b.valid, b.failed, failure)
+    return archive._replace(batches=b._replace(returns=returns, valid=valid, failed=failed))
 
 
 def relative_log_density(family: Family, rho: Any, archive: Archive) -> tuple[Array, Array | None]:

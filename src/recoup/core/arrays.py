@@ -10,9 +10,9 @@ Array = Any  # of NumPy or of JAX
 AT_ONCE = 32  # rows of a triangular system that are solved together
 
 
-def namespace(x: Array) -> Any:
+def namespace(*arrays: Array) -> Any:
     """NumPy for its own arrays and for numbers, else JAX's: what an equation computes with."""
-    if isinstance(x, (np.ndarray, np.generic, float, int)):
+    if all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in arrays):
         return np
     import jax.numpy as jnp
 
@@ -105,6 +105,15 @@ def behind(xp: Any, x: Any, *earlier: Array) -> Any:
     return tree.map(lambda leaf: xp.where(never, 0, leaf) if xp.ndim(leaf) > 1 else leaf, x)
 
 
+def totals_by(xp: Any, kind: Array, kinds: int, values: Array) -> Array:
+    """Sums `[K]` of `values [n]` by their `kind [n]`."""
+    if xp is np:
+        return np.bincount(kind, weights=values, minlength=kinds)
+    from recoup.core import sweeps
+
+    return sweeps.totals_by(kind, kinds, values)
+
+
 def repeat(xp: Any, times: int, body: Callable[[Any], Any], state: Any) -> Any:
     """`body` of `state`, so many times."""
     if xp is not np:
@@ -114,6 +123,25 @@ def repeat(xp: Any, times: int, body: Callable[[Any], Any], state: Any) -> Any:
     for _ in range(times):
         state = body(state)
     return state
+
+
+def mapped(xp: Any, function: Callable[[Array], Any], values: Array) -> Any:
+    """`function` of each of `values [m]`, one after the other: a record of arrays, stacked."""
+    if xp is not np:
+        from jax.lax import map as one_by_one
+
+        return one_by_one(function, values)
+    found = [function(value) for value in values]
+    return type(found[0])(*(np.stack(x) for x in zip(*found, strict=True)))
+
+
+def largest(xp: Any, x: Array, most: int) -> Array:
+    """The indices of the largest of `x [n]`, at most so many; of equal ones the first."""
+    if xp is np:
+        return np.argsort(-x, kind="stable")[:most]
+    from jax.lax import top_k
+
+    return top_k(x, min(most, x.size))[1]
 
 
 def when(

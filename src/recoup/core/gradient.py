@@ -45,6 +45,10 @@ class Scores(NamedTuple):
     squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2
 
 
+Baseline = Callable[[Earned, Scores], Any]  # -> scalar, [B, N] or pytree of rho
+Direction = Callable[[Any, Any, Earned], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
+
+
 def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Array) -> Any:
     """The gradient of the expected return, (1/n) sum_n w_n (R_n - b) s_n, a pytree of rho.
 
@@ -60,3 +64,44 @@ def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Arr
     sums = scores.total(centred)
     plain = scores.total(behind(xp, weights, *leaves(xp, sums)))
     return tree_map(xp, lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n, sums, plain, b)
+
+
+def about_origin(earned: Earned) -> Earned:
+    """What was earned, returns less that of the sample that weighs most, the largest of several.
+
+    Equal returns become exactly zero. So does that of a sample that outweighs all others: the
+    baseline is near it, and what is left of their difference is multiplied by its weight.
+    """
+    xp = namespace(earned.returns, earned.weights)
+    weights = xp.where(earned.valid, earned.weights, -xp.inf)
+    most = earned.valid & (weights == xp.max(weights, initial=-xp.inf))
+    largest = xp.max(xp.where(most, earned.returns, -xp.inf), initial=-xp.inf)
+    origin = xp.where(xp.isfinite(largest), largest, 0.0)
+    relative = xp.where(earned.valid, earned.returns - origin, 0.0)
+    return earned._replace(returns=relative, origin=origin)
+
+
+def centre_of(earned: Earned) -> Array:
+    """The weighted mean return, sum w R / sum w, a scalar."""
+    xp, mass = namespace(earned.weights), earned.weights.sum()
+    return xp.sum(earned.weights * earned.returns) / xp.where(mass > 0, mass, 1.0)
+
+
+def baseline_of(baseline: Baseline, earned: Earned, scores: Scores) -> Any:
+    """b relative to the origin, of a baseline that need not know of it.
+
+    Where samples are censored it is the weighted mean return: the scores of those that did not fail
+    do not average to zero, so that a b above their mean return would pay for failing, one below it
+    for not failing. With the mean itself the gradient is that of the return given success.
+    """
+    xp, origin = namespace(earned.weights), earned.origin
+    if is_relative(baseline):
+        b = baseline(earned, scores)
+    else:
+        told = xp.where(earned.valid, earned.returns + origin, 0.0)
+        b = baseline(
+            earned._replace(returns=told, origin=xp.zeros_like(origin)),
+            scores._replace(centre=scores.centre + origin),
+        )
+        b = tree_map(xp, lambda x: xp.asarray(x, origin.dtype) - origin, b)
+    return tree_map(xp, lambda x: xp.where(earned.censored, scores.centre, x), b)

@@ -12,11 +12,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from recoup.core.directions import Direction
 from recoup.core.families.policy import linear
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, live
-from recoup.core.gradient import Earned, relative
+from recoup.core.gradient import Direction, Earned, relative
 
 
 def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:

@@ -7,35 +7,196 @@ carry on beyond the points, the bumps do not, and where they are needed the vari
 (A bowl about the middle of the points would be biased: they lie nearer to their own mean than new
 ones do, by 2 D / n, which counts where there are fewer points than dimensions.)
 
-No hyper-parameter is chosen: all of a grid take part, by their evidence. Points that are not valid
-take part in nothing.
+No hyper-parameter is chosen: all of a grid take part, by their evidence. A cell of the grid is a
+length and a bowl; every cell has all noises `[V]`. Cells of one length share a decomposition: a
+bowl adds c u u^T to the kernel, and by Sherman and Morrison (K + c u u^T)^-1 =
+M - c M u u^T M / (1 + c u^T M u), with M = K^-1.
+
+Arrays of NumPy stay so; those of JAX may be traced. Points that are not valid take part in nothing.
 """
 
-from itertools import product
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
+from recoup.core.arrays import Array, mapped, namespace
 from recoup.core.prior import BOWLS, LENGTHS, LEVEL, NOISES, SLOPE
-
-
-class Hyper(NamedTuple):
-    """One point of the grid; variances are over that of the bumps."""
-
-    length: Array  # squared
-    bowl: Array
-    noise: Array
 
 
 class Points(NamedTuple):
     """Where returns were seen."""
 
     z: Array  # [n, D], zero where not valid
-    valid: Array  # [n]
-    bowl: Array  # [n] half of |z|^2, less its mean
-    below: Array  # what that is on average under N(0, I)
+    squares: Array  # [n] |z|^2
+    middle: Array  # their mean
+    valid: Array | None = None  # [n]; None: all are
+
+    @property
+    def bowl(self) -> Array:
+        """Half of |z|^2, less its mean `[n]`; zero where not valid."""
+        u = (self.squares - self.middle) / 2
+        return u if self.valid is None else u * self.valid
+
+    @property
+    def below(self) -> Array:
+        """What that is on average under N(0, I)."""
+        return (self.z.shape[1] - self.middle) / 2
+
+
+def points_of(z: Array, valid: Array | None = None) -> Points:
+    """The points of `z [n, D]`."""
+    xp = namespace(z)
+    if valid is not None:
+        z = xp.where(valid[:, None], z, 0.0)
+    squares = xp.sum(z**2, axis=1)
+    return Points(z, squares, xp.sum(squares) / _count(z, valid), valid)
+
+
+def _count(z: Array, valid: Array | None) -> Array:
+    """How many are valid, at least one; in the type of z."""
+    if valid is None:
+        return max(len(z), 1)
+    xp = namespace(z, valid)
+    return xp.maximum(xp.sum(valid, dtype=z.dtype), 1)
+
+
+def standardised(returns: Array, valid: Array | None = None) -> tuple[Array, Array, Array]:
+    """Returns in units of their standard deviation, about their mean; the mean, and the unit."""
+    xp, n = namespace(returns), _count(returns, valid)
+    told = returns if valid is None else xp.where(valid, returns, 0.0)
+    level = xp.sum(told) / n
+    centred = returns - level if valid is None else xp.where(valid, returns - level, 0.0)
+    scale = xp.sqrt(xp.sum(centred**2) / n)
+    scale = xp.where(scale > 0, scale, 1.0)
+    return centred / scale, level, scale
+
+
+def kernel(points: Points, length: Array) -> Array:
+    """k(z_a, z_b) `[n, n]`, without bowl and noise; zero where either is not valid."""
+    xp = namespace(points.z, length)
+    products = points.z @ points.z.T
+    apart = xp.maximum(points.squares[:, None] + points.squares - 2 * products, 0.0)
+    k = LEVEL + xp.exp(-apart / (2 * length)) + SLOPE * products / length
+    if points.valid is None:
+        return k
+    return xp.where(points.valid[:, None] & points.valid, k, 0.0)
+
+
+def expected_kernel(points: Points, length: Array, bowl: float) -> tuple[Array, Array]:
+    """E k(z, z_a) `[n]` over z ~ N(0, I), and E k(z, z') over two of them, with the bowl.
+
+    Implements: ohagan1991 Bayes-Hermite quadrature, E exp(-|z - a|^2 / 2l) = (l / (l + 1))^(D/2)
+    exp(-|a|^2 / 2(l + 1)).
+    """
+    xp, dim = namespace(points.z, length), points.z.shape[1]
+    tilt = bowl * points.below / length
+    bumps = (length / (1 + length)) ** (dim / 2) * xp.exp(-points.squares / (2 * (1 + length)))
+    each = LEVEL + bumps + tilt * points.bowl
+    both = LEVEL + (length / (2 + length)) ** (dim / 2) + tilt * points.below
+    return each if points.valid is None else xp.where(points.valid, each, 0.0), both
+
+
+class Cell(NamedTuple):
+    """A length and a bowl, fitted to returns in units of their standard deviation."""
+
+    length: Array
+    bowl: float
+    evidence: Array  # [V] log posterior, but for a constant
+    signal: Array  # [V] variance of the bumps
+    k_y: Array  # [V, n] K^-1 y
+    diagonal: Array  # [V, n] of K^-1
+    share: Array  # [V] of the bowl's correction
+    m_u: Array  # [V, n]
+    inverse: Array  # [V, n] of the eigenvalues and noise
+    vectors: Array  # [n, n]
+
+    def solved(self, x: Array) -> Array:
+        """K^-1 x `[V, n]`."""
+        m_x = ((self.vectors.T @ x) * self.inverse) @ self.vectors.T
+        return m_x - (self.share * (self.m_u @ x))[:, None] * self.m_u
+
+
+def cells_of_length(
+    points: Points,
+    y: Array,
+    length: Array,
+    *,
+    more: Array | float = 0.0,
+    bowls: Sequence[float] = BOWLS,
+    noises: Sequence[float] = NOISES,
+) -> list[Cell]:
+    """The cells of one length, from one decomposition of the kernel; `more [n, n]` is added to it.
+
+    Implements: rasmussen2006 eq. 5.12, with the signal's variance integrated out under an
+    inverse-gamma(1, 1) prior. Differs: `y [n]` is in units of its own standard deviation.
+    """
+    xp = namespace(points.z, y)
+    noise, u = xp.asarray(noises, dtype=y.dtype), points.bowl
+    n = y.size if points.valid is None else xp.sum(points.valid, dtype=y.dtype)
+    values, vectors = xp.linalg.eigh(kernel(points, length) + more)
+    inverse = 1 / (xp.maximum(values, 0.0) + noise[:, None])
+    m_y, m_u = (((vectors.T @ x) * inverse) @ vectors.T for x in (y, u))
+    diagonal, u_m_u = inverse @ (vectors**2).T, m_u @ u
+    log_det = -xp.sum(xp.log(inverse), axis=1) - (y.size - n) * xp.log(noise)
+    found = []
+    for bowl in bowls:
+        c = bowl / length
+        share = c / (1 + c * u_m_u)
+        k_y = m_y - (share * (m_u @ y))[:, None] * m_u
+        signal = (k_y @ y + 2) / (n + 2)
+        likely = -(n + 2) / 2 * xp.log(signal) - (log_det + xp.log1p(c * u_m_u)) / 2
+        evidence = _log_prior(length / points.z.shape[1], bowl, noise) + likely
+        left = diagonal - share[:, None] * m_u**2
+        found.append(Cell(length, bowl, evidence, signal, k_y, left, share, m_u, inverse, vectors))
+    return found
+
+
+def cells(points: Points, y: Array, more: Array | float = 0.0) -> list[Cell]:
+    """All cells of the grid, fitted to `y [n]`; `more [n, n]` is added to their kernel."""
+    lengths = [scaled * points.z.shape[1] for scaled in LENGTHS]
+    return [cell for length in lengths for cell in cells_of_length(points, y, length, more=more)]
+
+
+def _log_prior(length: Array, bowl: float, noise: Array) -> Array:
+    """Normal in the logarithms of length, bowl and noise `[V]`; but for a constant."""
+    xp = namespace(length, noise)
+    scaled = xp.log(length), np.log(bowl / 0.25) / 1.5, xp.log(noise / 0.1) / 3.0
+    return -(scaled[0] ** 2 + scaled[1] ** 2 + scaled[2] ** 2) / 2
+
+
+def shares(evidence: Array) -> Array:
+    """Posterior probabilities of log evidences."""
+    xp = namespace(evidence)
+    found = xp.exp(evidence - xp.max(evidence))
+    return found / xp.sum(found)
+
+
+class Posterior(NamedTuple):
+    """What one hyper-parameter says; `evidence` is the log of its posterior, but for a constant."""
+
+    evidence: Array
+    mean: Array
+    variance: Array
+    residuals: Array  # [n] y less what the others predict
+    pulls: Array  # [n]
+
+
+def posterior(points: Points, y: Array, length: Array, **grid: Sequence[float]) -> Posterior:
+    """What the cells of one length say of the mean under N(0, I); leading axis bowls and noises.
+
+    Implements: rasmussen2006 leave-one-out residuals, [K^-1 y]_i / [K^-1]_ii.
+    """
+    xp, found = namespace(points.z, y, length), []
+    for cell in cells_of_length(points, y, length, **grid):
+        each, both = expected_kernel(points, length, cell.bowl)
+        pulls = cell.solved(each)
+        variance = cell.signal * xp.maximum(both - pulls @ each, 0.0)
+        residuals = cell.k_y / cell.diagonal
+        if points.valid is not None:
+            residuals = xp.where(points.valid, residuals, 0.0)
+        found.append(Posterior(cell.evidence, pulls @ y, variance, residuals, pulls))
+    return Posterior(*(xp.concatenate(x) for x in zip(*found, strict=True)))
 
 
 class Fitted(NamedTuple):
@@ -47,112 +208,30 @@ class Fitted(NamedTuple):
     pulls: Array  # [n] how far the mean follows each return
 
 
-def points_of(z: Array, valid: Array) -> Points:
-    """The points of `z [n, D]`."""
-    z = jnp.where(valid[:, None], z, 0.0)
-    n = jnp.maximum(jnp.sum(valid, dtype=z.dtype), 1)
-    squares = jnp.sum(z**2, axis=1)
-    mean = jnp.sum(squares) / n
-    return Points(z, valid, (squares - mean) / 2, (z.shape[1] - mean) / 2)
-
-
-def kernel(points: Points, hyper: Hyper) -> Array:
-    """k(z_a, z_b) `[n, n]`, without the noise; zero where either is not valid."""
-    products = points.z @ points.z.T
-    squares = jnp.diagonal(products)
-    apart = jnp.maximum(squares[:, None] + squares - 2 * products, 0.0)
-    trend = SLOPE * products + hyper.bowl * jnp.outer(points.bowl, points.bowl)
-    k = LEVEL + jnp.exp(-apart / (2 * hyper.length)) + trend / hyper.length
-    return jnp.where(jnp.outer(points.valid, points.valid), k, 0.0)
-
-
-def expected_kernel(points: Points, hyper: Hyper) -> tuple[Array, Array]:
-    """E k(z, z_a) `[n]` over z ~ N(0, I), and E k(z, z') over two of them.
-
-    Implements: ohagan1991 Bayes-Hermite quadrature, E exp(-|z - a|^2 / 2l) = (l / (l + 1))^(D/2)
-    exp(-|a|^2 / 2(l + 1)).
-    """
-    length, dim = hyper.length, points.z.shape[1]
-    near = jnp.exp(-jnp.sum(points.z**2, axis=1) / (2 * (1 + length)))
-    bumps = (length / (1 + length)) ** (dim / 2) * near
-    each = LEVEL + bumps + hyper.bowl * points.bowl * points.below / length
-    both = LEVEL + (length / (2 + length)) ** (dim / 2) + hyper.bowl * points.below**2 / length
-    return jnp.where(points.valid, each, 0.0), both
-
-
-class Posterior(NamedTuple):
-    """What one hyper-parameter says; `evidence` is the log of its posterior, but for a constant."""
-
-    evidence: Array
-    mean: Array
-    variance: Array
-    residuals: Array  # [n]
-    pulls: Array  # [n]
-
-
-def posterior(points: Points, y: Array, length: Array, bowl: Array, noises: Array) -> Posterior:
-    """The posteriors of all `noises [V]`, from one decomposition of the kernel; leading axis [V].
-
-    Implements: rasmussen2006 eq. 5.12 and leave-one-out residuals, [K^-1 y]_i / [K^-1]_ii, with the
-    signal's variance integrated out under an inverse-gamma(1, 1) prior. Differs: `y` is in units of
-    its own standard deviation.
-    """
-    hyper = Hyper(length, bowl, noises[0])
-    values, vectors = jnp.linalg.eigh(kernel(points, hyper))
-    values = jnp.maximum(values, 0.0)
-    each, both = expected_kernel(points, hyper)
-    n, dim = jnp.sum(points.valid, dtype=y.dtype), points.z.shape[1]
-    empty = y.size - n
-    along_y, along_each = vectors.T @ y, vectors.T @ each
-
-    def one(noise: Array) -> Posterior:
-        at, inverse = hyper._replace(noise=noise), 1 / (values + noise)
-        signal = (along_y**2 @ inverse + 2) / (n + 2)
-        log_det = jnp.sum(jnp.log(values + noise)) - empty * jnp.log(noise)
-        pulls = vectors @ (along_each * inverse)
-        diagonal = vectors**2 @ inverse
-        return Posterior(
-            evidence=_log_prior(at, dim) - (n + 2) / 2 * jnp.log(signal) - log_det / 2,
-            mean=pulls @ y,
-            variance=signal * jnp.maximum(both - along_each**2 @ inverse, 0.0),
-            residuals=jnp.where(points.valid, vectors @ (along_y * inverse) / diagonal, 0.0),
-            pulls=pulls,
-        )
-
-    return jax.vmap(one)(noises)
-
-
-def _log_prior(hyper: Hyper, dim: int) -> Array:
-    """Normal in the logarithms of length, bowl and noise; but for a constant."""
-    scaled = (
-        jnp.log(hyper.length / dim),
-        jnp.log(hyper.bowl / 0.25) / 1.5,
-        jnp.log(hyper.noise / 0.1) / 3.0,
-    )
-    return -(scaled[0] ** 2 + scaled[1] ** 2 + scaled[2] ** 2) / 2
-
-
 def fitted(z: Array, returns: Array, valid: Array) -> Fitted:
     """The model of `returns [n]` at `z [n, D]`, averaged over the grid by evidence."""
-    points, dtype = points_of(z, valid), returns.dtype
-    n = jnp.maximum(jnp.sum(valid, dtype=dtype), 1)
-    level = jnp.sum(jnp.where(valid, returns, 0.0)) / n
-    centred = jnp.where(valid, returns - level, 0.0)
-    scale = jnp.sqrt(jnp.sum(centred**2) / n)
-    scale = jnp.where(scale > 0, scale, 1.0)
-    grid = jnp.asarray(list(product(LENGTHS, BOWLS)), dtype) * jnp.asarray([z.shape[1], 1], dtype)
-    noises = jnp.asarray(NOISES, dtype)
-
-    def at(cell: Array) -> Posterior:
-        return posterior(points, centred / scale, cell[0], cell[1], noises)
-
-    found = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(at, grid))
-    share = jax.nn.softmax(found.evidence)
+    xp = namespace(z, returns, valid)
+    if xp is np and not valid.all():  # a small decomposition in place of one with empty rows
+        return _spread_out(fitted(z[valid], returns[valid], valid[valid]), valid)
+    y, level, scale = standardised(returns, valid)
+    points = points_of(z, valid)
+    lengths = xp.asarray(LENGTHS, dtype=returns.dtype) * z.shape[1]
+    by_length = mapped(xp, lambda length: posterior(points, y, length), lengths)
+    size = by_length.evidence.size
+    found = Posterior(*(x.reshape(size, *x.shape[2:]) for x in by_length))
+    share = shares(found.evidence)
     mean = share @ found.mean
     variance = share @ (found.variance + (found.mean - mean) ** 2)
     return Fitted(
         mean=level + scale * mean,
-        std=scale * jnp.sqrt(variance),
+        std=scale * xp.sqrt(variance),
         residuals=scale * share @ found.residuals,
         pulls=share @ found.pulls,
     )
+
+
+def _spread_out(found: Fitted, valid: np.ndarray) -> Fitted:
+    """The same with zeros for the points that are not valid."""
+    residuals, pulls = np.zeros(len(valid)), np.zeros(len(valid))
+    residuals[valid], pulls[valid] = found.residuals, found.pulls
+    return found._replace(residuals=residuals, pulls=pulls)

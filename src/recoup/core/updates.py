@@ -6,14 +6,12 @@ of arrays, which a study stores with each move.
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import Array
-
-from recoup.core.estimators.whole import Estimate
+from recoup.core.arrays import Array, leaves, namespace, tree_map
 from recoup.core.families.family import Family
+from recoup.core.objective import Estimate
 
 EstimateAt = Callable[[Any], Estimate]
 
@@ -85,6 +83,8 @@ def ascend(family: Family, transformation: Any, tau_floor: float) -> Update:
 
     Implements: zhao2013 S2.2 rho <- rho + epsilon grad J(rho), as `optax.sgd(epsilon)`.
     """
+    import jax
+    import jax.numpy as jnp
     from optax import apply_updates
 
     def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
@@ -107,23 +107,28 @@ def _floored(family: Family, rho: Any, least: float) -> Any:
 
 
 def _along(rho: Any, direction: Any, length: float) -> Any:
-    return jax.tree.map(lambda x, d: x + length * d, rho, direction)
+    xp = namespace(*rho)
+    return tree_map(xp, lambda x, d: x + length * d, rho, direction)
 
 
-def _largest(gradient: Any) -> Array:
-    return jax.tree.reduce(jnp.maximum, jax.tree.map(lambda g: jnp.max(jnp.abs(g)), gradient))
+def _largest(xp: Any, gradient: Any) -> Array:
+    """The largest of all numbers of a gradient, but for signs; not a number if any is."""
+    return reduce(xp.maximum, [xp.max(xp.abs(g)) for g in leaves(xp, gradient)])
 
 
 def _finite_or_zero(gradient: Any) -> Any:
-    finite = jnp.isfinite(_largest(gradient))
-    return jax.tree.map(lambda g: jnp.where(finite, g, 0.0), gradient)
+    xp = namespace(*gradient)
+    finite = xp.isfinite(_largest(xp, gradient))
+    return tree_map(xp, lambda g: xp.where(finite, g, 0.0), gradient)
 
 
 def _unit(gradient: Any) -> Any:
     """The gradient over its norm; zero where it is zero or not finite. No square overflows."""
-    largest = _largest(gradient)
-    usable = (largest > 0) & jnp.isfinite(largest)
-    scaled = jax.tree.map(lambda g: jnp.where(usable, g / largest, 0.0), gradient)
-    squares = jax.tree.reduce(jnp.add, jax.tree.map(lambda g: jnp.sum(g**2), scaled))
-    norm = jnp.sqrt(jnp.where(usable, squares, 1.0))
-    return jax.tree.map(lambda g: g / norm, scaled)
+    xp = namespace(*gradient)
+    largest = _largest(xp, gradient)
+    usable = (largest > 0) & xp.isfinite(largest)
+    safe = xp.where(usable, largest, 1.0)
+    scaled = tree_map(xp, lambda g: xp.where(usable, g / safe, 0.0), gradient)
+    squares = reduce(xp.add, [xp.sum(g**2) for g in leaves(xp, scaled)])
+    norm = xp.sqrt(xp.where(usable, squares, 1.0))
+    return tree_map(xp, lambda g: g / norm, scaled)

@@ -11,9 +11,10 @@ from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
 from recoup.core.estimators.per_decision import decision_estimator
 from recoup.core.estimators.reward_weighted import reward_weighted
-from recoup.core.estimators.whole import Estimate, Estimator, estimator
+from recoup.core.estimators.whole import Estimator, estimator
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import discounted_score, gaussian_policy
+from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
 from recoup.core.rules.fit import fit
 from recoup.core.rules.traced import Traced, traced

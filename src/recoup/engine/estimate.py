@@ -1,13 +1,8 @@
 """`recoup.estimate`: what given samples say about any target distribution, in one call."""
 
-from contextlib import nullcontext
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from recoup.checks import (
     InputError,
@@ -17,14 +12,15 @@ from recoup.checks import (
     check_stds,
     is_traced,
 )
-from recoup.core.archive import Archive, Drawn, from_samples, with_failures
-from recoup.core.families.family import Family
+from recoup.core.arrays import leaves, namespace, tree_map
 from recoup.core.families.rho import RHOS, Full
-from recoup.core.intervals import judged_archive
+from recoup.core.objective import Estimate
 from recoup.core.pareto import pareto_k
-from recoup.core.sweeps import precise
-from recoup.core.worth import Interval, probes, worth
-from recoup.engine.composition import composed
+from recoup.core.plain.densities import Proposals
+from recoup.core.plain.judge import Drew
+from recoup.core.plain.move import Samples
+from recoup.core.worth import Interval, worth
+from recoup.engine import plain
 from recoup.engine.methods import Method, method_row
 
 
@@ -53,11 +49,13 @@ class GradientEstimate(NamedTuple):
         if self.given is None:
             raise InputError("an interval is not computed inside traced code.")
         row, data = self.given
-        with jax.enable_x64(True):
-            dim = np.shape(data.theta)[1]
-            found = _judge(row)(_in_one_type(data, True), probes(dim))
-            seen, _, unseen, _ = jax.device_get(found)
-        return worth(seen, float(unseen), dim).interval
+        if _is_small(row, data):
+            seen, unseen = _judged(row, data)
+        else:
+            from recoup.engine.compiled_estimate import judged
+
+            seen, unseen = judged(row, data)
+        return worth(seen, unseen, np.shape(data.theta)[1]).interval
 
 
 class Data(NamedTuple):
@@ -115,78 +113,107 @@ def estimate(
     given |= {} if power is None else {"power": power}
     row = method_row(Method("estimate"), **given)
     data = _checked(row, Data(theta, returns, proposals, proposal, target, told))
-    arrays = jax.tree.leaves(data)
-    double = any(_dtype(x) == np.float64 for x in arrays)
-    if is_traced(*arrays):
-        double = double and jnp.result_type(float) == jnp.float64
-        return _compute(row, _in_one_type(data, double))
-    with jax.enable_x64(True) if double else nullcontext():
-        result = jax.device_get(_compiled(row)(_in_one_type(data, double)))
+    if _is_small(row, data):
+        return _known(_result(data, _by_numpy(row, data)), row, data)
+    from recoup.engine.compiled_estimate import computed
+
+    result = _result(data, computed(row, data, _is_double(data)))
+    return result if is_traced(result.objective) else _known(result, row, data)
+
+
+def _known(result: GradientEstimate, row: Method, data: Data) -> GradientEstimate:
+    """The result with what can only be said once its numbers are known."""
     return result._replace(pareto_k=pareto_k(result.weights), given=(row, data))
 
 
-@lru_cache(maxsize=256)
-def _compiled(row: Method) -> Any:
-    return jax.jit(partial(_compute, row))
-
-
-@lru_cache(maxsize=64)
-def _judge(row: Method) -> Any:
-    family = composed(row).family
-
-    @jax.jit
-    @precise
-    def judged(data: Data, noise: Any) -> Any:
-        archive = with_failures(_archive(family, data, "running"), row.failure)
-        return judged_archive(family, data.target, archive, row.draw, noise)
-
-    return judged
-
-
-def _archive(family: Family, data: Data, keep: str) -> Archive:
-    told = jnp.ones(data.returns.shape, bool) if data.told is None else data.told
-    drawn = Drawn(data.theta, data.returns, told, data.proposals, data.drawn_by, data.target)
-    return from_samples(family, drawn, keep=keep)
-
-
-@precise
-def _compute(row: Method, data: Data) -> GradientEstimate:
-    method = composed(row)
-    archive = _archive(method.family, data, "running" if method.mixture else "own")
-    e = method.estimate(data.target, archive)
-    mean_gradient, *rest = jax.tree.leaves(e.gradient)
+def _result(data: Data, e: Estimate) -> GradientEstimate:
+    """An estimate in the words of the door."""
+    xp = namespace(e.objective)
+    mean_gradient, *rest = leaves(xp, e.gradient)
+    told = True if data.told is None else data.told
     return GradientEstimate(
         mean_gradient=mean_gradient,
         std_gradient=rest[0] if len(rest) == 1 else tuple(rest),
-        weights=e.weights[0],
+        weights=e.weights,
         ess=e.ess,
         max_weight=e.max_weight,
         objective=e.objective,
         objective_stderr=e.objective_stderr,
-        baseline=_flat(e.baseline),
+        baseline=e.baseline,
         pareto_k=None,
-        failed=jnp.sum(~jnp.isfinite(data.returns) & (True if data.told is None else data.told)),
+        failed=xp.sum(~xp.isfinite(xp.asarray(data.returns)) & told),
     )
 
 
-def _flat(baseline: Any) -> Array:
+def _is_small(row: Method, data: Data) -> bool:
+    """Whether NumPy computes it, which is quick below a million numbers: nothing is compiled."""
+    if is_traced(*data) or not plain.has_parts(row):
+        return False
+    halves = row.mirrored and data.told is not None  # a pair of which one is not there
+    return plain.can_judge(row, *np.shape(data.theta)) and not halves
+
+
+def _by_numpy(row: Method, data: Data) -> Estimate:
+    """The estimate from the samples that there are."""
+    samples, proposals, told = _drawn(row, data)
+    densities = plain.densities_of(row, proposals, samples)
+    e = plain.estimate(plain.parts_of(row), proposals.reference, samples, densities)
+    each = {"weights": _spread(e.weights, told), "baseline": _flat(e.baseline, told)}
+    numbers = e._replace(gradient=None, **each)._asdict()
+    kind = np.float64 if _is_double(data) else np.float32
+    found = {key: x if x is None else _as(kind, x) for key, x in numbers.items()}
+    return Estimate(**found | {"gradient": tree_map(np, lambda x: _as(kind, x), e.gradient)})
+
+
+def _as(kind: Any, x: Any) -> Any:
+    """Numbers in a type; those that it has not become the largest that it has."""
+    largest = np.finfo(kind).max
+    return np.clip(np.asarray(x, np.float64), -largest, largest).astype(kind)[()]
+
+
+def _flat(baseline: Any, told: np.ndarray) -> np.ndarray:
     """A baseline as one array: a scalar, one number a sample, or one a coordinate of rho."""
-    leaves = jax.tree.leaves(baseline)
-    if len(leaves) > 1:
-        return jnp.concatenate([leaf.ravel() for leaf in leaves])
-    return leaves[0][0] if leaves[0].ndim == 2 else leaves[0]
+    if isinstance(baseline, tuple):
+        return np.concatenate([np.ravel(leaf) for leaf in baseline])
+    return baseline if np.ndim(baseline) == 0 else _spread(baseline, told)
 
 
-def _dtype(x: Any) -> Any:
-    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+def _spread(numbers: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Numbers of the samples that there are, zero for the others `[N']`."""
+    found = np.zeros(len(told))
+    found[told] = numbers
+    return found
 
 
-def _in_one_type(data: Data, double: bool) -> Data:
-    real = jnp.float64 if double else jnp.float32
-    index = jnp.asarray(data.drawn_by, jnp.int32)
-    told = None if data.told is None else jnp.asarray(data.told, bool)
-    rest = jax.tree.map(lambda x: jnp.asarray(x, real), data._replace(drawn_by=None, told=None))
-    return rest._replace(drawn_by=index, told=told)
+def _judged(row: Method, data: Data) -> tuple[Any, float]:
+    """What the samples say of the target, and which share of it they have not seen."""
+    samples, proposals, _ = _drawn(row, data)
+    outside = np.zeros(len(samples.returns), bool)
+    mixture = plain.mixture_of(proposals, samples)
+    seen, _, unseen, _ = plain.judge(
+        row, proposals.reference, samples, Drew(proposals, outside, mixture)
+    )
+    return seen, unseen
+
+
+def _drawn(row: Method, data: Data) -> tuple[Samples, Proposals, np.ndarray]:
+    """The samples that there are, what drew them, relative to the target, and which they are."""
+    n = len(data.returns)
+    told = np.ones(n, bool) if data.told is None else np.asarray(data.told, bool)
+    theta, returns = (np.asarray(x, np.float64)[told] for x in (data.theta, data.returns))
+    samples = Samples(theta, returns, np.asarray(data.drawn_by)[told])
+    proposals, target = map(_in_double, (data.proposals, data.target))
+    return samples, Proposals(plain.family_of(row), proposals, target), told
+
+
+def _in_double(rho: Any) -> Any:
+    return type(rho)(*(np.asarray(x, np.float64) for x in rho))
+
+
+def _is_double(data: Data) -> bool:
+    """Whether it is computed in float64: if any array is."""
+    arrays = [data.theta, data.returns, *data.proposals, *data.target]
+    return any((x if hasattr(x, "dtype") else np.asarray(x)).dtype == np.float64 for x in arrays)
 
 
 def _checked(row: Method, data: Data) -> Data:

@@ -14,6 +14,7 @@ class Part(NamedTuple):
     home: str  # module:function, below recoup.core
     settings: tuple[str, ...] = ()
     made: bool = False  # whether the function makes the part, or is it
+    compiled: bool = False  # whether it needs JAX, even where there is little to compute
 
 
 WEIGHTINGS = {
@@ -43,7 +44,7 @@ UTILITIES = {
 UPDATES = {  # made with the family first
     "normalised": Part("updates:normalised_ascent", ("epsilon", "tau_floor"), made=True),
     "natural": Part("updates:natural_step", ("kl", "tau_floor"), made=True),
-    "adam": Part("updates:adam", ("epsilon", "tau_floor"), made=True),
+    "adam": Part("updates:adam", ("epsilon", "tau_floor"), made=True, compiled=True),
     "whole": Part("updates:whole_step", ("tau_floor",), made=True),
 }
 PARTS: dict[str, Mapping[str, Part]] = {

@@ -8,25 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.family import Family
+from recoup.core.objective import Estimate
 from recoup.core.plain import move as plain
 from recoup.core.plain import rule as rules
-from recoup.core.plain.densities import Rho, kl_divergence
+from recoup.core.plain.densities import Proposals, Rho, gained_mixture, own_density
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.limits import Kept
+from recoup.core.plain.move import estimate as estimate
 from recoup.core.rules.blend import Memory, Rule, first_memory
+from recoup.core.rules.fit import fit
 from recoup.core.weights import MIXTURE, OWN, LogDensities, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
 from recoup.engine.info import Info
 from recoup.engine.methods import Method
-from recoup.engine.parts import BASELINES, WEIGHTINGS, part_of
+from recoup.engine.parts import (
+    BASELINES,
+    FAMILIES,
+    UPDATES,
+    UTILITIES,
+    WEIGHTINGS,
+    part_of,
+)
 
 LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
-STEPS: dict[str, Any] = {
-    "normalised": lambda row: plain.normalised_ascent(row.epsilon, row.tau_floor),
-    "natural": lambda row: plain.natural_step(row.kl, row.tau_floor),
-}
+
+
+def family_of(row: Method) -> Family:
+    """The row's family of distributions of theta."""
+    return part_of(FAMILIES, row.family, row)
 
 
 def can_judge(row: Method, n: int, dim: int) -> bool:
@@ -38,12 +49,17 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
-    parts = ((row.weighting, WEIGHTINGS), (row.baseline, BASELINES), (row.update, STEPS))
     if row.direction == "blend":
         return True
-    known = all(isinstance(word, str) and word in table for word, table in parts)
-    ours = (row.direction, row.family) == ("gradient", "diagonal")
-    return known and ours and can_judge(row, n, dim)
+    return has_parts(row) and can_judge(row, n, dim)
+
+
+def has_parts(row: Method) -> bool:
+    """Whether all that an estimate and a step of the row are made of can be computed here."""
+    words = ((row.weighting, WEIGHTINGS), (row.baseline, BASELINES), (row.update, UPDATES))
+    ours = all(isinstance(word, str) and not table[word].compiled for word, table in words)
+    fits = row.direction == "fit" and isinstance(row.utility, str)
+    return ours and (fits or row.direction == "gradient")
 
 
 def needs(row: Method) -> tuple[bool, bool]:
@@ -52,39 +68,74 @@ def needs(row: Method) -> tuple[bool, bool]:
     return OWN in wanted, MIXTURE in wanted
 
 
+def densities_of(row: Method, proposals: Proposals, samples: plain.Samples) -> LogDensities:
+    """What the weights of the reference look at."""
+    needs_own, needs_mixture = needs(row)
+    n, nothing = len(samples.returns), np.zeros(0)
+    own = own_density(proposals, samples.drawn_by, samples.theta) if needs_own else nothing
+    mixture = mixture_of(proposals, samples) if needs_mixture else nothing
+    return LogDensities(np.zeros(n), own, mixture - np.log(max(n, 1)))
+
+
+def mixture_of(proposals: Proposals, samples: plain.Samples) -> np.ndarray:
+    """The log of the counted sum of the samples' densities `[n]`."""
+    counts = np.bincount(samples.drawn_by, minlength=len(proposals.rhos.mean))
+    nothing = np.full(len(samples.theta), -np.inf)
+    return gained_mixture(proposals, counts, samples.theta, nothing)
+
+
 def make_move(
-    row: Method, rho: Diagonal, samples: plain.Samples, densities: LogDensities
-) -> tuple[Diagonal, Info]:
+    row: Method, rho: Any, samples: plain.Samples, densities: LogDensities
+) -> tuple[Any, Info]:
     """Where the distribution goes, and what the move was made of."""
+    family, parts = family_of(row), parts_of(row)
+
+    def at(candidate: Any) -> Estimate:
+        return plain.estimate(parts, candidate, samples, densities)
+
+    after, _, found = part_of(UPDATES, row.update, row, family).step(at, rho, ())
+    return after, _info(family, rho, after, found)
+
+
+def parts_of(row: Method) -> plain.Parts:
+    """What an estimate of the row is made of."""
     shapers = [
         make(value)
         for make, value in ((flatten, row.flatten), (truncate, row.truncate))
         if value is not None
     ]
-    parts = plain.Parts(
+    return plain.Parts(
         ratio=part_of(WEIGHTINGS, row.weighting, row),
         shapers=shapers,
         normalised=row.normalize,
-        baseline=part_of(BASELINES, row.baseline, row),
+        direction=_direction_of(row),
         failure=row.failure,
         size=row.draw,
     )
-    found = plain.estimate(parts, rho, samples, densities)
-    after = STEPS[row.update](row)(rho, found.gradient)
-    info = Info(
+
+
+def _direction_of(row: Method) -> Any:
+    if row.direction == "fit":
+        return fit(part_of(UTILITIES, row.utility, row), row.family == "full")
+    return plain.likelihood_ratio(family_of(row), part_of(BASELINES, row.baseline, row))
+
+
+def _info(family: Family, rho: Any, after: Any, found: Estimate) -> Info:
+    """What the move from `rho` was made of."""
+    return Info(
         objective=found.objective,
         objective_stderr=found.objective_stderr,
         ess=found.ess,
         max_weight=found.max_weight,
         weights=found.weights,
-        baseline=None,
+        baseline=found.baseline,
         samples=found.samples,
-        kl=kl_divergence(after, rho),
+        kl=family.divergence(after, rho, None, np.ones(0)),
         flatten=None,
         mean_weight=found.mean_weight,
         censored=found.censored,
+        notes=found.notes,
     )
-    return after, info
 
 
 def settings_of_rule(row: Method) -> Rule:
@@ -102,23 +153,9 @@ def make_rule_move(
     row: Method, rho: Any, told: rules.Told, memory: Any, limits: Kept | None = None
 ) -> tuple[Any, Any, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
-    made = rules.move(settings_of_rule(row), row.window, rho, told, memory, limits)
-    found = made.found
-    info = Info(
-        objective=found.objective,
-        objective_stderr=found.objective_stderr,
-        ess=found.ess,
-        max_weight=found.max_weight,
-        weights=found.weights,
-        baseline=found.objective,
-        samples=found.samples,
-        kl=rules.divergence(made.rho, rho),
-        flatten=None,
-        mean_weight=found.mean_weight,
-        censored=found.censored,
-        notes=made.notes,
-    )
-    return made.rho, made.memory, info
+    family = family_of(row)
+    made = rules.move(family, settings_of_rule(row), row.window, rho, told, memory, limits)
+    return made.rho, made.memory, _info(family, rho, made.rho, made.found)
 
 
 def judge(

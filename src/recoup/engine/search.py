@@ -23,7 +23,8 @@ from recoup.checks import (
 )
 from recoup.core import archive as archives
 from recoup.core.archive import Archive
-from recoup.core.estimators.whole import Estimate, Estimator
+from recoup.core.estimators.whole import Estimator
+from recoup.core.objective import Estimate
 from recoup.core.rules.blend import reach_of
 from recoup.core.sweeps import precise
 from recoup.engine.composition import Composed, composed

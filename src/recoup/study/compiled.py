@@ -16,7 +16,7 @@ from recoup.checks import InputError
 from recoup.core.archive import Archive, Drawn, from_samples, with_failures
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import Trajectory
-from recoup.core.intervals import judged_archive
+from recoup.core.judgement import judged_archive
 from recoup.core.mixtures import gained_mixture, mixture_density, own_density
 from recoup.core.worth import Seen, probes
 from recoup.engine.composition import Composed, composed, family_of

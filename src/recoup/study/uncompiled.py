@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.families.rho import RHOS, Diagonal
-from recoup.core.plain.densities import Proposals, gained_mixture, log_ratio, own_density
+from recoup.core.families.rho import RHOS
+from recoup.core.plain.densities import Proposals, gained_mixture, own_density
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.rule import Told
@@ -27,12 +27,12 @@ NOTHING = np.zeros(0)
 
 def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
     """The move of all `results`, from the distribution of a block of numbers."""
-    samples, proposals, outside = _placed(Diagonal, ledger, results)
+    samples, proposals, outside = _placed(row, ledger, results)
     needs_own, needs_mixture = plain.needs(row)
     own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
     mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
-    rho = Diagonal.unpacked(numbers, ledger.dim)
-    target = np.where(outside, -np.inf, log_ratio(rho, proposals.reference, samples.theta))
+    rho = RHOS[row.family].unpacked(numbers, ledger.dim)
+    target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
     densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
     after, info = plain.make_move(row, rho, samples, densities)
     return Stepped(after.packed(), None, info, own, mixture)
@@ -99,24 +99,22 @@ def judged(
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What `results` say of the distribution of a block of numbers."""
     rho_type = RHOS[row.family]
-    samples, proposals, outside = _placed(rho_type, ledger, results)
+    samples, proposals, outside = _placed(row, ledger, results)
     drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
     return plain.judge(row, rho_type.unpacked(target, ledger.dim), samples, drew)
 
 
-def _placed(
-    rho_type: Any, ledger: Ledger, results: Results
-) -> tuple[Samples, Proposals, np.ndarray]:
+def _placed(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
     """Samples, what drew them, and which of them lie outside of the study's bounds `[n]`."""
-    n = results.n
+    n, rho_type, family = results.n, RHOS[row.family], plain.family_of(row)
     samples = Samples(results.samples[0][:n], results.returns[:n], results.proposal[:n])
     rhos, reference = (
         rho_type.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
     )
     if not ledger.charts:
-        return samples, Proposals(rhos, reference), np.zeros(n, bool)
+        return samples, Proposals(family, rhos, reference), np.zeros(n, bool)
     charts = [ledger.charts[i - 1] if i else None for i in results.charts]
-    return samples, Proposals(rhos, reference, charts), results.outside[:n]
+    return samples, Proposals(family, rhos, reference, charts), results.outside[:n]
 
 
 def _extended_own(samples: Samples, proposals: Proposals, before: np.ndarray) -> np.ndarray:

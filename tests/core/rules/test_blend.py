@@ -8,11 +8,15 @@ import pytest
 from plain_rules import Plain
 
 import recoup
+from recoup.core.families.full import full_gaussian
+from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import RHOS, Diagonal, Full
 from recoup.core.plain import rule as plain
 from recoup.core.rules.blend import Rule, reach_of
 from recoup.engine import plain as moves
 from recoup.engine.methods import METHODS, sized
+
+FAMILY = {False: diagonal_gaussian, True: full_gaussian}
 
 
 def bowl(theta):
@@ -87,11 +91,11 @@ def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, no
         theta, returns = np.concatenate([theta, fresh]), np.concatenate([returns, earned])
         drawn_by = np.repeat(np.arange(i + 1), batch)
         seen = told(theta, returns, drawn_by, proposals, batch)
-        made = plain.move(rule, None, rho, seen, memory)
+        made = plain.move(FAMILY[rule.full](), rule, None, rho, seen, memory)
         rho, memory = made.rho, made.memory
         proposals.append(rho)
         assert bool(memory.pairs.wanted) == oracle.wanted
-        np.testing.assert_allclose(made.notes.bold, oracle.bold, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(made.found.notes.bold, oracle.bold, rtol=1e-6, atol=1e-6)
         covariance = rho.factor @ rho.factor.T if oracle.full else np.diag(rho.std**2)
         np.testing.assert_allclose(rho.mean, oracle.mean, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(
@@ -146,7 +150,8 @@ def searched(objective, dim, moves, batch=4, std=1.0, **settings):
         theta, returns = np.concatenate([theta, fresh]), np.append(returns, objective(fresh))
         seen = told(theta, returns, np.repeat(np.arange(i + 1), batch), proposals, batch)
         with np.errstate(all="ignore"):  # as a study does
-            rho, memory, *_ = plain.move(Rule(full, **settings), None, rho, seen, memory)
+            rule = Rule(full, **settings)
+            rho, memory, _ = plain.move(FAMILY[full](), rule, None, rho, seen, memory)
         proposals.append(rho)
     return rho
 
@@ -202,7 +207,7 @@ def test_where_no_sample_is_weighed_the_regression_moves_alone():
     theta = far.theta(rng.normal(size=(8, dim)))
     seen = told(theta, bowl(theta), np.zeros(8, int), [far], 4)
     with np.errstate(invalid="ignore"):  # as a study does
-        made = plain.move(Rule(full=True), None, rho, seen, None)
+        made = plain.move(full_gaussian(), Rule(full=True), None, rho, seen, None)
     assert not np.isfinite(made.found.objective)
     assert np.isfinite(made.rho.mean).all()
     assert np.isfinite(made.rho.factor).all()
@@ -228,3 +233,14 @@ def test_a_policy_of_fifty_thousand_parameters_moves():
 def test_the_regression_looks_at_no_more_numbers_than_there_is_room_for(dim, modelled):
     """But at two batches."""
     assert reach_of(dim, 30, None) == (modelled, 270)
+
+
+def test_where_no_result_is_near_enough_earlier_ones_have_no_say():
+    """As where a move is made again after an amendment: what was drawn lies elsewhere then."""
+    rho, rng = Full.start(np.zeros(3), np.ones(3)), np.random.default_rng(0)
+    far = Full.start(np.full(3, 50.0), np.full(3, 0.01))
+    theta = np.stack([far.theta(rng.normal(size=3)) for _ in range(12)])
+    seen = told(theta, bowl(theta), np.zeros(12, int), [far], 6)
+    with np.errstate(all="ignore"):  # as a study does
+        found = plain.move(full_gaussian(), Rule(full=True), None, rho, seen, None).found
+    assert found.ess == found.max_weight == found.notes.old == 0

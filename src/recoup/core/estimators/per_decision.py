@@ -15,19 +15,11 @@ from jax import Array
 from recoup.core.archive import Archive
 from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
-from recoup.core.estimators.whole import (
-    Estimate,
-    Estimator,
-    censored,
-    direction_of,
-    drawn,
-    earned_by,
-    mean_weight,
-    summary,
-)
+from recoup.core.estimators.whole import Estimator, censored, direction_of, drawn, earned_by
 from recoup.core.families.policy import step_score
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, prefix_log_ratios
+from recoup.core.objective import Estimate, mean_weight, summary
 from recoup.core.weights import LogDensities, Ratio, Shaper, bounded_exp, weigh
 
 
@@ -52,7 +44,8 @@ def decision_estimator(
         samples, _, valid, *_ = archive.batches
         rewards, own_mean = rewards_by_step(discount, archive), normalised | censored(archive)
         weights = weights_by_step(ratio, shapers, policy, archive, own_mean)
-        raw = jnp.where(drawn(archive), bounded_exp(log_weights_by_step(policy, archive)[-1]), 0.0)
+        told = drawn(archive)
+        raw = jnp.where(told.each, bounded_exp(log_weights_by_step(policy, archive)[-1]), 0.0)
 
         def step(
             total: tuple[Policy, Policy], at: tuple[Any, ...]
@@ -72,11 +65,11 @@ def decision_estimator(
         steps = (rewards, weights, features, actions, jnp.arange(len(rewards)))
         (gradient, _), b = jax.lax.scan(step, (nothing, prefix), steps)
         return summary(
-            archive,
+            told,
             rewards,
             weights,
             normalised=own_mean,
-            mean_weight=mean_weight(ratio, shapers, raw, archive),
+            mean_weight=mean_weight(ratio, shapers, raw, told),
             gradient=gradient,
             baseline=b,
         )

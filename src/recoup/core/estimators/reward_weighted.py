@@ -20,7 +20,7 @@ from jax import Array
 
 from recoup.core.archive import Archive
 from recoup.core.estimators.per_decision import log_weights_by_step, rewards_by_step
-from recoup.core.estimators.whole import Estimate, Estimator, censored, drawn, mean_weight, summary
+from recoup.core.estimators.whole import Estimator, censored, drawn
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
@@ -29,6 +29,7 @@ from recoup.core.families.trajectory import (
     live,
     log_ratio,
 )
+from recoup.core.objective import Estimate, mean_weight, summary
 from recoup.core.regressions import em_step
 from recoup.core.weights import bounded_exp, exp_weights, own_ratio
 
@@ -67,14 +68,14 @@ def reward_weighted(
         else:
             chosen = jnp.asarray(nu, data.log_w.dtype)
         new = fit(chosen, data.valid)
-        own_mean = censored(archive)
-        whole = jnp.where(drawn(archive), bounded_exp(by_step[-1]), 0.0)
+        own_mean, told = censored(archive), drawn(archive)
+        whole = jnp.where(told.each, bounded_exp(by_step[-1]), 0.0)
         return summary(
-            archive,
+            told,
             rewards_by_step(discount, archive),
             jax.vmap(lambda log_w: exp_weights(chosen * log_w, valid, own_mean))(by_step),
             normalised=own_mean,
-            mean_weight=jnp.where(chosen == 1, mean_weight(own_ratio, (), whole, archive), jnp.nan),
+            mean_weight=jnp.where(chosen == 1, mean_weight(own_ratio, (), whole, told), jnp.nan),
             gradient=jax.tree.map(jnp.subtract, new, policy),
             baseline=data.least,
             flatten=chosen,

@@ -1,20 +1,17 @@
 """What a search distribution must offer: everything that depends on the shape of rho.
 
 A family is a record of pure functions of one sample and its rho; batches are made by `jax.vmap`.
-Nothing outside this folder looks inside a rho.
+Closed forms of ours compute with NumPy on its arrays, and there of many samples at once: JAX is
+imported where it is needed. Nothing outside this folder looks inside a rho.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from recoup.checks import InputError, check_choice
-from recoup.core.arrays import behind
-from recoup.core.families.normals import standard_normal
+from recoup.core.arrays import Array, behind, namespace, repeat
 from recoup.core.families.rho import RHOS
 
 
@@ -46,11 +43,14 @@ class Family(NamedTuple):
     divergence: Callable[[Any, Any, Any, Array], Array]  # KL(new || old), samples and valid [N]
     packed: Callable[[Any], Any]  # rho -> one block of numbers [..., K]
     unpacked: Callable[[Any, int], Any]  # block of numbers [..., K], D -> rho
+    log_density: Callable[[Any, Any], Array] | None = None  # rho, sample -> scalar
     floored: Callable[[Any, float], Any] | None = None  # rho, least standard deviation -> rho
     natural: Callable[[Any, Any], Any] | None = None  # rho, gradient -> F^-1 gradient
     moved: Callable[[Any, Any, float], Any] | None = None  # rho, natural direction, KL -> rho
     renyi2: Callable[[Any, Any], Array] | None = None  # p, q -> log E_q[(p / q)^2]
     whitened: Callable[[Any, Any], Array] | None = None  # rho, sample -> the noise it was made of
+    ratio_of_noise: Callable[[Any, Any, Any], Array] | None = None  # `log_ratio` of the noise that
+    # became a sample under the reference
     log_ratios: Callable[[Any, Any, Any], Array] | None = None  # rho [P], reference, samples [n]
     # -> [P, n], where products of matrices give them at once
     coordinates: Coordinates | None = None  # where they stand each for itself
@@ -79,6 +79,9 @@ def family(
     for key in more:
         check_choice("what is given of a family", key, Family._fields)
 
+    import jax
+    import jax.numpy as jnp
+
     def log_ratio(rho: Any, reference: Any, sample: Any) -> Array:
         return log_density(rho, sample) - log_density(reference, sample)
 
@@ -94,6 +97,7 @@ def family(
         return jax.tree.unflatten(structure, shaped)
 
     given = {
+        "log_density": log_density,
         "draw": draw,
         "log_ratio": log_ratio,
         "score": jax.grad(log_density),
@@ -106,6 +110,8 @@ def family(
 
 def _packed(rho: Any) -> np.ndarray:
     """The numbers of a rho without leading axes, one array after the other."""
+    import jax
+
     leaves = [np.ravel(leaf) for leaf in jax.tree.leaves(rho)]
     return np.concatenate(leaves).astype(np.float64)
 
@@ -114,8 +120,9 @@ def later(family: Family, *earlier: Array) -> Family:
     """The same family, whose densities and divergences are computed `behind` numbers `earlier`."""
 
     def ordered(function: Callable[..., Any] | None) -> Any:
-        return function and (lambda p, q, *x: function(*behind(jnp, (p, q), *earlier), *x))
+        return function and (lambda p, q, *x: function(*behind(xp, (p, q), *earlier), *x))
 
+    xp = namespace(*earlier)
     return family._replace(log_ratio=ordered(family.log_ratio), renyi2=ordered(family.renyi2))
 
 
@@ -124,6 +131,11 @@ def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:
 
     Implements: sehnke2010 symmetric sampling, theta_{2i} from z, theta_{2i+1} from -z.
     """
+    import jax
+    import jax.numpy as jnp
+
+    from recoup.core.families.normals import standard_normal
+
     shape, theta = rho.mean.shape, jax.vmap(rho.theta)
     noise = standard_normal(key, (n // 2 if mirrored else n, *shape), rho.mean.dtype)
     if mirrored:
@@ -133,14 +145,15 @@ def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:
 
 def length_to(kl: float, divergence: Callable[[Array], Array], longest: Array) -> Array:
     """The length in [0, longest] at which an increasing `divergence` is `kl`, by bisection."""
+    xp = namespace(longest)
 
-    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket
         middle = 0.5 * (low + high)
         short = divergence(middle) < kl
-        return jnp.where(short, middle, low), jnp.where(short, high, middle)
+        return xp.where(short, middle, low), xp.where(short, high, middle)
 
-    return jax.lax.fori_loop(0, 60, halve, (jnp.zeros_like(longest), longest))[0]
+    return repeat(xp, 60, halve, (xp.zeros_like(longest), longest))[0]
 
 
 def longest_length(kl: float, free: Array, capped: Array) -> Array:
@@ -150,8 +163,22 @@ def longest_length(kl: float, free: Array, capped: Array) -> Array:
     without diverge by length^2 free / 2. Where there are none, the second-order expansion is within
     a factor of two up to the cap, so 8 times its length is enough.
     """
-    return jnp.where(free > 0, _safe_sqrt(2 * kl, free), 8 * _safe_sqrt(2 * kl, capped))
+    xp = namespace(free, capped)
+
+    def second_order(bottom: Array) -> Array:
+        safe = xp.where(bottom > 0, bottom, 1.0)
+        return xp.where(bottom > 0, xp.sqrt(2 * kl / safe), 0.0)
+
+    return xp.where(free > 0, second_order(free), 8 * second_order(capped))
 
 
-def _safe_sqrt(top: float, bottom: Array) -> Array:
-    return jnp.where(bottom > 0, jnp.sqrt(top / jnp.where(bottom > 0, bottom, 1.0)), 0.0)
+def renyi2_of_axes(xp: Any, values: Array, away: Array) -> Array:
+    """log E_q[(p / q)^2] of Gaussians that q sees along its axes, a scalar.
+
+    There p has variances `values [D]` and means `away [D]`, and q is N(0, I).
+    """
+    gap = 2 - values
+    finite = gap > 0
+    safe = xp.where(finite, gap, 1.0)
+    terms = away**2 / safe - 0.5 * xp.log(safe * values)
+    return xp.sum(xp.where(finite, terms, xp.inf))

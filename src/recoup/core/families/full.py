@@ -8,12 +8,10 @@ whatever the covariance is.
 
 from functools import cache
 
-import jax.numpy as jnp
-from jax import Array
-from jax.scipy.linalg import solve_triangular
+import numpy as np
 
-from recoup.core.arrays import behind
-from recoup.core.families.family import Family, draw, length_to, longest_length
+from recoup.core.arrays import Array, behind, namespace, solve_lower
+from recoup.core.families.family import Family, draw, length_to, longest_length, renyi2_of_axes
 from recoup.core.families.rho import Full
 
 MAX_LOG_SCALE = 0.5  # the most that one natural step changes the log of the factor's diagonal by
@@ -31,11 +29,13 @@ def full_gaussian() -> Family:
         divergence=lambda new, old, samples, valid: kl_divergence(new, old),
         packed=Full.packed,
         unpacked=Full.unpacked,
+        log_density=log_density,
         floored=floored,
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
         whitened=_whitened,
+        ratio_of_noise=ratio_of_noise,
     )
 
 
@@ -44,35 +44,45 @@ def log_density(rho: Full, theta: Array) -> Array:
 
     Implements: wierstra2014 log N(theta | eta, A A^T).
     """
-    z = _whitened(rho, theta)
-    return -jnp.sum(jnp.log(_scale(rho)) + 0.5 * z**2) - 0.5 * z.size * jnp.log(2 * jnp.pi)
+    xp, z = namespace(rho.factor, theta), _whitened(rho, theta)
+    constant = xp.sum(xp.log(_scale(rho))) + 0.5 * z.shape[-1] * xp.log(2 * np.pi)
+    return -constant - 0.5 * xp.sum(z**2, axis=-1)
 
 
 def log_ratio(rho: Full, reference: Full, theta: Array) -> Array:
-    """log p(theta | rho) - log p(theta | reference) of one sample, a scalar.
+    """log p(theta | rho) - log p(theta | reference) of one sample, a scalar."""
+    return ratio_of_noise(rho, reference, _whitened(reference, theta))
+
+
+def ratio_of_noise(rho: Full, reference: Full, z: Array) -> Array:
+    """`log_ratio` of the noise z that became a sample under the reference; NumPy takes `[n, D]`.
 
     Implements: wierstra2014 ratio of Gaussians with full covariance, in logs.
 
-    With z' the sample whitened by the reference and delta = z' - z = A^-1 ((A - A') z' + eta -
-    eta'), the quadratic part is delta^T (2 z' - delta) / 2: no two large numbers are subtracted.
+    With delta = A^-1 ((A - A') z + eta - eta'), what z is less the noise under rho, the quadratic
+    part is delta^T (2 z - delta) / 2: no two large numbers are subtracted.
     """
-    z_ref = _whitened(reference, theta)
-    away = (rho.factor - reference.factor) @ z_ref + (rho.eta - reference.eta)
-    delta = solve_triangular(rho.factor, away, lower=True)
-    scale = jnp.sum(jnp.log1p((_scale(reference) - _scale(rho)) / _scale(rho)))
-    return scale + jnp.sum(0.5 * delta * (2 * z_ref - delta))
+    xp = namespace(rho.factor, z)
+    away = z @ (rho.factor - reference.factor).T + (rho.eta - reference.eta)
+    delta = solve_lower(xp, rho.factor, away.T).T
+    scale = xp.sum(xp.log1p((_scale(reference) - _scale(rho)) / _scale(rho)))
+    return scale + xp.sum(0.5 * delta * (2 * z - delta), axis=-1)
 
 
 def score(rho: Full, theta: Array) -> Full:
     """Gradient of the log-density of one sample with respect to (eta, A): `[D]` and `[D, D]`.
 
+    NumPy takes samples `[n, D]`.
+
     Implements: wierstra2014 A^-T z and, on the lower triangle, A^-T (z z^T - I).
     """
-    z = _whitened(rho, theta)
-    outer = jnp.outer(z, z) - jnp.eye(z.size, dtype=z.dtype)
-    both = jnp.column_stack([z, outer])
-    solved = solve_triangular(rho.factor, both, lower=True, trans="T")
-    return Full(solved[:, 0], jnp.tril(solved[:, 1:]))
+    xp, z = namespace(rho.factor, theta), _whitened(rho, theta)
+    outer = z[..., :, None] * z[..., None, :] - xp.eye(z.shape[-1], dtype=z.dtype)
+    both = xp.concatenate([z[..., None], outer], axis=-1)
+    rows = xp.moveaxis(both, -2, 0)  # of the factor
+    solved = solve_lower(xp, rho.factor, rows.reshape(len(rows), -1), transposed=True)
+    solved = xp.moveaxis(solved.reshape(rows.shape), 0, -2)
+    return Full(solved[..., 0], xp.tril(solved[..., 1:]))
 
 
 def natural(rho: Full, gradient: Full) -> Full:
@@ -80,8 +90,8 @@ def natural(rho: Full, gradient: Full) -> Full:
 
     Implements: wierstra2014 local coordinates, in which F^-1 halves the diagonal of A^T g.
     """
-    local = _to_local(rho, gradient)
-    halved = local.factor - 0.5 * jnp.diag(jnp.diag(local.factor))
+    xp, local = namespace(rho.factor, gradient.factor), _to_local(rho, gradient)
+    halved = local.factor - 0.5 * xp.diag(xp.diag(local.factor))
     return Full(rho.factor @ local.eta, rho.factor @ halved)
 
 
@@ -92,16 +102,17 @@ def moved(rho: Full, direction: Full, kl: float) -> Full:
     entry of its diagonal changes by more than a factor exp(`MAX_LOG_SCALE`). Where that leaves no
     length that reaches `kl`, the step stays below it.
     """
-    shift = solve_triangular(rho.factor, direction.eta, lower=True)
-    turn = solve_triangular(behind(jnp, rho.factor, shift), direction.factor, lower=True)
-    stretch, below = jnp.diag(turn), jnp.tril(turn, -1)
+    xp = namespace(rho.factor, direction.factor)
+    shift = solve_lower(xp, rho.factor, direction.eta)
+    turn = solve_lower(xp, behind(xp, rho.factor, shift), direction.factor)
+    stretch, below = xp.diag(turn), xp.tril(turn, -1)
 
     def local(length: Array) -> Full:
-        scale = jnp.exp(jnp.clip(length * stretch, -MAX_LOG_SCALE, MAX_LOG_SCALE))
-        return Full(length * shift, length * below + jnp.diag(scale))
+        scale = xp.exp(xp.clip(length * stretch, -MAX_LOG_SCALE, MAX_LOG_SCALE))
+        return Full(length * shift, length * below + xp.diag(scale))
 
-    free = jnp.sum(shift**2) + jnp.sum(below**2)
-    longest = longest_length(kl, free=free, capped=2 * jnp.sum(stretch**2))
+    free = xp.sum(shift**2) + xp.sum(below**2)
+    longest = longest_length(kl, free=free, capped=2 * xp.sum(stretch**2))
     length = length_to(kl, lambda a: _local_kl(local(a)), longest)
     new = local(length)
     return Full(rho.eta + rho.factor @ new.eta, rho.factor @ new.factor)
@@ -112,8 +123,9 @@ def floored(rho: Full, least: float) -> Full:
 
     That entry is a coordinate's standard deviation once those before it are known.
     """
-    short = jnp.maximum(least - _scale(rho), 0.0)
-    return rho._replace(factor=jnp.tril(rho.factor) + jnp.diag(short))
+    xp = namespace(rho.factor)
+    short = xp.maximum(least - _scale(rho), 0.0)
+    return rho._replace(factor=xp.tril(rho.factor) + xp.diag(short))
 
 
 def kl_divergence(p: Full, q: Full) -> Array:
@@ -132,39 +144,38 @@ def renyi2_divergence(p: Full, q: Full) -> Array:
     eigenvalues of T T^T and u the coordinates of d along its axes: sum u^2 / (2 - l) - log((2 - l)
     l) / 2, finite only if every l < 2.
     """
-    local = _relative(p, q)
-    values, axes = jnp.linalg.eigh(local.factor @ local.factor.T)
-    gap = 2 - values
-    finite = gap > 0
-    safe = jnp.where(finite, gap, 1.0)
-    terms = (axes.T @ local.eta) ** 2 / safe - 0.5 * jnp.log(safe * values)
-    return jnp.sum(jnp.where(finite, terms, jnp.inf))
+    xp, local = namespace(p.factor, q.factor), _relative(p, q)
+    values, axes = xp.linalg.eigh(local.factor @ local.factor.T)
+    return renyi2_of_axes(xp, values, axes.T @ local.eta)
 
 
 def _whitened(rho: Full, theta: Array) -> Array:
-    return solve_triangular(rho.factor, theta - rho.eta, lower=True)
+    return rho.whitened(namespace(rho.factor, theta), theta)
 
 
 def _scale(rho: Full) -> Array:
-    return jnp.diagonal(rho.factor)
+    return namespace(rho.factor).diagonal(rho.factor)
 
 
 def _to_local(rho: Full, gradient: Full) -> Full:
     """A gradient with respect to (eta, A) as one with respect to local coordinates."""
-    return Full(rho.factor.T @ gradient.eta, jnp.tril(rho.factor.T @ gradient.factor))
+    xp = namespace(rho.factor, gradient.factor)
+    return Full(rho.factor.T @ gradient.eta, xp.tril(rho.factor.T @ gradient.factor))
 
 
 def _relative(p: Full, q: Full) -> Full:
     """p as q sees it, whitened: d and T."""
-    both = jnp.column_stack([p.eta - q.eta, p.factor])
-    solved = solve_triangular(q.factor, both, lower=True)
+    xp = namespace(p.factor, q.factor)
+    both = xp.column_stack([p.eta - q.eta, p.factor])
+    solved = solve_lower(xp, q.factor, both)
     return Full(solved[:, 0], solved[:, 1:])
 
 
 def _local_kl(local: Full) -> Array:
     """KL of N(d, T T^T) from the standard normal, with T near the identity taken exactly."""
-    diagonal = jnp.diagonal(local.factor)
-    log_scale = jnp.log1p(diagonal - 1)
-    spread = 0.5 * jnp.expm1(2 * log_scale) - log_scale
-    below = jnp.tril(local.factor, -1)
-    return jnp.sum(spread) + 0.5 * (jnp.sum(below**2) + jnp.sum(local.eta**2))
+    xp = namespace(local.factor)
+    diagonal = xp.diagonal(local.factor)
+    log_scale = xp.log1p(diagonal - 1)
+    spread = 0.5 * xp.expm1(2 * log_scale) - log_scale
+    below = xp.tril(local.factor, -1)
+    return xp.sum(spread) + 0.5 * (xp.sum(below**2) + xp.sum(local.eta**2))

@@ -2,13 +2,18 @@
 
 from functools import cache
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
-from recoup.core.families.family import Coordinates, Family, draw, length_to, longest_length
+from recoup.core.arrays import Array, namespace, tree_map
+from recoup.core.families.family import (
+    Coordinates,
+    Family,
+    draw,
+    length_to,
+    longest_length,
+    renyi2_of_axes,
+)
 from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
-from recoup.core.sweeps import products, total
 
 
 @cache
@@ -23,11 +28,13 @@ def diagonal_gaussian() -> Family:
         divergence=lambda new, old, samples, valid: kl_divergence(new, old),
         packed=Diagonal.packed,
         unpacked=Diagonal.unpacked,
+        log_density=log_density,
         floored=floored,
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        whitened=lambda rho, theta: (theta - rho.eta) / rho.tau,
+        whitened=lambda rho, theta: rho.whitened(None, theta),
+        ratio_of_noise=ratio_of_noise,
         log_ratios=log_ratios,
         coordinates=Coordinates(
             ratio_scale, ratio_vectors, ratio_terms, score_vectors, score_terms
@@ -40,8 +47,9 @@ def log_density(rho: Diagonal, theta: Array) -> Array:
 
     Implements: zhao2013 S2.2 p(theta | rho), as a sum of logs over coordinates.
     """
-    z = (theta - rho.eta) / rho.tau
-    return -jnp.sum(jnp.log(rho.tau) + 0.5 * z**2) - 0.5 * z.size * jnp.log(2 * jnp.pi)
+    xp, z = namespace(rho.tau, theta), (theta - rho.eta) / rho.tau
+    constant = 0.5 * z.shape[-1] * xp.log(2 * np.pi)
+    return -xp.sum(xp.log(rho.tau) + 0.5 * z**2, axis=-1) - constant
 
 
 def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
@@ -54,12 +62,29 @@ def log_ratio(rho: Diagonal, reference: Diagonal, theta: Array) -> Array:
     is z' (bend z' + slope) - a^2 / 2: no two large numbers are subtracted. What is free of theta
     stands apart, so that `vmap` over samples computes it once: a sample costs no division.
     """
+    from recoup.core.sweeps import total
+
     terms = ratio_terms(ratio_vectors(rho, reference), theta)
     return ratio_scale(rho, reference) + total(terms)
 
 
+def ratio_of_noise(rho: Diagonal, reference: Diagonal, z: Array) -> Array:
+    """`log_ratio` of the noise z that became a sample under the reference; NumPy takes `[n, D]`.
+
+    The same half of z'^2 - z^2 as (z' - z) (z' + z) / 2. It costs more, and keeps its digits where
+    rho is far narrower than the reference: there a^2 is large beside what is left of it.
+    """
+    xp = namespace(rho.tau, z)
+    delta = (z * (rho.tau - reference.tau) + (rho.eta - reference.eta)) / rho.tau
+    scale = xp.sum(xp.log1p((reference.tau - rho.tau) / rho.tau), axis=-1)
+    return scale + xp.sum(0.5 * delta * (2 * z - delta), axis=-1)
+
+
 def log_ratios(rhos: Diagonal, reference: Diagonal, theta: Array) -> Array:
     """`log_ratio [P, n]` of samples `[n, D]` under `rhos [P, D]`, by two products of matrices."""
+    import jax
+
+    from recoup.core.sweeps import products
 
     def some(theta: Array, eta: Array, inverse: Array, bend: Array, slope: Array) -> Array:
         z_ref = (theta - eta) * inverse
@@ -87,8 +112,8 @@ def ratio_terms(vectors: tuple[Array, Array, Array], theta: Array) -> Array:
 
 def ratio_scale(rho: Diagonal, reference: Diagonal) -> Array:
     """What `log_ratio` adds for every sample, a scalar."""
-    away = (rho.eta - reference.eta) / rho.tau
-    return jnp.sum(jnp.log1p((reference.tau - rho.tau) / rho.tau) - 0.5 * away**2)
+    xp, away = namespace(rho.tau, reference.tau), (rho.eta - reference.eta) / rho.tau
+    return xp.sum(xp.log1p((reference.tau - rho.tau) / rho.tau) - 0.5 * away**2)
 
 
 def _bend_and_slope(rho: Diagonal, reference: Diagonal) -> tuple[Array, Array]:
@@ -126,7 +151,8 @@ def fisher(rho: Diagonal) -> Diagonal:
 
 def natural(rho: Diagonal, gradient: Diagonal) -> Diagonal:
     """The natural gradient F^-1 g."""
-    return jax.tree.map(jnp.divide, gradient, fisher(rho))
+    xp = namespace(rho.tau, gradient.tau)
+    return tree_map(xp, xp.divide, gradient, fisher(rho))
 
 
 def moved(rho: Diagonal, direction: Diagonal, kl: float) -> Diagonal:
@@ -135,19 +161,20 @@ def moved(rho: Diagonal, direction: Diagonal, kl: float) -> Diagonal:
     A step in (eta, log tau), so that tau stays positive; no log tau changes by more than
     `MAX_LOG_TAU`. Where that leaves no length that reaches `kl`, the step stays below it.
     """
+    xp = namespace(rho.tau, direction.tau)
 
     def at(length: Array) -> Diagonal:
-        d_log_tau = jnp.clip(length * direction.tau / rho.tau, -MAX_LOG_TAU, MAX_LOG_TAU)
-        return Diagonal(rho.eta + length * direction.eta, rho.tau * jnp.exp(d_log_tau))
+        d_log_tau = xp.clip(length * direction.tau / rho.tau, -MAX_LOG_TAU, MAX_LOG_TAU)
+        return Diagonal(rho.eta + length * direction.eta, rho.tau * xp.exp(d_log_tau))
 
-    c = jax.tree.map(lambda f, v: jnp.sum(f * v**2), fisher(rho), direction)
+    c = tree_map(xp, lambda f, v: xp.sum(f * v**2), fisher(rho), direction)
     longest = longest_length(kl, free=c.eta, capped=c.tau)
     return at(length_to(kl, lambda length: kl_divergence(at(length), rho), longest))
 
 
 def floored(rho: Diagonal, least: float) -> Diagonal:
     """rho with no standard deviation below `least`."""
-    return rho._replace(tau=jnp.maximum(rho.tau, least))
+    return rho._replace(tau=namespace(rho.tau).maximum(rho.tau, least))
 
 
 def kl_divergence(p: Diagonal, q: Diagonal) -> Array:
@@ -156,9 +183,10 @@ def kl_divergence(p: Diagonal, q: Diagonal) -> Array:
     Implements: kullback1951 KL of diagonal Gaussians,
     sum_i log(tau_q / tau_p) + (tau_p^2 + (eta_p - eta_q)^2) / (2 tau_q^2) - 1/2.
     """
-    log_scale = jnp.log1p((p.tau - q.tau) / q.tau)
-    spread = 0.5 * jnp.expm1(2 * log_scale) - log_scale
-    return jnp.sum(spread + 0.5 * ((p.eta - q.eta) / q.tau) ** 2)
+    xp = namespace(p.tau, q.tau)
+    log_scale = xp.log1p((p.tau - q.tau) / q.tau)
+    spread = 0.5 * xp.expm1(2 * log_scale) - log_scale
+    return xp.sum(spread + 0.5 * ((p.eta - q.eta) / q.tau) ** 2)
 
 
 def renyi2_divergence(p: Diagonal, q: Diagonal) -> Array:
@@ -166,12 +194,9 @@ def renyi2_divergence(p: Diagonal, q: Diagonal) -> Array:
 
     Implements: gil2013 order-2 Renyi divergence of diagonal Gaussians.
 
-    Finite only if 2 tau_q^2 > tau_p^2 in every coordinate: each is tested by itself, because in a
-    product two negative terms would cancel into a number that looks finite.
+    With l = (tau_p / tau_q)^2 and u = (eta_p - eta_q) / tau_q: sum u^2 / (2 - l) - log((2 - l) l)
+    / 2. Finite only if l < 2 in every coordinate: each is tested by itself, because in a product
+    two negative terms would cancel into a number that looks finite.
     """
-    gap = 2 * q.tau**2 - p.tau**2
-    finite = gap > 0
-    safe = jnp.where(finite, gap, 1.0)
-    scale = 2 * jnp.log(q.tau) - jnp.log(p.tau) - 0.5 * jnp.log(safe)
-    terms = scale + (p.eta - q.eta) ** 2 / safe
-    return jnp.sum(jnp.where(finite, terms, jnp.inf))
+    xp, away = namespace(p.tau, q.tau), (p.eta - q.eta) / q.tau
+    return renyi2_of_axes(xp, (p.tau / q.tau) ** 2, away)

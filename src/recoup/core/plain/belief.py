@@ -1,7 +1,7 @@
 """What the model of the returns believes of points and of distributions, jointly. No JAX.
 
 A *look* is the mean return over N(a, diag(v)): the return at a point where v is 0. The model is the
-Gaussian process of `core.plain.model` with one more part, returns that depend on the distance from
+Gaussian process of `core.surrogate` with one more part, returns that depend on the distance from
 0 alone: bumps round off a sharp top, and in many dimensions no result lies near the middle, so that
 the others say little of how high it is. What the model believes of several looks, given returns, is
 a Gaussian for every cell of its grid, and a mixture of those by their evidence.
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.arrays import solve_lower
-from recoup.core.plain.model import Points, cells, points_of, shares, standardised
 from recoup.core.prior import LEVEL, NOISES, SLOPE
+from recoup.core.surrogate import Points, cells, points_of, shares, standardised
 from recoup.core.worth import MOST, PROBES, probes
 
 ABOUT = (0.0, 3.0)  # variances of what depends on the distance alone, over that of the bumps

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.model import shares
 from recoup.core.prior import LEVEL, SLOPE
+from recoup.core.surrogate import shares
 from recoup.core.worth import probes
 
 MOST = 128  # results, the nearest, that the model looks at

@@ -1,6 +1,6 @@
 """The chance that a rollout breaks a limit on a number told beside its return. No JAX.
 
-The number is modelled as returns are, by the Gaussian process of `core.plain.model`, on a scale
+The number is modelled as returns are, by the Gaussian process of `core.surrogate`, on a scale
 that far values do not stretch. What breaks a limit too likely stands for a bad return to the rule,
 the worse the farther out it lies, so that there is a slope that leads back.
 """
@@ -23,8 +23,8 @@ from recoup.core.plain.belief import (
     seen,
     stretch_of,
 )
-from recoup.core.plain.model import cells, points_of, shares, standardised
 from recoup.core.prior import NOISES
+from recoup.core.surrogate import cells, points_of, shares, standardised
 from recoup.core.worth import ROUNDING, proportion
 
 MOST = 256  # results, the nearest, that the model looks at

@@ -1,17 +1,16 @@
-"""The rule of `core.rules` on the results of a study, by NumPy: as `rules.traced`, unpadded."""
+"""The rule of `core.rules` on the results of a study, unpadded: `rules.traced` by NumPy."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.families.rho import Diagonal, Full
-from recoup.core.plain.densities import Rho, log_ratio, row_of
-from recoup.core.plain.errors import standard_error
+from recoup.core.families.family import Family
+from recoup.core.objective import Estimate
+from recoup.core.plain.densities import Rho, row_of
 from recoup.core.plain.limits import Kept, beyond, worth_within
-from recoup.core.plain.move import Estimate
 from recoup.core.rules import blend
-from recoup.core.rules.blend import FAR, Memory, Notes, Rule, Window, reach_of
-from recoup.core.weights import effective_sample_size
+from recoup.core.rules.blend import FAR, Memory, Rule, Window, reach_of
+from recoup.core.rules.weighted import objective
 
 
 class Told(NamedTuple):
@@ -34,11 +33,16 @@ class Made(NamedTuple):
     rho: Rho
     memory: Memory
     found: Estimate
-    notes: Notes
 
 
 def move(
-    rule: Rule, window: int | None, rho: Rho, told: Told, memory: Any, limits: Kept | None = None
+    family: Family,
+    rule: Rule,
+    window: int | None,
+    rho: Rho,
+    told: Told,
+    memory: Any,
+    limits: Kept | None = None,
 ) -> Made:
     """The move that the fresh results make, within limits; a memory of None has not begun."""
     spread = rho.log_spread(np)
@@ -59,13 +63,13 @@ def move(
         fresh=kept.fresh,
         modelled=newness < reach.modelled,
         recent=recent & counted,
-        log_weights=log_weights(rho, kept._replace(valid=counted), recent & ~kept.foreign),
+        log_weights=log_weights(family, rho, kept._replace(valid=counted), recent & ~kept.foreign),
         failed=failed,
     )
     within = seen if limits is None else _within(seen, kept.also, limits)
     made = blend.step(np, rule, within, memory, spread)
     after = rho.stretched(np, *made.stretch, blend.narrowest(np, rule, memory))
-    return Made(after, made.memory, _summary(told, kept, seen, made), made.notes)
+    return Made(after, made.memory, _summary(told, kept, seen, made))
 
 
 def _within(seen: Window, also: np.ndarray, limits: Kept) -> Window:
@@ -75,8 +79,11 @@ def _within(seen: Window, also: np.ndarray, limits: Kept) -> Window:
     return seen._replace(returns=worth_within(seen.returns, known, over, seen.modelled))
 
 
-def log_weights(rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
+def log_weights(family: Family, rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
     """log p(theta | rho) less that of the mixture of proposals that are near `[n]`."""
+    ratio, renyi2 = family.ratio_of_noise, family.renyi2
+    assert ratio is not None
+    assert renyi2 is not None
     mixture, part = np.full(len(recent), -np.inf), np.zeros(len(recent), bool)
     total, z = 0, rho.whitened(np, told.theta)
     for slot in np.unique(told.drawn_by[recent]):
@@ -85,58 +92,29 @@ def log_weights(rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
             continue
         mine = recent & (told.drawn_by == slot)
         count = int(np.sum(mine))
-        mixture = np.logaddexp(mixture, np.log(count) + log_ratio(drew, rho, told.theta, z))
+        mixture = np.logaddexp(mixture, np.log(count) + ratio(drew, rho, z))
         part, total = part | mine, total + count
     found = np.log(max(total, 1)) - mixture
     return np.where(part & told.valid, found, -np.inf)
 
 
-def renyi2(p: Rho, q: Rho) -> float:
-    """log E_q[(p / q)^2], as the families' `renyi2`; infinite where it does not exist."""
-    away = q.whitened(np, p.mean[None])[0]
-    if isinstance(p, Diagonal):
-        values = (p.std / q.std) ** 2
-    else:
-        turned = _seen(p, q)
-        values, axes = np.linalg.eigh(turned @ turned.T)
-        away = axes.T @ away
-    gap = 2 - values
-    if not (gap > 0).all():
-        return float("inf")
-    return float(np.sum(away**2 / gap - 0.5 * np.log(gap * values)))
-
-
-def divergence(p: Rho, q: Rho) -> float:
-    """KL(p || q), as the families' `divergence`."""
-    away, grown = q.whitened(np, p.mean[None]), p.log_spread(np) - q.log_spread(np)
-    scaled = (p.std / q.std) ** 2 if isinstance(p, Diagonal) else _seen(p, q) ** 2
-    return float((np.sum(scaled) - p.mean.size + np.sum(away**2)) / 2 - np.sum(grown))
-
-
-def _seen(p: Full, q: Rho) -> np.ndarray:
-    """p's factor `[D, D]` as q sees it."""
-    return q.whitened(np, q.mean + p.factor.T).T
-
-
 def _summary(told: Told, kept: Told, seen: Window, made: blend.Step) -> Estimate:
-    """What the weights say of the objective, as `rules.traced`."""
-    omega, part = made.weighed.omega, np.isfinite(seen.log_weights)
-    if seen.failed is not None:  # the objective is the return of what does not fail
-        part = part & ~seen.failed
-        omega = np.where(part, omega, 0.0)
-        omega = omega / (np.sum(omega) or 1.0)
-    raw = np.where(part, np.exp(seen.log_weights), 0.0)
-    objective = float(np.sum(omega * seen.returns))
-    residuals = np.where(part, omega * (seen.returns - objective), 0.0)
-    n = int(np.sum(part))
+    """What the weights say of the objective, and why the step was made."""
+    proposals = len(told.proposals.mean)
+    found = objective(
+        np, made.weighed, seen.log_weights, seen.returns, seen.failed, kept.drawn_by, proposals
+    )
+    older = np.zeros(len(told.returns) - len(found.weights))
     return Estimate(
-        gradient=None,
-        objective=objective if n else float("nan"),
-        objective_stderr=standard_error(residuals, part, kept.drawn_by),
-        weights=np.concatenate([np.zeros(len(told.returns) - len(raw)), raw]),
-        ess=float(effective_sample_size(omega)),
-        max_weight=float(np.max(raw, initial=0.0)),
-        samples=int(np.sum(told.valid)),
-        mean_weight=float(np.sum(raw)) / max(n, 1),
-        censored=int(np.sum(~told.valid)),
+        gradient=made.stretch,
+        objective=found.mean,
+        objective_stderr=found.stderr,
+        weights=np.concatenate([older, found.weights]),
+        ess=found.ess,
+        max_weight=np.max(found.weights, initial=0.0),
+        baseline=found.mean,
+        samples=np.sum(told.valid),
+        mean_weight=found.mean_weight,
+        censored=np.sum(~told.valid),
+        notes=made.notes,
     )

@@ -1,15 +1,11 @@
-"""The classics on an archive, by JAX: a direction that goes all the way to the new fit."""
+"""The classics as a direction that goes all the way to the new fit."""
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
-from recoup.core.arrays import behind
-from recoup.core.columns import sum_columns
-from recoup.core.directions import Direction
-from recoup.core.gradient import Earned, relative
+from recoup.core.arrays import Array, behind, namespace, tree_map
+from recoup.core.gradient import Direction, Earned, centre_of, relative
 from recoup.core.rules.classics import Fitted, Utility, coefficients, fitted, unbiased
 
 
@@ -24,27 +20,31 @@ def fit(utility: Utility, full: bool) -> Direction:
     @relative
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         weights, returns = earned.weights.ravel(), earned.returns.ravel()
-        c = coefficients(jnp, utility, weights, returns)
-        if full:
-            z = behind(jnp, rho, weights).whitened(jnp, samples.reshape(weights.size, -1))
-            found = fitted(jnp, z, c, full)
+        xp = namespace(weights)
+        c = coefficients(xp, utility, weights, returns)
+        if full or xp is np:
+            z = behind(xp, rho, weights).whitened(xp, samples.reshape(weights.size, -1))
+            found = fitted(xp, z, c, full)
         else:
             found = in_one_pass(rho, samples, c)
-        new = rho.refitted(jnp, *found)
-        moves = jnp.any(c > 0)
-        way = jax.tree.map(lambda to, at: jnp.where(moves, to - at, 0.0), new, rho)
-        mass = jnp.sum(weights)
-        return way, jnp.sum(weights * returns) / jnp.where(mass > 0, mass, 1.0)
+        new = rho.refitted(xp, *found)
+        moves = xp.any(c > 0)
+        way = tree_map(xp, lambda to, at: xp.where(moves, to - at, 0.0), new, rho)
+        return way, centre_of(earned)
 
     return direction
 
 
 def in_one_pass(rho: Any, samples: Array, c: Array) -> Fitted:
-    """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written.
+    """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written: a form for JAX.
 
     Both moments are about the sample that counts most. It lies among those that are fitted, so
     that their difference costs few digits.
     """
+    import jax.numpy as jnp
+
+    from recoup.core.columns import sum_columns
+
     middle = rho.whitened(jnp, samples.reshape(c.size, -1)[jnp.argmax(c)])
 
     def moments(vectors: tuple[Any, Array], x: Array) -> tuple[Array, Array]:

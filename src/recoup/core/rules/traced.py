@@ -10,14 +10,13 @@ from jax import Array
 
 from recoup.core.archive import Archive
 from recoup.core.arrays import behind
-from recoup.core.estimators.whole import Estimate
 from recoup.core.families.family import Family, later
-from recoup.core.intervals import standard_error
 from recoup.core.mixtures import mixture_density, picked
+from recoup.core.objective import Estimate
 from recoup.core.rules import blend
 from recoup.core.rules.blend import FAR, Memory, Reach, Rule, Window, reach_of
+from recoup.core.rules.weighted import objective
 from recoup.core.sweeps import in_rounds, totals_by
-from recoup.core.weights import effective_sample_size
 
 
 class Traced(NamedTuple):
@@ -131,29 +130,28 @@ def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
 
 def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
     """What the weights say of the objective, and why the step was made."""
-    b, window, omega = archive.batches, rows.window, made.weighed.omega
+    b, window = archive.batches, rows.window
     assert b is not None
-    part = jnp.isfinite(window.log_weights)
-    if window.failed is not None:  # the objective is the return of what does not fail
-        part = part & ~window.failed
-        kept = jnp.where(part, omega, 0.0)
-        some = jnp.any(jnp.isfinite(window.log_weights) & window.failed)
-        omega = jnp.where(some, kept / jnp.maximum(jnp.sum(kept), 1e-30), omega)
-    raw = jnp.where(part, jnp.exp(window.log_weights), 0.0)
-    objective = jnp.sum(omega * window.returns)
-    slots = archive.counts.size
-    residuals = jnp.where(part, omega * (window.returns - objective), 0.0)
-    n = jnp.sum(part, dtype=omega.dtype)
+    found = objective(
+        jnp,
+        made.weighed,
+        window.log_weights,
+        window.returns,
+        window.failed,
+        rows.proposal,
+        archive.counts.size,
+    )
+    weights = jnp.zeros(b.returns.size, found.weights.dtype).at[rows.place].set(found.weights)
     return Estimate(
         gradient=made.stretch,
-        objective=jnp.where(n > 0, objective, jnp.nan),
-        objective_stderr=standard_error(residuals, part, rows.proposal, slots),
-        weights=jnp.zeros(b.returns.size, raw.dtype).at[rows.place].set(raw).reshape(b.valid.shape),
-        ess=effective_sample_size(omega),
-        max_weight=jnp.max(raw),
-        baseline=objective,
-        samples=jnp.sum(b.valid, dtype=omega.dtype),
-        mean_weight=jnp.sum(raw) / jnp.maximum(n, 1),
+        objective=found.mean,
+        objective_stderr=found.stderr,
+        weights=weights.reshape(b.valid.shape),
+        ess=found.ess,
+        max_weight=jnp.max(found.weights),
+        baseline=found.mean,
+        samples=jnp.sum(b.valid, dtype=weights.dtype),
+        mean_weight=found.mean_weight,
         censored=jnp.sum(b.failed),
         notes=made.notes,
     )

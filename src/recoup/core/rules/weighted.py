@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Array, behind
+from recoup.core.objective import standard_error
 from recoup.core.rules.newton import Stretch
+from recoup.core.weights import effective_sample_size
 
 RANKED = 0.2  # least share of rank utilities in the coefficients
 STRIDE = 0.85  # of the mean, in natural gradients, without any signal; twice that if all is
@@ -76,6 +78,44 @@ def weighed(xp: Any, log_weights: Array, returns: Array, recent: Array) -> Weigh
     ranked, ties = utilities(xp, omega, returns, largest)
     share = xp.maximum(RANKED, ties)
     return Weighed(omega, share * ranked + (1 - share) * standard, ties)
+
+
+class Objective(NamedTuple):
+    """What the weights say of the expected return."""
+
+    mean: Array
+    stderr: Array
+    ess: Array
+    mean_weight: Array  # near 1 if the samples cover the distribution
+    weights: Array  # [n] against the mixture, zero for those that take no part
+
+
+def objective(
+    xp: Any,
+    found: Weighed,
+    log_weights: Array,
+    returns: Array,
+    failed: Array | None,
+    proposal: Array,
+    proposals: int,
+) -> Objective:
+    """The expected return of what does not fail, from weighed samples; `proposal [n]` drew them."""
+    omega, part = found.omega, xp.isfinite(log_weights)
+    if failed is not None:
+        some = xp.any(part & failed)
+        part = part & ~failed
+        kept = xp.where(part, omega, 0.0)
+        omega = xp.where(some, kept / xp.maximum(xp.sum(kept), 1e-30), omega)
+    mean, n = xp.sum(omega * returns), xp.sum(part, dtype=omega.dtype)
+    residuals = xp.where(part, omega * (returns - mean), 0.0)
+    weights = xp.where(part, xp.exp(xp.where(part, log_weights, 0.0)), 0.0)
+    return Objective(
+        mean=xp.where(n > 0, mean, xp.nan),
+        stderr=standard_error(residuals, part, proposal, proposals),
+        ess=effective_sample_size(omega),
+        mean_weight=xp.sum(weights) / xp.maximum(n, 1),
+        weights=weights,
+    )
 
 
 def listened(

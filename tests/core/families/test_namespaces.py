@@ -1,0 +1,79 @@
+"""Closed forms of our families: NumPy's arrays stay so, and give what JAX's give."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from recoup.core.families.full import full_gaussian
+from recoup.core.families.gaussian import diagonal_gaussian, log_ratio
+from recoup.core.families.rho import Diagonal, Full
+
+pytestmark = pytest.mark.usefixtures("x64")
+RNG = np.random.default_rng(4)
+FACTORS = [np.tril(RNG.normal(size=(3, 3)), -1) + np.diag([0.5, 1.2, 0.9]) for _ in range(2)]
+RHOS = {
+    "diagonal": (
+        Diagonal(np.array([0.3, -1.0, 2.0]), np.array([0.5, 1.2, 0.9])),
+        Diagonal(np.array([0.1, -0.6, 1.5]), np.array([0.8, 1.1, 1.4])),
+    ),
+    "full": (
+        Full(np.array([0.3, -1.0, 2.0]), FACTORS[0]),
+        Full(np.array([0.1, -0.6, 1.5]), 1.3 * FACTORS[0] + 0.2 * np.tril(FACTORS[1])),
+    ),
+}
+FAMILIES = {"diagonal": diagonal_gaussian(), "full": full_gaussian()}
+THETA = RNG.normal(size=(5, 3))
+CASES = {
+    "log_density": lambda f, p, q: f.log_density(p, THETA[0]),
+    "ratio_of_noise": lambda f, p, q: f.ratio_of_noise(p, q, THETA[1]),
+    "score": lambda f, p, q: f.score(p, THETA[2]),
+    "divergence": lambda f, p, q: f.divergence(p, q, None, None),
+    "renyi2": lambda f, p, q: f.renyi2(p, q),
+    "no renyi2": lambda f, p, q: f.renyi2(q._replace(eta=p.eta), type(p)(p.eta, p[1] / 3)),
+    "floored": lambda f, p, q: f.floored(p, 0.7),
+    "natural": lambda f, p, q: f.natural(p, q),
+    "moved": lambda f, p, q: f.moved(p, q, 0.3),
+    "moved by spreads": lambda f, p, q: f.moved(p, q._replace(eta=0 * q.eta), 0.01),
+}
+
+
+@pytest.mark.parametrize("family", RHOS)
+@pytest.mark.parametrize("form", CASES)
+def test_numpy_gives_what_jax_gives(family, form):
+    p, q = RHOS[family]
+    mine = CASES[form](FAMILIES[family], p, q)
+    other = CASES[form](FAMILIES[family], *jax.tree.map(jnp.asarray, (p, q)))
+    for x, y in zip(jax.tree.leaves(mine), jax.tree.leaves(other), strict=True):
+        assert isinstance(x, (np.ndarray, np.generic))
+        assert isinstance(y, jax.Array)
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("family", RHOS)
+def test_densities_of_many_samples_are_those_of_each(family):
+    p, q = RHOS[family]
+    given = FAMILIES[family]
+    for form in (given.log_density, lambda rho, x: given.ratio_of_noise(rho, q, x)):
+        np.testing.assert_allclose(form(p, THETA), [form(p, x) for x in THETA], rtol=1e-13)
+    z = q.whitened(np, THETA)
+    want = [given.log_ratio(p, q, x) for x in THETA]
+    np.testing.assert_allclose(given.ratio_of_noise(p, q, z), want, rtol=1e-12)
+
+
+def test_a_ratio_keeps_its_digits_where_a_search_has_narrowed():
+    """Ten million times narrower than the reference, beside whole fractions."""
+    rho = Diagonal(np.array([0.7]), np.array([1e-7]))
+    reference, z_own = Diagonal(np.array([0.0]), np.array([1.0])), 1.25
+    theta = rho.eta + rho.tau * z_own
+
+    def squares(x, at):
+        return ((Fraction(x) - Fraction(at.eta[0])) / Fraction(at.tau[0])) ** 2
+
+    quadratic = (squares(theta[0], reference) - squares(theta[0], rho)) / 2
+    want = float(quadratic) + np.log(1e7)
+    got = diagonal_gaussian().ratio_of_noise(rho, reference, reference.whitened(np, theta[None]))
+    assert float(got[0]) == pytest.approx(want, abs=1e-6)
+    assert abs(float(log_ratio(rho, reference, theta)) - want) > 1e-6  # why there are two forms
