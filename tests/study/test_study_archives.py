@@ -14,6 +14,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.study import fork as forking
 from recoup.study import moves
+from recoup.study.fork import forked_words
 from recoup.study.readings import read_samples
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
@@ -547,6 +548,23 @@ class TestFork:
         with old.fork(tmp_path / "new.db") as new:
             assert new.pending() == []
             assert new.ask()[0].id == waiting[-1].id + 1
+
+    def test_what_stays_behind_is_said(self, old, tmp_path):
+        """Trials that wait and thetas in line; none that was cancelled."""
+
+        def said(name):
+            with old.fork(tmp_path / name) as new:
+                return forked_words(new.opened, "old.db")
+
+        assert "stay" not in said("a.db")
+        old.ask(1)
+        assert said("b.db").endswith("; 1 that waits for a result stays in old.db")
+        old.cancel(old.ask(1)[0].id)
+        for theta in ([0.1, 0.2], [0.3, 0.4]):
+            old.enqueue(theta)
+        assert said("c.db").endswith("; 1 that waits for a result and 2 in line stay in old.db")
+        old.tell(old.pending()[0].id, 1.0)
+        assert said("d.db").endswith("; 2 in line stay in old.db")
 
     def test_it_is_of_one_state_whatever_others_tell_meanwhile(self, old, tmp_path, monkeypatch):
         """Its settings, its start and its results: another process moves in the middle."""
