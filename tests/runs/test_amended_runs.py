@@ -41,6 +41,31 @@ def walk(out, **more):
     return recoup.train(own_tasks.Walk, **how, out=out)
 
 
+def with_late_trials(out):
+    """A finished run whose last two trials were drawn before its last move."""
+
+    class Stop:
+        def __init__(self):
+            self.told = 0
+
+        def on_result(self, result):
+            self.told += 1
+            return self.told == 7
+
+    how = {"horizon": 5, "episodes": 10, "test_episodes": 3}
+    recoup.train(own_tasks.Walk, **how, callbacks=Stop(), out=out)
+    with Study.open(out / "study.db") as study:
+        study.ask(10 - study.store.counters().last)
+        study.tell(8, 1000.0)
+    run = recoup.resume(out, task=own_tasks.Walk)
+    assert (run.finished, run.episodes, run.plan.batch) == (True, 10, 4)
+    return run
+
+
+def final(run):
+    return run.return_search, run.return_mean_policy
+
+
 def told_by_hand(out):
     with Study.open(out / "study.db") as study:
         (trial,) = study.ask(1)
@@ -329,6 +354,38 @@ class TestPointsOfTheCurve:
             first = [t.value for t in study.trials() if t.id in (1, 2)]
         assert run.history[0].curve_episodes == 2
         assert run.curve.mean[0] == np.mean(first)
+
+    def test_of_trials_change_without_a_move(self, tmp_path):
+        """Those of an earlier distribution that came in last: of them no move was made."""
+        out = tmp_path / "r"
+        before = with_late_trials(out)
+        best = before.best.iteration
+        assert (before.history[-1].iteration, best) == (2, 1)
+        old = (out / "policies" / "best.npz").read_bytes()
+        found = amended(out, trial=10, value=-3000.0)
+        files = "(curve.png and policies/best.npz) are of before the amendment of trial 10"
+        assert (found.moves, files in found.words) == ([], True)
+        run = recoup.load(out)
+        assert (run.finished, run.best.iteration == best) == (True, False)
+        assert final(run) == final(before)
+        assert f"{files}: `recoup resume {out} --task own_tasks:Walk` makes them" in run.outdated
+        assert files in repr(run)
+        assert files in re.sub(r"\s+", " ", program("study", "show", out / "study.db").stdout)
+        assert program("report", out).returncode == 0
+        assert files in (out / "report.html").read_text()
+        again = recoup.resume(out)
+        assert (again.finished, again.outdated, again.is_drawn()) == (True, None, True)
+        assert recoup.load(out).outdated is None
+        assert final(again) == final(before)
+        theta = recoup.load_policy(out / "policies" / "best.npz").theta
+        np.testing.assert_array_equal(theta, again.means[again.best.iteration])
+        assert (out / "policies" / "best.npz").read_bytes() != old
+        assert all(verdict.sound for verdict in check(out / "study.db"))
+
+    def test_numbers_beside_a_return_leave_them(self, tmp_path):
+        with_late_trials(tmp_path / "r")
+        amended(tmp_path / "r", trial=10, value=None, also={"force": 3.0})
+        assert recoup.load(tmp_path / "r").outdated is None
 
     def test_an_amendment_beside_a_running_one(self, tmp_path):
         """Of a process of its own, while the run is made and while its end is tested."""

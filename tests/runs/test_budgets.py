@@ -43,6 +43,15 @@ def test_a_finished_run_goes_on_to_so_many_episodes(run, tmp_path):
     assert trials(run) == trials(same.out)[:15]  # as if it had been so from the start
 
 
+def test_so_many_iterations_are_whole_batches(run, tmp_path):
+    """Also where the budget of before was in episodes, and was no whole number of them."""
+    assert recoup.resume(run, task=slope, episodes=10).plan.spare == 2
+    more = recoup.resume(run, task=slope, iterations=4)
+    assert (more.episodes, more.plan.iterations, more.plan.spare) == (16, 4, 0)
+    same = recoup.train(slope, "pgpe", dim=2, iterations=4, batch=4, seed=1, out=tmp_path / "s")
+    assert trials(run) == trials(same.out)
+
+
 def test_the_same_budget_leaves_it_as_it_is(run):
     before = (run / "study.db").read_bytes()
     assert recoup.resume(run, task=slope, episodes=8).episodes == 8

@@ -1,6 +1,7 @@
 """Policies that a run keeps beside the newest: which, where, and after any stop the same."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -157,6 +158,50 @@ def test_files_that_are_torn_or_of_other_results_are_made_again(calm, tmp_path):
     (place / "best.npz").unlink()
     recoup.resume(tmp_path / "r", task=own_tasks.Walk)
     assert files(tmp_path / "r") == files(calm.out)
+
+
+@pytest.mark.parametrize("task", [None, own_tasks.Walk])
+def test_those_of_a_finished_run_are_put_right(task, calm, tmp_path):
+    """Swapped, stale, torn or missing; the policy is known without its task."""
+    out = tmp_path / "r"
+    shutil.copytree(calm.out, out)
+    shutil.copy(out / "policies" / "000004.npz", out / "policy.npz")
+    shutil.copy(out / "policies" / "000012.npz", out / "policies" / "000008.npz")
+    (out / "policies" / "000004.npz").unlink()
+    (out / "policies" / "best.npz").write_bytes(b"PK half")
+    recoup.resume(out, task=task)
+    assert files(out) == files(calm.out)
+    for name in ("policy.npz", "policies/best.npz"):
+        (out / name).unlink()
+    recoup.resume(out, task=task)
+    assert files(out) == files(calm.out)
+
+
+def test_those_that_are_right_are_left_as_they_are(calm, tmp_path):
+    shutil.copytree(calm.out, tmp_path / "r")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*.npz")}
+    recoup.resume(tmp_path / "r")
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_what_is_no_policy_is_not_replaced_by_one(calm, tmp_path, caplog):
+    shutil.copytree(calm.out, tmp_path / "r")
+    (tmp_path / "r" / "policy.npz").write_text("mine")
+    recoup.resume(tmp_path / "r")
+    (said,) = caplog.messages
+    assert "policy.npz cannot be written (" in said
+    assert (tmp_path / "r" / "policy.npz").read_text() == "mine"
+
+
+def test_a_policy_that_only_python_can_give_is_asked_for(tmp_path, caplog):
+    how = {"policy": own_tasks.Recurrent(), "episodes": 8, "batch": 4, "horizon": 5}
+    run = recoup.train(own_tasks.Walk, **how, test_episodes=2, out=tmp_path / "r")
+    before = files(run.out)
+    (run.out / "policy.npz").unlink()
+    assert recoup.resume(run.out).finished
+    assert ["policy.npz cannot be written (" in said for said in caplog.messages] == [True]
+    recoup.resume(run.out, task=own_tasks.Walk, policy=own_tasks.Recurrent())
+    assert files(run.out) == before
 
 
 def test_after_an_amendment_they_are_those_of_the_results(tmp_path):

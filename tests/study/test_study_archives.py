@@ -14,6 +14,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.study import fork as forking
 from recoup.study import moves
+from recoup.study.fork import forked_words
 from recoup.study.readings import read_samples
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
@@ -344,6 +345,52 @@ class TestImport:
             with pytest.raises(InputError, match="already"):
                 import_samples(old.opened, read_samples(old.opened, tmp_path / "b.db"))
 
+    def test_both_doors_say_the_same(self, old, tmp_path):
+        """Of a study and of its export: what came, what was left out, and why trials failed."""
+        old.tell(old.ask(1, at="mean")[0].id, 0.5)
+        old.tell(old.ask(1)[0].id, failed="the gripper slipped")
+        old.ask(2)
+        old.note("oil on the table", trial=9)
+        old.note("wiped", trial=9)
+        old.amend(21, drop="the sensor was loose")
+        old.export(tmp_path / "old.csv")
+        said = []
+        for ending in ("db", "csv"):
+            with Study.open(tmp_path / f"{ending}.new", dim=2, batch=4, seed=5) as new:
+                found = import_samples(
+                    new.opened, read_samples(new.opened, tmp_path / f"old.{ending}")
+                )
+                fails = [trial.note for trial in new.trials() if trial.status == "failed"]
+                notes = [(note.trial, note.text) for note in new.notes()]
+                mine = same_trial(new, old, 9)
+            assert "the gripper slipped" in fails
+            assert notes == [(mine, "oil on the table; wiped")]
+            assert "; what was written down about 1 of them came along" in found.words
+            left = "; 4 without a return, or without what drew them, were left out; 1 that was "
+            assert f"{left}dropped there was left out" in found.words
+            said.append((found, fails, notes))
+        assert said[0] == said[1]
+
+    def test_one_is_said_as_one(self, tmp_path):
+        head, file = "theta_0,theta_1,return,mean_0,mean_1,std_0,std_1\n", tmp_path / "s.csv"
+        with Study.open(tmp_path / "new.db", dim=2, method="mis-pgpe-ob") as study:
+            file.write_text(f"{head}1,2,3,0,0,1,1\n1,2,,0,0,1,1\n")
+            words = import_samples(study.opened, read_samples(study.opened, file)).words
+            assert "1 sample imported from 1 proposal; 1 without a return" in words
+            assert "what drew it, was left out. At the newest distribution it is worth" in words
+            file.write_text(f"{head}1,2,3,0,0,1,1\n1,1,3,0,0,1,1\n")
+            words = import_samples(study.opened, read_samples(study.opened, file)).words
+            assert "1 sample imported from 1 proposal; 1 was in the study already." in words
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "db"])
+    def test_without_any_result_that_is_said(self, tmp_path, ending):
+        with Study.open(tmp_path / "s.db", dim=2) as study:
+            if ending != "db":
+                study.export(tmp_path / f"s.{ending}")
+        says = pytest.raises(InputError, match=f"s.{ending} has no results to import")
+        with Study.open(tmp_path / "new.db", dim=2) as study, says:
+            read_samples(study.opened, tmp_path / f"s.{ending}")
+
     @pytest.mark.parametrize("ending", ["db", "csv"])
     def test_what_was_dropped_since_is_named(self, old, tmp_path, ending):
         """It counts on until somebody takes it out, and that is said."""
@@ -419,6 +466,10 @@ class TestImport:
             ("theta_0,theta_1,return\n1,2\n", "line 2 of .* has 2 cells, the first 3"),
             ("theta_0,theta_1,return\n1,x,3\n", "line 2 of .*theta_1 must be a number, got 'x'"),
             ("theta_0,theta_1,return\n1,2,nan\n", "none of the samples has a finite return"),
+            (
+                "theta_0,theta_1,return,mean_0,mean_1,std_0,std_1\n1,2,3,,,,\n",
+                "none of the samples has a finite return and says what drew it",
+            ),
             ("theta_0,theta_1,return,mean_0,mean_1\n1,2,3,0,0\n", "but not both"),
             ("", "has no column 'theta_0'"),
         ],
@@ -547,6 +598,23 @@ class TestFork:
         with old.fork(tmp_path / "new.db") as new:
             assert new.pending() == []
             assert new.ask()[0].id == waiting[-1].id + 1
+
+    def test_what_stays_behind_is_said(self, old, tmp_path):
+        """Trials that wait and thetas in line; none that was cancelled."""
+
+        def said(name):
+            with old.fork(tmp_path / name) as new:
+                return forked_words(new.opened, "old.db")
+
+        assert "stay" not in said("a.db")
+        old.ask(1)
+        assert said("b.db").endswith("; 1 that waits for a result stays in old.db")
+        old.cancel(old.ask(1)[0].id)
+        for theta in ([0.1, 0.2], [0.3, 0.4]):
+            old.enqueue(theta)
+        assert said("c.db").endswith("; 1 that waits for a result and 2 in line stay in old.db")
+        old.tell(old.pending()[0].id, 1.0)
+        assert said("d.db").endswith("; 2 in line stay in old.db")
 
     def test_it_is_of_one_state_whatever_others_tell_meanwhile(self, old, tmp_path, monkeypatch):
         """Its settings, its start and its results: another process moves in the middle."""

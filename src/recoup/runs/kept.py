@@ -5,7 +5,7 @@ that a run that was killed and resumed has the files of one that never stopped.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.runs.directory import BEST, POLICIES
+from recoup.runs.directory import BEST, POLICIES, POLICY
 from recoup.runs.history import Step, history_of
 from recoup.runs.problem import Acting
 from recoup.study.opened import Opened
@@ -59,19 +59,46 @@ def keep_policies(
 
     `end` is what the newest distribution earns, where its study does not have that yet.
     """
-    history, place, (policy, between) = history_of(opened), directory / POLICIES, acting
-    wanted = {name_of(move): move for move in range(len(history.mean)) if is_kept(every, move)}
+    history = history_of(opened)
     steps, last = history.steps, history.steps[-1]
     if end is not None and opened.store.test(last.iteration) is None:
         last = replace(last, return_curve=end.mean, curve_episodes=end.episodes)
         steps = [*steps[:-1], last]
+    write_policies(unlike(_kept_files(directory, steps, history.mean, every)), acting)
+
+
+def policy_files(directory: Path, opened: Opened, every: int) -> dict[Path, np.ndarray]:
+    """The parameters `[D]` that the files of a finished run must hold, `policy.npz` among them."""
+    history = history_of(opened)
+    steps, means = history.steps, history.mean
+    kept = _kept_files(directory, steps, means, every) if every and len(means) > 1 else {}
+    return {directory / POLICY: means[-1], **kept}
+
+
+def _kept_files(
+    directory: Path, steps: Sequence[Step], means: np.ndarray, every: int
+) -> dict[Path, np.ndarray]:
+    """The parameters `[D]` that the files in `policies/` must hold, of those after each move."""
+    wanted = {name_of(move): move for move in range(len(means)) if is_kept(every, move)}
     best = best_of(steps)
     if best is not None:
         wanted[BEST] = best.iteration
-    for name, move in wanted.items():
-        place.mkdir(exist_ok=True)
-        if not _holds(place / name, history.mean[move]):
-            save_policy(place / name, policy, history.mean[move], between, force=True)
+    return {directory / POLICIES / name: means[move] for name, move in wanted.items()}
+
+
+def unlike(files: Mapping[Path, np.ndarray]) -> dict[Path, np.ndarray]:
+    """Those of some files that are missing, or hold other numbers than they must."""
+    return {path: theta for path, theta in files.items() if not _holds(path, theta)}
+
+
+def write_policies(files: Mapping[Path, np.ndarray], acting: Acting) -> None:
+    """Writes policies with these parameters; in `policies/` in place of anything."""
+    policy, between = acting
+    for path, theta in files.items():
+        kept = path.parent.name == POLICIES
+        if kept:
+            path.parent.mkdir(exist_ok=True)
+        save_policy(path, policy, theta, between, force=kept)
 
 
 def _holds(path: Path, theta: np.ndarray) -> bool:

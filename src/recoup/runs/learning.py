@@ -17,13 +17,14 @@ from recoup.runs.directory import CURVE, POLICIES, POLICY, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, Evaluated, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
-from recoup.runs.kept import is_kept, keep_policies
-from recoup.runs.plan import Plan
-from recoup.runs.problem import Problem, policy_in
+from recoup.runs.kept import is_kept, keep_policies, policy_files, unlike, write_policies
+from recoup.runs.plan import Plan, stored_plan
+from recoup.runs.problem import Acting, Problem, policy_in, policy_stored
 from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
+from recoup.store.amending import last_amended
 from recoup.store.rows import OWN, Move, Test
-from recoup.study.ends import FINISHED, PROPOSAL
+from recoup.study.ends import FINISHED, PROPOSAL, files_are_of_now
 from recoup.study.study import Study
 from recoup.study.trials import Trial
 from recoup.tasks.engines.attempt import reason
@@ -157,6 +158,35 @@ def learned(study: Study, directory: Path | None, problem: Problem | None = None
         with spared(directory / CURVE):
             run.plot(directory / CURVE)
     return run
+
+
+def put_right(study: Study, directory: Path | None, problem: Problem | None = None) -> Run:
+    """The finished run that a study holds, once the files beside it are of what it is."""
+    if directory is not None and os.access(directory, os.W_OK):
+        opened, amended = study.opened, last_amended(study.store)
+        plan = stored_plan(opened)
+        files = {} if plan.policy is None else policy_files(directory, opened, plan.keep_every)
+        _write_again(study, plan, problem, unlike(files))
+        if not study.store.read_only and not unlike(files):
+            files_are_of_now(opened, amended)
+    return learned(study, directory, problem)
+
+
+def _write_again(
+    study: Study, plan: Plan, problem: Problem | None, wrong: dict[Path, np.ndarray]
+) -> None:
+    """Writes the files of policies that hold other parameters than they must.
+
+    Without its task a policy is what the study says; one that only Python can give is asked for.
+    """
+    acting: Acting | None = None
+    for path in list(wrong)[:1]:
+        with spared(path):
+            acting = policy_stored(plan, study.dim) if problem is None else policy_in(problem)
+    for path, theta in wrong.items():
+        if acting is not None:
+            with spared(path):
+                write_policies({path: theta}, acting)
 
 
 def _passed(study: Study, plan: Plan) -> float:

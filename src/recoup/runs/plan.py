@@ -314,7 +314,7 @@ def extended_by(plan: Plan, iterations: int | None, episodes: int | None, told: 
     if iterations is not None and episodes is not None:
         raise InputError("give episodes or iterations, not both.")
     if iterations is not None:
-        return replace(plan, iterations=_more_iterations(plan, iterations, told))
+        return replace(plan, iterations=_more_iterations(plan, iterations, told), spare=0)
     if episodes is None:
         return plan
     trials = _whole_trials(episodes, plan.episodes_per_trial)

@@ -58,7 +58,7 @@ class Run:
             self.plan: Plan = stored_plan(opened)
             found, last = history_of(opened), opened.store.last_move()
             self._result = end_of(opened)
-            self.outdated: str | None = outdated(opened)  # a sentence about its final test
+            self.outdated: str | None = outdated(opened)  # a sentence on its end or files
             self.rho = opened.rho(opened.store.newest().numbers)
             self.failed: int = opened.store.counters().failed
             trials = opened.store.told_count(SPENT)
@@ -96,9 +96,11 @@ class Run:
     def _worth(self) -> str:
         found, last = self.return_search, self._measured[-1].iteration
         worth = f"{found.mean:.2f} ± {found.stderr:.2f}"
+        if self.finished:
+            return f"return {worth}{f'. {self.outdated}' if self.outdated else ''}"
         if self.outdated:
             return f"{self.outdated} The curve at iteration {last}: {worth}"
-        return f"return {worth}" if self.finished else f"not finished, curve at {worth}"
+        return f"not finished, curve at {worth}"
 
     @cached_property
     def task(self) -> Problem:
@@ -123,7 +125,7 @@ class Run:
     def return_search(self) -> Measured:
         """Expected return of the search distribution: the final test, on fresh episodes.
 
-        Before the run's end, or once that is `outdated`, the last point of its curve.
+        Before the run's end, or once that is of before another move, the last point of its curve.
         """
         if self._result is not None:
             return Measured(**self._result["return_search"])
@@ -132,7 +134,7 @@ class Run:
 
     @property
     def return_mean_policy(self) -> Measured | None:
-        """Final test of the mean policy, the one to deploy; None before, or once `outdated`."""
+        """Final test of the mean policy, the one to deploy; None unless the run is `finished`."""
         return None if self._result is None else Measured(**self._result["return_mean_policy"])
 
     @property

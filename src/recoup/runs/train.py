@@ -25,7 +25,7 @@ from recoup.runs.directory import (
 from recoup.runs.engines import check_engine, engine_of, engine_settings, stored_engine
 from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
 from recoup.runs.kept import LAST, chosen_move
-from recoup.runs.learning import Display, Show, learn, learned, rolling, work_of
+from recoup.runs.learning import Display, Show, learn, put_right, rolling, work_of
 from recoup.runs.plan import (
     OF_THE_TASK,
     Plan,
@@ -158,9 +158,10 @@ def resume(
     """Goes on with a run after any stop; it ends as if it had never stopped.
 
     Everything is in the run's study: what was told, and where the distribution has moved. A run
-    that is finished is given as it is, unless `iterations` or `episodes` give it a larger budget:
-    then it goes on to that many in all, from what it has; or results were amended since: then what
-    follows from them is tested and written again, and no rollout is spent but those of tests.
+    that is finished is given as it is, with files beside it that follow from its study (others are
+    written again), unless `iterations` or `episodes` give it a larger budget: then it goes on to
+    that many in all, from what it has; or results were amended since: then what follows from them
+    is tested and written again, and no rollout is spent but those of tests.
     `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those
     of its method (`update=optax.adam(0.1)`). `engine` holds other settings of the engine:
     `{"engine": "process", "workers": 4}`.
@@ -174,7 +175,8 @@ def resume(
         if end_of(study.opened) is not None and plan == before:
             known = any(one is not None for one in (task, policy, _held(run, task)))
             problem = _problem(run, plan, study, task, policy) if known else None
-            return learned(study, directory, problem)
+            with kept_compilations(), jax.enable_x64(True):
+                return put_right(study, directory, problem)
         study.opened.check_whole()
         chosen = stored_engine(plan.engine) if given is None else given
         plan = replace(plan, engine=chosen)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.checks import check_text
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import SAMPLED
 from recoup.store.store import Store
 from recoup.study.opened import Opened
-from recoup.study.tables import ASKED_AT
+from recoup.study.tables import ASKED_AT, NOTES
 
 ASKED = "asked"  # in the event of an import or a fork: the trials that were asked for elsewhere
 RANKS = range(5)  # from surely the same to what may be
@@ -167,8 +168,8 @@ def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> 
     """What else an export says of its rows: when they were asked for, what was put right.
 
     Of how many episodes a return is the mean, with which error. And what was dropped: a proposal
-    drew it, and nothing is said of that. What is no number, in a table that somebody has edited, is
-    not known.
+    drew it, and nothing is said of that. Why they failed, and what was written down about them.
+    What is no number, in a table that somebody has edited, is not known.
     """
     found: dict[str, Any] = {}
     columns = {"asked": ASKED_AT, "stderr": "stderr", "episodes": "episodes"}
@@ -177,6 +178,10 @@ def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> 
             found[key] = np.array([_number(cell) for cell in table[column]], float)
     if AMENDED in table:
         found["amended"] = np.array([bool(cell) for cell in table[AMENDED]], bool)
+    for key, column in {"why": "note", "notes": NOTES}.items():
+        if column in table:
+            texts = ["" if cell is None else str(cell) for cell in table[column]]
+            found[key] = np.array([check_text(f"a {column} to import", x) for x in texts], object)
     if "proposal" in table and any(families):
         drew = (cell not in ("", None) for cell in table["proposal"])
         both = zip(drew, families, strict=True)

@@ -83,6 +83,11 @@ def notes_by_trial(store: Store) -> dict[int, tuple[str, ...]]:
     return found
 
 
+def joined_notes(store: Store) -> dict[int, str]:
+    """All that was written down about a trial in one text, by number."""
+    return {number: "; ".join(texts) for number, texts in notes_by_trial(store).items()}
+
+
 def write_note(store: Store, text: str, trial: int | None = None) -> None:
     """Writes a note on a study or on one of its trials. Inside `writing()`."""
     if not check_text("a note", text).strip():

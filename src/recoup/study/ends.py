@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from recoup.store.dropped import AMENDED
+from recoup.store.amending import last_amended
+from recoup.store.dropped import AMENDED, is_drop
 from recoup.store.file import MEMORY
 from recoup.store.rows import Event
 from recoup.study.opened import Opened
@@ -27,11 +28,16 @@ def end_of(study: Opened) -> dict[str, Any] | None:
 
 
 def outdated(study: Opened) -> str | None:
-    """A sentence about a final test that a run has no longer; None where there is none such."""
+    """A sentence about a final test that a run has no longer; None where there is none such.
+
+    Or about the files that show its curve, where that alone is another now.
+    """
     with study.store.reading():
         end = _last_end(study)
-        if end is None or _is_of_now(study, end):
+        if end is None:
             return None
+        if _is_of_now(study, end):
+            return _of_its_curve(study, end)
         trials, move = _amended_since(study, end), study.store.last_move().id
     what = f"the amendment of trial {trials[-1]}" if trials else f"move {move}"
     if str(study.path) == MEMORY:
@@ -40,6 +46,33 @@ def outdated(study: Opened) -> str | None:
         f"The final test of this run and the files made with it ({FILES}) are of "
         f"before {what}: `recoup resume {study.path.parent}{_named_again(study)}` makes them again."
     )
+
+
+def _of_its_curve(study: Opened, end: Event) -> str | None:
+    """A sentence about the files that show the curve of a run, where an amendment changed it."""
+    trials, plan = _of_the_curve_since(study, end), study.settings[RUN]
+    if not trials or str(study.path) == MEMORY:
+        return None
+    kept = " and policies/best.npz" if plan.get("policy") and plan.get("keep_every") else ""
+    return (
+        f"The files that follow from the curve of this run (curve.png{kept}) are of before the "
+        f"amendment of trial {trials[-1]}: `recoup resume {study.path.parent}{_named_again(study)}`"
+        " makes them again."
+    )
+
+
+def files_are_of_now(study: Opened, amended: int) -> None:
+    """Writes the end of a run once more, where files of its curve were of before and are not now.
+
+    `amended` is the last amendment that the files know of: since another they are of before.
+    """
+    if outdated(study) is None:
+        return
+    with study.store.writing():
+        end = _last_end(study)
+        known = last_amended(study.store) == amended
+        if end is not None and known and _of_the_curve_since(study, end):
+            study.store.note(FINISHED, end.content)
 
 
 def _named_again(study: Opened) -> str:
@@ -83,3 +116,20 @@ def _amended_since(study: Opened, end: Event) -> list[int]:
     """The trials that were amended since, of which moves were made."""
     since = (event.content for event in study.store.events(AMENDED) if event.id > end.id)
     return [content["trial"] for content in since if content["moves"]]
+
+
+def _of_the_curve_since(study: Opened, end: Event) -> list[int]:
+    """The trials that were amended since, of which points of the curve are made.
+
+    On a task of the user's a point is made of the trials that a distribution has drawn, unless that
+    was tested: so is the last.
+    """
+    store = study.store
+    since = [event.content for event in store.events(AMENDED) if event.id > end.id]
+    others = [x["trial"] for x in since if is_drop(x) or x["was"][1] != x["now"][1]]
+    if not others or study.settings[RUN].get("tested", True):
+        return []
+    tested = {test.move for test in store.tests()}
+    points = {move.proposal for move in store.moves() if move.id not in tested}
+    drew = {trial.id: trial.proposal for trial in store.asked(others)}
+    return [number for number in others if drew.get(number) in points]

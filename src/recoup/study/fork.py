@@ -13,6 +13,7 @@ from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
+from recoup.store.states import enqueued
 from recoup.store.store import Store
 from recoup.study.already import ASKED, asked_when
 from recoup.study.candidates import means_given, stds_given
@@ -41,6 +42,7 @@ from recoup.study.settings import (
 
 KEPT = ("dim", "horizon", "actions", "discount")  # by every fork
 FORKED = "forked"  # the event of a fork
+WAITING, IN_LINE = "waiting", "enqueued"  # in it: how many trials and thetas stayed behind
 GIVEN: dict[str, Callable[..., np.ndarray]] = {"mean": means_given, "std": stds_given}
 MOVED = tuple(GIVEN)
 
@@ -83,7 +85,8 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
         new.set_last(study.store.counters().last)
         copy_writing(study.store, new)
         timed = asked_when(study.store).intersection(trial.id for trial in new.asked())
-        new.note(FORKED, {"of": str(study.path), **found, ASKED: sorted(timed)})
+        behind = {WAITING: study.store.pending_count(), IN_LINE: enqueued(study.store)}
+        new.note(FORKED, {"of": str(study.path), **found, **behind, ASKED: sorted(timed)})
 
     start, memory = _start(study, settings, changes, change)
     return Store.create(path, settings, start, memory, copy), parts
@@ -270,7 +273,17 @@ def forked_words(study: Opened, of: Any) -> str:
             f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
             "was before): they count for `recommend` and `best`, not for moves"
         )
-    return "; ".join(said)
+    behind = _behind_words(found, of)
+    return "; ".join([*said, behind] if behind else said)
+
+
+def _behind_words(found: Mapping[str, Any], of: Any) -> str:
+    """That trials without a result stay in the old study; nothing where there are none."""
+    waiting, in_line = found.get(WAITING, 0), found.get(IN_LINE, 0)
+    wait = f"{waiting} that {'waits' if waiting == 1 else 'wait'} for a result"
+    both = [text for n, text in ((waiting, wait), (in_line, f"{in_line} in line")) if n]
+    verb = "stays" if waiting + in_line == 1 else "stay"
+    return f"{' and '.join(both)} {verb} in {of}" if both else ""
 
 
 def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:

@@ -24,6 +24,7 @@ class Imported(NamedTuple):
     dropped: int = 0  # samples that were left out, since they count for nothing there
     anew: int = 0  # of those imported: other rollouts of thetas that were there
     alike: int = 0  # of those that were there: by theta and result, of another study
+    noted: int = 0  # of those imported: with what was written down about them
 
 
 def turned_words(study: Opened) -> str:
@@ -46,24 +47,45 @@ def imported_words(study: Opened, found: Imported, uncorrelated: bool) -> str:
         else f"from {found.proposals} proposal{several}"
     )
     how += ", taken as uncorrelated" if uncorrelated else ""
-    left = f", with {found.failed} that failed" if found.failed else ""
-    if found.skipped:
-        left += f"; {found.skipped} without a return, or without what drew them, were left out"
-    left += f"; {found.dropped} that were dropped there were left out" if found.dropped else ""
-    left += f"; {found.again} were in the study already" if found.again else ""
-    if found.alike:
-        left += f" ({found.alike} by the same theta and result, though of another study)"
-    if found.anew:
-        left += f"; {found.anew} of the new ones are other rollouts of thetas that were there"
+    one = found.samples + found.failed == 1
     unused = ""
     if study.method.weighting == "none":
+        which = "it" if one else "them"
         unused = (
-            f" {study.method.name} has no weights: its moves leave them out, `evaluate` does not."
+            f" {study.method.name} has no weights: its moves leave {which} out, `evaluate` does "
+            "not."
         )
     return (
-        f"{found.samples} samples imported {how}{left}. At the newest distribution they are worth "
-        f"{found.ess:.1f} fresh rollouts.{unused}{to_do(study, found.amend, found.drop)}"
+        f"{found.samples} sample{'' if found.samples == 1 else 's'} imported {how}{_left(found)}. "
+        f"At the newest distribution {'it is' if one else 'they are'} worth {found.ess:.1f} fresh "
+        f"rollouts.{unused}{to_do(study, found.amend, found.drop)}"
     )
+
+
+def _left(found: Imported) -> str:
+    """What came beside the samples, and what did not, as parts of a sentence."""
+    left = f", with {found.failed} that failed" if found.failed else ""
+    if found.noted:
+        left += f"; what was written down about {found.noted} of them came along"
+    if found.skipped:
+        which = "without a return, or without what drew "
+        which += f"{'it' if found.skipped == 1 else 'them'}, {_were(found.skipped)} left out"
+        left += f"; {found.skipped} {which}"
+    if found.dropped:
+        were = _were(found.dropped)
+        left += f"; {found.dropped} that {were} dropped there {were} left out"
+    left += f"; {found.again} {_were(found.again)} in the study already" if found.again else ""
+    if found.alike:
+        left += f" ({found.alike} by the same theta and result, though of another study)"
+    if found.anew == 1:
+        left += "; 1 of the new ones is another rollout of a theta that was there"
+    elif found.anew:
+        left += f"; {found.anew} of the new ones are other rollouts of thetas that were there"
+    return left
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def to_do(study: Opened, differ: Sequence[int], gone: Sequence[int]) -> str:

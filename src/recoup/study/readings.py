@@ -237,6 +237,8 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     for name in (*theta, "return"):
         if name not in table:
             raise InputError(f"{path} has no column {name!r}.{nearest(name, table)}")
+    if not len(table["return"]):
+        raise InputError(f"{path} has no results to import.")
     versions = () if VERSION in theta else table.get(VERSION, ())
     _check_version(study, path, {str(text or "") for text in versions})
     returns = numbers(path, table, ["return"])[:, 0]
@@ -258,7 +260,9 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
     samples = samples._replace(also=also_columns(path, told, returns.shape))
     samples = samples.told_as(_goal(study, path, table), study.goal)
-    samples = samples._replace(**said_beside(table, families)) if "status" in table else samples
+    if "status" in table:
+        others = {name: cells for name, cells in table.items() if name not in theta}
+        samples = samples._replace(**said_beside(others, families))
     if blocks is not None or shown is None:
         return samples._replace(blocks=blocks)
     check_told(study, path, families)

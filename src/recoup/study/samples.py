@@ -1,6 +1,6 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from recoup.checks import (
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
+from recoup.study.diary import joined_notes, write_note
 from recoup.study.goals import Goal, turned
 from recoup.study.imported import Imported, imported_words, to_do, turned_words
 from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
@@ -45,6 +46,9 @@ class Samples(NamedTuple):
     also: Mapping[str, np.ndarray] | None = None  # numbers [n] told beside returns, by name
     stderr: np.ndarray | None = None  # [n] of returns that are means of episodes
     episodes: np.ndarray | None = None  # [n] that a return is the mean of
+    why: np.ndarray | None = None  # [n] texts: why they failed, empty where nobody said
+    notes: np.ndarray | None = None  # [n] texts that were written down about them, or empty ones
+    beside: int = 0  # trials of their study that are none: without a result, or what drew them
     turned: bool = False  # whether they were told the other way round, where smaller was better
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
@@ -96,15 +100,15 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
-        asked = _of_rows(samples.asked, new, len(kept), np.nan)
-        timed = _add_results(study, kept, _told(samples, new), first + index, asked)
+        notes = _of_rows(samples.notes, new, len(kept), "")
+        timed = _add_results(study, samples, new, kept, first + index)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
     failed = int(np.sum(~np.isfinite(returns)))
     found = Imported(
         samples=len(kept) - failed,
         failed=failed,
-        skipped=int(np.sum(~finite & ~gone)),
+        skipped=int(np.sum(~finite & ~gone)) + samples.beside,
         again=int(np.sum(twice & finite)),
         proposals=len(blocks),
         fitted=fitted,
@@ -116,6 +120,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         dropped=int(np.sum(gone)),
         anew=known.anew,
         alike=known.alike,
+        noted=int(np.sum(notes != "")),
     )
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
     words = imported_words(study, found, uncorrelated)
@@ -136,6 +141,7 @@ def samples_of(other: Opened) -> Samples:
         drew = [trial.proposal for trial, _ in rows if trial.proposal is not None]  # all of them
         proposals = other.store.proposals(set(drew))
         told = other.store.results([trial.id for trial, _ in rows])
+        beside, notes = other.store.counters().trials - len(rows), joined_notes(other.store)
     if not rows:
         raise InputError(f"{other.path} has no results to import.")
     trials = [trial for trial, _ in rows]
@@ -152,6 +158,9 @@ def samples_of(other: Opened) -> Samples:
         asked=np.array([trial.asked_at if trial.id in known else np.nan for trial in trials]),
         amended=np.array([trial.id in amended for trial in trials]),
         dropped=np.array([trial.id in nothing for trial in trials]),
+        why=np.array([told[trial.id].told.note or "" for trial in trials], object),
+        notes=np.array([notes.get(trial.id, "") for trial in trials], object),
+        beside=beside,
     )
 
 
@@ -208,8 +217,12 @@ def _check_any(
 ) -> None:
     """Raises where nothing is left to import, and says what is to be done all the same."""
     more = to_do(study, known.differ, known.dropped)
-    if not (finite & np.isfinite(np.asarray(samples.returns, float))).any():
-        raise InputError(f"none of the samples has a finite return: nothing was imported.{more}")
+    returned = np.isfinite(np.asarray(samples.returns, float))
+    if not (finite & returned).any():
+        drew = " and says what drew it" if returned.any() else ""
+        raise InputError(
+            f"none of the samples has a finite return{drew}: nothing was imported.{more}"
+        )
     if not (finite & ~twice).any():
         raise InputError(
             f"all of these samples are in the study already: nothing was imported.{more}"
@@ -297,9 +310,10 @@ def _told(samples: Samples, new: np.ndarray) -> list[Told]:
     returns = np.asarray(samples.returns, float)[new]
     errors = _of_rows(samples.stderr, new, n, np.nan)
     episodes = _of_rows(samples.episodes, new, n, np.nan)
+    why = _of_rows(samples.why, new, n, "")
     found = []
     for i, (value, error, several) in enumerate(zip(returns, errors, episodes, strict=True)):
-        told = Told(FAILED, note="failed before it was imported")
+        told = Told(FAILED, note=why[i].strip() or "failed before it was imported")
         if np.isfinite(value):
             stderr = float(error) if 0 <= error < np.inf else None
             times = int(several) if 1 <= several < 2**53 else 1  # a stranger's table has anything
@@ -310,18 +324,25 @@ def _told(samples: Samples, new: np.ndarray) -> list[Told]:
 
 
 def _add_results(
-    study: Opened, theta: Any, results: Sequence[Told], proposals: Any, asked: np.ndarray
+    study: Opened, samples: Samples, new: np.ndarray, theta: np.ndarray, proposals: Any
 ) -> list[int]:
-    """Writes samples as trials; those of which it is known when they were asked for."""
-    last = study.store.counters().last
+    """The trials that the samples `new [n]` become, of which it is known when they were asked for.
+
+    `theta [m, D]` are latent, `proposals [m]` the numbers of what drew them.
+    """
+    last, results = study.store.counters().last, _told(samples, new)
+    asked = _of_rows(samples.asked, new, len(theta), np.nan)
+    notes = _of_rows(samples.notes, new, len(theta), "")
     rows = zip(theta, proposals, np.nan_to_num(asked).tolist(), strict=True)
     trials = [
         Asked(last + i, FOREIGN, int(proposal), row, 0, at)
         for i, (row, proposal, at) in enumerate(rows, 1)
     ]
     study.store.add_trials(trials)
-    for trial, told in zip(trials, results, strict=True):
+    for trial, told, note in zip(trials, results, notes, strict=True):
         study.store.add_result(trial.id, told)
+        if note.strip():
+            write_note(study.store, note, trial.id)
     return [trial.id for trial in trials if trial.asked_at]
 
 

@@ -14,7 +14,7 @@ from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.rows import CANCELLED, PENDING
 from recoup.study.amend import in_words
-from recoup.study.diary import notes_by_trial
+from recoup.study.diary import joined_notes, notes_by_trial
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
@@ -186,8 +186,8 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
     """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[Any]] = {}
     without_weight = dropped(study.store)  # nor does a table say what drew it
-    written = {n: "; ".join(texts) for n, texts in notes_by_trial(study.store).items()}
-    beside = [found for found in (_amended(study), _told_later(study), written) if found]
+    noted = joined_notes(study.store)
+    beside = [found for found in (_amended(study), _told_later(study), noted) if found]
     cancelled, numbers = study.store.cancelled(), study.store.numbers()
     nothing = [None] * (study.dim + study.layout.stds + 1 + study.block_size)
     for trial, result in study.store.trials():
