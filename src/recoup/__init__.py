@@ -12,15 +12,19 @@ if _BY_HAND:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
+    from recoup.checks import InputError as InputError
     from recoup.core.families.family import Family as Family
     from recoup.core.families.family import family as family
     from recoup.core.families.trajectory import Trajectory as Trajectory
+    from recoup.core.gradient import relative as relative
     from recoup.core.pareto import pareto_k as pareto_k
     from recoup.core.updates import Update as Update
     from recoup.core.weights import needs as needs
     from recoup.engine.estimate import estimate as estimate
     from recoup.engine.evosax import EvosaxStrategy as EvosaxStrategy
+    from recoup.engine.methods import METHODS as METHODS
     from recoup.engine.methods import Method as Method
+    from recoup.engine.search import Search as Search
     from recoup.engine.search import search as search
     from recoup.runs.callbacks import Callback as Callback
     from recoup.runs.callbacks import TensorBoard as TensorBoard
@@ -29,7 +33,12 @@ if TYPE_CHECKING:
     from recoup.runs.train import evaluate as evaluate
     from recoup.runs.train import resume as resume
     from recoup.runs.train import train as train
+    from recoup.study.predict import Prediction as Prediction
+    from recoup.study.recommend import Recommendation as Recommendation
+    from recoup.study.snapshot import Snapshot as Snapshot
     from recoup.study.study import Study as Study
+    from recoup.study.trials import Evaluation as Evaluation
+    from recoup.study.trials import Trial as Trial
     from recoup.tasks.own.found import register_task as register_task
     from recoup.tasks.policies.files import load_policy as load_policy
 
@@ -37,13 +46,21 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Callback": "recoup.runs.callbacks",
+    "Evaluation": "recoup.study.trials",
     "EvosaxStrategy": "recoup.engine.evosax",
     "Family": "recoup.core.families.family",
+    "InputError": "recoup.checks",
+    "METHODS": "recoup.engine.methods",
     "Method": "recoup.engine.methods",
+    "Prediction": "recoup.study.predict",
+    "Recommendation": "recoup.study.recommend",
     "Run": "recoup.runs.run",
+    "Search": "recoup.engine.search",
+    "Snapshot": "recoup.study.snapshot",
     "Study": "recoup.study.study",
     "TensorBoard": "recoup.runs.callbacks",
     "Trajectory": "recoup.core.families.trajectory",
+    "Trial": "recoup.study.trials",
     "Update": "recoup.core.updates",
     "estimate": "recoup.engine.estimate",
     "evaluate": "recoup.runs.train",
@@ -53,6 +70,7 @@ _HOMES = {
     "needs": "recoup.core.weights",
     "pareto_k": "recoup.core.pareto",
     "register_task": "recoup.tasks.own.found",
+    "relative": "recoup.core.gradient",
     "resume": "recoup.runs.train",
     "search": "recoup.engine.search",
     "train": "recoup.runs.train",
