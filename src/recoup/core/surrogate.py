@@ -30,6 +30,8 @@ class Points(NamedTuple):
     z: Array  # [n, D], zero where not valid
     squares: Array  # [n] |z|^2
     middle: Array  # their mean
+    products: Array  # [n, n] z_a^T z_b
+    apart: Array  # [n, n] |z_a - z_b|^2
     valid: Array | None = None  # [n]; None: all are
 
     @property
@@ -49,8 +51,9 @@ def points_of(z: Array, valid: Array | None = None) -> Points:
     xp = namespace(z)
     if valid is not None:
         z = xp.where(valid[:, None], z, 0.0)
-    squares = xp.sum(z**2, axis=1)
-    return Points(z, squares, xp.sum(squares) / _count(z, valid), valid)
+    squares, products = xp.sum(z**2, axis=1), z @ z.T
+    apart = xp.maximum(squares[:, None] + squares - 2 * products, 0.0)
+    return Points(z, squares, xp.sum(squares) / _count(z, valid), products, apart, valid)
 
 
 def _count(z: Array, valid: Array | None) -> Array:
@@ -75,9 +78,7 @@ def standardised(returns: Array, valid: Array | None = None) -> tuple[Array, Arr
 def kernel(points: Points, length: Array) -> Array:
     """k(z_a, z_b) `[n, n]`, without bowl and noise; zero where either is not valid."""
     xp = namespace(points.z, length)
-    products = points.z @ points.z.T
-    apart = xp.maximum(points.squares[:, None] + points.squares - 2 * products, 0.0)
-    k = LEVEL + xp.exp(-apart / (2 * length)) + SLOPE * products / length
+    k = LEVEL + xp.exp(points.apart * (-0.5 / length)) + points.products * (SLOPE / length)
     if points.valid is None:
         return k
     return xp.where(points.valid[:, None] & points.valid, k, 0.0)
