@@ -141,7 +141,7 @@ class TestOtherBounds:
         assert abs(np.mean(means) - 1) < 4 * error
         assert error < 0.1
 
-    @pytest.mark.parametrize("method", [*BOTH, "iw-pgpe-ob", "tiw-pgpe-ob"])
+    @pytest.mark.parametrize("method", [*BOTH, "iw-pgpe-ob", "tiw-pgpe-ob", "cem", "reps"])
     def test_the_search_goes_on_and_check_makes_its_moves_again(self, tmp_path, method):
         with told(tmp_path / "a.db", method=method) as study:
             wide = study.fork(tmp_path / "b.db", params=NEW)

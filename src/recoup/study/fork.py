@@ -8,7 +8,6 @@ import numpy as np
 
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.engine.methods import Method, known_method, settings_of
-from recoup.engine.plain import can_move
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.errors import damage
@@ -23,6 +22,7 @@ from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.goals import goal_of, turned_row
 from recoup.study.limits import LIMITS, WITHIN, check_no_parameters, limits_of
+from recoup.study.moves import check_charts
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain, units_of
 from recoup.study.samples import IMPORTED
@@ -102,11 +102,8 @@ def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
             f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "
             "method='recoup', which does not)."
         )
-    if _charts(study, change) and not can_move(row, 0, study.dim):
-        raise InputError(
-            "results of other bounds can be weighed only with a weighting and baseline of ours, "
-            "update='normalised' or 'natural', and without correlations."
-        )
+    if _charts(study, change):
+        check_charts(row, study.dim)
 
 
 def _settings(

@@ -28,7 +28,7 @@ def make_move(
     old = int(np.searchsorted(ledger.counted, since, "right"))
     before = before._replace(memory=completed(row, before.memory))
     if ledger.charts:
-        _check_charts(row, ledger.dim)
+        check_charts(row, ledger.dim)
     size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds
     if can_move(row, size, ledger.dim) and (before.memory is None or row.direction == "blend"):
         from recoup.study import uncompiled
@@ -80,11 +80,12 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
     )
 
 
-def _check_charts(row: Method, dim: int) -> None:
+def check_charts(row: Method, dim: int) -> None:
+    """Raises unless a method can weigh results that were drawn under other bounds."""
     if not can_move(row, 0, dim):
         raise InputError(
-            "this study holds results of other bounds, which can be weighed only with a weighting "
-            "and baseline of ours, update='normalised' or 'natural', and without correlations."
+            "results of other bounds can be weighed only by methods all of whose parts are ours, "
+            "in parameter space and without update='adam'."
         )
 
 
