@@ -176,6 +176,8 @@ def check_numbers(what: str, array: Any) -> None:
         kind = "O"
     if kind not in "fiu":
         raise InputError(f"{what} must be an array of real numbers, got {shortly(array)}.")
+    if np.ma.is_masked(array):
+        raise InputError(f"{what} has masked values: give NaN for what failed, or leave it out.")
 
 
 def check_whole_numbers(what: str, values: Any) -> None:

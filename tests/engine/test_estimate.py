@@ -329,3 +329,27 @@ print(ends.low < e.objective < ends.high, "jax" in sys.modules)
 def test_an_estimate_of_few_samples_needs_no_compiler():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
     assert done.stdout.split() == ["True", "False"], done.stderr
+
+
+def test_masked_values_and_odd_masks_are_refused():
+    """What lies behind a mask is no result: it was taken for one."""
+    problem = random_problem()
+    hidden = np.arange(len(problem["returns"])) < 4
+    for key in ("returns", "theta"):
+        wrong = np.ma.masked_array(problem[key], np.broadcast_to(hidden, problem[key].T.shape).T)
+        with pytest.raises(InputError, match="has masked values: give NaN"):
+            recoup.estimate(**{**problem, key: wrong})
+    with pytest.raises(InputError, match="must be True or False, of shape"):
+        recoup.estimate(**problem, told=hidden.astype(float))
+
+
+def test_what_is_beyond_a_type_is_infinite_and_large_returns_have_an_error(by):
+    problem, small = random_problem(dtype=np.float32), np.float32(1e-20)
+    scaled = {key: tuple(x * small for x in problem[key]) for key in ("proposals", "target")}
+    scaled |= {"theta": problem["theta"] * small, "returns": problem["returns"] / small}
+    assert not np.isfinite(recoup.estimate(**{**problem, **scaled}).mean_gradient).any()
+    problem = random_problem()
+    want = recoup.estimate(**problem)
+    for scale in (1e200, 1e-290):
+        got = recoup.estimate(**{**problem, "returns": problem["returns"] * scale})
+        assert got.objective_stderr / scale == pytest.approx(want.objective_stderr, rel=1e-9)

@@ -56,3 +56,26 @@ def test_results_that_stand_out_and_change_nothing_are_left_to_show():
 
 def test_nothing_is_doubted_without_a_result_that_stands_out():
     assert told().recommend().improbable == []
+
+
+def test_only_what_the_value_rests_on_is_named():
+    """A slip among trials of the mean, beside early results that stand out and are true."""
+    study = recoup.Study.create(None, resolved({"params": {"k": (1, 200, "log")}, "seed": 3}))
+
+    def value(trial):
+        noise = 0.05 * np.random.default_rng(trial.seed).normal()
+        return float(-(np.log(trial.params["k"] / 40) ** 2) + noise)
+
+    for _ in range(16):
+        trial = study.ask()[0]
+        study.tell(trial.id, value(trial))
+    slip = None
+    for i in range(6):
+        trial = study.ask(1, at="mean")[0]
+        slip = trial.id if i == 2 else slip
+        study.tell(trial.id, 500.0 if i == 2 else value(trial))
+    found = study.recommend()
+    assert len(study.diagnostics()["improbable"]) > 1
+    assert found.improbable == [slip]
+    assert found.words.count("amend it if it is a slip") == 1
+    assert "Without it the expected return would be " in found.words

@@ -115,8 +115,8 @@ class TestThePicture:
         rows = {row.names: row for row in study.recommend().matters}
         said = texts(study_picture(portrait(study.opened)))
         for name in PARAMS:
-            _, share, error = rows[(name,)]
-            assert any(name in text and explains(share, error) in text for text in said)
+            row = rows[(name,)]
+            assert any(name in text and explains(row.share, row.stderr) in text for text in said)
 
     def test_whole_numbers_have_whole_ticks(self, tmp_path):
         with Study.open(tmp_path / "s.db", params={"steps": (1, 6, "int"), "x": None}) as made:

@@ -130,6 +130,14 @@ def test_nine_in_ten_gains_lie_in_their_intervals():
 
 
 def test_methods_that_need_a_compiler_are_not_rehearsed():
-    for settings in ({"method": "cem"}, {"method": "mis-pgpe-ob", "update": "adam"}):
-        study, _ = searched(8, batch=4, **settings)
-        assert not rehearsal.can_rehearse(study.opened)
+    study, _ = searched(8, batch=4, method="mis-pgpe-ob", update="adam")
+    assert not rehearsal.can_rehearse(study.opened)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"method": "cem"}, {"method": "mis-pgpe-ob", "family": "full"}]
+)
+def test_methods_that_need_none_are(settings):
+    study, _ = searched(8, batch=4, **settings)
+    assert rehearsal.can_rehearse(study.opened)
+    assert np.isfinite(study.recommend().next_draw_gain)

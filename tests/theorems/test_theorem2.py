@@ -28,8 +28,8 @@ def as_samples():
     rho = Diagonal(*map(jnp.asarray, CASE.target))
     weights = jnp.asarray(np.sqrt(CASE.mass) * CASE.w)[None]
     returns = jnp.asarray(CASE.returns)[None]
-    scores = scores_of(score, rho, jnp.asarray(CASE.theta)[None], returns, weights)
-    return Earned(returns, weights, jnp.ones_like(weights, bool), jnp.zeros(())), scores
+    earned = Earned(returns, weights, jnp.ones_like(weights, bool), jnp.zeros(()))
+    return earned, scores_of(score, rho, jnp.asarray(CASE.theta)[None], earned)
 
 
 @pytest.mark.parametrize("b", [-1.0, 0.0, 0.7, 9.0])

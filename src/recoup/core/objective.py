@@ -125,6 +125,9 @@ def standard_error(residuals: Array, drew: Array, stratum: Array, strata: int) -
     over all G. Not a number below two draws.
     """
     xp = namespace(residuals)
+    largest = xp.max(xp.abs(residuals), initial=0.0)
+    unit = xp.where((largest > 0) & xp.isfinite(largest), largest, 1.0)
+    residuals = residuals / unit  # squares of any returns are then numbers
     drew = drew.astype(residuals.dtype)
     total = xp.sum(drew)
     count = totals_by(xp, stratum, strata, drew)
@@ -134,4 +137,4 @@ def standard_error(residuals: Array, drew: Array, stratum: Array, strata: int) -
     factor = xp.where(several, count / xp.maximum(count - 1, 1), overall)
     apart = residuals - xp.where(several, mean, 0.0)[stratum]
     error = xp.sqrt(xp.sum(drew * factor[stratum] * apart**2))
-    return xp.where(total > 1, error, xp.nan)
+    return xp.where(total > 1, unit * error, xp.nan)

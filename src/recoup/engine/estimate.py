@@ -19,6 +19,7 @@ from recoup.core.pareto import pareto_k
 from recoup.core.plain.densities import Proposals
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.move import Samples
+from recoup.core.weights import LogDensities
 from recoup.core.worth import Interval, worth
 from recoup.engine import plain
 from recoup.engine.methods import Method, method_row
@@ -156,19 +157,16 @@ def _is_small(row: Method, data: Data) -> bool:
 def _by_numpy(row: Method, data: Data) -> Estimate:
     """The estimate from the samples that there are."""
     samples, proposals, told = _drawn(row, data)
-    densities = plain.densities_of(row, proposals, samples)
-    e = plain.estimate(plain.parts_of(row), proposals.reference, samples, densities)
-    each = {"weights": _spread(e.weights, told), "baseline": _flat(e.baseline, told)}
-    numbers = e._replace(gradient=None, **each)._asdict()
     kind = np.float64 if _is_double(data) else np.float32
-    found = {key: x if x is None else _as(kind, x) for key, x in numbers.items()}
-    return Estimate(**found | {"gradient": tree_map(np, lambda x: _as(kind, x), e.gradient)})
-
-
-def _as(kind: Any, x: Any) -> Any:
-    """Numbers in a type; those that it has not become the largest that it has."""
-    largest = np.finfo(kind).max
-    return np.clip(np.asarray(x, np.float64), -largest, largest).astype(kind)[()]
+    with np.errstate(all="ignore"):  # as JAX does: what is beyond a type's numbers is infinite
+        densities = plain.densities_of(row, proposals, samples)
+        known = LogDensities(*(x if x is None else x.astype(kind) for x in densities))
+        e = plain.estimate(plain.parts_of(row), proposals.reference, samples, known)
+        each = {"weights": _spread(e.weights, told), "baseline": _flat(e.baseline, told)}
+        numbers = e._replace(gradient=None, **each)._asdict()
+        found = {key: x if x is None else np.asarray(x, kind)[()] for key, x in numbers.items()}
+        gradient = tree_map(np, lambda x: x.astype(kind), e.gradient)
+    return Estimate(**found | {"gradient": gradient})
 
 
 def _flat(baseline: Any, told: np.ndarray) -> np.ndarray:
@@ -190,9 +188,9 @@ def _judged(row: Method, data: Data) -> tuple[Any, float]:
     samples, proposals, _ = _drawn(row, data)
     outside = np.zeros(len(samples.returns), bool)
     mixture = plain.mixture_of(proposals, samples)
-    seen, _, unseen, _ = plain.judge(
-        row, proposals.reference, samples, Drew(proposals, outside, mixture)
-    )
+    drew = Drew(proposals, outside, mixture)
+    with np.errstate(all="ignore"):
+        seen, _, unseen, _ = plain.judge(row, proposals.reference, samples, drew)
     return seen, unseen
 
 
@@ -239,13 +237,18 @@ def _checked(row: Method, data: Data) -> Data:
     target = _rho(row, "target", data.target)
     _check_rho("target", target, "mean", "[D]", (dim,))
     check_shape("`estimate(proposal=...)`", data.drawn_by, "[N']", (n,))
-    if data.told is not None and np.shape(data.told) != (n,):
-        raise InputError(f"`estimate(told=...)` must have shape [N'] = [{n}].")
+    if data.told is not None and (np.shape(data.told) != (n,) or _kind(data.told) != "b"):
+        raise InputError(f"`estimate(told=...)` must be True or False, of shape [N'] = [{n}].")
     _check_index(data.drawn_by, lines)
     if row.mirrored and n % 2:
         raise InputError(f"`estimate(mirrored=True)` needs an even number of samples, got {n}.")
     check_finite("`estimate(theta=...)`", theta)
     return data._replace(proposals=proposals, target=target)
+
+
+def _kind(array: Any) -> str:
+    """The kind of an array's type, as NumPy calls it."""
+    return str((array if hasattr(array, "dtype") else np.asarray(array)).dtype.kind)
 
 
 def _rho(row: Method, what: str, value: Any) -> Any:

@@ -212,6 +212,11 @@ def without_slips(
     return f"Without {them} the expected {goal.noun} would be {with_ends(value, low, high)}."
 
 
+def others_stand_out(results: int) -> str:
+    """That more results stand out than were named."""
+    return f"{results} more stand{'s' if results == 1 else ''} out likewise."
+
+
 def not_predicted(why: str) -> str:
     """That results say nothing of a theta, and why."""
     return f"What it is worth is not known: {why}. A rollout or two of it would say."
