@@ -188,7 +188,7 @@ class TestOtherBounds:
 
     @pytest.mark.parametrize(
         ("settings", "words"),
-        [({"family": "full"}, "only names"), ({"update": "adam"}, "update='normalised'")],
+        [({"family": "full"}, "only names"), ({"update": "adam"}, "update='adam'")],
     )
     def test_what_cannot_be_exact_is_refused_and_says_why(self, tmp_path, settings, words):
         with told(tmp_path / "a.db", 2, **settings) as study:
@@ -262,7 +262,7 @@ class TestOtherBounds:
 
     def test_what_cannot_weigh_other_bounds_is_refused_in_the_second_fork_too(self, tmp_path):
         with told(tmp_path / "a.db", 2) as a, a.fork(tmp_path / "b.db", params=NEW) as b:
-            with pytest.raises(InputError, match="update='normalised'"):
+            with pytest.raises(InputError, match="update='adam'"):
                 b.fork(tmp_path / "c.db", update="adam")
             b.fork(tmp_path / "d.db", batch=4).close()
 
