@@ -21,7 +21,7 @@ from recoup.core.rules.traced import Traced, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, FAMILIES, UPDATES, UTILITIES, WEIGHTINGS, part_of
-from recoup.engine.plain import settings_of_rule
+from recoup.engine.plain import settings_of_rule, shapers_of
 
 
 class Composed(NamedTuple):
@@ -70,16 +70,6 @@ def ratio_of(row: Method) -> weights.Ratio:
 def baseline_of(row: Method) -> Baseline:
     """The row's baseline."""
     return part_of(BASELINES, row.baseline, row)
-
-
-def shapers_of(row: Method) -> list[weights.Shaper]:
-    """The row's shapers, in their order: flatten, truncate; weights are normalised behind them."""
-    shapers = []
-    if row.flatten is not None:
-        shapers.append(weights.flatten(row.flatten))
-    if row.truncate is not None:
-        shapers.append(weights.truncate(row.truncate))
-    return shapers
 
 
 def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimator:

@@ -187,9 +187,8 @@ def _judged(row: Method, data: Data) -> tuple[Any, float]:
     """What the samples say of the target, and which share of it they have not seen."""
     samples, proposals, _ = _drawn(row, data)
     outside = np.zeros(len(samples.returns), bool)
-    mixture = plain.mixture_of(proposals, samples)
-    drew = Drew(proposals, outside, mixture)
     with np.errstate(all="ignore"):
+        drew = Drew(proposals, outside, plain.mixture_of(proposals, samples))
         seen, _, unseen, _ = plain.judge(row, proposals.reference, samples, drew)
     return seen, unseen
 

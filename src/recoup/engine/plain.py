@@ -18,7 +18,7 @@ from recoup.core.plain.limits import Kept
 from recoup.core.plain.move import estimate as estimate
 from recoup.core.rules.blend import Memory, Rule, first_memory
 from recoup.core.rules.fit import fit
-from recoup.core.weights import MIXTURE, OWN, LogDensities, flatten, needs_of, truncate
+from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
 from recoup.engine.info import Info
@@ -99,19 +99,20 @@ def make_move(
 
 def parts_of(row: Method) -> plain.Parts:
     """What an estimate of the row is made of."""
-    shapers = [
-        make(value)
-        for make, value in ((flatten, row.flatten), (truncate, row.truncate))
-        if value is not None
-    ]
     return plain.Parts(
         ratio=part_of(WEIGHTINGS, row.weighting, row),
-        shapers=shapers,
+        shapers=shapers_of(row),
         normalised=row.normalize,
         direction=_direction_of(row),
         failure=row.failure,
         size=row.draw,
     )
+
+
+def shapers_of(row: Method) -> list[Shaper]:
+    """The row's shapers, in their order: flatten, truncate; weights are normalised after them."""
+    given = ((flatten, row.flatten), (truncate, row.truncate))
+    return [make(value) for make, value in given if value is not None]
 
 
 def _direction_of(row: Method) -> Any:
