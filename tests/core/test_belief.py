@@ -54,6 +54,32 @@ def test_the_kernel_of_distributions_is_the_mean_of_that_of_their_points():
     assert model.by_distance(looks[0].radii, looks[1].radii)[0, 0] == pytest.approx(about, abs=0.01)
 
 
+def test_several_cells_at_once_are_each_as_alone():
+    """Of sets of points and distributions, either first, of cells that share a length or not."""
+    mean, points_only = points(3, 6), np.zeros((6, 3))
+    variance = np.where(np.arange(6)[:, None] % 2, np.array([0.3, 0.0, 1.2]), 0.0)
+    sets = [looks_at(mean, points_only), looks_at(mean, variance), looks_at(mean[:2], variance[:2])]
+    hypers = [HYPER, HYPER._replace(bowl=2.0, about=0.0), HYPER._replace(length=0.4)]
+    for one in sets:
+        for other in sets:
+            for hyper, k in zip(hypers, model.covariances(hypers, one, other, 1.1), strict=True):
+                for (i, j), want in np.ndenumerate(k):
+                    alone = model.covariance(hyper, row(one, i), row(other, j), 1.1)
+                    assert alone[0, 0] == pytest.approx(want, rel=1e-11)
+
+
+def row(looks, i):
+    return type(looks)(*(x[i : i + 1] for x in looks))
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 65, 200])
+def test_a_factor_is_inverted_as_numpy_inverts_it(n):
+    factor = np.tril(points(n, n)) / n**0.5 + 2 * np.eye(n)
+    found = model.inverted(factor)
+    np.testing.assert_allclose(found, np.linalg.inv(factor), atol=1e-13)
+    assert not np.triu(found, 1).any()
+
+
 def test_two_distributions_are_the_mean_over_both():
     rng = np.random.default_rng(3)
     means, stds = rng.normal(size=(2, 2)), np.array([[0.5, 0.3], [0.2, 0.9]])

@@ -138,6 +138,19 @@ def test_it_goes_on_while_a_batch_gains_and_stops_when_none_does():
     assert "Stop" in late.words
 
 
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_top_may_be_sharper_than_the_model_has_it_and_not_blunter(direction):
+    """By half of what the mean policy earns over a draw, which `evaluate` says by that model."""
+    sign = 1 if direction == "maximize" else -1
+    settings = {"dim": 3, "method": "recoup", "direction": direction}
+    study = searched(lambda x: -sign * np.abs(x).sum(), 3, seed=2, batch=8, **settings)
+    found, draw = study.recommend(), study.evaluate().mean
+    worse, better = found.interval[::sign]
+    half, top = abs(found.expected - worse), sign * (found.expected - draw)
+    assert 0 < top / 2 < half
+    assert sign * (better - found.expected) == pytest.approx(half + top / 2, rel=1e-9)
+
+
 def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=None, coming=True):
     """What a verdict is made of: a forecast of `value`, a mean policy known to +- `half`."""
     worth = module.Worth(1.0, half / 2, module.Interval(1 - half, 1 + half), "few results")

@@ -5,7 +5,7 @@ this model; the search's own weights take no part. Chosen by the same results or
 has seen all of them is not misled by which of them made the search go where it went.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +81,10 @@ class Landscape(NamedTuple):
         """The mean of the distribution."""
         return self.belief.looks(np.zeros((1, len(self.belief.stretch))))
 
+    def around(self) -> Looks:
+        """What the distribution draws, of which that is the mean."""
+        return self.belief.looks(np.zeros((1, len(self.belief.stretch))), 1.0)
+
     def draw(self, rho: Any) -> Looks:
         """What a distribution draws."""
         return self.belief.looks(*self.coordinates.of(rho))
@@ -95,7 +99,21 @@ class Expected(NamedTuple):
 
 
 def results_of(study: Opened) -> Results:
-    """What was told to a study so far; inside `reading()`."""
+    """What was told to a study so far; inside `reading()`, and remembered."""
+    return _remembered(study, "results", lambda: _results(study))
+
+
+def _remembered(study: Opened, name: str, make: Callable[[], Any]) -> Any:
+    """What `make` makes of a study, made again only where anything in the study has changed."""
+    version = version_of(study.store)
+    known = study.remembered.get(name)
+    if known is None or known[0] != version:
+        known = study.remembered[name] = version, make()
+    return known[1]
+
+
+def _results(study: Opened) -> Results:
+    """What was told so far."""
     trials, nothing = study.store.trials(), dropped(study.store)
     told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
     known = _known(study, told)
@@ -154,11 +172,7 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
     """
     if rho is not None:
         return fitted(study, results, rho)
-    version = version_of(study.store)
-    known = study.remembered
-    if known is None or known[0] != version:
-        known = study.remembered = version, fitted(study, results, None)
-    return known[1]
+    return _remembered(study, "landscape", lambda: fitted(study, results, None))
 
 
 def fitted(study: Opened, results: Results, rho: Any = None) -> Landscape:
@@ -186,15 +200,18 @@ def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates
     return Coordinates(study.parameters, rho)
 
 
-def worth_of(found: Landscape, looks: Looks, results: Results) -> Expected:
-    """What one look is worth, over the unit of the results."""
+def worth_of(found: Landscape, looks: Looks, results: Results, better: float = 0.0) -> Expected:
+    """What one look is worth, over the unit of the results.
+
+    It may be so much `better` than the interval of the model has it, at most by half of its width.
+    """
     mean, covariance = expected(found.belief, looks)
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
     if not np.isfinite(stderr):
         return Expected(value, stderr, NOTHING)
     many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
     half = many * WIDER * quantile(found.belief.results) * stderr
-    interval = Interval(value - half, value + half)
+    interval = Interval(value - half, value + half + min(better, half))
     levels = np.unique(results.values)
     if len(levels) == 2:
         return _of_two(value, stderr, interval, levels, _nearest(found, results))

@@ -90,7 +90,7 @@ class Opened:
             self.layout = layout_of(self.settings)
             self.charts = charts_of(self.settings)
             self._chart_numbers: dict[int, int] = {}
-        self.remembered: tuple[str, Any] | None = None  # a version, and the model of then
+        self.remembered: dict[str, tuple[str, Any]] = {}  # what was made of which version
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
         self.batch: int = self.settings["batch"]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recoup.core.plain.belief import expected, joined
 from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import MEAN
 from recoup.study.gained import times
@@ -12,6 +13,7 @@ from recoup.study.landscape import Landscape, Results, worth_of
 from recoup.study.opened import Opened
 
 AT_MEAN = 5  # trials of the mean policy that are enough by themselves
+SHARPER = 0.5  # of what a middle earns over a draw: by how much better it may be than the model has
 
 
 class Worth(NamedTuple):
@@ -49,10 +51,20 @@ def of_mean(
 
 
 def by_model(study: Opened, results: Results, found: Landscape) -> Worth:
-    """What a model says of the middle that it is about."""
-    here, looked = worth_of(found, found.here(), results), found.belief.results
+    """What a model says of the middle that it is about.
+
+    A top may be sharper than a smooth model has it, and no top is blunter: so the interval reaches
+    farther on the better side, by a share of what the model sees of that top.
+    """
+    here, looked = worth_of(found, found.here(), results, _top(found)), found.belief.results
     near = f"{looked} results, by a model of the {study.goal.nouns} near it"
     return Worth(here.value, here.stderr, here.interval, near, looked)
+
+
+def _top(found: Landscape) -> float:
+    """How much better a middle may be than a model has it."""
+    here, draw = expected(found.belief, joined(found.here(), found.around()))[0]
+    return SHARPER * max(float(here - draw), 0.0)
 
 
 def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:

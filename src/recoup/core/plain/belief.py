@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import solve_lower
+from recoup.core.arrays import AT_ONCE
 from recoup.core.prior import LEVEL, NOISES, SLOPE
 from recoup.core.surrogate import Points, cells, points_of, shares, standardised
 from recoup.core.worth import MOST, PROBES, probes
@@ -83,23 +83,46 @@ class Hyper(NamedTuple):
 def covariance(hyper: Hyper, one: Looks, other: Looks, middle: float) -> np.ndarray:
     """Of what is expected of two sets of looks `[m, k]`, over the variance of the bumps.
 
-    `middle` is the mean of |z|^2 over the results, about which the bowl is. Implements:
-    rasmussen2006 S4.2 squared exponential, with its mean over two Gaussians: E k(x, x') is
-    prod (l / (l + v + v'))^(1/2) exp(-(a - a')^2 / (2 (l + v + v'))).
+    `middle` is the mean of |z|^2 over the results, about which the bowl is.
     """
-    length, products = hyper.length, one.mean @ other.mean.T
-    if one.variance.any() or other.variance.any():
-        spread = length + one.variance[:, None] + other.variance  # [m, k, D]
-        away = (one.mean[:, None] - other.mean) ** 2 / spread + np.log(spread / length)
-        bumps = np.exp(-np.sum(away, axis=-1) / 2)
-    else:
+    return next(covariances([hyper], one, other, middle))
+
+
+def covariances(
+    hypers: Sequence[Hyper], one: Looks, other: Looks, middle: float
+) -> Iterator[np.ndarray]:
+    """The same for several cells: what they share is computed once."""
+    products, lengths = one.mean @ other.mean.T, {hyper.length for hyper in hypers}
+    bumps = {length: _bumps(length, one, other, products) for length in lengths}
+    heights = [(np.sum(x.mean**2 + x.variance, axis=1) - middle) / 2 for x in (one, other)]
+    bowls = np.outer(*heights)
+    about = by_distance(one.radii, other.radii) if any(x.about for x in hypers) else 0.0
+    for hyper in hypers:
+        trend = (SLOPE * products + hyper.bowl * bowls) / hyper.length
+        found = LEVEL + bumps[hyper.length] + trend
+        yield found + hyper.about * about if hyper.about else found
+
+
+def _bumps(length: float, one: Looks, other: Looks, products: np.ndarray) -> np.ndarray:
+    """The kernel of the bumps `[m, k]`.
+
+    Implements: rasmussen2006 S4.2 squared exponential, with its mean over two Gaussians: E k(x, x')
+    is prod (l / (l + v + v'))^(1/2) exp(-(a - a')^2 / (2 (l + v + v'))).
+    """
+    if not (one.variance.any() or other.variance.any()):
         squares = [np.sum(x.mean**2, axis=1) for x in (one, other)]
         apart = np.maximum(squares[0][:, None] + squares[1] - 2 * products, 0.0)
-        bumps = np.exp(-apart / (2 * length))
-    heights = [(np.sum(x.mean**2 + x.variance, axis=1) - middle) / 2 for x in (one, other)]
-    trend = (SLOPE * products + hyper.bowl * np.outer(*heights)) / length
-    found = LEVEL + bumps + trend
-    return found + hyper.about * by_distance(one.radii, other.radii) if hyper.about else found
+        return np.exp(-apart / (2 * length))
+    if not other.variance.any():
+        return _bumps(length, other, one, products.T).T
+    if not one.variance.any():  # the squares by their parts, without an array [m, k, D]
+        spread = length + other.variance
+        parts = one.mean**2 @ (1 / spread).T - 2 * one.mean @ (other.mean / spread).T
+        apart = np.maximum(parts + np.sum(other.mean**2 / spread, axis=1), 0.0)
+        return np.exp(-(apart + np.sum(np.log(spread / length), axis=1)) / 2)
+    spread = length + one.variance[:, None] + other.variance  # [m, k, D]
+    away = (one.mean[:, None] - other.mean) ** 2 / spread + np.log(spread / length)
+    return np.exp(-np.sum(away, axis=-1) / 2)
 
 
 def by_distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -122,16 +145,7 @@ class Seen(NamedTuple):
 
     def expects(self, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
         """The mean `[m]` and the covariance `[m, m]` of looks, in units of the returns."""
-        return next(self.expects_each([looks]))
-
-    def expects_each(self, several: Sequence[Looks]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The same of several sets of looks, without what they have to do with each other."""
-        ends = np.cumsum([len(looks.mean) for looks in several])[:-1]
-        beside = covariance(self.hyper, self.at, joined(*several), self.middle)
-        parts = np.split(self.inverse @ beside, ends, axis=1)
-        for looks, rows in zip(several, parts, strict=True):
-            before = covariance(self.hyper, looks, looks, self.middle)
-            yield rows.T @ self.half, self.hyper.signal * (before - rows.T @ rows)
+        return next(expectations([self], [looks]))[0]
 
     def expects_apart(self, looks: Looks) -> np.ndarray:
         """The mean `[m]` without what depends on the distance from 0."""
@@ -160,6 +174,25 @@ def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> Seen:
     k = covariance(hyper, at, at, middle)
     inverse = inverted(factored(k, hyper.noise))
     return Seen(hyper, at, middle, inverse, inverse @ y)
+
+
+def expectations(
+    cells: Sequence[Seen], several: Sequence[Looks]
+) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
+    """For each of some cells that have seen the same, what it `expects` of sets of looks.
+
+    Without what one set has to do with another.
+    """
+    hypers, at, middle = [cell.hyper for cell in cells], cells[0].at, cells[0].middle
+    ends = np.cumsum([len(looks.mean) for looks in several])[:-1]
+    own = zip(*(covariances(hypers, looks, looks, middle) for looks in several), strict=True)
+    beside = covariances(hypers, at, joined(*several), middle)
+    for cell, before, across in zip(cells, own, beside, strict=True):
+        parts = np.split(cell.inverse @ across, ends, axis=1)
+        yield [
+            (rows.T @ cell.half, cell.hyper.signal * (k - rows.T @ rows))
+            for k, rows in zip(before, parts, strict=True)
+        ]
 
 
 class Belief(NamedTuple):
@@ -254,11 +287,12 @@ def stretch_of(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def expected(belief: Belief, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
     """Means `[m]` and covariance `[m, m]` of looks, in returns: all cells together."""
-    found = [(cell.hyper.share, *cell.expects(looks)) for cell in belief.cells]
-    share, means, covariances = (np.array(x) for x in zip(*found, strict=True))
+    found = [pair for (pair,) in expectations(belief.cells, [looks])]
+    means, spreads = (np.array(x) for x in zip(*found, strict=True))
+    share = np.array([cell.hyper.share for cell in belief.cells])
     mean = share @ means
     apart = means - mean
-    both = np.einsum("c,cij->ij", share, covariances) + (apart * share[:, None]).T @ apart
+    both = np.einsum("c,cij->ij", share, spreads) + (apart * share[:, None]).T @ apart
     return belief.level + belief.scale * mean, belief.scale**2 * both
 
 
@@ -270,17 +304,25 @@ def drawn(
         return []
     chosen = belief.chosen(draws)
     found = [np.empty((draws, len(one.mean))) for one in looks]
-    for cell in {id(cell): cell for cell in chosen}.values():
+    cells = list({id(cell): cell for cell in chosen}.values())
+    for cell, each in zip(cells, expectations(cells, looks), strict=True):
         rows = [i for i, other in enumerate(chosen) if other is cell]
-        for (mean, spread), into in zip(cell.expects_each(looks), found, strict=True):
+        for (mean, spread), into in zip(each, found, strict=True):
             factor = factored(spread, SMALLEST * float(np.max(np.diagonal(spread))))
             into[rows] = mean + rng.standard_normal((len(rows), len(mean))) @ factor.T
     return found
 
 
 def inverted(factor: np.ndarray) -> np.ndarray:
-    """The inverse of a lower triangular factor `[n, n]`."""
-    return solve_lower(np, factor, np.eye(len(factor)))
+    """The inverse of a lower triangular factor `[n, n]`: of its halves, and of what is below."""
+    n = len(factor)
+    if n <= AT_ONCE:
+        return np.linalg.inv(np.triu(factor.T)).T
+    half, found = n // 2, np.zeros_like(factor)
+    first, last = inverted(factor[:half, :half]), inverted(factor[half:, half:])
+    found[:half, :half], found[half:, half:] = first, last
+    found[half:, :half] = -last @ (factor[half:, :half] @ first)
+    return found
 
 
 def factored(covariance: np.ndarray, noise: float) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.intervals import Weighed, looked_at, successes
-from recoup.core.plain.densities import Proposals, Rho, gained_mixture
+from recoup.core.plain.densities import Proposals, Rho
 from recoup.core.plain.move import Samples, valued
 from recoup.core.weights import bounded_exp
 from recoup.core.worth import FEW, Seen, probes
@@ -42,8 +42,18 @@ def judged(
 
 
 def unseen_share(rho: Rho, proposals: Proposals, counts: np.ndarray) -> float:
-    """How much of a candidate lies where hardly any sample could have been drawn."""
+    """How much of a candidate lies where hardly any sample could have been drawn.
+
+    Proposals one after the other, the newest first: a mixture only grows, so that a place which
+    some of them reach is looked at no more.
+    """
     theta = rho.theta(probes(len(rho.mean)))
-    none = np.full(len(theta), -np.inf)
-    mixture = gained_mixture(proposals, counts, theta, none)
-    return float(np.mean(proposals.density(rho, theta) - mixture > -np.log(FEW)))
+    target, z = proposals.density(rho, theta), proposals.reference.whitened(np, theta)
+    mixture, left = np.full(len(theta), -np.inf), np.arange(len(theta))
+    for slot in np.flatnonzero(counts)[::-1]:
+        row = proposals.drawn_density(int(slot), theta[left], z[left])
+        mixture[left] = np.logaddexp(mixture[left], np.log(counts[slot]) + row)
+        left = left[target[left] - mixture[left] > -np.log(FEW)]
+        if not len(left):
+            break
+    return len(left) / len(theta)
