@@ -13,8 +13,9 @@ from recoup.core.estimators.reward_weighted import GRID
 from recoup.engine.composition import family_of
 from recoup.engine.methods import METHODS
 from recoup.runs.lockstep import search_of
+from recoup.tasks.measured import measured
 from recoup.tasks.models import task_of
-from recoup.tasks.rollouts import fresh_returns, measured
+from recoup.tasks.rollouts import fresh_returns
 
 pytestmark = pytest.mark.usefixtures("x64")
 

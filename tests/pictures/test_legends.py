@@ -10,7 +10,7 @@ from recoup.report.runs import _age
 from recoup.runs.history import Curve
 from recoup.study.replay import Replayed
 from recoup.study.study import Study
-from recoup.tasks.rollouts import Measured
+from recoup.tasks.measured import Measured
 
 AT = np.arange(0.0, 100, 10)
 

@@ -14,10 +14,11 @@ import recoup
 from recoup.pictures.files import write_picture
 from recoup.runs.learning import _Loop
 from recoup.runs.render import render_run
+from recoup.runs.traced import TaskTests
 from recoup.store.store import Store
 from recoup.study.study import Study
 from recoup.study.verify import check
-from recoup.tasks.rollouts import Measured
+from recoup.tasks.measured import Measured
 
 pytestmark = pytest.mark.usefixtures("sketches")
 
@@ -405,7 +406,7 @@ class TestPointsOfTheCurve:
     def test_of_another_distribution_is_not_written(self, out, monkeypatch):
         """An amendment while the end is tested: the test is made once more, of what it is now."""
         amended(out)
-        tests, times = recoup.runs.fresh.TaskTests, []
+        tests, times = TaskTests, []
         both = tests.both
 
         def slow(self, *given):

@@ -19,6 +19,7 @@ BY_HAND = (
     "study_pictures",
 )
 OTHERS = ("train", "runs", "policies", "reproduce", "compare", "lists")
+COMPILER = ("jax", "jaxlib", "optax")
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = """
 [bold]Examples[/]
@@ -56,6 +57,8 @@ def main() -> None:
     except Exception as failure:
         if os.environ.get("RECOUP_TRACEBACK"):
             raise
+        if getattr(failure, "name", None) in COMPILER:
+            fail("this is computed by JAX, which is not installed: pip install jax optax", 1)
         what = str(failure).partition("\n")[0] or type(failure).__name__
         fail(f"{what} (RECOUP_TRACEBACK=1 shows where)", 1)
     raise SystemExit(status or 0)

@@ -1,23 +1,18 @@
-"""What a distribution is worth on fresh episodes, which teach the search nothing."""
+"""What a distribution is worth on fresh episodes, which teach the search nothing. No JAX."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from recoup.engine.composition import family_of
 from recoup.runs.plan import Plan
 from recoup.store.rows import DRAWN
 from recoup.study.draws import episode_seed
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.trials import by_name
-from recoup.tasks.engines.attempt import Raised, theirs
-from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
-from recoup.tasks.rollouts import Measured, fresh_returns, mean_policy_returns, measured
-from recoup.tasks.task import Task
+from recoup.tasks.engines.engine import Engine, Job, Outcome
+from recoup.tasks.measured import Measured, measured
 
 FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
 BEYOND = 2**40 + 2**30  # numbers of test episodes: no trial has them, nor the seeds they lead to
@@ -70,38 +65,6 @@ class Tests(Protocol):
 
     def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
         """What a distribution earns, and its mean policy."""
-
-
-class TaskTests:
-    """On a task that is rolled out many episodes at a time."""
-
-    def __init__(self, plan: Plan, problem: Task, episodes: int) -> None:
-        self._search = fresh_returns(problem, family_of(plan.settings), episodes)
-        self._policy = mean_policy_returns(problem, episodes)
-        self._key = jax.random.split(jax.random.key(plan.seed), 3)[2]
-
-    def search(self, number: int, rho: Any) -> Measured:
-        """What a distribution earns, after move `number`."""
-        return self._earns(jax.random.fold_in(self._key, number), rho)
-
-    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
-        """What a distribution earns, and its mean policy; by the run's key, or that of a seed."""
-        key = self._key if seed is None else jax.random.key(seed)
-        keys = jax.random.split(jax.random.fold_in(key, number))
-        policy = _tested(self._policy, keys[1], rho.mean)
-        return Evaluated(self._earns(keys[0], rho), policy)
-
-    def _earns(self, key: Any, rho: Any) -> Measured:
-        return _tested(self._search, key, jax.tree.map(jnp.asarray, rho))
-
-
-def _tested(test: Callable[[Any, Any], Any], key: Any, at: Any) -> Measured:
-    """What test episodes earn; where they raise, one sentence."""
-    try:
-        with theirs():
-            return measured(test(key, at))
-    except Raised as wrong:
-        raise Broken(f"a test episode failed: {wrong.words}", wrong.trace) from wrong.__cause__
 
 
 class EngineTests:

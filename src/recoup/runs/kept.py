@@ -17,8 +17,8 @@ from recoup.runs.directory import BEST, POLICIES, POLICY
 from recoup.runs.history import Step, history_of
 from recoup.runs.problem import Acting
 from recoup.study.opened import Opened
+from recoup.tasks.measured import Measured
 from recoup.tasks.policies.files import save_policy
-from recoup.tasks.rollouts import Measured
 
 LAST = "last"  # which policy: the newest, the best or the number of a move
 DENSE = 100  # policies that lie as near to each other as was asked for

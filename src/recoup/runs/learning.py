@@ -15,7 +15,7 @@ import numpy as np
 from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, POLICIES, POLICY, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
-from recoup.runs.fresh import LAST, EngineTests, Evaluated, TaskTests, Tests, is_tested
+from recoup.runs.fresh import LAST, EngineTests, Evaluated, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
 from recoup.runs.kept import is_kept, keep_policies, policy_files, unlike, write_policies
 from recoup.runs.plan import Plan, stored_plan
@@ -29,8 +29,8 @@ from recoup.study.study import Study
 from recoup.study.trials import Trial
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
+from recoup.tasks.measured import Measured, measured
 from recoup.tasks.policies.files import save_policy
-from recoup.tasks.rollouts import Measured, measured
 from recoup.tasks.task import Task
 
 log = logging.getLogger(__name__)
@@ -84,16 +84,20 @@ def work_of(
     engine, rules = rolls
     board = _board(directory)
     try:
-        tests: Tests = (
-            TaskTests(plan, problem, plan.test_episodes)
-            if isinstance(problem, Task)
-            else EngineTests(study.opened, engine, plan.test_episodes)
-        )
-        everyone = [*board, *callbacks]
+        tests, everyone = _tests(study, plan, problem, engine), [*board, *callbacks]
         yield Work(plan, problem, engine, rules, tests, directory, display, everyone)
     finally:
         for one in board:
             one.close()
+
+
+def _tests(study: Study, plan: Plan, problem: Problem, engine: Engine) -> Tests:
+    """What tests a run on fresh episodes."""
+    if not isinstance(problem, Task):
+        return EngineTests(study.opened, engine, plan.test_episodes)
+    from recoup.runs.traced import TaskTests
+
+    return TaskTests(plan, problem, plan.test_episodes)
 
 
 def _board(directory: Path | None) -> list[TensorBoard]:

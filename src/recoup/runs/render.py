@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from recoup.checks import InputError, check_finite, check_path, check_shape
@@ -109,6 +108,8 @@ def _env(problem: HostTask) -> Any:
 
 def _write_steps(run: Run, seed: int, title: str, out: Path, over: Over) -> dict[str, Path]:
     """Distance and cost of fresh episodes of the mean policy, as CSV and as a plot."""
+    import jax  # of a task in JAX
+
     plan, where = run.plan, task_row(run.plan.task).trace
     assert where is not None
     keys = jax.random.split(jax.random.key(seed), EPISODES)

@@ -23,10 +23,10 @@ from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
+from recoup.tasks.measured import Measured
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.export import export_policy
 from recoup.tasks.policies.files import SavedPolicy
-from recoup.tasks.rollouts import Measured
 
 if TYPE_CHECKING:
     import pandas

@@ -6,12 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from recoup.checks import AT_ONCE, InputError, check_count, check_path
-from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
 from recoup.runs.directory import (
@@ -23,7 +18,7 @@ from recoup.runs.directory import (
     study_in,
 )
 from recoup.runs.engines import check_engine, engine_of, engine_settings, stored_engine
-from recoup.runs.fresh import FRESH, EngineTests, Evaluated, TaskTests
+from recoup.runs.fresh import FRESH, EngineTests, Evaluated
 from recoup.runs.kept import LAST, chosen_move
 from recoup.runs.learning import Display, Show, learn, put_right, rolling, work_of
 from recoup.runs.plan import (
@@ -41,7 +36,6 @@ from recoup.runs.run import SPENT, Run, load
 from recoup.store.place import settled
 from recoup.study.ends import EXTENDED, end_of
 from recoup.study.study import Study
-from recoup.tasks.registry import task_row
 from recoup.tasks.task import Task
 
 
@@ -130,7 +124,7 @@ def train(
     listeners = check_callbacks(callbacks)
     plan, problem = plan_of(wanted)
     check_engine(problem, engines)
-    with kept_compilations(), jax.enable_x64(True):
+    with _precise(problem):
         start = _start(plan, problem)  # may refuse: nothing shown yet
         made = study_settings(plan, problem, start, how.get("params"))
         with (
@@ -175,15 +169,14 @@ def resume(
         if end_of(study.opened) is not None and plan == before:
             known = any(one is not None for one in (task, policy, _held(run, task)))
             problem = _problem(run, plan, study, task, policy) if known else None
-            with kept_compilations(), jax.enable_x64(True):
+            with _precise(problem):
                 return put_right(study, directory, problem)
         study.opened.check_whole()
         chosen = stored_engine(plan.engine) if given is None else given
         plan = replace(plan, engine=chosen)
         problem = _problem(run, plan, study, task, policy)
         with (
-            kept_compilations(),
-            jax.enable_x64(True),
+            _precise(problem),
             rolling(plan, problem, here) as rolls,
             _shown(plan, progress) as display,
             work_of(study, plan, problem, rolls, directory, display, listeners) as work,
@@ -257,8 +250,10 @@ def evaluate(
         count = check_count("episodes", episodes, 2, AT_ONCE)
     seed = check_seed(seed)
     problem, rho = run.task, _rho_of(run, which)
-    with kept_compilations(), jax.enable_x64(True):
+    with _precise(problem):
         if isinstance(problem, Task):
+            from recoup.runs.traced import TaskTests
+
             return TaskTests(run.plan, problem, count).both(FRESH, rho, seed)
         engine, _ = engine_of(problem, {}, 1, 1)
         try:
@@ -280,9 +275,21 @@ def _start(plan: Plan, problem: Problem) -> Any:
     """The means that a run starts from; None where named parameters have their own."""
     if plan.mean is not None or plan.own:
         return plan.mean
-    row, key = task_row(plan.task), jax.random.split(jax.random.key(plan.seed), 3)[0]
-    drawn = np.asarray(jax.random.normal(key, (problem.dim,), jnp.float64))
-    return row.mean + row.drawn * drawn
+    from recoup.runs.traced import drawn_start
+
+    return drawn_start(plan, problem.dim)
+
+
+@contextmanager
+def _precise(problem: Problem | None) -> Iterator[None]:
+    """A task in JAX is rolled out in 64 bits; one of the user's own as that process is set."""
+    if not isinstance(problem, Task):
+        yield
+        return
+    from recoup.runs.traced import in_double
+
+    with in_double():
+        yield
 
 
 @contextmanager

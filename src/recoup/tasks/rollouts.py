@@ -5,7 +5,7 @@ Functions of keys and arrays, for one run or many side by side.
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,14 +16,6 @@ from recoup.core.families.family import Family
 from recoup.core.families.rho import Policy
 from recoup.core.families.trajectory import Episodes, Trajectory, discounted_rewards
 from recoup.tasks.task import Task
-
-
-class Measured(NamedTuple):
-    """A mean over fresh episodes, with its standard error."""
-
-    mean: float
-    stderr: float
-    episodes: int
 
 
 def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
@@ -83,18 +75,6 @@ def _returns(problem: Task) -> Callable[[Array, Any], Array]:
         return returns_of(problem, roll_out(problem, key, asked))
 
     return jax.jit(returns) if problem.traced else returns
-
-
-def measured(returns: Any) -> Measured:
-    """Mean and standard error of the returns of fresh episodes.
-
-    Implements: zhao2013 S2.1 J(theta) at one policy, by Monte Carlo; over policies drawn from rho,
-    the expected return of rho.
-    """
-    returns = np.asarray(returns)
-    return Measured(
-        float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(returns.size)), returns.size
-    )
 
 
 def _policies(asked: Episodes) -> tuple[Array, Policy]:

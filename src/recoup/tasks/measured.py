@@ -1,0 +1,25 @@
+"""What fresh episodes earn, in the mean. No JAX."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Measured(NamedTuple):
+    """A mean over fresh episodes, with its standard error."""
+
+    mean: float
+    stderr: float
+    episodes: int
+
+
+def measured(returns: Any) -> Measured:
+    """Mean and standard error of the returns of fresh episodes.
+
+    Implements: zhao2013 S2.1 J(theta) at one policy, by Monte Carlo; over policies drawn from rho,
+    the expected return of rho.
+    """
+    returns = np.asarray(returns)
+    return Measured(
+        float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(returns.size)), returns.size
+    )
