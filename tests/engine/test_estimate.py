@@ -16,6 +16,7 @@ from oracles import (
 
 import recoup
 from recoup.checks import InputError
+from recoup.engine import compiled_estimate as estimates
 from recoup.engine import plain
 from recoup.engine.parts import BASELINES, WEIGHTINGS
 
@@ -306,6 +307,23 @@ def test_few_numbers_are_computed_by_numpy_as_the_compiler_has_them(options, mon
         assert np.shape(x) == np.shape(y), name
         np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12, err_msg=name)
     np.testing.assert_allclose(ends, other.interval(), rtol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("baseline", ["optimal", "leave-one-out", "coordinate"])
+def test_a_few_more_samples_compile_nothing(baseline, by_jax):
+    """33 to 36 samples of 17 or 18 proposals: one program, and the answers of a plain loop."""
+    problem = random_problem(3, proposals=18, samples=36)
+    (means, stds), programs = problem["proposals"], []
+    for n, few in [(33, 17), (34, 18), (35, 18), (36, 17)]:
+        rows = {key: problem[key][:n] for key in ("theta", "returns")}
+        rows["proposal"] = np.minimum(problem["proposal"][:n], few - 1)
+        given = {**problem, **rows, "proposals": (means[:few], stds[:few])}
+        got = recoup.estimate(**given, baseline=baseline)
+        want = loop_estimate(given, weighting="balance", baseline=baseline)
+        assert got.weights.shape == (n,)
+        assert_agrees(got, want, 1e-10)
+        programs.append(estimates._compiled(got.given[0])._cache_size())
+    assert len(set(programs)) == 1
 
 
 def test_a_pair_of_which_one_is_not_there_is_left_to_the_compiler():

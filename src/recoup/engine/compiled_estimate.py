@@ -11,13 +11,18 @@ from jax import Array
 
 from recoup.checks import is_traced
 from recoup.core.archive import Archive, Drawn, from_samples, with_failures
+from recoup.core.arrays import namespace
 from recoup.core.families.family import Family
 from recoup.core.judgement import judged_archive
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
 from recoup.core.worth import probes
+from recoup.engine import plain
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method
+
+DIGITS = 4  # binary ones, to which sizes are rounded up before anything is compiled
+EACH = ("leave-one-out", "earlier", "split")  # baselines of one number a sample
 
 
 def computed(row: Method, data: Any, double: bool) -> Estimate:
@@ -28,16 +33,52 @@ def computed(row: Method, data: Any, double: bool) -> Estimate:
     if is_traced(*jax.tree.leaves(data)):
         known = double and jnp.result_type(float) == jnp.float64
         return _compute(row, _in_one_type(data, known))
+    n, each = len(data.returns), row.baseline in EACH
     with jax.enable_x64(True) if double else nullcontext():
-        return jax.device_get(_compiled(row)(_in_one_type(data, double)))
+        e = jax.device_get(_compiled(row)(_in_one_type(_roomy(row, data), double)))
+    return e._replace(weights=e.weights[:n], baseline=e.baseline[:n] if each else e.baseline)
 
 
 def judged(row: Method, data: Any) -> tuple[Any, float]:
     """What the samples say of the target, and which share of it they have not seen."""
     with jax.enable_x64(True):
         noise = probes(np.shape(data.theta)[1])
-        seen, _, unseen, _ = jax.device_get(_judge(row)(_in_one_type(data, True), noise))
+        whole = _in_one_type(_roomy(row, data), True)
+        seen, _, unseen, _ = jax.device_get(_judge(row)(whole, noise))
     return seen, float(unseen)
+
+
+def _roomy(row: Method, data: Any) -> Any:
+    """The same with places for more samples and proposals, so that few sizes are compiled.
+
+    A size of at most `DIGITS` binary digits, and zeros after them: an eighth more at the most.
+    Nothing was told of what fills up, and no proposal that does has drawn anything. A part of the
+    user's need not know that: with one, the sizes are those of the samples.
+    """
+    if not plain.has_parts(row):
+        return data
+    n, proposals = len(data.returns), len(jax.tree.leaves(data.proposals)[0])
+    told = np.ones(n, bool) if data.told is None else np.asarray(data.told)
+    more, further = (_rounded(size) - size for size in (n, proposals))
+    last = partial(_repeated, times=more)
+    return data._replace(
+        theta=last(data.theta),
+        returns=last(data.returns),
+        drawn_by=last(data.drawn_by),
+        proposals=jax.tree.map(lambda x: _repeated(x, further), data.proposals),
+        told=np.concatenate([told, np.zeros(more, bool)]),
+    )
+
+
+def _rounded(size: int) -> int:
+    step = 1 << max(size.bit_length() - DIGITS, 0)
+    return -(-size // step) * step
+
+
+def _repeated(rows: Any, times: int) -> Any:
+    """Rows, the last one so many times more."""
+    xp = namespace(rows)
+    return xp.concatenate([xp.asarray(rows), xp.repeat(xp.asarray(rows)[-1:], times, axis=0)])
 
 
 @lru_cache(maxsize=256)
