@@ -17,6 +17,7 @@ from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.store.rows import FAILED, OK
 from recoup.study.already import said_beside
 from recoup.study.cells import numbers, thetas
+from recoup.study.frozen import frozen_columns
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
@@ -258,7 +259,8 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     samples = Samples(thetas(study, path, table), returns, failed=failed, latent=latent)
     beside = [x for x in table if x.startswith(f"{ALSO}_") and x not in theta]
     told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
-    samples = samples._replace(also=also_columns(path, told, returns.shape))
+    also = also_columns(path, told, returns.shape)
+    samples = samples._replace(also=also, frozen=frozen_columns(table, theta))
     samples = samples.told_as(_goal(study, path, table), study.goal)
     if "status" in table:
         others = {name: cells for name, cells in table.items() if name not in theta}

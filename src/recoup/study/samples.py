@@ -19,6 +19,7 @@ from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
 from recoup.study.diary import joined_notes, write_note
+from recoup.study.frozen import frozen_elsewhere
 from recoup.study.goals import Goal, turned
 from recoup.study.imported import Imported, imported_words, to_do, turned_words
 from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
@@ -50,6 +51,7 @@ class Samples(NamedTuple):
     notes: np.ndarray | None = None  # [n] texts that were written down about them, or empty ones
     beside: int = 0  # trials of their study that are none: without a result, or what drew them
     turned: bool = False  # whether they were told the other way round, where smaller was better
+    frozen: Mapping[str, Any] | None = None  # by name: parameters that were not drawn there
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
         """The same for a study with its own idea of better: a return is the negative of a cost."""
@@ -122,9 +124,15 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         alike=known.alike,
         noted=int(np.sum(notes != "")),
     )
+    return found._replace(words=_words(study, samples, found))
+
+
+def _words(study: Opened, samples: Samples, found: Imported) -> str:
+    """All that is to be said of an import."""
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
-    words = imported_words(study, found, uncorrelated)
-    return found._replace(words=f"{words} {turned_words(study)}" if samples.turned else words)
+    said = [imported_words(study, found, uncorrelated)]
+    said += [turned_words(study)] if samples.turned else []
+    return " ".join(filter(None, [*said, frozen_elsewhere(study.frozen, samples.frozen or {})]))
 
 
 def samples_of(other: Opened) -> Samples:
@@ -161,6 +169,7 @@ def samples_of(other: Opened) -> Samples:
         why=np.array([told[trial.id].told.note or "" for trial in trials], object),
         notes=np.array([notes.get(trial.id, "") for trial in trials], object),
         beside=beside,
+        frozen={row.name: row.value for row in other.frozen},
     )
 
 

@@ -15,6 +15,7 @@ from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.rows import CANCELLED, PENDING
 from recoup.study.amend import in_words
 from recoup.study.diary import joined_notes, notes_by_trial
+from recoup.study.frozen import FROZEN
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
@@ -65,11 +66,12 @@ def _check_columns(columns: list[str]) -> list[str]:
     return columns
 
 
-def _of_the_study(study: Opened) -> list[tuple[str, str]]:
+def _of_the_study(study: Opened) -> list[tuple[str, Any]]:
     """Columns that are the same in all rows, with what stands in them."""
     found = {VERSION: study.task_version}
     found[DIRECTION] = "" if study.goal is MAXIMIZE else study.goal.word
-    return [(name, text) for name, text in found.items() if text]
+    stay = [(f"{FROZEN}_{row.name}", row.value) for row in study.frozen]
+    return [*((name, text) for name, text in found.items() if text), *stay]
 
 
 def _latent_columns(study: Opened) -> list[str]:
@@ -164,6 +166,7 @@ def text_columns(study: Opened) -> list[str]:
         FAMILY,
         *(f"{BOUNDS}_{n}" for n in study.names),
         *(name for name, _ in study.choices),
+        *(f"{FROZEN}_{row.name}" for row in study.frozen if isinstance(row.value, str)),
     ]
 
 
