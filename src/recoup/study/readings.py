@@ -43,6 +43,7 @@ from recoup.study.tables import (
     VERSION,
     bare_names,
     block_columns,
+    lines_of,
     pyarrow_modules,
     theta_columns,
     unquoted,
@@ -212,14 +213,11 @@ def _each_once(path: Path, names: Iterable[str]) -> list[str]:
 
 
 def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
-    """The cells of a CSV file, of any length: a note may be long."""
-    before = csv.field_size_limit(2**31 - 1)
+    """The cells of a CSV file."""
     try:
-        return list(csv.reader(lines))
+        return lines_of(lines)
     except csv.Error as wrong:
         raise InputError(f"{path} cannot be read as CSV: {wrong}.") from None
-    finally:
-        csv.field_size_limit(before)
 
 
 def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
