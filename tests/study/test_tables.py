@@ -110,6 +110,19 @@ class TestImports:
         assert study.counts() == before
         assert all(part.sound for part in check(study.store.path))
 
+    @pytest.mark.parametrize("name", ["t.csv", "robot.db"])
+    def test_texts_come_back_with_their_white_space(self, study, tmp_path, name):
+        why, note = " \r\n it fell\r twice\n ", "a\r\nb\rc\nd"
+        (trial,) = study.ask(1)
+        study.tell(trial.id, failed=why)
+        study.note(note, trial.id)
+        study.export(tmp_path / "t.csv")
+        with Study.open(tmp_path / "new.db", dim=2, batch=4) as new:
+            import_file(new, tmp_path / name)
+            (told,) = (trial for trial in new if trial.status == "failed")
+            assert told.note == why
+            assert list(told.notes) == [note]
+
     def test_a_long_note_comes_back(self, study, tmp_path):
         (trial,) = study.ask(1)
         study.tell(trial.id, failed="x" * 200_000)

@@ -185,7 +185,7 @@ def _of_numpy(study: Opened, path: Path) -> Samples:
 
 def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
     try:
-        lines = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
+        lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")
     except OSError as wrong:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except UnicodeDecodeError:

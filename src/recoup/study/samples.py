@@ -29,6 +29,7 @@ from recoup.study.proposals import of_gaussians
 from recoup.study.unseen import with_drawn_choices
 
 IMPORTED, FITTED = "imported", "fitted"
+UNSAID = "failed before it was imported"  # of samples that come without a reason
 
 
 class Samples(NamedTuple):
@@ -333,7 +334,7 @@ def _told(samples: Samples, new: np.ndarray) -> list[Told]:
     why = _of_rows(samples.why, new, n, "")
     found = []
     for i, (value, error, several) in enumerate(zip(returns, errors, episodes, strict=True)):
-        told = Told(FAILED, note=why[i].strip() or "failed before it was imported")
+        told = Told(FAILED, note=why[i] if why[i].strip() else UNSAID)
         if np.isfinite(value):
             stderr = float(error) if 0 <= error < np.inf else None
             times = int(several) if 1 <= several < 2**53 else 1  # a stranger's table has anything
