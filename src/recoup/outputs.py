@@ -33,6 +33,7 @@ class Kind(NamedTuple):
     endings: tuple[str, ...]
     is_ours: Callable[[Path], bool]
     once: bool = False  # whether even one of ours is not replaced unasked
+    ours: str = "one that recoup has made"
 
 
 class Over(NamedTuple):
@@ -180,10 +181,10 @@ def _check_replaceable(path: Path, file: Path, kind: Kind, over: Over) -> None:
         )
     if not (over.force or kind.is_ours(file) or (over.home and _looks_like(file))):
         if over.home:
-            raise InputError(f"{path} is not one that recoup has made: move it away.")
+            raise InputError(f"{path} is not {kind.ours}: move it away.")
         raise InputError(
-            f"{path} exists already, and is not one that recoup has made: name another file, or "
-            "give --force (in Python force=True) to write over it."
+            f"{path} exists already, and is not {kind.ours}: name another file, or give --force "
+            "(in Python force=True) to write over it."
         )
 
 

@@ -17,7 +17,7 @@ from stores import DATA, SETTINGS, filled, ok, start, trial
 
 from recoup.store import file as files
 from recoup.store.count import count_beside
-from recoup.store.errors import Exists
+from recoup.store.errors import Exists, Full
 from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import Leaf
 from recoup.store.schema import TABLES, checksum, packed_memory, unpacked_memory
@@ -171,6 +171,41 @@ class TestRefusals:
         with store.writing():
             store.add_trials([trial(i) for i in range(9, 999)])
         store.close()
+
+    @pytest.mark.parametrize("says", ["busy", "left", "full"])
+    def test_a_disk_that_is_full_when_a_new_file_is_done(self, tmp_path, monkeypatch, says):
+        """Its log has all of it by then, and closing it says nothing where that stays so."""
+
+        class Filled(sqlite3.Connection):
+            def execute(self, query, *values):
+                if "wal_checkpoint" not in query:
+                    return super().execute(query, *values)
+                if says == "full":
+                    raise sqlite3.OperationalError("database or disk is full")
+                return super().execute("SELECT 1, 9, 9" if says == "busy" else "SELECT 0, 9, 3")
+
+        def opened(address):
+            options = {"isolation_level": None, "check_same_thread": False, "factory": Filled}
+            return sqlite3.connect(address, uri=True, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("recoup.store.file.connect", opened)
+            with pytest.raises(Full, match="nothing was changed"):
+                Store.create(tmp_path / "s.db", SETTINGS, start())
+        assert list(tmp_path.iterdir()) == []
+        Store.create(tmp_path / "s.db", SETTINGS, start()).close()
+
+    def test_a_new_file_that_cannot_be_opened_for_want_of_room_is_there(
+        self, tmp_path, monkeypatch
+    ):
+        def fail(connection):
+            raise sqlite3.OperationalError("database or disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("recoup.store.file.identity", fail)
+            with pytest.raises(Full, match="is there, and whole"):
+                Store.create(tmp_path / "s.db", SETTINGS, start())
+        Store.open(tmp_path / "s.db").close()
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
     def test_a_limit_of_file_sizes_is_no_damage(self, path):

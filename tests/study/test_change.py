@@ -413,6 +413,54 @@ class TestNamesAndDimensions:
         with told(tmp_path / "a.db", 1) as study:
             study.fork(tmp_path / "b.db", freeze=["offset"]).close()
 
+    def test_the_value_stays_known(self, tmp_path):
+        """In the fork itself: the mean of the old study moves on."""
+        params = {"k": {"low": 1, "high": 9, "unit": "N/m"}, "n": (0, 4, "int"), "x": None}
+        params |= {"grip": ["soft", "hard"], "y": None}
+        with told(tmp_path / "a.db", 3, params=params, function=lambda t: -t[0]) as study:
+            here = dict(study.mean_policy)
+            freeze = {"n": None, "grip": "hard", "stiffness": None}
+            how = {"freeze": freeze, "rename": {"k": "stiffness"}}
+            with study.fork(tmp_path / "b.db", **how) as less:
+                said = forked_words(less.opened, "a.db")
+        at = {"n": here["n"], "grip": "hard", "stiffness": here["k"]}
+        with recoup.Study.open(tmp_path / "b.db") as less:
+            assert less.frozen == at
+            assert isinstance(less.frozen["n"], int)
+            assert "grip = hard, stiffness [N/m] = " in said
+            go_on(less, 1, np.random.default_rng(0), lambda t: -(t[0] ** 2))
+            now = less.snapshot()
+            assert now.plain()["frozen"] == now.frozen == at
+            assert less.recommend().plain()["frozen"] == less.recommend().frozen == at
+            assert "grip = hard, stiffness [N/m] = " in less.recommend().words
+            assert "belong to these parameters, and to every trial" in less.recommend().words
+            less.export(tmp_path / "b.csv")
+            with less.fork(tmp_path / "c.db", batch=4, freeze={"y": 0.5}) as fewer:
+                assert fewer.frozen == {**at, "y": 0.5}
+                with fewer.fork(tmp_path / "d.db", params={"grip": ["soft", "hard"]}) as again:
+                    assert again.names == ("x", "grip")  # searched again, as it was so far
+                    assert again.frozen.keys() == {"n", "stiffness", "y"}
+                with pytest.raises(InputError, match=r"n = \d is frozen in .*: choose another"):
+                    fewer.fork(tmp_path / "e.db", rename={"x": "n"})
+        with (tmp_path / "b.csv").open(newline="") as file:
+            (row, *_) = csv.DictReader(file)
+        assert float(row["frozen_stiffness"]) == here["k"]
+        assert row["frozen_grip"] == "hard"
+
+    @pytest.mark.parametrize("name", ["b.db", "b.csv"])
+    def test_samples_of_another_frozen_value_are_said_to_be(self, tmp_path, name):
+        with told(tmp_path / "a.db") as study:
+            study.fork(tmp_path / "b.db", freeze={"offset": 0.2}).close()
+            study.fork(tmp_path / "c.db", freeze={"offset": 0.3}).close()
+        with recoup.Study.open(tmp_path / "b.db") as other:
+            go_on(other, 1, np.random.default_rng(0), lambda t: -t[1])
+            other.export(tmp_path / "b.csv")
+        with recoup.Study.open(tmp_path / "c.db") as here:
+            found = import_samples(here.opened, read_samples(here.opened, tmp_path / name))
+            said = "rolled out with offset = 0.2, here it is offset = 0.3: another policy."
+            assert said in found.words
+            assert here.frozen == {"offset": 0.3}
+
     @pytest.mark.parametrize(
         ("change", "words"),
         [

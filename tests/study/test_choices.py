@@ -1,6 +1,7 @@
 """Unordered choices: what stands where the largest of several latent numbers stands."""
 
 import csv
+import io
 import json
 import pickle
 import sqlite3
@@ -15,6 +16,7 @@ from scipy.stats import norm
 
 from recoup import Study
 from recoup.checks import InputError
+from recoup.cli.study_tables import print_trials
 from recoup.core.families.rho import Diagonal, Full
 from recoup.study.choices import (
     MARKS,
@@ -713,3 +715,15 @@ def test_a_choice_that_is_hardly_the_best_is_not_deployed_without_a_word(limits,
     assert not within or found.verdict == "go on"
     better, now = (study.predict({"grip": word}).expected for word in ("hard", "soft"))
     assert better > now + 1
+
+
+def test_a_csv_for_programs_has_choices_that_look_like_formulas_behind_a_mark(tmp_path, capsys):
+    """As the documents say of any CSV; JSON has them as they are."""
+    with Study.open(tmp_path / "a.db", params={"spin": ["-1", "+1"]}, batch=4) as study:
+        trials = study.ask(2)
+        print_trials(study, trials, "csv")
+        printed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert [row["spin"] for row in printed] == [f"'{t.params['spin']}" for t in trials]
+        print_trials(study, trials, "json")
+        rows = json.loads(capsys.readouterr().out)
+        assert [row["params"]["spin"] for row in rows] == [t.params["spin"] for t in trials]

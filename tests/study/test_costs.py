@@ -14,6 +14,8 @@ import recoup
 from recoup.checks import InputError
 from recoup.engine.methods import Method
 from recoup.study.goals import MINIMIZE
+from recoup.study.readings import read_samples
+from recoup.study.samples import import_samples
 from recoup.study.verify import check
 
 PARAMS = {"kp": (10, 400, "log"), "ki": (0.0, 1.0)}
@@ -311,6 +313,33 @@ def test_what_failing_is_worth_is_said_anew_where_the_direction_is(tmp_path):
             study.fork(tmp_path / "b.db", direction="minimize")
         with study.fork(tmp_path / "b.db", direction="minimize", failure=20.0) as fork:
             assert fork.settings["failure"] == 20.0
+
+
+@pytest.mark.parametrize("name", ["old.db", "old.csv"])
+def test_a_late_result_comes_to_a_fork_that_takes_returns_as_costs_as_they_are(tmp_path, name):
+    """None is the negative of what was told, and none of those that are there is called wrong."""
+    with recoup.Study.open(tmp_path / "old.db", dim=2, batch=4) as old:
+        trials = old.ask(8)
+        for trial in trials[:6]:
+            old.tell(trial.id, 1.0 + trial.id)
+        old.tell(trials[6].id, failed="it fell")
+        fork = old.fork(tmp_path / "new.db", direction="minimize")
+        old.tell(trials[7].id, 5.0)
+        old.amend(2, 9.0)
+        old.export(tmp_path / "old.csv")
+    with fork:
+        found = import_samples(fork.opened, read_samples(fork.opened, tmp_path / name))
+        assert (found.samples, found.again, found.amend) == (1, 7, (2,))
+        assert "told as returns, and are taken as costs as they are" in found.words
+        assert "negative" not in found.words
+        assert [trial.value for trial in fork][-1] == 5.0
+        coming = read_samples(fork.opened, tmp_path / name)
+        with pytest.raises(InputError, match="Trial 2 has another result there"):
+            import_samples(fork.opened, coming)
+        fork.tell(fork.ask(1)[0].id, 7.0)
+    with recoup.Study.open(tmp_path / "old.db") as old:
+        import_samples(old.opened, read_samples(old.opened, tmp_path / "new.db"))
+        assert [trial.value for trial in old][-1] == 7.0
 
 
 def test_returns_that_were_costs_all_along_are_forked_into_costs(both, tmp_path):

@@ -36,6 +36,70 @@ def read(path):
     return [dict(zip(map(tables.unquoted, names), row, strict=True)) for row in rows]
 
 
+class TestOlderTables:
+    """What `export` writes over unasked: a table all of whose rows are in the new one."""
+
+    @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+    def test_one_of_the_same_study_is_replaced(self, tmp_path, name):
+        if name == "t.parquet":
+            pytest.importorskip("pyarrow")
+        params = {"n": (1, 9, "int"), "grip": ["-1", "+1"], "x": None}
+        path = tmp_path / name
+        with Study.open(tmp_path / "a.db", params=params, batch=4) as study:
+            for i, trial in enumerate(study.ask(6)):
+                if i < 3:
+                    study.tell(trial.id, 0.1 * i, also={"force": i / 3})
+            study.tell(4, failed="it fell\r\n over ")
+            study.note("=n" * 80_000, 1)
+            assert study.export(path) == 6
+            study.tell(5, values=[1.0, 2.0])
+            study.note("more", 1)
+            study.amend(2, 9.0)
+            study.amend(3, drop="loose")
+            assert study.export(path) == 6
+            assert study.export(path) == 6
+
+    @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+    def test_one_of_another_study_is_not(self, tmp_path, name):
+        if name == "t.parquet":
+            pytest.importorskip("pyarrow")
+        for file, value in (("a.db", 1.0), ("b.db", 2.0)):
+            with Study.open(tmp_path / file, dim=2, batch=4) as study:
+                for trial in study.ask(3):
+                    study.tell(trial.id, value)
+        with Study.open(tmp_path / "a.db") as a, Study.open(tmp_path / "b.db") as b:
+            a.export(tmp_path / name)
+            before = (tmp_path / name).read_bytes()
+            for other in (b, a.fork(tmp_path / "c.db")):
+                with pytest.raises(
+                    InputError, match="exists already, and is not one that recoup has made of this"
+                ):
+                    other.export(tmp_path / name)
+            assert (tmp_path / name).read_bytes() == before
+            b.export(tmp_path / name, force=True)
+
+    @pytest.mark.parametrize("how", ["row", "again", "return", "ragged", "note"])
+    def test_one_that_somebody_has_written_into_is_not(self, study, tmp_path, how):
+        path = tmp_path / "t.csv"
+        study.export(path)
+        head, first, *rest = path.read_text().splitlines()
+        cells = first.split(",")
+        added = {
+            "row": [first, "77" + first[1:]],
+            "again": [first, first],
+            "return": [",".join([*cells[:3], "5.5", *cells[4:]])],
+            "ragged": [first, "see page 7"],
+            "note": [",".join([*cells[:6], "the good one", *cells[7:]])],
+        }
+        path.write_text("\n".join([head, *added[how], *rest]) + "\n")
+        before = path.read_bytes()
+        with pytest.raises(
+            InputError, match="exists already, and is not one that recoup has made of this"
+        ):
+            study.export(path)
+        assert path.read_bytes() == before
+
+
 class TestImports:
     def test_what_no_density_can_tell_is_refused_before_it_is_written(self, study, tmp_path):
         path = tmp_path / "wild.csv"
@@ -45,6 +109,19 @@ class TestImports:
             import_file(study, path)
         assert study.counts() == before
         assert all(part.sound for part in check(study.store.path))
+
+    @pytest.mark.parametrize("name", ["t.csv", "robot.db"])
+    def test_texts_come_back_with_their_white_space(self, study, tmp_path, name):
+        why, note = " \r\n it fell\r twice\n ", "a\r\nb\rc\nd"
+        (trial,) = study.ask(1)
+        study.tell(trial.id, failed=why)
+        study.note(note, trial.id)
+        study.export(tmp_path / "t.csv")
+        with Study.open(tmp_path / "new.db", dim=2, batch=4) as new:
+            import_file(new, tmp_path / name)
+            (told,) = (trial for trial in new if trial.status == "failed")
+            assert told.note == why
+            assert list(told.notes) == [note]
 
     def test_a_long_note_comes_back(self, study, tmp_path):
         (trial,) = study.ask(1)

@@ -303,7 +303,7 @@ def _say_next(study: "Study", moves: int) -> None:
 def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     """Results from a CSV file, every row checked before any is told."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as wrong:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except UnicodeDecodeError:

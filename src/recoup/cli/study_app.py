@@ -85,7 +85,11 @@ SetOption = Annotated[
 FORMATS = ("table", "json", "csv")
 FormatOption = Annotated[
     str | None,
-    typer.Option(help=f"{', '.join(FORMATS)} (a table unless said).", metavar="FORMAT"),
+    typer.Option(
+        help=f"{', '.join(FORMATS)} (a table unless said). In csv a text that a spreadsheet would "
+        "take for a formula, as the choice -1, stands behind a '.",
+        metavar="FORMAT",
+    ),
 ]
 MeanOption = Annotated[
     str | None,

@@ -291,7 +291,8 @@ def fork(
         given["direction"] = "minimize" if minimize else "maximize"
     with opened(file, read_only=True) as study, study.fork(new, **given) as forked:
         words = forked_words(forked.opened, file)
-        found = {"study": new, "of": file, **forked.counts(), "words": words}
+        found = {"study": new, "of": file, **forked.counts(), "frozen": forked.frozen}
+        found["words"] = words
     print_json(found) if as_json else show_text(f"{new}: {words}")
 
 

@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from recoup.checks import InputError
 from recoup.store.count import Count
-from recoup.store.errors import BUSY, sqlite_errors
+from recoup.store.errors import BUSY, Full, sqlite_errors
 from recoup.store.holding import held, let_go
 from recoup.store.place import COUNT, LOG, address, beside, is_at
 from recoup.store.rows import CREATED, RECOVERED
@@ -254,6 +254,16 @@ def keep_log(connection: sqlite3.Connection) -> None:
     """A commit is on disk when it returns; readers are not held up by it."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def empty_log(path: Path, connection: sqlite3.Connection) -> None:
+    """Writes all of a file's log into the file itself, or raises.
+
+    Closing it does the same, and says nothing where there is no room for it.
+    """
+    busy, frames, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy or frames:
+        raise Full(f"the log of {path} could not be written into the file")
 
 
 def identity(connection: sqlite3.Connection) -> int:

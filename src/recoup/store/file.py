@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from recoup.checks import InputError, check_path
-from recoup.outputs import unfinished_of
+from recoup.outputs import BESIDE, unfinished_of
 from recoup.store.connecting import (
     TO_WRITE,
     Access,
@@ -25,11 +25,12 @@ from recoup.store.connecting import (
     check_log,
     connect,
     connected,
+    empty_log,
     identity,
     keep_log,
 )
 from recoup.store.count import Count, Counting, count_beside
-from recoup.store.errors import damage, opened_to_read, sensible, sqlite_errors
+from recoup.store.errors import Full, damage, opened_to_read, sensible, sqlite_errors
 from recoup.store.names import check_names, why_only_read
 from recoup.store.place import (
     LOG,
@@ -101,12 +102,18 @@ class StudyFile:
                     file = cls(path, connection, counting=False)
                     file._make_tables()
                     fill(file)
+                    empty_log(path, connection)
                 finally:
                     connection.close()
             put(unfinished, path)
         finally:
-            unfinished.unlink(missing_ok=True)
-        return cls.open(path)
+            for ending in ("", *BESIDE):  # where that failed, a log is left
+                Path(f"{unfinished}{ending}").unlink(missing_ok=True)
+        try:
+            return cls.open(path)
+        except Full as wrong:
+            then = "the new study is there, and whole; free some space to open it."
+            raise Full(wrong.what, then) from None
 
     @classmethod
     def in_memory(cls, fill: Callable[["StudyFile"], None]) -> "StudyFile":

@@ -74,6 +74,18 @@ def already(study: Opened, coming: Sequence[Rollout]) -> Known:
     )
 
 
+def are_as_told(study: Opened, coming: Sequence[Rollout]) -> bool:
+    """Whether the study has the numbers of rollouts that come as they were told, not turned.
+
+    So a fork that takes returns as costs: of rollouts that both have, its results are the negative
+    of what comes, which was turned.
+    """
+    pairs = [(coming[i], row) for i, row in _matched(_held(study), coming).items()]
+    same = [(a.value, b.value) for a, b in pairs if _is_timed(a, b) and a.asked == b.asked]
+    both = [(a, b) for a, b in same if a and b is not None]
+    return sum(a == -b for a, b in both) > sum(a == b for a, b in both)
+
+
 def _held(study: Opened) -> list[Rollout]:
     """The rollouts that a study has."""
     store = study.store

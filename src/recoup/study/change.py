@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_number, nearest, shortly
 from recoup.study.charts import moved
+from recoup.study.frozen import Frozen
 from recoup.study.opened import Opened
 from recoup.study.parameters import (
     Parameter,
@@ -36,6 +37,7 @@ class Change(NamedTuple):
     source: tuple[int | None, ...]  # [P] where each was before; None: it is new
     was: tuple[float, ...]  # [P] what each new one was in all results so far
     frozen: dict[int, float]  # values of those that are searched no more, by their places before
+    stay: tuple[Frozen, ...]  # those and what was frozen earlier, as people read them
 
     @property
     def keeps_dimensions(self) -> bool:
@@ -126,8 +128,9 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
         return None
     if not study.parameters:
         raise InputError("only named parameters can be changed: this study's have no names.")
-    renamed = _renamed(study.parameters, given.get("rename") or {})
+    renamed = _renamed(study, given.get("rename") or {})
     frozen = _frozen(study, renamed, given.get("freeze") or {})
+    earlier = {row.name: row for row in study.frozen}
     after: dict[str, tuple[Parameter, int | None, float]] = {
         p.name: (p, i, np.nan) for i, p in enumerate(renamed) if i not in frozen
     }
@@ -135,6 +138,8 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
     checked_parameters([p for p, _ in named] or list(renamed))  # none twice
     for p, was in named:
         if p.name not in after:
+            if was is None and p.name in earlier:  # searched again
+                was = earlier[p.name].value
             after[p.name] = (p, None, _value_of(p, was, list(after)))
             continue
         old, i, _ = after[p.name]
@@ -154,15 +159,28 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
         after[p.name] = (replace(p, unit=p.unit or old.unit), i, np.nan)
     parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
     checked_parameters(parameters)
-    return Change(study.parameters, tuple(parameters), tuple(source), tuple(was_all), frozen)
+    stay = [row for name, row in earlier.items() if name not in after]
+    stay += [_at(renamed[i], value) for i, value in frozen.items()]
+    found = tuple(parameters), tuple(source), tuple(was_all)
+    return Change(study.parameters, *found, frozen, tuple(stay))
 
 
-def _renamed(parameters: Sequence[Parameter], names: Mapping[str, str]) -> list[Parameter]:
-    known = [p.name for p in parameters]
+def _at(p: Parameter, value: float) -> Frozen:
+    """A parameter that stays at a value, which is given as arrays of the user's units hold it."""
+    if p.choices is not None:
+        return Frozen(p.name, p.choices[int(value)], p.unit)
+    return Frozen(p.name, int(value) if p.scale == "int" else value, p.unit)
+
+
+def _renamed(study: Opened, names: Mapping[str, str]) -> list[Parameter]:
+    known = [p.name for p in study.parameters]
     for name in names:
         if name not in known:
             raise InputError(f"there is no parameter {name!r} to rename.{nearest(name, known)}")
-    found = [replace(p, name=names.get(p.name, p.name)) for p in parameters]
+    for row in study.frozen:
+        if row.name in names.values():
+            raise InputError(f"{row.text} is frozen in {study.path}: choose another name.")
+    found = [replace(p, name=names.get(p.name, p.name)) for p in study.parameters]
     return checked_parameters(found)
 
 

@@ -20,6 +20,7 @@ from recoup.study.change import KEYS, Change, change_of
 from recoup.study.charts import chart_of, charted
 from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
+from recoup.study.frozen import FROZEN, in_words
 from recoup.study.goals import goal_of, turned_row
 from recoup.study.limits import LIMITS, WITHIN, check_no_parameters, limits_of
 from recoup.study.moves import check_charts
@@ -135,6 +136,8 @@ def _settings(
     _check_changed(study, changes, found)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(bounds) for bounds in charts]
+    if stay := study.frozen if change is None else change.stay:
+        found[FROZEN] = [row._asdict() for row in stay]
     for key, how in named.items():
         found[key] = GIVEN[key](parameters, how, here[key]).tolist()
     if any(key in changes for key in MOVED):
@@ -270,6 +273,9 @@ def forked_words(study: Opened, of: Any) -> str:
             f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
             "was before): they count for `recommend` and `best`, not for moves"
         )
+    if study.frozen:
+        stays = "stays" if len(study.frozen) == 1 else "stay"
+        said.append(f"{in_words(study.frozen)} {stays} so in every trial")
     behind = _behind_words(found, of)
     return "; ".join([*said, behind] if behind else said)
 

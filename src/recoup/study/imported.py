@@ -38,6 +38,16 @@ def turned_words(study: Opened) -> str:
     )
 
 
+def as_told_words(study: Opened) -> str:
+    """That numbers were taken as they are, though they were told the other way round."""
+    here = study.goal
+    there = MAXIMIZE if here is MINIMIZE else MINIMIZE
+    return (
+        f"They were told as {there.nouns}, and are taken as {here.nouns} as they are: so are those "
+        "of the same rollouts that are here already."
+    )
+
+
 def imported_words(study: Opened, found: Imported, uncorrelated: bool) -> str:
     """What was imported and what it is worth, in sentences."""
     several = "s" if found.proposals > 1 else ""

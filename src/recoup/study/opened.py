@@ -27,6 +27,7 @@ from recoup.store.store import Store
 from recoup.study.candidates import means_given, stds_given, theta_given
 from recoup.study.charts import chart_of, elsewhere, moved
 from recoup.study.draws import theta_of
+from recoup.study.frozen import frozen_in
 from recoup.study.goals import goal_of
 from recoup.study.ledger import AsTold, Ledger
 from recoup.study.limits import limits_of
@@ -88,7 +89,7 @@ class Opened:
             self.method = method_of(self.settings, self.parts)
             self.parameters = parameters_in(self.settings)
             self.layout = layout_of(self.settings)
-            self.charts = charts_of(self.settings)
+            self.charts, self.frozen = charts_of(self.settings), frozen_in(self.settings)
             self._chart_numbers: dict[int, int] = {}
         self.remembered: dict[str, tuple[str, Any]] = {}  # what was made of which version
         self.missing = missing_parts(self.settings, self.parts)
@@ -274,11 +275,10 @@ class Opened:
         """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
         if isinstance(theta, Mapping):
             theta = self.by_name(theta)
-        size = len(self.labels)
         if self.choices:
             theta = theta_given(self.parameters, theta)
         check_numbers("theta", theta)
-        if np.shape(theta) != (size,):
+        if np.shape(theta) != (size := len(self.labels),):
             named = f" ({', '.join(self.names[:NAMED])})" if self.names else ""
             raise InputError(
                 f"a theta of this study has {size} values{named}; got {np.size(theta)}."

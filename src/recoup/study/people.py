@@ -11,6 +11,7 @@ from recoup.store.dropped import dropped
 from recoup.store.states import dates_of, failures
 from recoup.study.asking import in_line
 from recoup.study.diary import notes, title
+from recoup.study.frozen import in_words
 from recoup.study.notebook import SHOWN, in_a_row
 from recoup.study.opened import Opened
 from recoup.study.times import ago, when
@@ -65,6 +66,7 @@ def dates_in_words(found: Mapping[str, Any], now: float) -> str:
 def further_rows(study: Opened, found: Mapping[str, Any]) -> dict[str, str]:
     """The rows about what went wrong, what is in line, and what was written down, where any is."""
     rows = {
+        "frozen": in_words(study.frozen),
         "failed": reasons_in_words(found["reasons"]),
         "in line": line_in_words(study, found["enqueued"]),
         "cancelled": _trials_in_words(found["cancelled"]),

@@ -17,6 +17,7 @@ from recoup.checks import InputError, check_path, nearest, shortly
 from recoup.store.rows import FAILED, OK
 from recoup.study.already import said_beside
 from recoup.study.cells import numbers, thetas
+from recoup.study.frozen import frozen_columns
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
@@ -42,6 +43,7 @@ from recoup.study.tables import (
     VERSION,
     bare_names,
     block_columns,
+    lines_of,
     pyarrow_modules,
     theta_columns,
     unquoted,
@@ -183,7 +185,7 @@ def _of_numpy(study: Opened, path: Path) -> Samples:
 
 def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
     try:
-        lines = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
+        lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")
     except OSError as wrong:
         raise InputError(f"{path} cannot be read: {wrong.strerror}.") from None
     except UnicodeDecodeError:
@@ -211,14 +213,11 @@ def _each_once(path: Path, names: Iterable[str]) -> list[str]:
 
 
 def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
-    """The cells of a CSV file, of any length: a note may be long."""
-    before = csv.field_size_limit(2**31 - 1)
+    """The cells of a CSV file."""
     try:
-        return list(csv.reader(lines))
+        return lines_of(lines)
     except csv.Error as wrong:
         raise InputError(f"{path} cannot be read as CSV: {wrong}.") from None
-    finally:
-        csv.field_size_limit(before)
 
 
 def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
@@ -258,7 +257,8 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     samples = Samples(thetas(study, path, table), returns, failed=failed, latent=latent)
     beside = [x for x in table if x.startswith(f"{ALSO}_") and x not in theta]
     told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
-    samples = samples._replace(also=also_columns(path, told, returns.shape))
+    also = also_columns(path, told, returns.shape)
+    samples = samples._replace(also=also, frozen=frozen_columns(table, theta))
     samples = samples.told_as(_goal(study, path, table), study.goal)
     if "status" in table:
         others = {name: cells for name, cells in table.items() if name not in theta}

@@ -14,6 +14,7 @@ from recoup.study import sentences
 from recoup.study.best import Best, best_of_each
 from recoup.study.doubts import NO_DOUBT, Doubt, doubted
 from recoup.study.failing import Failing, Tried, in_order, tried_of
+from recoup.study.frozen import frozen_words
 from recoup.study.gained import Batch, Gain, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.keeping import Within, keeping_of, outside, refused, within_words
@@ -56,6 +57,7 @@ class Recommendation(NamedTuple):
 
     theta: np.ndarray  # [P] the mean policy, in the user's units
     params: dict[str, Any]  # the same by name
+    frozen: dict[str, Any]  # with them: parameters that are searched no more
     low: np.ndarray  # [P] of the 95 % interval of the best value of each, the others staying
     high: np.ndarray  # infinite where the best may lie beyond what was tried
     choices: dict[str, dict[str, float]]  # by name: how surely each of several is the best one
@@ -164,7 +166,8 @@ def recommend(
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, best.known, study.goal)
-    return told._replace(matters=explained, words=" ".join(filter(None, [told.words, said])))
+    words = filter(None, [told.words, said, frozen_words(study.frozen)])
+    return told._replace(matters=explained, words=" ".join(words))
 
 
 def _again(study: Opened, rest: Results, failed: int) -> Worth:
@@ -193,7 +196,6 @@ def _told(
     """All of it in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
     worth, past = outlook.worth.times(signed), outlook.past.times(unit)
-    batches = [batch.times(signed) for batch in gained(results.known)[0]]
     verdict, tries, plan = decision
     plan = None if plan is None else plan._replace(gain=plan.gain * unit)
     coming = outlook.coming[0] if outlook.coming else None
@@ -205,6 +207,7 @@ def _told(
     found = Recommendation(
         theta=theta,
         params=study.params(theta),
+        frozen={row.name: row.value for row in study.frozen},
         low=best.low,
         high=best.high,
         choices=best.choices,
@@ -215,7 +218,7 @@ def _told(
         improbable=outlook.doubt.trials,
         failing=tried.failing,
         limits=outlook.limits,
-        batches=batches,
+        batches=[batch.times(signed) for batch in gained(results.known)[0]],
         gain=past.each,
         gain_interval=past.interval,
         next_results=0 if coming is None else coming.results,

@@ -17,10 +17,11 @@ from recoup.checks import (
 )
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
-from recoup.study.already import ASKED, Known, Rollout, already, asked_when, rollouts
+from recoup.study.already import ASKED, Known, Rollout, already, are_as_told, asked_when, rollouts
 from recoup.study.diary import joined_notes, write_note
+from recoup.study.frozen import frozen_elsewhere
 from recoup.study.goals import Goal, turned
-from recoup.study.imported import Imported, imported_words, to_do, turned_words
+from recoup.study.imported import Imported, as_told_words, imported_words, to_do, turned_words
 from recoup.study.limits import also_columns, known_numbers, numbers_of, some_of
 from recoup.study.opened import Opened
 from recoup.study.parameters import check_values, gathered, to_latent
@@ -28,6 +29,7 @@ from recoup.study.proposals import of_gaussians
 from recoup.study.unseen import with_drawn_choices
 
 IMPORTED, FITTED = "imported", "fitted"
+UNSAID = "failed before it was imported"  # of samples that come without a reason
 
 
 class Samples(NamedTuple):
@@ -50,6 +52,8 @@ class Samples(NamedTuple):
     notes: np.ndarray | None = None  # [n] texts that were written down about them, or empty ones
     beside: int = 0  # trials of their study that are none: without a result, or what drew them
     turned: bool = False  # whether they were told the other way round, where smaller was better
+    as_told: bool = False  # likewise, but the study has the same numbers as they are
+    frozen: Mapping[str, Any] | None = None  # by name: parameters that were not drawn there
 
     def told_as(self, there: Goal, here: Goal) -> "Samples":
         """The same for a study with its own idea of better: a return is the negative of a cost."""
@@ -88,6 +92,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     refuse_foreign(study)
     store, (theta, finite, gone) = study.store, _checked(study, samples)
     with store.writing():
+        samples = _as_taken(study, samples, theta, finite | gone)
         known = already(study, _coming(samples, theta, finite | gone))
         twice = np.zeros(len(theta), bool)
         twice[finite | gone] = known.there
@@ -100,7 +105,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
-        notes = _of_rows(samples.notes, new, len(kept), "")
+        noted = int(np.sum(_of_rows(samples.notes, new, len(kept), "") != ""))
         timed = _add_results(study, samples, new, kept, first + index)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
@@ -120,11 +125,18 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
         dropped=int(np.sum(gone)),
         anew=known.anew,
         alike=known.alike,
-        noted=int(np.sum(notes != "")),
+        noted=noted,
     )
+    return found._replace(words=_words(study, samples, found))
+
+
+def _words(study: Opened, samples: Samples, found: Imported) -> str:
+    """All that is to be said of an import."""
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
-    words = imported_words(study, found, uncorrelated)
-    return found._replace(words=f"{words} {turned_words(study)}" if samples.turned else words)
+    said = [imported_words(study, found, uncorrelated)]
+    said += [turned_words(study)] if samples.turned else []
+    said += [as_told_words(study)] if samples.as_told else []
+    return " ".join(filter(None, [*said, frozen_elsewhere(study.frozen, samples.frozen or {})]))
 
 
 def samples_of(other: Opened) -> Samples:
@@ -161,6 +173,7 @@ def samples_of(other: Opened) -> Samples:
         why=np.array([told[trial.id].told.note or "" for trial in trials], object),
         notes=np.array([notes.get(trial.id, "") for trial in trials], object),
         beside=beside,
+        frozen={row.name: row.value for row in other.frozen},
     )
 
 
@@ -210,6 +223,14 @@ def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Roll
     amended = _of_rows(samples.amended, which, n, False).astype(bool) | gone
     asked = _of_rows(samples.asked, which, n, np.nan)
     return rollouts(theta[which], np.asarray(samples.returns, float)[which], asked, amended, ~gone)
+
+
+def _as_taken(study: Opened, samples: Samples, theta: np.ndarray, which: np.ndarray) -> Samples:
+    """Samples as the study has those that it has already: a fork may take returns as costs."""
+    if not samples.turned or not are_as_told(study, _coming(samples, theta, which)):
+        return samples
+    back = turned(np.asarray(samples.returns), -1.0)
+    return samples._replace(returns=back, turned=False, as_told=True)
 
 
 def _check_any(
@@ -313,7 +334,7 @@ def _told(samples: Samples, new: np.ndarray) -> list[Told]:
     why = _of_rows(samples.why, new, n, "")
     found = []
     for i, (value, error, several) in enumerate(zip(returns, errors, episodes, strict=True)):
-        told = Told(FAILED, note=why[i].strip() or "failed before it was imported")
+        told = Told(FAILED, note=why[i] if why[i].strip() else UNSAID)
         if np.isfinite(value):
             stderr = float(error) if 0 <= error < np.inf else None
             times = int(several) if 1 <= several < 2**53 else 1  # a stranger's table has anything

@@ -108,6 +108,7 @@ class Snapshot(NamedTuple):
     counts: Counts
     dates: Times
     params: dict[str, Any]  # the mean policy, in the user's units: what to deploy
+    frozen: dict[str, Any]  # with it: parameters that are searched no more
     recommendation: Recommendation | None  # of it: what it is worth, what to do; None: no result
     of_mean_policy: str  # the expected return of the mean policy, in a sentence
     distribution: list[Deployed]  # the newest: means, and one standard deviation around them
@@ -153,6 +154,7 @@ class Snapshot(NamedTuple):
             "counts": self.counts._asdict(),
             "dates": self.dates._asdict(),
             "deploy": self.params,
+            "frozen": self.frozen,
             "expected_return_of_mean_policy": _worth(mean, self.of_mean_policy),
             "expected_return_of_a_draw": _worth(draw, self.of_a_draw),
             "recommendation": None if told is None else told.plain(),
@@ -192,6 +194,7 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             counts=_counts(opened, found),
             dates=Times(*map(_iso, dates_of(store))),
             params=opened.params(opened.in_units(opened.mean)),
+            frozen={row.name: row.value for row in opened.frozen},
             recommendation=told,
             of_mean_policy=of_mean_policy(told, why_not, goal),
             distribution=deployed(opened),

@@ -419,6 +419,11 @@ class Study:
         """
         return mean_policy(self.opened)
 
+    @property
+    def frozen(self) -> dict[str, Any]:
+        """Parameters that are searched no more, with the values that every trial has them at."""
+        return {row.name: row.value for row in self.opened.frozen}
+
     def plot(self, path: str | Path | None = None, *, force: bool = False) -> "Figure":
         """A picture: results and estimates, the parameters over time, slices, health of reuse.
 

@@ -12,9 +12,10 @@ from recoup.outputs import Kind, Over, written
 from recoup.store.amending import told_in
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import CANCELLED, PENDING
+from recoup.store.rows import CANCELLED, FAILED, OK, PENDING
 from recoup.study.amend import in_words
 from recoup.study.diary import joined_notes, notes_by_trial
+from recoup.study.frozen import FROZEN
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
@@ -29,6 +30,7 @@ ASKED_AT = "asked_at"
 TIMES = (ASKED_AT, "told_at")
 PARQUET = (".parquet", ".pq")
 ENDINGS = {"csv": (".csv",), "parquet": PARQUET}
+OLDER = "one that recoup has made of this study and nobody has changed"
 NOTES = "notes"  # what was written down about a trial, beside why it failed
 LATER = (
     "amended",
@@ -65,11 +67,12 @@ def _check_columns(columns: list[str]) -> list[str]:
     return columns
 
 
-def _of_the_study(study: Opened) -> list[tuple[str, str]]:
+def _of_the_study(study: Opened) -> list[tuple[str, Any]]:
     """Columns that are the same in all rows, with what stands in them."""
     found = {VERSION: study.task_version}
     found[DIRECTION] = "" if study.goal is MAXIMIZE else study.goal.word
-    return [(name, text) for name, text in found.items() if text]
+    stay = [(f"{FROZEN}_{row.name}", row.value) for row in study.frozen]
+    return [*((name, text) for name, text in found.items() if text), *stay]
 
 
 def _latent_columns(study: Opened) -> list[str]:
@@ -93,7 +96,7 @@ def export(study: Opened, path: Path, form: str | None = None, *, force: bool = 
     if "family" in study.missing:  # what drew the trials cannot be read
         study.check_whole()
     endings = (*ENDINGS["csv"], *PARQUET) if form is None else ENDINGS[form]
-    table = Kind(endings, lambda file: _is_table_of(study, file))
+    table = Kind(endings, lambda file: _is_table_of(study, file), ours=OLDER)
     with written(path, table, Over(force, study=study.path)) as unfinished:
         if path.suffix.lower() in PARQUET:
             return write_parquet(study, unfinished)
@@ -102,20 +105,66 @@ def export(study: Opened, path: Path, form: str | None = None, *, force: bool = 
 
 
 def _is_table_of(study: Opened, path: Path) -> bool:
-    """Whether a file is an older table of this study, with no column of anybody's beside."""
-    names = _columns_in(path)
-    return names[: len(PLAIN)] == list(PLAIN) and {*names} <= {*columns_of(study), *LATER}
+    """Whether a file is an older table of this study: none of its rows is lost with it.
 
-
-def _columns_in(path: Path) -> list[str]:
-    """The columns of a table that is there; none where it cannot be read."""
+    There is no column of anybody's beside, and every row is a trial of the study, each once.
+    """
     try:
-        if path.suffix.lower() in PARQUET:
-            return list(pyarrow_modules()[1].read_schema(path).names)
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return [unquoted(name) for name in next(csv.reader(file), [])]
+        names, rows = _table_in(path)
     except (ValueError, csv.Error):  # what pyarrow raises is a ValueError
-        return []
+        return False
+    columns = columns_of(study)
+    if names[: len(PLAIN)] != list(PLAIN) or not {*names} <= {*columns, *LATER}:
+        return False
+    with study.store.reading():
+        own = {str(row[0]): dict(zip(columns, row, strict=True)) for row in rows_of(study)}
+        righted = {str(event.content["trial"]) for event in study.store.events(AMENDED)}
+    for row in rows:
+        number = str(row["id"])
+        mine = own.pop(number, None)
+        if mine is None or not _is_row_of(study, mine, row, righted=number in righted):
+            return False
+    return True
+
+
+def _is_row_of(study: Opened, mine: dict[str, Any], row: dict[str, Any], righted: bool) -> bool:
+    """Whether a row of a table says of a trial what it said before its result came, or since."""
+    fixed = ["kind", "seed", ASKED_AT, *theta_columns(study)]
+    if not righted and row["status"] in (OK, FAILED):  # which was not put right since
+        fixed += ["status", "return", "stderr", "episodes", "note", "told_at"]
+        fixed += [name for name in row if name.startswith(f"{ALSO}_")]
+    notes = str(mine.get(NOTES) or "")
+    same = all(_is_same(mine.get(name), row[name]) for name in fixed if name in row)
+    return same and notes.startswith(str(row.get(NOTES) or ""))
+
+
+def _is_same(value: Any, cell: Any) -> bool:
+    """Whether a cell of a table holds a value, as a text or as it is."""
+    if value is None or cell is None or isinstance(value, str):
+        return ("" if value is None else value) == ("" if cell is None else cell)
+    try:
+        return float(cell) == float(value)
+    except ValueError:
+        return False
+
+
+def _table_in(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """The columns of a table that is there, and its rows by them."""
+    if path.suffix.lower() in PARQUET:
+        table = pyarrow_modules()[1].read_table(path)
+        return list(table.column_names), table.to_pylist()
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        names, *lines = ([unquoted(cell) for cell in line] for line in lines_of(file))
+    return names, [dict(zip(names, line, strict=True)) for line in lines]
+
+
+def lines_of(file: IO[str]) -> list[list[str]]:
+    """The cells of a CSV file, of any length: a note may be long."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        return list(csv.reader(file))
+    finally:
+        csv.field_size_limit(before)
 
 
 def write_csv(study: Opened, file: IO[str]) -> int:
@@ -164,6 +213,7 @@ def text_columns(study: Opened) -> list[str]:
         FAMILY,
         *(f"{BOUNDS}_{n}" for n in study.names),
         *(name for name, _ in study.choices),
+        *(f"{FROZEN}_{row.name}" for row in study.frozen if isinstance(row.value, str)),
     ]
 
 
