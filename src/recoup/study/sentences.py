@@ -412,9 +412,26 @@ def plan(search: int, gain: float, tries: int, goal: Goal = MAXIMIZE) -> str:
         return (
             f"Of {tries} trials, try the mean with all: a search with them should bring too little."
         )
-    should = f", which should {goal.gain} about {gain:.2g}" if isfinite(gain) else ""
+    should = f", which should {goal.gain} about {gain:.2g}" if gain > 0 else ""
     rest = f", and try the mean {tries} times" if tries else ""
     return f"Of {search + tries} trials, search with {search}{should}{rest}."
+
+
+def plan_too_few(budget: int, needed: int) -> str:
+    """How to spend a budget that the next move needs more than."""
+    if budget == 1:
+        return f"With 1 trial, try the mean: the next move needs {needed} results."
+    return f"Of {budget} trials, try the mean with all: the next move needs {needed} results."
+
+
+def plan_after_loss(budget: int) -> str:
+    """How to spend a budget where the last batches surely lost: of the past."""
+    if budget == 1:
+        return "With 1 trial, try the mean once you have looked: that says what it earns now."
+    return (
+        f"Of {budget} trials, search with none before you have looked: some of the mean say what "
+        "it earns now."
+    )
 
 
 def go_on_for(names: Sequence[str]) -> str:
