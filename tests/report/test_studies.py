@@ -127,6 +127,17 @@ def test_the_best_so_far_is_one_that_broke_no_limit(tmp_path):
         assert study.best[1] == 2
 
 
+def test_the_best_so_far_of_a_fork_is_one_within_its_bounds(tmp_path):
+    with Study.open(tmp_path / "a.db", params={"kp": (0, 1)}) as study:
+        trials = study.ask(6)
+        study.tell([t.id for t in trials], [float(t.theta[0]) for t in trials])
+        study.fork(tmp_path / "b.db", params={"kp": (0, 0.5)}).close()
+    with Study.open(tmp_path / "b.db") as fork:
+        inside = [t.theta[0] for t in trials if t.theta[0] <= 0.5]
+        assert 0 < len(inside) < len(trials)
+        assert _course("b", fork).best[-1] == fork.best[1] == max(inside)
+
+
 @pytest.mark.usefixtures("sketches")
 def test_where_nothing_was_told_nothing_is_drawn(two, tmp_path):
     Study.open(tmp_path / "new.db", params={"kp": (0, 1)}, direction="minimize").close()

@@ -508,6 +508,20 @@ def test_the_best_trial_is_none_that_broke_a_limit():
     assert alone.best is None
 
 
+def test_a_failed_trial_beyond_a_limit_is_no_return_that_is_left_out(tmp_path):
+    with searched(tmp_path / "s.db", trials=0) as study:
+        for value in (1.0, 2.0, 3.0):
+            study.tell(study.ask()[0].id, value, also={"force": 10.0})
+        study.tell(study.ask()[0].id, 9.0, also={"force": 60.0})
+        study.tell(study.ask()[0].id, failed="bent", also={"force": 99.0})
+        assert study.diagnostics()["broken"] == 1
+        assert study.diagnostics()["limits"][0]["broken"] == 2
+    want = "the best of 3 noisy returns: expect less of it (1 that broke a limit left out)"
+    for command in ("best", "show"):
+        printed = " ".join(program("study", command, tmp_path / "s.db").stdout.split())
+        assert want in printed
+
+
 def test_commands_take_and_show_numbers(tmp_path):
     path = tmp_path / "a.db"
     made = program(

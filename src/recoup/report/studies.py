@@ -84,7 +84,8 @@ def _one(name: str, path: Path) -> One:
 def _course(name: str, study: Study) -> Course:
     """How a study went, as it is drawn."""
     found = portrait(study.opened)
-    within = np.where(found.broken, np.nan, found.sign * found.returns)  # as the best trial is
+    aside = found.broken | found.outside  # as the best trial is
+    within = np.where(aside, np.nan, found.sign * found.returns)
     better = np.fmax.accumulate(within) if len(within) else np.zeros(0)
     return Course(
         name,

@@ -10,6 +10,7 @@ from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study import sentences
 from recoup.study.advice import advice
+from recoup.study.aside import aside
 from recoup.study.ends import outdated
 from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
@@ -141,6 +142,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
         **people(opened),
         **limits_found(opened),
+        **aside(opened).found(opened),
     }
     strange = slips(store.returns(nothing))
     found["improbable"] = [slip.trial for slip in strange]

@@ -12,6 +12,7 @@ from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import Move, Result
+from recoup.study.aside import aside
 from recoup.study.choices import chances
 from recoup.study.diary import title
 from recoup.study.landscape import results_of
@@ -55,6 +56,7 @@ def portrait(study: Opened) -> "Portrait":
         sliced = _moved_most(study, means, stds)
         results, kinds, theta = _told(study, sliced)
         likely, explained = _chances(study), _explained(study)
+        outside = aside(study).outside
     noted = {
         field: np.array([_number(move.info.get(key)) for move in moves if move.id])
         for field, key in NOTED.items()
@@ -67,6 +69,7 @@ def portrait(study: Opened) -> "Portrait":
         returns=np.array(returns, float),
         kinds=np.array(kinds, str),
         broken=np.array([bool(study.limits.broken(x.told.also)) for x in results], bool),
+        outside=np.array([x.id in outside for x in results], bool),
         at=_marks(results, moves),
         **noted,
         parameters=[

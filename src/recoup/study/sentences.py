@@ -541,15 +541,31 @@ def replayed() -> str:
     )
 
 
-def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE, broken: int = 0) -> str:
-    """The best trial: of several noisy ones, the one that was lucky, too; none that broke a limit.
+def best_trial(
+    trial: int,
+    value: float,
+    told: int,
+    goal: Goal = MAXIMIZE,
+    broken: int = 0,
+    outside: int = 0,
+) -> str:
+    """The best trial: of several noisy ones, the one that was lucky, too; none that is not to have.
 
-    `broken` is how many of the `told` have broken one.
+    `broken` is how many of the `told` have broken a limit, `outside` how many others lie outside
+    of the study's bounds.
     """
-    less, kept = "less" if goal is MAXIMIZE else "more", told - broken
+    less, kept = "less" if goal is MAXIMIZE else "more", told - broken - outside
     among = f", the best of {kept} noisy {goal.nouns}: expect {less} of it" if kept > 1 else ""
-    left = f" ({broken} that broke a limit left out)" if broken else ""
+    parts = [f"{broken} that broke a limit"] if broken else []
+    parts += [f"{outside} outside of the bounds"] if outside else []
+    left = f" ({' and '.join(parts)} left out)" if parts else ""
     return f"trial {trial}: {value:.6g}{among}{left}"
+
+
+def no_best(broken: int, outside: int) -> str:
+    """That no trial is the best, and why none is."""
+    within = " and ".join(["the limits"] * bool(broken) + ["the bounds"] * bool(outside))
+    return f"none within {within} yet" if within else "none yet"
 
 
 # -- the health of reuse --

@@ -160,10 +160,10 @@ def summary_rows(
 def _best(
     study: Opened, found: dict[str, Any], best: tuple[int, float] | None, counted: int
 ) -> str:
-    broken = found.get("broken", 0)
+    broken, outside = found.get("broken", 0), found.get("outside", 0)
     if best is None:
-        return "none within the limits yet" if broken else "none yet"
-    return sentences.best_trial(*best, counted, study.goal, broken)
+        return sentences.no_best(broken, outside)
+    return sentences.best_trial(*best, counted, study.goal, broken, outside)
 
 
 def best_trial(found: tuple[Trial, float] | None) -> tuple[int, float] | None:
