@@ -32,7 +32,6 @@ class Portrait(NamedTuple):
     returns: np.ndarray  # [n], not a number where a rollout failed
     kinds: np.ndarray  # [n] words of `KINDS`
     broken: np.ndarray  # [n] whether a result broke a limit
-    outside: np.ndarray  # [n] whether it lies outside of the study's bounds
     at: np.ndarray  # [M + 1] results told when each move was made; 0 at the start
     estimate: np.ndarray  # [M] of the distribution before each move
     low: np.ndarray  # [M] of its 95 % interval, not a number where there is none

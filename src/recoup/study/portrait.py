@@ -56,7 +56,6 @@ def portrait(study: Opened) -> "Portrait":
         sliced = _moved_most(study, means, stds)
         results, kinds, theta = _told(study, sliced)
         likely, explained = _chances(study), _explained(study)
-        outside = aside(study).outside
     noted = {
         field: np.array([_number(move.info.get(key)) for move in moves if move.id])
         for field, key in NOTED.items()
@@ -69,7 +68,6 @@ def portrait(study: Opened) -> "Portrait":
         returns=np.array(returns, float),
         kinds=np.array(kinds, str),
         broken=np.array([bool(study.limits.broken(x.told.also)) for x in results], bool),
-        outside=np.array([x.id in outside for x in results], bool),
         at=_marks(results, moves),
         **noted,
         parameters=[
@@ -84,6 +82,13 @@ def portrait(study: Opened) -> "Portrait":
         noun=study.goal.noun,
         sign=study.sign,
     )
+
+
+def outside_of(study: Opened) -> np.ndarray:
+    """Which of the results that are drawn `[n]` lie outside of the study's bounds."""
+    with study.store.reading():
+        outside, (results, *_) = aside(study).outside, _told(study, [])
+    return np.array([result.id in outside for result in results], bool)
 
 
 def _drawing() -> "Callable[[Portrait], Figure]":

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.dropped import AMENDED
+from recoup.store.dropped import AMENDED, dropped
 from recoup.study import sentences
 from recoup.study.choices import chances, in_words
 from recoup.study.goals import MAXIMIZE
@@ -103,7 +103,7 @@ def in_a_line(study: Opened) -> str:
     try:
         with study.store.reading():
             counters, moves = study.store.counters(), study.store.last_move().id
-        results = counters.ok + counters.failed
+            results = counters.ok + counters.failed - len(dropped(study.store))
         state = f"{results} result{'' if results == 1 else 's'}"
         state += f", {moves} move{'' if moves == 1 else 's'}"
     except Exception:  # closed, or damaged: what shows an object must not fail
