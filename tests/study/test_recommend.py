@@ -244,6 +244,27 @@ def test_a_plan_is_said_with_its_own_reason(tmp_path):
     assert "is not sure enough to keep force<50 yet. Of 12 trials, search with 12." in words
 
 
+@pytest.mark.parametrize(
+    ("settings", "shorter"),
+    [
+        ({"method": "recoup"}, ""),
+        ({"method": "cem"}, ""),
+        ({"method": "reps"}, "a smaller kl"),
+        ({"method": "mis-pgpe-ob"}, "a shorter epsilon"),
+        ({"method": "mis-pgpe-ob", "update": "natural"}, "a smaller kl"),
+    ],
+)
+def test_after_a_loss_a_setting_is_named_that_the_method_has(settings, shorter, tmp_path):
+    study = told([-i for i in range(16)], **settings)
+    words = study.recommend().words
+    assert "Stop and look: the last batches lost." in words
+    assert ("steps are too long" in words) == bool(shorter)
+    assert f"(`recoup study show`{f', `fork` with {shorter}' if shorter else ''})." in words
+    if shorter:
+        key = shorter.split()[-1]
+        assert study.fork(tmp_path / "fork.db", **{key: 0.01}).settings[key] == 0.01
+
+
 def test_a_plan_after_a_loss_is_to_look_first():
     found = told([-i for i in range(16)]).recommend(budget=12)
     assert found.verdict == module.STOP

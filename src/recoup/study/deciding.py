@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recoup.engine.methods import Method
+from recoup.engine.parts import UPDATES, UTILITIES
 from recoup.study.doubts import NO_DOUBT, Doubt
 from recoup.study.gained import Gain
 from recoup.study.keeping import Within
@@ -18,6 +20,7 @@ SURE = 0.5  # likewise: an expected return that is known as well as this is know
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
 SOON = 3  # distributions before which it is too soon to stop
 MOST_TRIES = 50
+SHORTER = {"epsilon": "a shorter epsilon", "kl": "a smaller kl"}  # of steps, by their setting
 
 
 class Plan(NamedTuple):
@@ -43,6 +46,7 @@ class Outlook(NamedTuple):
     strayed: bool  # whether results of late broke limits: then returns fall on the way back
     doubt: Doubt = NO_DOUBT  # of the worth, by results that stand out
     wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
+    shorter: str = ""  # what would make steps so: a setting of the method, if it has one
 
 
 def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
@@ -92,6 +96,15 @@ def _tries(outlook: Outlook) -> int:
     varies = outlook.noise if isfinite(outlook.noise) else spread
     needed = (2 * min(varies / (SURE * spread), MOST_TRIES)) ** 2 if spread > 0 else AT_MEAN
     return int(np.clip(ceil(needed), AT_MEAN, MOST_TRIES))
+
+
+def shorter_steps(row: Method) -> str:
+    """What makes the steps of a method shorter, in words; empty where no setting does."""
+    if row.direction in ("blend", "em"):
+        return ""
+    word, table = (row.utility, UTILITIES) if row.direction == "fit" else (row.update, UPDATES)
+    settings = table[word].settings if isinstance(word, str) else ()
+    return next((words for key, words in SHORTER.items() if key in settings), "")
 
 
 def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:

@@ -20,6 +20,7 @@ from recoup.study.deciding import (
     decided,
     has_lost,
     planned,
+    shorter_steps,
 )
 from recoup.study.doubts import doubted
 from recoup.study.failing import Failing, Tried, in_order, tried_of
@@ -135,6 +136,7 @@ def recommend(
             climbs=best.climbs,
             wrong=[row for row in best.wrong if _is_within(study, results, row)],
             rare=_rare(results.values),
+            shorter=shorter_steps(study.method),
             **_limits(study, results, limits),
         )
         explained = matters(study, results)
@@ -276,7 +278,7 @@ def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) ->
     if outlook.outside:
         return sentences.go_on_to_limits(outlook.outside)
     if has_lost(outlook):
-        return sentences.lost(goal)
+        return sentences.lost(goal, outlook.shorter)
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)
     if not isfinite(found.gain):

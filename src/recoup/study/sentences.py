@@ -316,12 +316,16 @@ def gained(distributions: int, each: float, low: float, high: float, goal: Goal 
     )
 
 
-def lost(goal: Goal = MAXIMIZE) -> str:
-    """What to do where the last batches surely earned less than those before: of the past."""
+def lost(goal: Goal = MAXIMIZE, shorter: str = "") -> str:
+    """What to do where the last batches surely earned less than those before: of the past.
+
+    `shorter` is what would make the steps of the method so, if anything does.
+    """
     what = "the last batches lost" if goal is MAXIMIZE else "the cost rose in the last batches"
+    long, fork = (", or steps are too long", f", `fork` with {shorter}") if shorter else ("", "")
     return (
-        f"Stop and look: {what}. What is rolled out may have changed, or steps are too long "
-        "(`recoup study show`, `fork` with a shorter epsilon)."
+        f"Stop and look: {what}. What is rolled out may have changed{long} (`recoup study show`"
+        f"{fork})."
     )
 
 
@@ -614,7 +618,7 @@ def nothing_kept(method: str) -> str:
 
 def first_move(left: int) -> str:
     """When the distribution moves for the first time."""
-    return f"The distribution moves after {left} more results."
+    return f"The distribution moves after {more_results(left)}."
 
 
 def due(missing: Sequence[str]) -> str:
@@ -640,9 +644,12 @@ def imported_left_out(method: str, imported: int) -> str:
 
 def late_unweighted(method: str, late: int) -> str:
     """That late results were used as if the newest distribution had drawn them."""
+    drawn, them = ("result", "was"), "it as if it"
+    if late > 1:
+        drawn, them = ("results", "were"), "them as if they"
     return (
-        f"{late} results of the last move were drawn by older distributions; {method} has no "
-        "weights and uses them as if they were new."
+        f"{late} {drawn[0]} of the last move {drawn[1]} drawn by older distributions; {method} has "
+        f"no weights and uses {them} {drawn[1]} new."
     )
 
 
