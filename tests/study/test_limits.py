@@ -199,8 +199,18 @@ def test_what_is_asked_for_or_searched_by_has_no_limit(tmp_path, wrong, words):
 def test_within_is_a_probability(tmp_path, within):
     with pytest.raises(InputError, match="within must be"):
         recoup.Study.open(tmp_path / "a.db", dim=2, limits=["force<50"], within=within)
-    with pytest.raises(InputError, match="there is none"):
-        recoup.Study.open(tmp_path / "a.db", dim=2, within=0.9)
+    for none in ({}, {"limits": {}}, {"limits": []}):
+        with pytest.raises(InputError, match="there is none"):
+            recoup.Study.open(tmp_path / "a.db", dim=2, within=0.9, **none)
+
+
+def test_a_fork_may_have_no_limits_any_more(tmp_path):
+    with searched(tmp_path / "a.db", trials=4, within=0.9) as study:
+        with study.fork(tmp_path / "b.db", limits=[]) as fork:
+            assert "limits" not in fork.settings
+            assert "within" not in fork.settings
+        with pytest.raises(InputError, match="there is none"):
+            study.fork(tmp_path / "c.db", limits=[], within=0.8)
 
 
 def test_all_ways_to_give_limits_mean_the_same(tmp_path):
