@@ -21,6 +21,7 @@ from recoup.engine import plain
 from recoup.engine.parts import BASELINES, WEIGHTINGS
 
 SHAPERS = list(itertools.product([None, 0.7], [None, 1.5], [False, True]))
+KEYS = ("proposals", "target")
 
 
 @pytest.fixture
@@ -94,6 +95,20 @@ def test_estimate_can_be_traced_and_differentiated_in_the_objective(x64):
 
     got = recoup.estimate(**problem, baseline="none").mean_gradient
     np.testing.assert_allclose(jax.jit(jax.grad(objective))(problem["target"][0]), got, rtol=1e-9)
+
+
+def test_factors_can_be_traced_too(x64):
+    problem = jax.tree.map(jnp.asarray, random_problem(3))
+    dim = problem["theta"].shape[1]
+    factors = [jnp.eye(dim) * jnp.asarray(problem[key][1])[..., None] for key in KEYS]
+    means = [problem[key][0] for key in KEYS]
+
+    def objective(factors):
+        rho = dict(zip(KEYS, zip(means, factors, strict=True), strict=True))
+        return recoup.estimate(**{**problem, **rho}, family="full", baseline="none").objective
+
+    want = recoup.estimate(**problem, baseline="none").objective
+    assert jax.jit(objective)(factors) == pytest.approx(float(want), rel=1e-9)
 
 
 def test_failed_rollouts_count_as_drawn_and_are_left_out():

@@ -1,6 +1,8 @@
 """The page of several studies: curves laid over each other, and numbers side by side."""
 
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,12 +42,13 @@ def test_numbers_stand_side_by_side_and_are_those_of_each_study(two, tmp_path):
     page = path.read_text()
     assert "<h1>2 studies</h1>" in page
     assert cells(page, "method") == ["recoup, batch 4", "pgpe, batch 4"]
-    assert cells(page, "failed") == ["1", "1"]
+    assert cells(page, "of them failed") == ["1", "1"]
+    assert ">dropped<" not in page
     now = []
     for file in two:
         with Study.open(file, read_only=True) as study:
             now.append(study.snapshot())
-    assert cells(page, "results") == [str(x.counts.ok) for x in now]
+    assert cells(page, "results") == [str(x.counts.ok + 1) for x in now]
     assert cells(page, "moves") == [str(x.moves) for x in now]
     assert cells(page, "best") == [f"{x.best[1]:.6g}, trial {x.best[0].id}" for x in now]
     for text, x in zip(cells(page, "expected, of the mean policy"), now, strict=True):
@@ -54,6 +57,24 @@ def test_numbers_stand_side_by_side_and_are_those_of_each_study(two, tmp_path):
     assert cells(page, "what to do") == [x.verdict for x in now]
     assert cells(page, "kp") == [x.distribution[0].text for x in now]
     assert cells(page, "ki") == [now[0].distribution[1].text, "–"]
+
+
+@pytest.mark.usefixtures("sketches")
+def test_a_dropped_result_is_none_in_every_door(tmp_path):
+    path = tmp_path / "a.db"
+    with Study.open(path, params={"kp": (0, 1)}) as study:
+        trials = study.ask(6)
+        study.tell([t.id for t in trials[:5]], [float(t.id) for t in trials[:5]])
+        study.tell(trials[5].id, failed="slipped")
+        study.amend(trials[2].id, drop="loose")
+        now = study.snapshot()
+        assert now.results == 5
+        assert "1 parameter, 5 results," in repr(study)
+        assert "5 results" in study.plot().get_suptitle()
+        assert now.failures.number == 1
+    page = write_studies_report([path, Path(shutil.copy(path, tmp_path / "b.db"))]).read_text()
+    found = [cells(page, head) for head in ("results", "of them failed", "dropped")]
+    assert found == [["5", "5"], ["1", "1"], ["1", "1"]]
 
 
 def test_the_best_so_far_ends_at_the_best_and_never_falls(two):
@@ -125,6 +146,17 @@ def test_the_best_so_far_is_one_that_broke_no_limit(tmp_path):
             study.tell(trial.id, value, also={"force": force})
         assert _course("a", study).best.tolist() == [1, 1, 2]
         assert study.best[1] == 2
+
+
+def test_the_best_so_far_of_a_fork_is_one_within_its_bounds(tmp_path):
+    with Study.open(tmp_path / "a.db", params={"kp": (0, 1)}) as study:
+        trials = study.ask(6)
+        study.tell([t.id for t in trials], [float(t.theta[0]) for t in trials])
+        study.fork(tmp_path / "b.db", params={"kp": (0, 0.5)}).close()
+    with Study.open(tmp_path / "b.db") as fork:
+        inside = [t.theta[0] for t in trials if t.theta[0] <= 0.5]
+        assert 0 < len(inside) < len(trials)
+        assert _course("b", fork).best[-1] == fork.best[1] == max(inside)
 
 
 @pytest.mark.usefixtures("sketches")

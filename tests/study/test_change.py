@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from program import recoup as program
 from scipy import integrate, stats
 
 import recoup
@@ -105,6 +106,32 @@ class TestCharts:
 
 
 class TestOtherBounds:
+    def test_the_best_is_one_within_them(self, tmp_path):
+        """What `best` names can be asked for, and none of the others is counted."""
+        with told(tmp_path / "a.db", function=lambda theta: float(theta[0])) as study:
+            lowest = min(trial.theta[0] for trial in study.trials())
+            high = float(np.median([trial.theta[0] for trial in study.trials()]))
+            params = {"k": (lowest / 2, high, "log")}
+            study.fork(tmp_path / "b.db", params=params).close()
+            study.fork(tmp_path / "c.db", params={"k": (lowest / 2, lowest * 0.99, "log")}).close()
+        with recoup.Study.open(tmp_path / "b.db") as fork:
+            inside = [trial for trial in fork.trials() if trial.theta[0] <= high]
+            assert 0 < len(inside) < len(fork.trials())
+            assert fork.best[1] == max(trial.value for trial in inside)
+            assert fork.best[0].theta[0] <= high
+            fork.enqueue(fork.best[0].params)
+            out = len(fork.trials()) - len(inside)
+            assert fork.diagnostics()["outside"] == out
+        left = (
+            f"best of {len(inside)} noisy returns: expect less of it ({out} outside of the bounds"
+        )
+        for command in ("best", "show"):
+            printed = program("study", command, tmp_path / "b.db").stdout
+            assert left in " ".join(printed.split())
+        assert "none within the bounds yet" in program("study", "show", tmp_path / "c.db").stdout
+        wrong = program("study", "best", tmp_path / "c.db").stderr
+        assert "no best trial: none within the bounds yet" in " ".join(wrong.split())
+
     def test_an_evaluation_is_the_one_by_plain_weights(self, tmp_path):
         """Written out with scipy: densities in the user's units, where bounds do not matter."""
         with told(tmp_path / "a.db") as study, study.fork(tmp_path / "b.db", params=NEW) as wide:

@@ -67,6 +67,20 @@ def test_what_is_said_of_returns_is_of_those_that_do_not_fail():
     assert "failed results are left out" in study.evaluate().words
 
 
+def test_a_draw_and_the_mean_leave_out_the_same_failures(tmp_path):
+    """Those of the mean policy too, which no distribution drew: a model says both."""
+    with recoup.Study.open(tmp_path / "s.db", dim=2, seed=11) as study:
+        for trial in (study.ask()[0] for _ in range(16)):
+            study.tell(trial.id, -float(np.sum((trial.theta - 0.4) ** 2)))
+        for _ in range(3):
+            study.tell(study.ask(at="mean")[0].id, failed="slipped")
+        study.tell(study.ask()[0].id, failed="slipped")
+        now = study.snapshot()
+    assert "4 failed results are left out of that." in now.recommendation.words
+    assert "by a model of the returns" in now.of_a_draw
+    assert "4 failed results are left out." in now.of_a_draw
+
+
 def test_a_study_of_before_keeps_leaving_failures_out(tmp_path):
     """One that was made with the word of then, and one that names none."""
     with searched(cliff, 40, path=tmp_path / "old.db", failure="censored") as old:

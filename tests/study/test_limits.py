@@ -199,8 +199,18 @@ def test_what_is_asked_for_or_searched_by_has_no_limit(tmp_path, wrong, words):
 def test_within_is_a_probability(tmp_path, within):
     with pytest.raises(InputError, match="within must be"):
         recoup.Study.open(tmp_path / "a.db", dim=2, limits=["force<50"], within=within)
-    with pytest.raises(InputError, match="there is none"):
-        recoup.Study.open(tmp_path / "a.db", dim=2, within=0.9)
+    for none in ({}, {"limits": {}}, {"limits": []}):
+        with pytest.raises(InputError, match="there is none"):
+            recoup.Study.open(tmp_path / "a.db", dim=2, within=0.9, **none)
+
+
+def test_a_fork_may_have_no_limits_any_more(tmp_path):
+    with searched(tmp_path / "a.db", trials=4, within=0.9) as study:
+        with study.fork(tmp_path / "b.db", limits=[]) as fork:
+            assert "limits" not in fork.settings
+            assert "within" not in fork.settings
+        with pytest.raises(InputError, match="there is none"):
+            study.fork(tmp_path / "c.db", limits=[], within=0.8)
 
 
 def test_all_ways_to_give_limits_mean_the_same(tmp_path):
@@ -506,6 +516,20 @@ def test_the_best_trial_is_none_that_broke_a_limit():
     alone = searched(trials=0)
     alone.tell(alone.ask()[0].id, 5.0, also={"force": 60.0})
     assert alone.best is None
+
+
+def test_a_failed_trial_beyond_a_limit_is_no_return_that_is_left_out(tmp_path):
+    with searched(tmp_path / "s.db", trials=0) as study:
+        for value in (1.0, 2.0, 3.0):
+            study.tell(study.ask()[0].id, value, also={"force": 10.0})
+        study.tell(study.ask()[0].id, 9.0, also={"force": 60.0})
+        study.tell(study.ask()[0].id, failed="bent", also={"force": 99.0})
+        assert study.diagnostics()["broken"] == 1
+        assert study.diagnostics()["limits"][0]["broken"] == 2
+    want = "the best of 3 noisy returns: expect less of it (1 that broke a limit left out)"
+    for command in ("best", "show"):
+        printed = " ".join(program("study", command, tmp_path / "s.db").stdout.split())
+        assert want in printed
 
 
 def test_commands_take_and_show_numbers(tmp_path):

@@ -8,6 +8,7 @@ from scipy import stats
 
 import recoup
 from recoup.core.plain.belief import stretch_of
+from recoup.study import deciding, sentences
 from recoup.study import recommend as module
 from recoup.study.gained import LAST
 from recoup.study.rehearsal import Forecast, Gain
@@ -154,7 +155,7 @@ def test_a_top_may_be_sharper_than_the_model_has_it_and_not_blunter(direction):
 def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=None, coming=True):
     """What a verdict is made of: a forecast of `value`, a mean policy known to +- `half`."""
     worth = module.Worth(1.0, half / 2, module.Interval(1 - half, 1 + half), "few results")
-    gain = module.Gain(float(np.mean(past)), module.Interval(*past), spread=1.0)
+    gain = deciding.Gain(float(np.mean(past)), module.Interval(*past), spread=1.0)
     gains = [Gain(x, 0.1, module.Interval(x - 0.2, x + 0.2)) for x in (value, draw)]
     forecast = [Forecast(4, *gains)] if coming else []
     return module.Outlook(worth, 5, gain, forecast, noise, [], rare, [], [], False)
@@ -163,7 +164,7 @@ def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=Non
 def test_a_search_whose_mean_is_not_known_says_how_often_to_try_it():
     verdict, tries = module.decided(outlook())
     assert verdict == module.TRY
-    assert 2 * 0.8 / tries**0.5 <= module.SURE * 1.0
+    assert 2 * 0.8 / tries**0.5 <= deciding.SURE * 1.0
     assert module.decided(outlook(half=0.4)) == (module.STOP, 0)
 
 
@@ -200,6 +201,74 @@ def test_a_budget_goes_to_batches_while_each_brings_enough():
     assert module.planned(found, 15, least=4.0) == (5, 0.5, 10)
     blind = outlook(coming=False, past=(0.1, 0.2))
     assert module.planned(blind, 15)[::2] == (10, 5)
+    assert module.planned(blind, 4)[::2] == (4, 0)
+
+
+LIMIT, CHOICE = "force<50", ("gripper", "soft", "hard")
+GOES_ON = ({"outside": [LIMIT]}, {"rare": 1}, {"wrong": [CHOICE]}, {"batches": 2})
+
+
+@pytest.mark.parametrize("why", GOES_ON, ids=lambda why: next(iter(why)))
+@pytest.mark.parametrize("budget", [2, 4, 12])
+@pytest.mark.parametrize("coming", [True, False])
+def test_a_plan_searches_where_the_search_goes_on_whatever_it_gains(why, budget, coming):
+    found = outlook(value=-0.3, coming=coming)._replace(**why)
+    assert module.decided(found)[0] == module.GO_ON
+    plan = module.planned(found, budget)
+    assert plan.search > 0
+    assert plan.search + plan.tries == budget
+    assert "gain" not in sentences.plan(*plan)
+
+
+def test_a_plan_goes_on_for_the_gain_of_a_draw_as_the_verdict_does():
+    found = outlook(value=0.01, draw=0.3)
+    assert module.decided(found)[0] == module.GO_ON
+    assert module.planned(found, 12) == (4, 0.01, 8)
+
+
+@pytest.mark.parametrize("coming", [True, False])
+def test_a_plan_searches_with_none_where_the_verdict_is_to_stop(coming):
+    lost = outlook(value=9.0, past=(-0.9, -0.1), coming=coming)
+    assert module.planned(lost, 12) == (0, 0.0, 12)
+    assert module.planned(outlook(half=0.4, coming=coming), 12) == (0, 0.0, 12)
+
+
+def test_a_plan_is_said_with_its_own_reason(tmp_path):
+    rng, params = np.random.default_rng(2), {"a": (0, 1), "b": (0, 1)}
+    with recoup.Study.open(tmp_path / "s.db", params=params, seed=2, limits=[LIMIT]) as study:
+        for trial in (study.ask()[0] for _ in range(10)):
+            a, b = trial.theta
+            value = -10 * (a - 0.6) ** 2 - (b - 0.5) ** 2 + 0.3 * rng.normal()
+            study.tell(trial.id, value, also={"force": 100 * a + 8 * rng.normal()})
+        words = study.recommend(budget=12).words
+    assert "is not sure enough to keep force<50 yet. Of 12 trials, search with 12." in words
+
+
+@pytest.mark.parametrize(
+    ("settings", "shorter"),
+    [
+        ({"method": "recoup"}, ""),
+        ({"method": "cem"}, ""),
+        ({"method": "reps"}, "a smaller kl"),
+        ({"method": "mis-pgpe-ob"}, "a shorter epsilon"),
+        ({"method": "mis-pgpe-ob", "update": "natural"}, "a smaller kl"),
+    ],
+)
+def test_after_a_loss_a_setting_is_named_that_the_method_has(settings, shorter, tmp_path):
+    study = told([-i for i in range(16)], **settings)
+    words = study.recommend().words
+    assert "Stop and look: the last batches lost." in words
+    assert ("steps are too long" in words) == bool(shorter)
+    assert f"(`recoup study show`{f', `fork` with {shorter}' if shorter else ''})." in words
+    if shorter:
+        key = shorter.split()[-1]
+        assert study.fork(tmp_path / "fork.db", **{key: 0.01}).settings[key] == 0.01
+
+
+def test_a_plan_after_a_loss_is_to_look_first():
+    found = told([-i for i in range(16)]).recommend(budget=12)
+    assert found.verdict == module.STOP
+    assert "Of 12 trials, search with none before you have looked:" in found.words
 
 
 @pytest.mark.parametrize(("successes", "n"), [(5, 5), (0, 6), (4, 6), (9, 10)])

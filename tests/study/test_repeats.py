@@ -17,6 +17,7 @@ from recoup.store.file import StudyFile
 from recoup.store.rows import DRAWN, FOREIGN, MEAN, OWN, REPEAT
 from recoup.store.schema import packed, packed_memory
 from recoup.store.store import Store
+from recoup.study import sentences
 from recoup.study.memories import wants_repeat
 from recoup.study.readings import read_samples
 from recoup.study.recover import recover
@@ -142,7 +143,9 @@ class TestWhich:
             assert np.array_equal(first.theta, second.theta)
 
     @pytest.mark.parametrize("between", [OWN, MEAN])
-    def test_none_where_another_trial_came_between(self, early, between):
+    def test_another_trial_between_the_two_does_not_part_them(self, early, between):
+        """The batch was said to try one candidate twice, and does."""
+        assert early.diagnostics()["advice"][-1] == sentences.twice()
         (first,) = early.ask()
         if between == OWN:
             early.enqueue(np.ones(DIM))
@@ -150,7 +153,36 @@ class TestWhich:
         else:
             (other,), rest = early.ask(at="mean"), early.ask(3)
         kinds = [trial.kind for trial in (first, other, *rest)]
-        assert kinds == [DRAWN, between, DRAWN, DRAWN, DRAWN]
+        assert kinds == [DRAWN, between, REPEAT, DRAWN, DRAWN]
+        assert rest[0].theta.tobytes() == first.theta.tobytes()
+        assert rest[0].seed != first.seed
+        before = early.history()[-1]["notes"]["pairs"]
+        fill(early, 1)
+        assert early.history()[-1]["notes"]["pairs"] == before + 1
+        assert said(early.store.path).endswith(EXACT)
+
+    def test_ask_names_the_first_also_where_another_came_between(self, early):
+        (first,) = early.ask()
+        early.ask(at="mean")
+        early.close()
+        printed = program.recoup("study", "ask", early.store.path).stdout
+        assert f"{first.id + 2} is {first.id} once more" in printed
+
+    @pytest.mark.parametrize("column", ["kind", "theta"])
+    def test_check_draws_one_behind_another_trial_again(self, early, column):
+        early.ask()
+        early.ask(at="mean")
+        (trial,) = early.ask()
+        early.close()
+        change = {"kind": DRAWN, "theta": packed(trial.theta + 1e-9)}[column]
+        rewrite(early.store.path, "asked", column, {trial.id: change}.get)
+        assert f"theta of trial {trial.id}" in check(early.store.path)[-1].words
+
+    def test_check_knows_that_a_repeat_needs_a_first(self, early):
+        (trial,) = early.ask()
+        early.close()
+        rewrite(early.store.path, "asked", "kind", {trial.id: REPEAT}.get)
+        assert f"theta of trial {trial.id}" in check(early.store.path)[-1].words
 
     def test_what_stands_in_line_before_both_does_not_part_them(self, early):
         early.enqueue(np.ones(DIM))

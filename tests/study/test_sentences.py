@@ -120,6 +120,14 @@ def test_an_interval_has_the_digits_that_tell_its_ends_apart():
 def test_one_trial_is_no_several():
     assert sentences.plan(0, 0.0, 1).startswith("With 1 trial, try the mean:")
     assert sentences.plan(0, 0.0, 2).startswith("Of 2 trials, try the mean with all:")
+    assert sentences.first_move(1) == "The distribution moves after 1 more result."
+    assert sentences.first_move(2) == "The distribution moves after 2 more results."
+    assert sentences.late_unweighted("pgpe", 1).startswith("1 result of the last move was drawn")
+    assert sentences.late_unweighted("pgpe", 1).endswith("uses it as if it was new.")
+    assert sentences.late_unweighted("pgpe", 2).endswith("uses them as if they were new.")
+    assert sentences.plan_too_few(1, 4).startswith("With 1 trial, try the mean:")
+    assert sentences.plan_too_few(2, 4).endswith("with all: the next move needs 4 results.")
+    assert sentences.plan_after_loss(1).startswith("With 1 trial, try the mean once")
 
 
 def test_of_costs_the_words_are_those_of_costs():

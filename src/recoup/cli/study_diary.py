@@ -25,11 +25,10 @@ from recoup.store.rows import (
     PENDING,
     REPEAT,
 )
-from recoup.study.keeping import limits_found
 from recoup.study.leases import now
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
-from recoup.study.sentences import best_trial
+from recoup.study.sentences import best_trial, no_best
 from recoup.study.summary import deployed
 from recoup.study.tables import ALSO, quoted
 from recoup.study.times import when
@@ -137,16 +136,17 @@ def log(
 def best(file: File, as_json: JsonOption = False) -> None:
     """The trial with the best result. What to deploy is another question: see `recommend`."""
     with opened(file, read_only=True) as study, study.store.reading():
-        found, told = study.best, study.counts()[OK]
-        broken = limits_found(study.opened).get("broken", 0)
+        found, diagnosed = study.best, study.diagnostics()
+        told = diagnosed[OK] - diagnosed["uncounted"]
+        broken, outside = (diagnosed.get(key, 0) for key in ("broken", "outside"))
         if found is None:
             raise InputError(
-                f"all returns of {file} broke a limit: none is the best."
-                if told and broken
+                f"{file} has no best trial: {no_best(broken, outside)}."
+                if broken or outside
                 else f"{file} has no return yet: tell a few results first."
             )
         trial, value = found
-        words = f"Best is {best_trial(trial.id, value, told, study.opened.goal, broken)}."
+        words = f"Best is {best_trial(trial.id, value, told, study.opened.goal, broken, outside)}."
         if as_json:
             units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
             print_json({**trial.plain(), "return": value, **units, "words": words})

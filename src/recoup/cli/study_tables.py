@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recoup.cli.app import print_json
 from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.rows import REPEAT
+from recoup.study.asking import repeated
 from recoup.study.notebook import typed
 from recoup.study.parameters import labelled
 from recoup.study.sentences import LEAST, replayed
@@ -52,13 +53,14 @@ def print_waiting(study: "Study", waiting: "Sequence[Waiting]", form: str) -> No
         _show_trials(study, trials, beside)
 
 
-def _explain_repeats(trials: "Sequence[Trial]") -> None:
-    """Says of rows that look like the ones before them that this is no fault."""
+def _explain_repeats(study: "Study", trials: "Sequence[Trial]") -> None:
+    """Says of rows that look like others that this is no fault."""
     for trial in trials:
         if trial.kind == REPEAT:
+            first = repeated(study.store, trial.id)
             show_text(
-                f"{trial.id} is {trial.id - 1} once more: roll it out anew; by how much the two "
-                "differ is noise."
+                f"{trial.id} is {first} once more: roll it out anew; by how much the two differ is "
+                "noise."
             )
 
 
@@ -86,7 +88,7 @@ def _show_trials(study: "Study", trials: "Sequence[Trial]", beside: dict[str, li
     show_table(["id", "seed", *labels, *beside], rows)
     if len(names) > MANY:
         show_text(f"{len(names) - MANY} more parameters: --format json gives all of them.")
-    _explain_repeats(trials)
+    _explain_repeats(study, trials)
 
 
 def show_values(study: "Study", trial: "Trial") -> None:

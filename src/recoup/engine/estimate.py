@@ -280,7 +280,8 @@ def _check_rho(what: str, rho: Any, name: str, letters: str, shape: tuple[int, .
         check_finite(factor, rho.factor)
         if not is_traced(rho.factor) and np.triu(np.asarray(rho.factor), 1).any():
             raise InputError(f"{factor} must be lower triangular.")
-        check_stds(f"{factor} diagonal", np.diagonal(rho.factor, axis1=-2, axis2=-1))
+        diagonal = namespace(rho.factor).diagonal(rho.factor, axis1=-2, axis2=-1)
+        check_stds(f"{factor} diagonal", diagonal)
     check_shape(f"`estimate({what}=...)` std{several}", rho.std, letters, shape)
     check_finite(f"`estimate({what}=...)` {name}", rho.mean)
     check_stds(f"`estimate({what}=...)` std{several}", rho.std)

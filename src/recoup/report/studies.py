@@ -10,7 +10,7 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.studies import Course, laid_over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.portrait import portrait
+from recoup.study.portrait import outside_of, portrait
 from recoup.study.sentences import with_ends
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
@@ -84,7 +84,8 @@ def _one(name: str, path: Path) -> One:
 def _course(name: str, study: Study) -> Course:
     """How a study went, as it is drawn."""
     found = portrait(study.opened)
-    within = np.where(found.broken, np.nan, found.sign * found.returns)  # as the best trial is
+    aside = found.broken | outside_of(study.opened)  # as the best trial is
+    within = np.where(aside, np.nan, found.sign * found.returns)
     better = np.fmax.accumulate(within) if len(within) else np.zeros(0)
     return Course(
         name,
@@ -103,14 +104,17 @@ def _facts(studies: Sequence[One]) -> list[list[str]]:
         "method": lambda one: f"{one.now.method}, batch {one.now.batch}",
         "better": lambda one: one.better.split()[0],
         "parameters": lambda one: str(one.now.dim),
-        "results": lambda one: str(one.now.counts.ok),
-        "failed": lambda one: str(one.now.counts.failed),
+        "results": lambda one: str(one.now.results),
+        "of them failed": lambda one: str(one.now.failures.number),
+        "dropped": lambda one: str(one.now.counts.dropped),
         "moves": lambda one: str(one.now.moves),
         "best": _best,
         "expected, of the mean policy": _expected,
         "expected, of a draw": _of_a_draw,
         "what to do": lambda one: one.now.verdict or NONE,
     }
+    if not any(one.now.counts.dropped for one in studies):
+        del rows["dropped"]
     return [[what, *(of(one) for one in studies)] for what, of in rows.items()]
 
 

@@ -31,6 +31,7 @@ from recoup.store.records import (
 )
 from recoup.store.rows import (
     CANCELLED,
+    DRAWN,
     FOREIGN,
     OK,
     Asked,
@@ -128,6 +129,11 @@ class Queries:
         condition, values = _of_kinds(kinds)
         where = f"WHERE {condition} ORDER BY id DESC LIMIT ?"
         return self._file.read("asked", asked_of, where, (*values, int(n)))
+
+    def first_drawn(self, proposal: int) -> Asked | None:
+        """The first trial that a proposal drew; None where there is none."""
+        where = "WHERE proposal = ? AND kind = ? ORDER BY id LIMIT 1"
+        return next(iter(self._file.read("asked", asked_of, where, (proposal, DRAWN))), None)
 
     def pending(self, kinds: Sequence[str] | None = None) -> list[Asked]:
         """Trials that wait for a result, by number; none that was cancelled."""

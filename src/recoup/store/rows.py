@@ -6,7 +6,7 @@ import numpy as np
 
 PENDING, OK, FAILED = "pending", "ok", "failed"
 DRAWN, MIRROR, MEAN, OWN, FOREIGN = "drawn", "mirror", "mean", "own", "imported"  # kinds of trials
-REPEAT = "repeat"  # another: the theta of the trial before it, once more
+REPEAT = "repeat"  # another: the theta of the first that its proposal drew, once more
 SAMPLED = (DRAWN, MIRROR, REPEAT)  # kinds that the study's own distributions have drawn
 START, MOVED = "start", "move"  # origins of proposals, beside those that others are imported with
 CREATED = "created"  # the event that repeats the settings

@@ -42,8 +42,8 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
         ]
         last, more = last + len(new), n - len(again) - len(new)
         more += pairs and more % 2
-        kinds = [MEAN] * more if at else _kinds(opened, newest, last, more)
-        new += [_drawn(opened, newest, last + i, kind) for i, kind in enumerate(kinds, 1)]
+        kinds = [(MEAN, 0)] * more if at else _kinds(opened, newest, last, more)
+        new += [_drawn(opened, newest, last + i, *kind) for i, kind in enumerate(kinds, 1)]
         store.add_trials(new)
         for trial, queued in zip(new, waiting, strict=False):
             if queued.note and queued.note.strip():
@@ -71,21 +71,32 @@ def in_line(opened: Opened) -> list[dict[str, Any]]:
     return found
 
 
-def _kinds(opened: Opened, newest: Proposal, last: int, more: int) -> list[str]:
-    """The kinds of `more` trials behind trial `last` that the newest distribution draws."""
+def repeated(store: Store, number: int) -> int:
+    """The trial that a repeat has the theta of: the first that its distribution drew."""
+    (repeat,) = store.asked([number])
+    first = None if repeat.proposal is None else store.first_drawn(repeat.proposal)
+    return number - 1 if first is None or first.id > number else first.id  # or it was lost
+
+
+def _kinds(opened: Opened, newest: Proposal, last: int, more: int) -> list[tuple[str, int]]:
+    """The kinds of `more` trials behind trial `last` that the newest distribution draws.
+
+    With each the trial that a repeat has the theta of; 0 where it is none.
+    """
     if opened.method.mirrored:
-        return [MIRROR if i % 2 else DRAWN for i in range(more)]
-    kinds = [DRAWN] * more
+        return [(MIRROR if i % 2 else DRAWN, 0) for i in range(more)]
+    kinds = [(DRAWN, 0)] * more
     second = _second(opened, newest, last)
-    if second is not None and second < more and wants_repeat(opened.store.last_move().memory):
-        kinds[second] = REPEAT
+    if second and second[0] < more and wants_repeat(opened.store.last_move().memory):
+        kinds[second[0]] = REPEAT, second[1]
     return kinds
 
 
-def _second(opened: Opened, newest: Proposal, last: int) -> int | None:
-    """Which of the next draws, from 0, comes right behind the first of the newest distribution.
+def _second(opened: Opened, newest: Proposal, last: int) -> tuple[int, int] | None:
+    """Which of the next draws, from 0, is the second of the newest distribution; and its first.
 
-    None where none does, or where the method never tries a candidate twice.
+    None where that is drawn already, or where the method tries no candidate twice. Trials of the
+    mean and of one's own may lie between the two.
     """
     row = opened.method
     if row.direction != "blend" or not settings_of_rule(row).curious or opened.batch < SMALLEST:
@@ -93,18 +104,21 @@ def _second(opened: Opened, newest: Proposal, last: int) -> int | None:
     before = opened.store.last_asked(2, SAMPLED)  # in the order of the distributions that drew them
     mine = [trial.id for trial in before if trial.proposal == newest.id]
     if not mine:
-        return 1
-    return 0 if mine == [last] else None
+        return 1, last + 1
+    return (0, mine[0]) if len(mine) == 1 else None
 
 
-def _drawn(opened: Opened, newest: Proposal, number: int, kind: str) -> Asked:
-    """Trial `number`: its randomness depends on that and the study's seed, and on nothing else."""
+def _drawn(opened: Opened, newest: Proposal, number: int, kind: str, first: int) -> Asked:
+    """Trial `number`: its randomness depends on that and the study's seed, and on nothing else.
+
+    The theta of a repeat depends on the number of the `first` in its stead.
+    """
     seed = _seed(opened)
     if kind == MEAN:
         return Asked(
             number, kind, None, opened.shown(newest.numbers)[0], episode_seed(seed, number)
         )
-    theta = opened.drawn(opened.rho(newest.numbers), number, kind)
+    theta = opened.drawn(opened.rho(newest.numbers), first or number, kind)
     return Asked(number, kind, newest.id, theta, episode_seed(seed, number))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.store.rows import MIRROR, REPEAT
+from recoup.store.rows import MIRROR
 
 NOISE, EPISODE = 0, 1  # what a trial needs random numbers for
 ODD = 1640531527  # near the golden section of 2^32, so that neighbours lie far apart
@@ -17,9 +17,10 @@ ODD = 1640531527  # near the golden section of 2^32, so that neighbours lie far 
 def theta_of(rho: Any, seed: int, number: int, kind: str, dim: int) -> np.ndarray:
     """The latent theta `[D]` of trial `number` when `rho` draws it.
 
-    The second of a mirrored pair has the noise of the first, turned round; a repeat, as it is.
+    The second of a mirrored pair has the noise of the first, turned round. A repeat has the theta
+    of the first that its distribution drew: `number` is then that one's.
     """
-    first = number - 1 if kind in (MIRROR, REPEAT) else number
+    first = number - 1 if kind == MIRROR else number
     noise = _generator(seed, first, NOISE).standard_normal(dim)
     return np.asarray(rho.theta(-noise if kind == MIRROR else noise), np.float64)
 

@@ -7,13 +7,12 @@ import numpy as np
 
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
-from recoup.engine.failure import CENSORED
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, Asked, Result
 from recoup.study import sentences
 from recoup.study.coordinates import seen_from
-from recoup.study.landscape import Results, failures_of
+from recoup.study.landscape import Results, failures_of, left_out_of
 from recoup.study.opened import Opened
 
 ENOUGH = 5  # trials of one theta that say by themselves how often it fails
@@ -51,7 +50,7 @@ def tried_of(study: Opened, results: Results) -> Tried:
         if trial.kind == MEAN and np.array_equal(trial.theta, mean)
     ]
     failures = failures_of(told)
-    left_out = failures if study.method.stated == CENSORED else 0
+    left_out = left_out_of(study, results)
     failing = failing_of(study, told, mean, results.std)
     why = refused(study, told, failing) if failures else ""
     return Tried(len(here), sum(here), left_out, failing, why, failures)

@@ -22,7 +22,7 @@ from recoup.study.diary import copy_writing
 from recoup.study.freezing import NEAR, Freezing, freezing_of
 from recoup.study.frozen import FROZEN, in_words
 from recoup.study.goals import goal_of, turned_row
-from recoup.study.limits import LIMITS, WITHIN, check_no_parameters, limits_of
+from recoup.study.limits import LIMITS, WITHIN, are_none, check_no_parameters, limits_of
 from recoup.study.moves import check_charts
 from recoup.study.opened import Opened, check_own_family
 from recoup.study.parameters import Parameter, plain, units_of
@@ -114,6 +114,8 @@ def _settings(
     name = changes.get("method", study.method.name)
     keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
     given = {key: study.settings[key] for key in keys if key in study.settings}
+    if LIMITS in changes and are_none(changes[LIMITS]):
+        given.pop(WITHIN, None)
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
     if name == study.method.name:

@@ -10,11 +10,12 @@ from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study import sentences
 from recoup.study.advice import advice
+from recoup.study.aside import aside
 from recoup.study.ends import outdated
 from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.keeping import limits_found
-from recoup.study.landscape import landscape, results_of, why_none, worth_of
+from recoup.study.landscape import landscape, left_out_of, results_of, why_none, worth_of
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.people import people
@@ -48,7 +49,8 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         modelled = _modelled(opened, target, found.worth)
     looked = found.samples
     if modelled is not None:
-        found, looked = found._replace(worth=modelled[0]), modelled[1]
+        (worth, looked, left_out) = modelled
+        found = found._replace(worth=worth, censored=left_out)
     worth = found.worth
     low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
@@ -66,10 +68,10 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
     )
 
 
-def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, int] | None:
+def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, int, int] | None:
     """What the model of the returns says of a candidate, where weights cannot; None where neither.
 
-    With how many results that model looked at.
+    With how many results that model looked at, and how many failures it leaves out.
 
     Weights are right for a candidate that was fixed beforehand. The newest distribution was chosen
     by the very results that would be weighed: of it they say too much good.
@@ -99,7 +101,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, 
         1.0,
         "chosen" if chosen else "modelled",
     )
-    return judged, found.belief.results
+    return judged, found.belief.results, left_out_of(opened, results)
 
 
 def _words(found: "Judged", looked: int, goal: Goal) -> str:
@@ -141,6 +143,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         "missing": [f"{key}={text}" for key, text in opened.missing.items()],
         **people(opened),
         **limits_found(opened),
+        **aside(opened).found(opened),
     }
     strange = slips(store.returns(nothing))
     found["improbable"] = [slip.trial for slip in strange]

@@ -128,14 +128,6 @@ def within_words(row: Within) -> str:
     return sentences.within_limit(row.limit, (row.chance, row.low, row.high), number, row.rests_on)
 
 
-def broken_trials(study: Opened) -> set[int]:
-    """The trials whose results broke a limit."""
-    if not study.limits.rows:
-        return set()
-    results = study.store.results().values()
-    return {row.id for row in results if study.limits.broken(row.told.also)}
-
-
 def told_of_limits(study: Opened) -> list[Told]:
     """Of each limit how often its number was told, and how often it was broken; no dropped ones."""
     if not study.limits.rows:
@@ -151,12 +143,8 @@ def told_of_limits(study: Opened) -> list[Told]:
 
 
 def limits_found(study: Opened) -> dict[str, Any]:
-    """The limits of a study, how often each was broken, and how many results broke any.
-
-    Nothing where it has none.
-    """
+    """The limits of a study, and how often each was broken; nothing where it has none."""
     if not study.limits.rows:
         return {}
     rows = [row._asdict() for row in told_of_limits(study)]
-    broken = len(broken_trials(study) - dropped(study.store))
-    return {"limits": rows, "within": study.limits.within, "broken": broken}
+    return {"limits": rows, "within": study.limits.within}

@@ -14,6 +14,7 @@ from recoup.checks import InputError
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
+from recoup.engine.failure import CENSORED
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
 from recoup.store.states import version_of
@@ -130,7 +131,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
     if not values:
         raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
     failure = study.method.stated
-    worth = min(values) if failure == "worst" else None if failure == "censored" else failure
+    worth = min(values) if failure == "worst" else None if failure == CENSORED else failure
     found = []
     for trial, result in told:
         theta, inside = study.here(trial)
@@ -238,6 +239,11 @@ def _of_two(
     found = Interval(min(interval.low, ends[0]), max(interval.high, ends[1]))
     inside = [float(x) for x in np.clip([value, *found], low, high)]
     return Expected(inside[0], stderr, Interval(*inside[1:]))
+
+
+def left_out_of(study: Opened, results: Results) -> int:
+    """How many failures a model of the returns leaves out."""
+    return failures_of(results.told) if study.method.stated == CENSORED else 0
 
 
 def failures_of(told: Sequence[tuple[Asked, Result]]) -> int:

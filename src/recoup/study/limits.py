@@ -91,11 +91,16 @@ def limits_of(settings: Mapping[str, Any]) -> Limits:
     return Limits(_checked(map(limit, settings[LIMITS])), _within(settings[WITHIN]))
 
 
+def are_none(given: Any) -> bool:
+    """Whether limits are given, and are none."""
+    return not list(_listed(given))
+
+
 def limits_given(given: Any, within: Any, row: Method) -> dict[str, Any]:
     """The settings of limits as a user gives them, for a method; none where there are no limits."""
     rows = _checked(_listed(given))
     if not rows:
-        if within is not None and given is None:
+        if within is not None:
             raise InputError(
                 "`within` says how surely limits are kept, and there is none: give one, such as "
                 "force<50."

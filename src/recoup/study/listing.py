@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from recoup.checks import InputError
 from recoup.store.dropped import dropped
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
+from recoup.study.aside import aside
 from recoup.study.diary import WHY, notes_by_trial
-from recoup.study.keeping import broken_trials
 from recoup.study.opened import Opened
 from recoup.study.tables import ALSO, columns_of, rows_of, text_columns, theta_columns
 from recoup.study.trials import TrialResult, by_name
@@ -34,9 +34,12 @@ def trials(study: Opened) -> list[TrialResult]:
 def best(study: Opened) -> tuple[Asked, float] | None:
     """The trial with the best result, and that as it was told; None before the first.
 
-    None that broke a limit.
+    None that broke a limit, or that lies outside of the study's bounds.
     """
-    return study.store.best(dropped(study.store) | broken_trials(study), study.sign < 0)
+    with study.store.reading():
+        broken, outside = aside(study)
+        without = dropped(study.store) | broken | outside
+        return study.store.best(without, study.sign < 0)
 
 
 def _record(

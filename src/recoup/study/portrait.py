@@ -12,6 +12,7 @@ from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.rows import Move, Result
+from recoup.study.aside import aside
 from recoup.study.choices import chances
 from recoup.study.diary import title
 from recoup.study.landscape import results_of
@@ -81,6 +82,13 @@ def portrait(study: Opened) -> "Portrait":
         noun=study.goal.noun,
         sign=study.sign,
     )
+
+
+def outside_of(study: Opened) -> np.ndarray:
+    """Which of the results that are drawn `[n]` lie outside of the study's bounds."""
+    with study.store.reading():
+        outside, (results, *_) = aside(study).outside, _told(study, [])
+    return np.array([result.id in outside for result in results], bool)
 
 
 def _drawing() -> "Callable[[Portrait], Figure]":

@@ -1,8 +1,7 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
-from collections.abc import Sequence
-from math import ceil, isfinite
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,21 @@ from recoup.core.families.rho import Diagonal
 from recoup.core.worth import NOTHING, Interval
 from recoup.study import sentences
 from recoup.study.best import Best, best_of_each
-from recoup.study.doubts import NO_DOUBT, Doubt, doubted
+from recoup.study.deciding import (
+    GO_ON,
+    STOP,
+    TRY,
+    Outlook,
+    Plan,
+    decided,
+    has_lost,
+    planned,
+    shorter_steps,
+)
+from recoup.study.doubts import doubted
 from recoup.study.failing import Failing, Tried, in_order, tried_of
 from recoup.study.frozen import frozen_words
-from recoup.study.gained import Batch, Gain, gained, times
+from recoup.study.gained import Batch, gained, times
 from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.keeping import Within, keeping_of, outside, refused, within_words
 from recoup.study.landscape import (
@@ -31,25 +41,11 @@ from recoup.study.opened import Opened
 from recoup.study.predict import Matters, matters
 from recoup.study.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.settling import Mover
-from recoup.study.worths import AT_MEAN, Worth, of_mean
+from recoup.study.worths import Worth, of_mean
 
-GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
-SURE = 0.5  # likewise: an expected return that is known as well as this is known
-TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
-SOON = 3  # distributions before which it is too soon to stop
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
-MOST_TRIES = 50
 LATE = 4  # batches of which it is asked whether they strayed from limits
 MOST_BATCHES = 12  # that a budget is planned for
-
-
-class Plan(NamedTuple):
-    """How a budget of trials is best spent."""
-
-    search: int  # trials that the search takes
-    gain: float  # that they should bring to the mean policy
-    tries: int  # of the mean policy, with the rest
 
 
 class Recommendation(NamedTuple):
@@ -110,23 +106,6 @@ class Recommendation(NamedTuple):
         return found
 
 
-class Outlook(NamedTuple):
-    """What a verdict is made of, over the unit of the results."""
-
-    worth: Worth
-    batches: int  # of the past, as far as they are looked back on
-    past: Gain
-    coming: list[Forecast]  # empty where nothing can be rehearsed
-    noise: float
-    climbs: list[str]  # parameters that are surely not at their best
-    rare: int | None  # how many results differ from all others, where these are too few
-    limits: list[Within]  # how surely the mean policy keeps each limit
-    outside: list[str]  # limits that it does not keep surely enough
-    strayed: bool  # whether results of late broke limits: then returns fall on the way back
-    doubt: Doubt = NO_DOUBT  # of the worth, by results that stand out
-    wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
-
-
 def recommend(
     study: Opened, mover: Mover, worth: float | None = None, budget: int | None = None
 ) -> Recommendation:
@@ -159,6 +138,7 @@ def recommend(
             climbs=best.climbs,
             wrong=[row for row in best.wrong if _is_within(study, results, row)],
             rare=_rare(results.values),
+            shorter=shorter_steps(study.method),
             **_limits(study, results, limits),
         )
         explained = matters(study, results)
@@ -265,68 +245,6 @@ def _coming(
     return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
 
 
-def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
-    """What to do, and how often to try the mean where that is it.
-
-    Go on while the next batch should bring the mean policy a tenth of the error of its expected
-    return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
-    it is too soon to say; then know what it is worth; then stop. Stop at once where the last
-    batches surely lost. Go on where the mean policy does not keep its limits surely enough.
-    """
-    past = outlook.past
-    if outlook.outside:
-        return GO_ON, 0
-    if _has_lost(outlook):
-        return STOP, 0
-    if outlook.rare is not None or outlook.batches < SOON or outlook.wrong:
-        return GO_ON, 0
-    if outlook.coming:
-        coming = outlook.coming[0]
-        on = coming.policy.value >= _limit(outlook, least)
-        on |= coming.draw.value >= max(SMALL * outlook.noise, least)
-    else:
-        on = bool(outlook.climbs) or past.interval.low > 0
-        on |= past.interval.high > max(SMALL * past.spread, least)
-    if on:
-        return GO_ON, 0
-    half = (outlook.worth.interval.high - outlook.worth.interval.low) / 2
-    if half <= SURE * past.spread or past.spread == 0:
-        return STOP, 0
-    return TRY, _tries(outlook)
-
-
-def _has_lost(outlook: Outlook) -> bool:
-    """Whether the last batches surely earned less than those before, and not for limits."""
-    past = outlook.past
-    return isfinite(past.each) and past.interval.high < 0 and not outlook.strayed
-
-
-def _limit(outlook: Outlook, least: float) -> float:
-    """The gain of a batch below which it is none."""
-    error = outlook.worth.stderr if isfinite(outlook.worth.stderr) else 0.0
-    return TENTH * max(error, least)
-
-
-def _tries(outlook: Outlook) -> int:
-    """How often to try the mean for its expected return to be known as well as counts."""
-    spread = outlook.past.spread
-    varies = outlook.noise if isfinite(outlook.noise) else spread
-    needed = (2 * min(varies / (SURE * spread), MOST_TRIES)) ** 2 if spread > 0 else AT_MEAN
-    return int(np.clip(ceil(needed), AT_MEAN, MOST_TRIES))
-
-
-def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
-    """How to spend a budget: on batches while each should bring enough, the rest on the mean."""
-    search, gain = 0, 0.0
-    for coming in outlook.coming:
-        if coming.results > budget or coming.policy.value - gain < _limit(outlook, least):
-            break
-        search, gain = coming.results, coming.policy.value
-    if not outlook.coming and decided(outlook, least)[0] == GO_ON:
-        search, gain = max(budget - AT_MEAN, 0), float("nan")
-    return Plan(search, gain, budget - search)
-
-
 def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
     said = [
         sentences.deploy(tried.times, tried.failed, tried.refused),
@@ -340,8 +258,17 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         _next(found, outlook, spread, goal),
     ]
     if found.plan is not None:
-        said.append(sentences.plan(*found.plan, goal))
+        said.append(_plan_words(found, found.plan, outlook, goal))
     return " ".join(filter(None, said))
+
+
+def _plan_words(found: Recommendation, plan: Plan, outlook: Outlook, goal: Goal) -> str:
+    """How to spend a budget, and why so, in a sentence."""
+    if plan.search:
+        return sentences.plan(*plan, goal)
+    if found.verdict == GO_ON:
+        return sentences.plan_too_few(plan.tries, found.next_results)
+    return sentences.plan_after_loss(plan.tries) if has_lost(outlook) else sentences.plan(*plan)
 
 
 def _says_failing(tried: Tried) -> bool:
@@ -353,8 +280,8 @@ def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) ->
     """What to do next, in a sentence."""
     if outlook.outside:
         return sentences.go_on_to_limits(outlook.outside)
-    if _has_lost(outlook):
-        return sentences.lost(goal)
+    if has_lost(outlook):
+        return sentences.lost(goal, outlook.shorter)
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)
     if not isfinite(found.gain):

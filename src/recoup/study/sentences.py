@@ -316,12 +316,16 @@ def gained(distributions: int, each: float, low: float, high: float, goal: Goal 
     )
 
 
-def lost(goal: Goal = MAXIMIZE) -> str:
-    """What to do where the last batches surely earned less than those before: of the past."""
+def lost(goal: Goal = MAXIMIZE, shorter: str = "") -> str:
+    """What to do where the last batches surely earned less than those before: of the past.
+
+    `shorter` is what would make the steps of the method so, if anything does.
+    """
     what = "the last batches lost" if goal is MAXIMIZE else "the cost rose in the last batches"
+    long, fork = (", or steps are too long", f", `fork` with {shorter}") if shorter else ("", "")
     return (
-        f"Stop and look: {what}. What is rolled out may have changed, or steps are too long "
-        "(`recoup study show`, `fork` with a shorter epsilon)."
+        f"Stop and look: {what}. What is rolled out may have changed{long} (`recoup study show`"
+        f"{fork})."
     )
 
 
@@ -412,9 +416,26 @@ def plan(search: int, gain: float, tries: int, goal: Goal = MAXIMIZE) -> str:
         return (
             f"Of {tries} trials, try the mean with all: a search with them should bring too little."
         )
-    should = f", which should {goal.gain} about {gain:.2g}" if isfinite(gain) else ""
+    should = f", which should {goal.gain} about {gain:.2g}" if gain > 0 else ""
     rest = f", and try the mean {tries} times" if tries else ""
     return f"Of {search + tries} trials, search with {search}{should}{rest}."
+
+
+def plan_too_few(budget: int, needed: int) -> str:
+    """How to spend a budget that the next move needs more than."""
+    if budget == 1:
+        return f"With 1 trial, try the mean: the next move needs {needed} results."
+    return f"Of {budget} trials, try the mean with all: the next move needs {needed} results."
+
+
+def plan_after_loss(budget: int) -> str:
+    """How to spend a budget where the last batches surely lost: of the past."""
+    if budget == 1:
+        return "With 1 trial, try the mean once you have looked: that says what it earns now."
+    return (
+        f"Of {budget} trials, search with none before you have looked: some of the mean say what "
+        "it earns now."
+    )
 
 
 def go_on_for(names: Sequence[str]) -> str:
@@ -524,15 +545,31 @@ def replayed() -> str:
     )
 
 
-def best_trial(trial: int, value: float, told: int, goal: Goal = MAXIMIZE, broken: int = 0) -> str:
-    """The best trial: of several noisy ones, the one that was lucky, too; none that broke a limit.
+def best_trial(
+    trial: int,
+    value: float,
+    told: int,
+    goal: Goal = MAXIMIZE,
+    broken: int = 0,
+    outside: int = 0,
+) -> str:
+    """The best trial: of several noisy ones, the one that was lucky, too; none that is not to have.
 
-    `broken` is how many of the `told` have broken one.
+    `broken` is how many of the `told` have broken a limit, `outside` how many others lie outside
+    of the study's bounds.
     """
-    less, kept = "less" if goal is MAXIMIZE else "more", told - broken
+    less, kept = "less" if goal is MAXIMIZE else "more", told - broken - outside
     among = f", the best of {kept} noisy {goal.nouns}: expect {less} of it" if kept > 1 else ""
-    left = f" ({broken} that broke a limit left out)" if broken else ""
+    parts = [f"{broken} that broke a limit"] if broken else []
+    parts += [f"{outside} outside of the bounds"] if outside else []
+    left = f" ({' and '.join(parts)} left out)" if parts else ""
     return f"trial {trial}: {value:.6g}{among}{left}"
+
+
+def no_best(broken: int, outside: int) -> str:
+    """That no trial is the best, and why none is."""
+    within = " and ".join(["the limits"] * bool(broken) + ["the bounds"] * bool(outside))
+    return f"none within {within} yet" if within else "none yet"
 
 
 # -- the health of reuse --
@@ -581,7 +618,7 @@ def nothing_kept(method: str) -> str:
 
 def first_move(left: int) -> str:
     """When the distribution moves for the first time."""
-    return f"The distribution moves after {left} more results."
+    return f"The distribution moves after {more_results(left)}."
 
 
 def due(missing: Sequence[str]) -> str:
@@ -607,9 +644,12 @@ def imported_left_out(method: str, imported: int) -> str:
 
 def late_unweighted(method: str, late: int) -> str:
     """That late results were used as if the newest distribution had drawn them."""
+    drawn, them = ("result", "was"), "it as if it"
+    if late > 1:
+        drawn, them = ("results", "were"), "them as if they"
     return (
-        f"{late} results of the last move were drawn by older distributions; {method} has no "
-        "weights and uses them as if they were new."
+        f"{late} {drawn[0]} of the last move {drawn[1]} drawn by older distributions; {method} has "
+        f"no weights and uses {them} {drawn[1]} new."
     )
 
 

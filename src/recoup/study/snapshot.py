@@ -123,6 +123,12 @@ class Snapshot(NamedTuple):
     found: dict[str, Any]  # what `diagnostics` gives
 
     @property
+    def results(self) -> int:
+        """How many results there are, failures among them; without those that were dropped."""
+        ok = self.counts.ok - self.found["uncounted"]
+        return ok + self.counts.failed - self.counts.dropped
+
+    @property
     def verdict(self) -> str | None:
         """Go on, stop, or try the mean; None before the first result."""
         return None if self.recommendation is None else self.recommendation.verdict

@@ -455,7 +455,10 @@ class Study:
 
     @property
     def best(self) -> tuple[Trial, float] | None:
-        """The trial with the highest return (or lowest cost), and that; None before the first."""
+        """The trial with the highest return (or lowest cost), and that; None before the first.
+
+        None that broke a limit, or lies outside of the bounds that a fork has made narrower.
+        """
         found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 

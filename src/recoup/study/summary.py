@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.dropped import AMENDED
+from recoup.store.dropped import AMENDED, dropped
 from recoup.study import sentences
 from recoup.study.choices import chances, in_words
 from recoup.study.goals import MAXIMIZE
@@ -103,7 +103,7 @@ def in_a_line(study: Opened) -> str:
     try:
         with study.store.reading():
             counters, moves = study.store.counters(), study.store.last_move().id
-        results = counters.ok + counters.failed
+            results = counters.ok + counters.failed - len(dropped(study.store))
         state = f"{results} result{'' if results == 1 else 's'}"
         state += f", {moves} move{'' if moves == 1 else 's'}"
     except Exception:  # closed, or damaged: what shows an object must not fail
@@ -160,10 +160,10 @@ def summary_rows(
 def _best(
     study: Opened, found: dict[str, Any], best: tuple[int, float] | None, counted: int
 ) -> str:
-    broken = found.get("broken", 0)
+    broken, outside = found.get("broken", 0), found.get("outside", 0)
     if best is None:
-        return "none within the limits yet" if broken else "none yet"
-    return sentences.best_trial(*best, counted, study.goal, broken)
+        return sentences.no_best(broken, outside)
+    return sentences.best_trial(*best, counted, study.goal, broken, outside)
 
 
 def best_trial(found: tuple[Trial, float] | None) -> tuple[int, float] | None:

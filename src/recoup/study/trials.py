@@ -92,8 +92,8 @@ class TrialResult(NamedTuple):
     """A trial and what came of it, as `Study.trials` lists them."""
 
     id: int
-    kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the trial before it once
-    # more; mean; own, of one's own choice; imported
+    kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the one drawn before it
+    # once more; mean; own, of one's own choice; imported
     status: str  # pending, ok or failed; cancelled
     value: float | None  # its return
     stderr: float | None  # of several episodes
