@@ -308,6 +308,59 @@ class TestFilesBesideIt:
         assert "filmed before the last move" in (out / "report.html").read_text()
 
 
+class TestPoliciesOfARunThatWasStopped:
+    @pytest.fixture
+    def stopped(self, tmp_path):
+        class Stop:
+            def on_result(self, result):
+                return result.id == 14
+
+        run = walk(tmp_path / "r", episodes=20, keep_every=1, callbacks=Stop())
+        assert (run.finished, run.outdated) == (False, None)
+        return tmp_path / "r"
+
+    def test_are_named_by_every_door_until_they_are_made_again(self, stopped):
+        would = "Policies kept beside the run would be of before it."
+        assert would in amended(stopped, 5, -500.0, dry_run=True).words
+        files = "are of before the amendment of trial 5: `recoup resume"
+        said = program("study", "amend", stopped / "study.db", 5, -500).stdout
+        assert files in said
+        assert "policies/000003.npz" in said
+        assert "policies/000001.npz" not in said  # made of trials 1 to 4
+        run = recoup.load(stopped)
+        assert (run.finished, run.was_finished) == (False, False)
+        assert files in run.outdated
+        assert "not finished, curve at" in repr(run)
+        shown = program("study", "show", stopped / "study.db").stdout
+        assert files in re.sub(r"\s+", " ", shown)
+        assert program("report", stopped).returncode == 0
+        page = (stopped / "report.html").read_text()
+        assert files in page
+        assert "· not finished" in page
+        assert "its test is outdated" not in page
+
+    def test_are_made_again_before_another_rollout(self, stopped):
+        amended(stopped, 5, -500.0)
+
+        class Stop:
+            def on_result(self, result):
+                return True
+
+        run = recoup.resume(stopped, task=own_tasks.Walk, callbacks=Stop())
+        assert (run.finished, run.outdated) == (False, None)
+        assert [one.move for one in run.policies()] == [1, 2, 3]
+        for move, path in run.policies():
+            np.testing.assert_array_equal(recoup.load_policy(path).theta, run.means[move])
+        best = recoup.load_policy(stopped / "policies" / "best.npz").theta
+        assert best.tolist() in run.means.tolist()
+        newest = recoup.load_policy(stopped / "policy.npz").theta
+        np.testing.assert_array_equal(newest, run.mean)
+
+    def test_are_of_now_where_no_move_was_made_of_what_was_amended(self, stopped):
+        amended(stopped, 14, -3.0)
+        assert recoup.load(stopped).outdated is None
+
+
 class TestPointsOfTheCurve:
     def test_are_made_again_where_it_was_amended_before_its_end(self, tmp_path):
         out = tmp_path / "r"

@@ -275,7 +275,7 @@ def _rolling(
 
 def _run(learn: Any, out: Path, task: str | None) -> "Run":
     """A run; Ctrl-C and a task that is broken leave it such that it can be gone on with."""
-    from recoup.runs.directory import STUDY
+    from recoup.study.beside import STUDY
     from recoup.tasks.engines.engine import Broken
 
     study = out.absolute() / STUDY  # the task may change the directory

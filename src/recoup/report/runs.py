@@ -62,6 +62,7 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "mean_policy": run.return_mean_policy,
         "finished": run.finished,
         "outdated": run.outdated,
+        "was_finished": run.was_finished,
         "episodes": run.episodes,
         "tested": run.plan.tested,
         "last": {key: _last(values) for key, values in history.items()},

@@ -83,8 +83,8 @@ def history_of(study: Opened) -> History:
         if not plan.get("tested", True):
             tests = {**_of_trials(study, moves), **tests}
     each = plan.get("episodes_per_trial", 1)
-    rhos = [study.rho(proposals[move.proposal].numbers) for move in moves]
-    means, stds = (np.stack([np.asarray(getattr(r, key)) for r in rhos]) for key in ("mean", "std"))
+    shown = [study.shown(proposals[move.proposal].numbers) for move in moves]
+    means, stds = (np.stack(column) for column in zip(*shown, strict=True))
     steps = [
         step_of(move, std, each * episodes, tests.get(move.id))
         for move, std, episodes in zip(moves, stds, spent, strict=True)

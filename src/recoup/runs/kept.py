@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.runs.directory import BEST, POLICIES, POLICY
 from recoup.runs.history import Step, history_of
 from recoup.runs.problem import Acting
+from recoup.study.beside import BEST, POLICIES, POLICY, theta_in
 from recoup.study.opened import Opened
 from recoup.tasks.policies.files import save_policy
 from recoup.tasks.rollouts import Measured
@@ -103,11 +103,8 @@ def write_policies(files: Mapping[Path, np.ndarray], acting: Acting) -> None:
 
 def _holds(path: Path, theta: np.ndarray) -> bool:
     """Whether a file has these numbers; one that cannot be read has not."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return np.array_equal(arrays["theta"], theta)
-    except Exception:  # whatever a file may hold
-        return False
+    found = theta_in(path)
+    return found is not None and np.array_equal(found, theta)
 
 
 def name_of(move: int) -> str:

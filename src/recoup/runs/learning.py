@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.runs.callbacks import TensorBoard, done_of, say
-from recoup.runs.directory import CURVE, POLICIES, POLICY, TENSORBOARD, spared
+from recoup.runs.directory import CURVE, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, Evaluated, TaskTests, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
@@ -24,6 +24,7 @@ from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.amending import last_amended
 from recoup.store.rows import OWN, Move, Test
+from recoup.study.beside import POLICIES, POLICY
 from recoup.study.ends import FINISHED, PROPOSAL, files_are_of_now
 from recoup.study.study import Study
 from recoup.study.trials import Trial
@@ -131,6 +132,7 @@ def learn(study: Study, work: Work) -> Run:
     loop = _Loop(study, work)
     study.tell_all([])  # makes the move that a stop may have left due
     loop.fill_in()
+    loop.put_right()
     if not loop.look():
         told = study.store.told_count(SPENT)
         waiting = _waiting(study, max(work.plan.trials - told, 0))
@@ -252,6 +254,13 @@ class _Loop:
         for move in self.study.store.moves()[:-1] if self.work.plan.tested else ():
             if self._is_due(move.id):
                 self._test(move)
+
+    def put_right(self) -> None:
+        """Writes the policies of what the run is now: files may be missing, or of before."""
+        move = self.study.store.last_move()
+        if move.id:
+            self._saved(self._rho(move))
+            self._keep()
 
     def _rho(self, move: Move) -> Any:
         """The distribution that a move has made."""

@@ -10,7 +10,7 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.files import shows, write_picture
-from recoup.runs.directory import CURVE, STUDY, study_in
+from recoup.runs.directory import CURVE, study_in
 from recoup.runs.history import Curve, Step, history_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import Plan, stored_plan
@@ -18,7 +18,8 @@ from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
 from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
-from recoup.study.ends import end_of, outdated
+from recoup.study.beside import STUDY
+from recoup.study.ends import end_of, outdated, was_finished
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
@@ -59,6 +60,7 @@ class Run:
             found, last = history_of(opened), opened.store.last_move()
             self._result = end_of(opened)
             self.outdated: str | None = outdated(opened)  # a sentence on its end or files
+            self.was_finished: bool = was_finished(opened)  # once, before it was amended or moved
             self.rho = opened.rho(opened.store.newest().numbers)
             self.failed: int = opened.store.counters().failed
             trials = opened.store.told_count(SPENT)
@@ -96,11 +98,10 @@ class Run:
     def _worth(self) -> str:
         found, last = self.return_search, self._measured[-1].iteration
         worth = f"{found.mean:.2f} ± {found.stderr:.2f}"
-        if self.finished:
-            return f"return {worth}{f'. {self.outdated}' if self.outdated else ''}"
-        if self.outdated:
+        if self.was_finished:
             return f"{self.outdated} The curve at iteration {last}: {worth}"
-        return f"not finished, curve at {worth}"
+        text = f"return {worth}" if self.finished else f"not finished, curve at {worth}"
+        return f"{text}. {self.outdated}" if self.outdated else text
 
     @cached_property
     def task(self) -> Problem:
