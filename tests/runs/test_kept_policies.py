@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import own_tasks
@@ -120,6 +121,28 @@ def test_a_run_that_was_stopped_ends_with_the_same_files(after, calm, tmp_path):
     assert files(tmp_path / "r") == files(calm.out)
 
 
+@pytest.mark.parametrize("how", ["callback", "error"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_run_that_was_stopped_between_two_kept_moves_has_its_best(how, seed, tmp_path):
+    """Whatever has stopped it: a callback, or Ctrl-C."""
+
+    class Stop(recoup.Callback):
+        def on_result(self, result):
+            if result.id == 23 and how == "error":
+                raise KeyboardInterrupt
+            return result.id == 23
+
+    words = {**HOW, "keep_every": 10, "seed": seed, "callbacks": Stop()}
+    with suppress(KeyboardInterrupt):
+        recoup.train(own_tasks.Walk, **words, out=tmp_path / "r")
+    run = recoup.load(tmp_path / "r")
+    assert (run.finished, run.history[-1].iteration) == (False, 7)
+    best = recoup.load_policy(tmp_path / "r" / "policies" / "best.npz")
+    np.testing.assert_array_equal(best.theta, run.means[run.best.iteration])
+    newest = recoup.load_policy(tmp_path / "r" / "policy.npz")
+    np.testing.assert_array_equal(newest.theta, run.mean)
+
+
 @pytest.mark.parametrize("write", range(1, 8))
 def test_a_run_that_died_while_it_wrote_ends_with_the_same_files(
     write, calm, tmp_path, monkeypatch
@@ -129,7 +152,7 @@ def test_a_run_that_died_while_it_wrote_ends_with_the_same_files(
 
     def dies(path, *given, **how):
         count.append(path)
-        if len(count) == write:
+        if len(count) >= write:
             path.with_name(f"{path.name}.99999999.new").write_bytes(b"PK half")
             raise KeyboardInterrupt
         return whole(path, *given, **how)

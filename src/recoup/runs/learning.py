@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -128,18 +128,32 @@ def _ctrl_c_later() -> Iterator[None]:
 
 
 def learn(study: Study, work: Work) -> Run:
-    """Asks, rolls out and tells until the budget is spent; gives what was learned."""
+    """Asks, rolls out and tells until the budget is spent; gives what was learned.
+
+    Whatever stops it but a kill, the policies beside it are of what it has come to.
+    """
     loop = _Loop(study, work)
     study.tell_all([])  # makes the move that a stop may have left due
-    loop.fill_in()
-    loop.put_right()
-    if not loop.look():
-        told = study.store.told_count(SPENT)
-        waiting = _waiting(study, max(work.plan.trials - told, 0))
-        schedule = Schedule(study, work.engine, work.rules)
-        if schedule.spend(work.plan.trials, told, waiting, loop.listen):
+    try:
+        loop.fill_in()
+        loop.put_right()
+        if not loop.look() and _is_spent(study, work, loop):
             loop.finish()
+        else:
+            loop.put_right()
+    except BaseException:
+        with suppress(Exception):  # what has stopped it is said
+            loop.put_right()
+        raise
     return learned(study, work.directory, work.problem)
+
+
+def _is_spent(study: Study, work: Work, loop: "_Loop") -> bool:
+    """Whether the budget was spent: something may stop the run before."""
+    told = study.store.told_count(SPENT)
+    waiting = _waiting(study, max(work.plan.trials - told, 0))
+    schedule = Schedule(study, work.engine, work.rules)
+    return schedule.spend(work.plan.trials, told, waiting, loop.listen)
 
 
 def _waiting(study: Study, left: int) -> list[Trial]:

@@ -220,7 +220,10 @@ class Run:
 
     @property
     def best(self) -> Step | None:
-        """The highest point of the curve: its mean policy is `policies/best.npz`."""
+        """The highest point of the curve: its mean policy is `policies/best.npz`.
+
+        While a run is made, or where it was killed, that is the best as of the last kept move.
+        """
         return best_of(self.history)
 
     @property
