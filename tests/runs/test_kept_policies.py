@@ -200,6 +200,39 @@ def test_those_of_a_finished_run_are_put_right(task, calm, tmp_path):
     assert files(out) == files(calm.out)
 
 
+def spoil(path):
+    """The same parameters in a file, with another policy around them."""
+    with np.load(path) as packed:
+        arrays = {key: packed[key] for key in packed.files}
+    text = json.loads(str(arrays["policy"]))
+    text["policy"]["actions"]["high"] = [9.0]
+    np.savez(path, **arrays | {"policy": np.array(json.dumps(text))})
+
+
+@pytest.mark.parametrize("task", [None, own_tasks.Walk])
+def test_those_that_hold_another_policy_with_the_same_parameters_are_put_right(
+    task, calm, tmp_path
+):
+    out = tmp_path / "r"
+    shutil.copytree(calm.out, out)
+    for name in ("policy.npz", "policies/best.npz", "policies/000004.npz"):
+        spoil(out / name)
+    assert files(out) != files(calm.out)
+    recoup.resume(out, task=task)
+    assert files(out) == files(calm.out)
+
+
+def test_so_are_those_of_a_run_that_goes_on(calm, tmp_path):
+    class Stop(recoup.Callback):
+        def on_move(self, step):
+            return step.iteration == 9
+
+    recoup.train(own_tasks.Walk, **HOW, callbacks=Stop(), out=tmp_path / "r")
+    spoil(tmp_path / "r" / "policies" / "000008.npz")
+    recoup.resume(tmp_path / "r", task=own_tasks.Walk)
+    assert files(tmp_path / "r") == files(calm.out)
+
+
 def test_those_that_are_right_are_left_as_they_are(calm, tmp_path):
     shutil.copytree(calm.out, tmp_path / "r")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*.npz")}

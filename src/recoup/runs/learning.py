@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.checks import InputError
 from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
@@ -182,27 +183,35 @@ def put_right(study: Study, directory: Path | None, problem: Problem | None = No
         opened, amended = study.opened, last_amended(study.store)
         plan = stored_plan(opened)
         files = {} if plan.policy is None else policy_files(directory, opened, plan.keep_every)
-        _write_again(study, plan, problem, unlike(files))
-        if not study.store.read_only and not unlike(files):
+        acting = _write_again(study, plan, problem, files)
+        if not study.store.read_only and not unlike(files, acting):
             files_are_of_now(opened, amended)
     return learned(study, directory, problem)
 
 
 def _write_again(
-    study: Study, plan: Plan, problem: Problem | None, wrong: dict[Path, np.ndarray]
-) -> None:
-    """Writes the files of policies that hold other parameters than they must.
+    study: Study, plan: Plan, problem: Problem | None, files: dict[Path, np.ndarray]
+) -> Acting | None:
+    """Writes the files of policies that hold something else than they must; gives their policy.
 
-    Without its task a policy is what the study says; one that only Python can give is asked for.
+    Without its task a policy is what the study says; one that only Python can give is asked for,
+    once a file must be written.
     """
     acting: Acting | None = None
-    for path in list(wrong)[:1]:
+    if files and problem is not None:
+        acting = policy_in(problem)
+    elif files:
+        with suppress(InputError):
+            acting = policy_stored(plan, study.dim)
+    wrong = unlike(files, acting)
+    for path in list(wrong)[:1] if acting is None else ():
         with spared(path):
-            acting = policy_stored(plan, study.dim) if problem is None else policy_in(problem)
+            acting = policy_stored(plan, study.dim)
     for path, theta in wrong.items():
         if acting is not None:
             with spared(path):
                 write_policies({path: theta}, acting)
+    return acting
 
 
 def _passed(study: Study, plan: Plan) -> float:
@@ -274,7 +283,7 @@ class _Loop:
         move = self.study.store.last_move()
         if move.id:
             self._saved(self._rho(move))
-            self._keep()
+            self._keep(whole=True)
 
     def _rho(self, move: Move) -> Any:
         """The distribution that a move has made."""
@@ -322,16 +331,17 @@ class _Loop:
             return save_policy(directory / POLICY, policy, np.asarray(rho.mean), between)
         return None
 
-    def _keep(self, end: Measured | None = None) -> None:
+    def _keep(self, end: Measured | None = None, *, whole: bool = False) -> None:
         """Writes the policies that are kept beside the newest, where there are any.
 
-        `end` is what the newest distribution earns, where that is not written yet.
+        `end` is what the newest distribution earns, where that is not written yet; `whole`, whether
+        more of files than their parameters is looked at.
         """
         directory, acting = self.work.directory, policy_in(self.work.problem)
         every, moved = self.work.plan.keep_every, self.study.store.last_move().id > 0
         if directory is not None and acting is not None and every and moved:
             with spared(directory / POLICIES, self._unwritten):
-                keep_policies(directory, acting, self.study.opened, every, end)
+                keep_policies(directory, acting, self.study.opened, every, end, whole=whole)
 
     def finish(self) -> None:
         """Writes what was learned and what it is worth.
