@@ -240,6 +240,23 @@ def test_those_that_are_right_are_left_as_they_are(calm, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_replaced_and_not_what_it_leads_to(there, calm, tmp_path):
+    out, mine = tmp_path / "r", tmp_path / "mine.npz"
+    shutil.copytree(calm.out, out)
+    if there:
+        shutil.copy(out / "policies" / "000004.npz", mine)
+        before = mine.read_bytes()
+    (out / "policies" / "best.npz").unlink()
+    (out / "policies" / "best.npz").symlink_to(mine)
+    assert calm.best.iteration != 4
+    recoup.resume(out)
+    assert not (out / "policies" / "best.npz").is_symlink()
+    assert files(out) == files(calm.out)
+    assert mine.exists() == there
+    assert not there or mine.read_bytes() == before
+
+
 def test_what_is_no_policy_is_not_replaced_by_one(calm, tmp_path, caplog):
     shutil.copytree(calm.out, tmp_path / "r")
     (tmp_path / "r" / "policy.npz").write_text("mine")

@@ -105,12 +105,17 @@ def unlike(
 
 
 def write_policies(files: Mapping[Path, np.ndarray], acting: Acting) -> None:
-    """Writes policies with these parameters; in `policies/` in place of anything."""
+    """Writes policies with these parameters; in `policies/` in place of anything.
+
+    A link there too, and not what it leads to, which may be another policy.
+    """
     policy, between = acting
     for path, theta in files.items():
         kept = path.parent.name == POLICIES
         if kept:
             path.parent.mkdir(exist_ok=True)
+        if kept and path.is_symlink():
+            path.unlink()
         save_policy(path, policy, theta, between, force=kept)
 
 
