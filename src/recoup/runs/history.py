@@ -7,7 +7,7 @@ import numpy as np
 
 from recoup.store.amending import told_first
 from recoup.store.dropped import AMENDED, DROP, dropped
-from recoup.store.rows import Move, Test
+from recoup.store.rows import FOREIGN, Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 from recoup.study.trials import AGES
@@ -139,10 +139,16 @@ def _mean_and_error(values: list[float]) -> tuple[float, float]:
 
 
 def _places(store: Any) -> list[int]:
-    """The places of all results; of those that were dropped, the places that they had."""
-    gone = (event.content for event in store.events(AMENDED) if event.content.get(DROP))
-    had = [content.get("place") for content in gone]  # None in an older file
-    return [place for place in (*had, *(row.counted for row in store.results().values())) if place]
+    """The places of all results of the run; of those that were dropped, the places that they had.
+
+    None of samples from elsewhere: another has spent them.
+    """
+    events = (event.content for event in store.events(AMENDED))
+    gone = [content for content in events if content.get(DROP)]
+    foreign = {trial.id for trial in store.asked((x["trial"] for x in gone), kinds=[FOREIGN])}
+    had = [x.get("place") for x in gone if x["trial"] not in foreign]
+    own = store.counted(0, store.counters().counted, foreign=False)
+    return [place for place in (*had, *(place for _, place in own)) if place]  # None: older files
 
 
 def _spent(places: list[int], marks: list[int], each: int) -> list[int]:
