@@ -59,6 +59,23 @@ def test_episodes_are_those_that_were_spent_wherever_they_are_counted(own, plain
     assert sorted(counts) == ["12", "12", "25", "25"]  # in the table of runs and in that of lines
 
 
+def test_what_failed_are_trials_and_what_was_dropped_is_none_of_them(tmp_path):
+    """Nor do trials count that are none of the run's own."""
+    out = tmp_path / "mine"
+    run = recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, retries=0, seed=1, out=out)
+    failed = [trial.id for trial in run.study.trials() if trial.status == "failed"]
+    assert run.failed == len(failed) > 1
+    with run.study as study:
+        study.amend(next(t.id for t in study.trials() if t.status == "ok"), drop="a loose sensor")
+        study.amend(failed[0], drop="a loose sensor")
+        (mine,) = study.ask(1, at="mean")
+        study.tell(mine.id, failed="it slipped")
+    run = recoup.load(out)
+    assert (run.failed, run.dropped) == (len(failed) - 1, 2)
+    page = write_report([out]).read_text()
+    assert tiles(page)["failed trials, and 2 dropped"] == str(len(failed) - 1)
+
+
 def test_the_curve_is_said_to_be_of_fresh_episodes_only_where_it_is(own, plain, tmp_path):
     captions = {run: write_report([run]).read_text() for run in (own, plain)}
     curve = {run: re.search(r"The curve: (.*?)</figcaption>", x)[1] for run, x in captions.items()}

@@ -167,7 +167,11 @@ class TestTheFinalTest:
         assert WORDS in recoup.load(out).outdated
         run = recoup.resume(out)
         assert run.finished
-        assert (run.episodes, run.failed) == (40, 1)  # it was spent all the same
+        assert run.episodes == 40  # it was spent all the same
+        assert (run.failed, run.dropped) == (not drop, drop)
+        assert ("dropped" in run.summary()) == drop
+        lost = "0 trials failed, 1 dropped" if drop else "1 trial failed"
+        assert f"40 of 40, {lost}" in run._repr_html_()
         assert len(run.history) == 5
 
     @pytest.mark.parametrize("mirrored", [False, True])

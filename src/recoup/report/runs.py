@@ -67,6 +67,7 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "tested": run.plan.tested,
         "last": {key: _last(values) for key, values in history.items()},
         "failed": run.failed,
+        "dropped": run.dropped,
         "advice": _advice(history, run),
         "curve": drawn(_curve(path.name, history, run)),
         "distribution": drawn(_distribution(run)),

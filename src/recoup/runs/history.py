@@ -7,7 +7,7 @@ import numpy as np
 
 from recoup.store.amending import told_first
 from recoup.store.dropped import AMENDED, DROP, dropped
-from recoup.store.rows import FOREIGN, Move, Test
+from recoup.store.rows import FAILED, FOREIGN, SAMPLED, Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 from recoup.study.trials import AGES
@@ -91,6 +91,20 @@ def history_of(study: Opened) -> History:
     ]
     ages = [move.info.get("ages", [np.nan] * len(AGES)) for move in moves if move.id]
     return History(steps, means, stds, np.array(ages, float).reshape(-1, len(AGES)))
+
+
+def lost_of(study: Opened) -> tuple[int, int]:
+    """How many trials of a run have failed, and how many were dropped, which are none of these.
+
+    The other of a mirrored pair is dropped with it.
+    """
+    store = study.store
+    nothing = {trial.id for trial in store.asked(dropped(store), kinds=SAMPLED)}
+    if not store.counters().failed:
+        return 0, len(nothing)
+    ids = [row.id for row in store.results().values() if row.told.status == FAILED]
+    failed = {trial.id for trial in store.asked(ids, kinds=SAMPLED)}
+    return len(failed - nothing), len(nothing)
 
 
 def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> Step:

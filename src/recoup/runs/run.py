@@ -11,7 +11,7 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.files import shows, write_picture
 from recoup.runs.directory import CURVE, study_in
-from recoup.runs.history import Curve, Step, history_of
+from recoup.runs.history import Curve, Step, history_of, lost_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
@@ -62,7 +62,7 @@ class Run:
             self.outdated: str | None = outdated(opened)  # a sentence on its end or files
             self.was_finished: bool = was_finished(opened)  # once, before it was amended or moved
             self.rho = opened.rho(opened.store.newest().numbers)
-            self.failed: int = opened.store.counters().failed
+            self.failed, self.dropped = lost_of(opened)  # trials, none of them in both
             trials = opened.store.told_count(SPENT)
         self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
         self.notes: dict[str, Any] = last.info.get("notes", {})  # of that move, by `recoup` itself
@@ -85,7 +85,7 @@ class Run:
     def _repr_html_(self) -> str:
         plan, policy = self.plan, self.return_mean_policy
         rows = {
-            "episodes": f"{self.episodes} of {plan.episodes}, {self.failed} failed",
+            "episodes": f"{self.episodes} of {plan.episodes}{self._lost()}",
             "iterations": f"{self.history[-1].iteration}, batch {plan.batch}, seed {plan.seed}",
             "search distribution": self._worth(),
         }
@@ -94,6 +94,12 @@ class Run:
         if self.out is not None:
             rows["directory"] = str(self.out)
         return facts(f"{plan.task} by {plan.method}", rows)
+
+    def _lost(self) -> str:
+        """`, 3 trials failed, 1 dropped`."""
+        trials = "trial" if self.failed == 1 else "trials"
+        gone = f", {self.dropped} dropped" if self.dropped else ""
+        return f", {self.failed} {trials} failed{gone}"
 
     def _worth(self) -> str:
         found, last = self.return_search, self._measured[-1].iteration
@@ -267,6 +273,7 @@ class Run:
             "seed": plan.seed,
             "episodes": self.episodes,
             "failed": self.failed,
+            **({"dropped": self.dropped} if self.dropped else {}),
             "iterations": self.history[-1].iteration,
             "batch": plan.batch,
             "return_search": self.return_search._asdict(),
