@@ -29,10 +29,10 @@ def _lines(groups: Sequence[list[Run]]) -> list[Line]:
 
 def _settings(run: Run) -> dict[str, Any]:
     """Everything that was chosen for a run, but for its seed and its length."""
-    fitted = run.plan.warm_up > 0 and run.plan.policy is not None
-    left = (*FREE, *FOLLOWS, *(FITTED if fitted else ()))
+    policy = run.plan.policy if run.plan.warm_up else None
+    left = (*FREE, *FOLLOWS, *(FITTED if policy else ()))
     plan = {key: value for key, value in run.plan.plain().items() if key not in left}
-    plan |= {"policy": _unfitted(run.plan.policy)} if fitted else {}
+    plan |= {"policy": _unfitted(policy)} if policy else {}
     return {**plan, **{key: repr(value) for key, value in vars(run.plan.settings).items()}}
 
 
