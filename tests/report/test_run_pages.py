@@ -1,6 +1,7 @@
 """What the page of a run says: of what its curve is, how much was spent, where weight came from."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -92,6 +93,29 @@ def _again(own, tmp_path):
     out = tmp_path / "again"
     recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, seed=2, out=out)
     return out
+
+
+def test_a_copy_of_a_run_is_no_other_seed(plain, tmp_path):
+    """Wherever it lies, and also where one of the two has gone on since."""
+    other, copy = tmp_path / "other", tmp_path / "backup"
+    recoup.train("toy", "pgpe", iterations=3, batch=4, seed=1, out=other)
+    shutil.copytree(plain, copy)
+    page = tmp_path / "page.html"
+    counts = r'<td data-head="runs" class="number">(\d+)</td>'
+    said = "backup: a copy of another run here, which counts once: 1 copy is left out of the curves"
+    two = write_report([plain, other], page).read_text()
+    three = write_report([plain, other, copy], page).read_text()
+    assert re.findall(counts, two) == re.findall(counts, three) == ["2"]
+    assert said not in two
+    assert said in three
+    recoup.resume(copy, iterations=4)
+    farther = write_report([plain, other, copy], page).read_text()
+    assert re.findall(counts, farther) == ["2"]
+    assert "toy: a copy of another run here" in farther
+    again = tmp_path / "again"
+    recoup.train("toy", "pgpe", iterations=3, batch=4, seed=0, out=again)  # no copy: made anew
+    both = write_report([plain, again], page).read_text()
+    assert re.findall(counts, both) == ["2"]
 
 
 def test_a_run_without_reuse_gets_a_sentence_in_place_of_one_colour(plain):

@@ -1,9 +1,9 @@
 """The page of a run: how it went, what reuse was worth, what it was made with."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -43,7 +43,8 @@ def write_report(
     loaded = [load(run) for run in paths]
     check_page(path, Over(force))
     shown = [_run(*both) for both in zip(paths, loaded, strict=True)]
-    content = page("run.html", runs=shown, together=_together(paths, loaded))
+    once = _once({one.resolve(): run for one, run in zip(paths, loaded, strict=True)})
+    content = page("run.html", runs=shown, together=_together(once.runs), copies=once.copies)
     return write_page(path, content, Over(force))
 
 
@@ -79,12 +80,35 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
     }
 
 
-def _together(paths: Sequence[Path], runs: Sequence[Run]) -> dict[str, Any] | None:
-    """Several runs in one picture; a run that is named twice counts once."""
-    once = {path.resolve(): run for path, run in zip(paths, runs, strict=True)}
-    if len(once) < 2:
+class _Once(NamedTuple):
+    """Runs of which each is there once, and the names of their copies."""
+
+    runs: list[Run]
+    copies: list[str]
+
+
+def _once(runs: Mapping[Path, Run]) -> _Once:
+    """Runs without copies: of those that began as one, the one that has gone farthest.
+
+    That is known by when its study was made, for a copy has the same.
+    """
+    found: dict[Any, tuple[Path, Run]] = {}
+    copies = []
+    for path, run in runs.items():
+        mine = (run.plan.task, run.plan.method, run.plan.seed, run.began_at)
+        before = found.setdefault(mine, (path, run))
+        if before[1] is not run:
+            farther = run.episodes > before[1].episodes
+            copies.append((before[0] if farther else path).name)
+            found[mine] = (path, run) if farther else before
+    return _Once([run for _, run in found.values()], copies)
+
+
+def _together(runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Several runs in one picture."""
+    if len(runs) < 2:
         return None
-    panels, kinds = overlay(list(once.values())), {run.plan.tested for run in once.values()}
+    panels, kinds = overlay(runs), {run.plan.tested for run in runs}
     of = " ".join(MEASURED[kind] for kind in sorted(kinds, reverse=True))
     return {"picture": drawn(overlaid(panels)), "panels": panels, "of": of}
 

@@ -58,6 +58,7 @@ class Run:
         with sensible(opened.path), opened.store.reading():  # all of one moment
             self.plan: Plan = stored_plan(opened)
             found, last = history_of(opened), opened.store.last_move()
+            self.began_at: float = opened.store.move_upto(0).made  # as `moved_at`; a copy's is it
             self._result = end_of(opened)
             self.outdated: str | None = outdated(opened)  # a sentence on its end or files
             self.was_finished: bool = was_finished(opened)  # once, before it was amended or moved
