@@ -1,5 +1,6 @@
 """What the page of a run says: of what its curve is, how much was spent, where weight came from."""
 
+import json
 import re
 import shutil
 
@@ -93,6 +94,21 @@ def _again(own, tmp_path):
     out = tmp_path / "again"
     recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, seed=2, out=out)
     return out
+
+
+def test_what_a_run_was_made_with_is_what_its_study_says(plain, tmp_path):
+    """And not what somebody has written into a file for people."""
+    out = tmp_path / "edited"
+    shutil.copytree(plain, out)
+    config = json.loads((out / "config.json").read_text())
+    config |= {"task": "mountain-car", "method": "reps", "seed": 777, "batch": 99}
+    config["settings"]["window"] = 4321
+    config["versions"]["jax"] = "0.0.123"
+    (out / "config.json").write_text(json.dumps(config))
+    page = write_report([out]).read_text()
+    assert "<code>toy</code> by <code>pgpe</code>, batch 4, seed 0" in page
+    assert not any(word in page for word in ("mountain-car", "777", "4321"))
+    assert "0.0.123" in page  # no study holds that
 
 
 def test_a_copy_of_a_run_is_no_other_seed(plain, tmp_path):

@@ -16,7 +16,7 @@ from recoup.report.html import check_page, drawn, embedded, page, write_page
 from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
-from recoup.runs.run import Run, load
+from recoup.runs.run import Run, load, method_settings
 from recoup.study.reasons import reasons
 from recoup.study.sentences import health
 
@@ -25,7 +25,6 @@ MEASURED = {  # by whether a run's distributions were tested: what its curve is 
     True: "Expected return on fresh episodes, wherever it was measured.",
     False: "On tasks of your own, the mean return of the trials that each distribution drew.",
 }
-UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
 SHOWN = 12  # parameters whose means are drawn one by one
 
 
@@ -50,14 +49,14 @@ def write_report(
 
 def _run(path: Path, run: Run) -> dict[str, Any]:
     found = _json(path / CONFIG) if (path / CONFIG).exists() else {}  # a run that was carried over
-    config = {**UNKNOWN, **run.plan.plain(), **found}
+    config = {**found, **run.plan.plain()}  # for people only: what the study says is true
     history = _history(run)
     pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
     film = path / VIDEO
     return {
         "name": path.resolve().name,
         "config": config,
-        "settings": {**_flat(config), **_flat(_object(config, "settings"))},
+        "settings": {**_flat(config), **method_settings(run)},
         "versions": _object(config, "versions"),
         "search": run.return_search,
         "mean_policy": run.return_mean_policy,

@@ -215,13 +215,13 @@ def _config(plan: Plan) -> dict[str, Any]:
     packages = RECORDED if plan.own else RECORDED + task_row(plan.task).packages
     return {
         **plan.plain(),
-        "settings": _texts(vars(plan.settings)),
+        "settings": texts(vars(plan.settings)),
         "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
         "command": sys.argv,
     }
 
 
-def _texts(settings: dict[str, Any]) -> dict[str, Any]:
+def texts(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings as JSON can hold them: an optax transformation by its text."""
     simple = (str, int, float, bool, type(None))
     return {k: v if isinstance(v, simple) else repr(v) for k, v in settings.items()}

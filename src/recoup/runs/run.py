@@ -10,7 +10,7 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.files import shows, write_picture
-from recoup.runs.directory import CURVE, study_in
+from recoup.runs.directory import CURVE, study_in, texts
 from recoup.runs.history import Curve, Step, history_of, lost_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import Plan, stored_plan
@@ -54,7 +54,7 @@ class Run:
         """
         self._opened, self.out, self.parts = opened, out, opened.parts
         self.problem, self._given = problem, (task, policy)
-        self.names = opened.names
+        self.names, self.missing = opened.names, opened.missing
         with sensible(opened.path), opened.store.reading():  # all of one moment
             self.plan: Plan = stored_plan(opened)
             found, last = history_of(opened), opened.store.last_move()
@@ -86,7 +86,7 @@ class Run:
     def _repr_html_(self) -> str:
         plan, policy = self.plan, self.return_mean_policy
         rows = {
-            "episodes": f"{self.episodes} of {plan.episodes}{self._lost()}",
+            "episodes": f"{self.episodes} of {plan.episodes}{_lost(self)}",
             "iterations": f"{self.history[-1].iteration}, batch {plan.batch}, seed {plan.seed}",
             "search distribution": self._worth(),
         }
@@ -95,12 +95,6 @@ class Run:
         if self.out is not None:
             rows["directory"] = str(self.out)
         return facts(f"{plan.task} by {plan.method}", rows)
-
-    def _lost(self) -> str:
-        """`, 3 trials failed, 1 dropped`."""
-        trials = "trial" if self.failed == 1 else "trials"
-        gone = f", {self.dropped} dropped" if self.dropped else ""
-        return f", {self.failed} {trials} failed{gone}"
 
     def _worth(self) -> str:
         found, last = self.return_search, self._measured[-1].iteration
@@ -285,17 +279,30 @@ class Run:
             "run": None if self.out is None else str(self.out),
             **({"tests_failed": self.tests_failed} if self.tests_failed else {}),
             **({"outdated": self.outdated} if self.outdated else {}),
-            **self._of_own_task(),
+            **_of_own_task(self),
         }
 
-    def _of_own_task(self) -> dict[str, Any]:
-        """What a summary says of a task of the user's beside."""
-        plan = self.plan
-        if not plan.own:
-            return {}
-        parameters = dict(self.mean_policy) if self.names else None
-        facts = {"warm_up": plan.warm_up, "version": plan.version, "params": parameters}
-        return {key: value for key, value in facts.items() if value}
+
+def method_settings(run: Run) -> dict[str, Any]:
+    """The settings of a run's method as JSON can hold them: parts of the user's by their text."""
+    return {**texts(vars(run.plan.settings)), **run.missing}
+
+
+def _lost(run: Run) -> str:
+    """`, 3 trials failed, 1 dropped`."""
+    trials = "trial" if run.failed == 1 else "trials"
+    gone = f", {run.dropped} dropped" if run.dropped else ""
+    return f", {run.failed} {trials} failed{gone}"
+
+
+def _of_own_task(run: Run) -> dict[str, Any]:
+    """What a summary says of a task of the user's beside."""
+    plan = run.plan
+    if not plan.own:
+        return {}
+    parameters = dict(run.mean_policy) if run.names else None
+    facts = {"warm_up": plan.warm_up, "version": plan.version, "params": parameters}
+    return {key: value for key, value in facts.items() if value}
 
 
 def _drawn(run: Run) -> tuple[str, Curve, Measured | None, dict[str, np.ndarray]]:
