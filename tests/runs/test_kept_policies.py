@@ -257,6 +257,46 @@ def test_a_link_is_replaced_and_not_what_it_leads_to(there, calm, tmp_path):
     assert not there or mine.read_bytes() == before
 
 
+def test_those_of_another_run_are_named_until_they_are_put_right(calm, tmp_path):
+    """Where another study was put beside them."""
+    out, short = tmp_path / "r", {**HOW, "episodes": 24, "seed": 5}
+    recoup.train(own_tasks.Walk, **short, out=tmp_path / "other")
+    shutil.copytree(calm.out, out)
+    for left in out.glob("study.db*"):
+        left.unlink()
+    shutil.copy(tmp_path / "other" / "study.db", out)
+    run = recoup.load(out)
+    assert (run.finished, [one.move for one in run.policies()]) == (True, [4, 8])
+    files = "policy.npz, policies/best.npz, policies/000008.npz and 1 more in policies/ hold no"
+    beyond = "policies/000012.npz is of another run: this has made no such policy."
+    assert files in run.outdated
+    assert beyond in run.outdated
+    assert files in run.summary()["outdated"]
+    assert program("report", out).returncode == 0
+    assert files in (out / "report.html").read_text()
+    assert recoup.resume(out).outdated == beyond
+    (out / "policies" / "000012.npz").unlink()
+    assert recoup.load(out).outdated is None
+    recoup.train("toy", iterations=1, batch=2, out=tmp_path / "toy")
+    shutil.copy(out / "policy.npz", tmp_path / "toy")
+    assert recoup.load(tmp_path / "toy").outdated.startswith("policy.npz is of another run")
+
+
+def test_those_of_a_run_are_looked_at_before_its_study(calm, tmp_path, monkeypatch):
+    """One that makes a move meanwhile, and keeps its policy, has nothing wrong."""
+    shutil.copytree(calm.out, tmp_path / "r")
+    seen, moves = [], kept.history_of
+    before = recoup.runs.run.policies_beside
+    monkeypatch.setattr(
+        recoup.runs.run, "policies_beside", lambda study: seen.append("files") or before(study)
+    )
+    monkeypatch.setattr(
+        recoup.runs.run, "history_of", lambda study: seen.append("moves") or moves(study)
+    )
+    assert recoup.load(tmp_path / "r").outdated is None
+    assert seen == ["files", "moves"]
+
+
 def test_what_is_no_policy_is_not_replaced_by_one(calm, tmp_path, caplog):
     shutil.copytree(calm.out, tmp_path / "r")
     (tmp_path / "r" / "policy.npz").write_text("mine")

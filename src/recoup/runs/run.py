@@ -18,8 +18,8 @@ from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
 from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
-from recoup.study.beside import STUDY
-from recoup.study.ends import end_of, outdated, was_finished
+from recoup.study.beside import STUDY, policies_beside
+from recoup.study.ends import end_of, of_others, outdated, was_finished
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
@@ -55,6 +55,7 @@ class Run:
         self._opened, self.out, self.parts = opened, out, opened.parts
         self.problem, self._given = problem, (task, policy)
         self.names, self.missing = opened.names, opened.missing
+        beside = {} if out is None else policies_beside(opened)  # first: a run may go on meanwhile
         with sensible(opened.path), opened.store.reading():  # all of one moment
             self.plan: Plan = stored_plan(opened)
             found, last = history_of(opened), opened.store.last_move()
@@ -73,6 +74,8 @@ class Run:
         self.std: np.ndarray = found.std[-1]
         self.episodes: int = trials * self.plan.episodes_per_trial  # spent, failed ones too
         self.finished = self._result is not None
+        if self.outdated is None:
+            self.outdated = of_others(opened, beside, self.means, self.finished)
         if out is not None:
             opened.store.close()  # `study` opens it again
 
@@ -217,7 +220,8 @@ class Run:
 
     def policies(self) -> list[KeptPolicy]:
         """Moves and files of the policies that are kept, but for `policies/best.npz`."""
-        return kept_in(self.out)
+        kept = [] if self.plan.policy is None else kept_in(self.out)
+        return [one for one in kept if one.move < len(self.means)]  # others are of another run
 
     @property
     def best(self) -> Step | None:

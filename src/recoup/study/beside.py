@@ -22,9 +22,7 @@ def policies_beside(study: Opened) -> dict[str, np.ndarray]:
 
     What cannot be read says so itself once it is loaded.
     """
-    if RUN not in study.settings or not study.settings[RUN].get("policy"):
-        return {}
-    if str(study.path) == MEMORY or study.path.name != STUDY:
+    if RUN not in study.settings or str(study.path) == MEMORY or study.path.name != STUDY:
         return {}
     directory = study.path.parent
     kept = sorted((directory / POLICIES).glob("*.npz"))
@@ -58,6 +56,11 @@ def _is_of(means: np.ndarray, name: str, theta: np.ndarray, finished: bool) -> b
     elif which.name == POLICY and finished:
         means = means[-1:]
     return any(np.array_equal(mean, theta) for mean in means)
+
+
+def is_beyond(name: str, last: int) -> bool:
+    """Whether a file is named by a move that a run with so many has not made."""
+    return Path(name).stem.isdigit() and int(Path(name).stem) > last
 
 
 def means_of(study: Opened) -> np.ndarray:

@@ -1,13 +1,15 @@
 """What a run has come to, as its study holds it, and whether that is still true of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from recoup.store.amending import last_amended
 from recoup.store.dropped import AMENDED, is_drop
 from recoup.store.file import MEMORY
 from recoup.store.rows import Event
-from recoup.study.beside import in_words, means_of, not_of, policies_beside
+from recoup.study.beside import in_words, is_beyond, means_of, not_of, policies_beside
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 
@@ -59,7 +61,7 @@ def outdated(study: Opened) -> str | None:
 
 def _of_its_policies(study: Opened) -> str | None:
     """A sentence about the policies beside a run that goes on, where an amendment changed them."""
-    trials = [] if RUN not in study.settings else _amended_since(study)
+    trials = _amended_since(study) if study.settings.get(RUN, {}).get("policy") else []
     beside = policies_beside(study) if trials and "family" not in study.missing else {}
     files = not_of(means_of(study), beside, finished=False) if beside else []
     if not files:
@@ -69,6 +71,30 @@ def _of_its_policies(study: Opened) -> str | None:
         f"{in_words(files)} {'is' if one else 'are'} of before the amendment of trial "
         f"{trials[-1]}: {_resume(study)} makes {'it' if one else 'them'} again."
     )
+
+
+def of_others(
+    study: Opened, beside: Mapping[str, np.ndarray], means: np.ndarray, finished: bool
+) -> str | None:
+    """A sentence about files of policies beside a run that are none of its own; None without.
+
+    `beside` are their parameters by name, read before the run was; `means` its own `[I + 1, D]`.
+    """
+    files = not_of(means, beside, finished)
+    again = bool(study.settings[RUN].get("policy"))
+    made = [name for name in files if again and not is_beyond(name, len(means) - 1)]
+    others = [name for name in files if name not in made]
+    words = []
+    if made:
+        one = len(made) == 1
+        words.append(
+            f"{in_words(made)} {'holds no policy' if one else 'hold no policies'} of this run: "
+            f"{_resume(study)} makes {'it' if one else 'them'} again."
+        )
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        words.append(f"{in_words(others)} {verb} of another run: this has made no such policy.")
+    return " ".join(words) or None
 
 
 def _of_its_curve(study: Opened, end: Event) -> str | None:
@@ -115,7 +141,8 @@ def of_its_run(study: Opened, moves: Sequence[int], dry: bool = False) -> str:
         return said or ""
     if end_of(study) is not None:
         return "The final test of the run would be of before it."
-    return "Policies kept beside the run would be of before it." if policies_beside(study) else ""
+    kept = study.settings.get(RUN, {}).get("policy") and policies_beside(study)
+    return "Policies kept beside the run would be of before it." if kept else ""
 
 
 def _last_end(study: Opened) -> Event | None:
