@@ -13,7 +13,7 @@ from program import recoup as program
 import recoup
 from recoup.pictures.files import write_picture
 from recoup.runs.learning import _Loop
-from recoup.runs.render import render_run
+from recoup.runs.render import is_of_before, render_run
 from recoup.store.store import Store
 from recoup.study.study import Study
 from recoup.study.verify import check
@@ -300,16 +300,43 @@ class TestFilesBesideIt:
         recoup.resume(out)
         assert (out / "curve.png").stat().st_mtime == 1e9
 
-    def test_a_film_of_before_is_marked(self, tmp_path):
+    def test_films_and_strips_of_before_are_marked(self, tmp_path):
+        """By the policy that they show, whatever times their files have."""
         pytest.importorskip("imageio")
         out = tmp_path / "r"
         walk(out)
         render_run(out, task=own_tasks.Walk)
-        program("report", out)
-        assert "filmed before" not in (out / "report.html").read_text()
-        os.utime(out / "policy.mp4", (1e9, 1e9))
-        program("report", out)
-        assert "filmed before the last move" in (out / "report.html").read_text()
+        film, strip = "a mean policy that is not the newest", "strip.png is of another policy than"
+
+        def said():
+            assert program("report", out).returncode == 0
+            page = (out / "report.html").read_text()
+            return film in page, strip in page
+
+        for name in ("policy.mp4", "strip.png"):
+            os.utime(out / name, (1e9, 1e9))
+        assert said() == (False, False)
+        amended(out, trial=3, value=500.0)
+        recoup.resume(out, task=own_tasks.Walk)
+        for name in ("policy.mp4", "strip.png"):  # as a copy has them
+            os.utime(out / name)
+        assert said() == (True, True)
+        (out / "policy.mp4").unlink()
+        assert said() == (False, True)
+        render_run(out, task=own_tasks.Walk)
+        assert said() == (False, False)
+
+    def test_one_of_an_older_recoup_is_known_by_its_time(self, tmp_path, monkeypatch):
+        pytest.importorskip("imageio")
+        out = tmp_path / "r"
+        run = walk(out)
+        monkeypatch.setattr(recoup.runs.render, "policy_shown", lambda run: "")
+        render_run(out, task=own_tasks.Walk)
+        files = [out / name for name in ("policy.mp4", "strip.png")]
+        assert [is_of_before(path, run) for path in files] == [False, False]
+        for path in files:
+            os.utime(path, (1e9, 1e9))
+        assert [is_of_before(path, run) for path in files] == [True, True]
 
 
 class TestPoliciesOfARunThatWasStopped:

@@ -15,7 +15,7 @@ from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
 from recoup.report.html import check_page, drawn, embedded, page, write_page
 from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
-from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
+from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO, is_of_before
 from recoup.runs.run import Run, load, method_settings
 from recoup.study.reasons import reasons
 from recoup.study.sentences import health
@@ -73,9 +73,11 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "distribution": drawn(_distribution(run)),
         "age": drawn(_age(run.ages)) if _mixed(run.ages) else None,
         "ages": _ages_in_words(run.ages),
-        "pictures": {name: embedded(picture) for name, picture in pictures.items()},
+        "pictures": [
+            (name, embedded(one), is_of_before(one, run)) for name, one in pictures.items()
+        ],
         "film": embedded(film) if film.is_file() else None,
-        "filmed_before": film.is_file() and film.stat().st_mtime < run.moved_at,
+        "filmed_before": film.is_file() and is_of_before(film, run),
     }
 
 
