@@ -243,6 +243,13 @@ class TestNotesOnTheCommandLine:
         for name in ("show", "recommend", "best"):
             assert "kp [Nm/rad]" in recoup("study", name, "u.db", cwd=tmp_path).stdout
         assert recoup("study", "title", "u.db", cwd=tmp_path).stdout == "Arm\n"
+        forked = recoup("study", "fork", "u.db", "f.db", "--unit", "kp=Nmm/rad", cwd=tmp_path)
+        assert forked.returncode == 0, forked.stderr
+        now = json.loads(recoup("study", "show", "f.db", "--json", cwd=tmp_path).stdout)
+        assert now["units"] == {"kp": "Nmm/rad"}
+        wrong = recoup("study", "fork", "u.db", "g.db", "--unit", "speed=m/s", cwd=tmp_path)
+        assert (wrong.returncode, "speed" in wrong.stderr) == (2, True)
+        assert not (tmp_path / "g.db").exists()
         wrong = recoup("study", *["new", "v.db", "--param", "kp", "--unit", "kp"], cwd=tmp_path)
         assert "--unit takes NAME=UNIT, got 'kp'" in wrong.stderr
         (tmp_path / "p.toml").write_text('[kp]\nlow = 1\nhigh = 2\nunit = "s"\n')

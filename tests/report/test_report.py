@@ -298,6 +298,19 @@ class TestRunsLaidOverEachOther:
         assert labels == {"pgpe (batch=10)": 4, "pgpe (batch=5)": 1, "iw-pgpe": 1}
         assert [line.label for line in car.lines] == ["pgpe"]
 
+    def test_what_a_warm_up_has_fitted_is_no_setting(self):
+        """It follows from the seed: scales of observations, centres of kernels."""
+        how = {"episodes": 8, "batch": 4, "test_episodes": 2, "horizon": 5, "warm_up": 2}
+        scaled = [recoup.train("CartPole-v1", seed=s, normalize=True, **how) for s in (0, 1)]
+        kernels = {"policy": "kernels", "policy_options": {"size": 4}}
+        near = [recoup.train("CartPole-v1", seed=s, **kernels, **how) for s in (0, 1)]
+        assert scaled[0].plan.policy != scaled[1].plan.policy
+        assert near[0].plan.policy != near[1].plan.policy
+        (panel,) = overlay([*scaled, *near])
+        assert [len(line.runs) for line in panel.lines] == [2, 2]
+        (panel,) = overlay([*scaled[:1], recoup.train("CartPole-v1", **{**how, "warm_up": None})])
+        assert [len(line.runs) for line in panel.lines] == [1, 1]
+
     def test_mean_and_standard_error_are_those_of_numpy(self, runs):
         line = overlay(runs)[0].lines[0]
         assert line.episodes.tolist() == [0, 10]  # as far as all of them went

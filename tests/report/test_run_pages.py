@@ -1,6 +1,8 @@
 """What the page of a run says: of what its curve is, how much was spent, where weight came from."""
 
+import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -59,6 +61,23 @@ def test_episodes_are_those_that_were_spent_wherever_they_are_counted(own, plain
     assert sorted(counts) == ["12", "12", "25", "25"]  # in the table of runs and in that of lines
 
 
+def test_what_failed_are_trials_and_what_was_dropped_is_none_of_them(tmp_path):
+    """Nor do trials count that are none of the run's own."""
+    out = tmp_path / "mine"
+    run = recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, retries=0, seed=1, out=out)
+    failed = [trial.id for trial in run.study.trials() if trial.status == "failed"]
+    assert run.failed == len(failed) > 1
+    with run.study as study:
+        study.amend(next(t.id for t in study.trials() if t.status == "ok"), drop="a loose sensor")
+        study.amend(failed[0], drop="a loose sensor")
+        (mine,) = study.ask(1, at="mean")
+        study.tell(mine.id, failed="it slipped")
+    run = recoup.load(out)
+    assert (run.failed, run.dropped) == (len(failed) - 1, 2)
+    page = write_report([out]).read_text()
+    assert tiles(page)["failed trials, and 2 dropped"] == str(len(failed) - 1)
+
+
 def test_the_curve_is_said_to_be_of_fresh_episodes_only_where_it_is(own, plain, tmp_path):
     captions = {run: write_report([run]).read_text() for run in (own, plain)}
     curve = {run: re.search(r"The curve: (.*?)</figcaption>", x)[1] for run, x in captions.items()}
@@ -75,6 +94,44 @@ def _again(own, tmp_path):
     out = tmp_path / "again"
     recoup.train(slope, "pgpe", dim=2, episodes=25, batch=5, seed=2, out=out)
     return out
+
+
+def test_what_a_run_was_made_with_is_what_its_study_says(plain, tmp_path):
+    """And not what somebody has written into a file for people."""
+    out = tmp_path / "edited"
+    shutil.copytree(plain, out)
+    config = json.loads((out / "config.json").read_text())
+    config |= {"task": "mountain-car", "method": "reps", "seed": 777, "batch": 99}
+    config["settings"]["window"] = 4321
+    config["versions"]["jax"] = "0.0.123"
+    (out / "config.json").write_text(json.dumps(config))
+    page = write_report([out]).read_text()
+    assert "<code>toy</code> by <code>pgpe</code>, batch 4, seed 0" in page
+    assert not any(word in page for word in ("mountain-car", "777", "4321"))
+    assert "0.0.123" in page  # no study holds that
+
+
+def test_a_copy_of_a_run_is_no_other_seed(plain, tmp_path):
+    """Wherever it lies, and also where one of the two has gone on since."""
+    other, copy = tmp_path / "other", tmp_path / "backup"
+    recoup.train("toy", "pgpe", iterations=3, batch=4, seed=1, out=other)
+    shutil.copytree(plain, copy)
+    page = tmp_path / "page.html"
+    counts = r'<td data-head="runs" class="number">(\d+)</td>'
+    said = "backup: a copy of another run here, which counts once: 1 copy is left out of the curves"
+    two = write_report([plain, other], page).read_text()
+    three = write_report([plain, other, copy], page).read_text()
+    assert re.findall(counts, two) == re.findall(counts, three) == ["2"]
+    assert said not in two
+    assert said in three
+    recoup.resume(copy, iterations=4)
+    farther = write_report([plain, other, copy], page).read_text()
+    assert re.findall(counts, farther) == ["2"]
+    assert "toy: a copy of another run here" in farther
+    again = tmp_path / "again"
+    recoup.train("toy", "pgpe", iterations=3, batch=4, seed=0, out=again)  # no copy: made anew
+    both = write_report([plain, again], page).read_text()
+    assert re.findall(counts, both) == ["2"]
 
 
 def test_a_run_without_reuse_gets_a_sentence_in_place_of_one_colour(plain):

@@ -13,7 +13,7 @@ from program import recoup as program
 import recoup
 from recoup.pictures.files import write_picture
 from recoup.runs.learning import _Loop
-from recoup.runs.render import render_run
+from recoup.runs.render import is_of_before, render_run
 from recoup.runs.traced import TaskTests
 from recoup.store.store import Store
 from recoup.study.study import Study
@@ -168,7 +168,11 @@ class TestTheFinalTest:
         assert WORDS in recoup.load(out).outdated
         run = recoup.resume(out)
         assert run.finished
-        assert (run.episodes, run.failed) == (40, 1)  # it was spent all the same
+        assert run.episodes == 40  # it was spent all the same
+        assert (run.failed, run.dropped) == (not drop, drop)
+        assert ("dropped" in run.summary()) == drop
+        lost = "0 trials failed, 1 dropped" if drop else "1 trial failed"
+        assert f"40 of 40, {lost}" in run._repr_html_()
         assert len(run.history) == 5
 
     @pytest.mark.parametrize("mirrored", [False, True])
@@ -297,16 +301,96 @@ class TestFilesBesideIt:
         recoup.resume(out)
         assert (out / "curve.png").stat().st_mtime == 1e9
 
-    def test_a_film_of_before_is_marked(self, tmp_path):
+    def test_films_and_strips_of_before_are_marked(self, tmp_path):
+        """By the policy that they show, whatever times their files have."""
         pytest.importorskip("imageio")
         out = tmp_path / "r"
         walk(out)
         render_run(out, task=own_tasks.Walk)
-        program("report", out)
-        assert "filmed before" not in (out / "report.html").read_text()
-        os.utime(out / "policy.mp4", (1e9, 1e9))
-        program("report", out)
-        assert "filmed before the last move" in (out / "report.html").read_text()
+        film, strip = "a mean policy that is not the newest", "strip.png is of another policy than"
+
+        def said():
+            assert program("report", out).returncode == 0
+            page = (out / "report.html").read_text()
+            return film in page, strip in page
+
+        for name in ("policy.mp4", "strip.png"):
+            os.utime(out / name, (1e9, 1e9))
+        assert said() == (False, False)
+        amended(out, trial=3, value=500.0)
+        recoup.resume(out, task=own_tasks.Walk)
+        for name in ("policy.mp4", "strip.png"):  # as a copy has them
+            os.utime(out / name)
+        assert said() == (True, True)
+        (out / "policy.mp4").unlink()
+        assert said() == (False, True)
+        render_run(out, task=own_tasks.Walk)
+        assert said() == (False, False)
+
+    def test_one_of_an_older_recoup_is_known_by_its_time(self, tmp_path, monkeypatch):
+        pytest.importorskip("imageio")
+        out = tmp_path / "r"
+        run = walk(out)
+        monkeypatch.setattr(recoup.runs.render, "policy_shown", lambda run: "")
+        render_run(out, task=own_tasks.Walk)
+        files = [out / name for name in ("policy.mp4", "strip.png")]
+        assert [is_of_before(path, run) for path in files] == [False, False]
+        for path in files:
+            os.utime(path, (1e9, 1e9))
+        assert [is_of_before(path, run) for path in files] == [True, True]
+
+
+class TestPoliciesOfARunThatWasStopped:
+    @pytest.fixture
+    def stopped(self, tmp_path):
+        class Stop:
+            def on_result(self, result):
+                return result.id == 14
+
+        run = walk(tmp_path / "r", episodes=20, keep_every=1, callbacks=Stop())
+        assert (run.finished, run.outdated) == (False, None)
+        return tmp_path / "r"
+
+    def test_are_named_by_every_door_until_they_are_made_again(self, stopped):
+        would = "Policies kept beside the run would be of before it."
+        assert would in amended(stopped, 5, -500.0, dry_run=True).words
+        files = "are of before the amendment of trial 5: `recoup resume"
+        said = program("study", "amend", stopped / "study.db", 5, -500).stdout
+        assert files in said
+        assert "policies/000003.npz" in said
+        assert "policies/000001.npz" not in said  # made of trials 1 to 4
+        run = recoup.load(stopped)
+        assert (run.finished, run.was_finished) == (False, False)
+        assert files in run.outdated
+        assert "not finished, curve at" in repr(run)
+        shown = program("study", "show", stopped / "study.db").stdout
+        assert files in re.sub(r"\s+", " ", shown)
+        assert program("report", stopped).returncode == 0
+        page = (stopped / "report.html").read_text()
+        assert files in page
+        assert "· not finished" in page
+        assert "its test is outdated" not in page
+
+    def test_are_made_again_before_another_rollout(self, stopped):
+        amended(stopped, 5, -500.0)
+
+        class Stop:
+            def on_result(self, result):
+                return True
+
+        run = recoup.resume(stopped, task=own_tasks.Walk, callbacks=Stop())
+        assert (run.finished, run.outdated) == (False, None)
+        assert [one.move for one in run.policies()] == [1, 2, 3]
+        for move, path in run.policies():
+            np.testing.assert_array_equal(recoup.load_policy(path).theta, run.means[move])
+        best = recoup.load_policy(stopped / "policies" / "best.npz").theta
+        assert best.tolist() in run.means.tolist()
+        newest = recoup.load_policy(stopped / "policy.npz").theta
+        np.testing.assert_array_equal(newest, run.mean)
+
+    def test_are_of_now_where_no_move_was_made_of_what_was_amended(self, stopped):
+        amended(stopped, 14, -3.0)
+        assert recoup.load(stopped).outdated is None
 
 
 class TestPointsOfTheCurve:

@@ -114,3 +114,20 @@ def test_a_theta_put_in_line_is_rolled_out_beside_the_budget(run):
     assert (more.episodes, more.history[-1].iteration) == (16, 4)
     told = [(trial.kind, trial.status) for trial in more.study.trials() if trial.kind != "drawn"]
     assert told == [("own", "ok"), ("mean", "pending"), ("own", "ok")]
+
+
+def test_samples_from_elsewhere_are_no_rollouts_of_a_run(tmp_path):
+    """Nor is one of them that was dropped."""
+    how = {"batch": 4, "test_episodes": 2}
+    for seed in (1, 2):
+        recoup.train("toy", "mis-pgpe-ob", iterations=2, seed=seed, out=tmp_path / f"{seed}", **how)
+    files = [tmp_path / f"{seed}" / "study.db" for seed in (1, 2)]
+    assert program("study", "import", files[1], files[0]).returncode == 0
+    with Study.open(files[1]) as study:
+        theirs = [trial.id for trial in study.trials() if trial.kind == "imported"]
+        assert len(theirs) == 8
+        study.amend(theirs[0], drop="the sensor was loose")
+    run = recoup.resume(tmp_path / "2", iterations=4)
+    assert run.episodes == 16
+    assert [step.episodes for step in run.history] == [0, 4, 8, 12, 16]
+    assert run.curve.episodes.tolist() == [0, 4, 8, 12, 16]

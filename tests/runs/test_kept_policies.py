@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import own_tasks
@@ -120,6 +121,28 @@ def test_a_run_that_was_stopped_ends_with_the_same_files(after, calm, tmp_path):
     assert files(tmp_path / "r") == files(calm.out)
 
 
+@pytest.mark.parametrize("how", ["callback", "error"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_run_that_was_stopped_between_two_kept_moves_has_its_best(how, seed, tmp_path):
+    """Whatever has stopped it: a callback, or Ctrl-C."""
+
+    class Stop(recoup.Callback):
+        def on_result(self, result):
+            if result.id == 23 and how == "error":
+                raise KeyboardInterrupt
+            return result.id == 23
+
+    words = {**HOW, "keep_every": 10, "seed": seed, "callbacks": Stop()}
+    with suppress(KeyboardInterrupt):
+        recoup.train(own_tasks.Walk, **words, out=tmp_path / "r")
+    run = recoup.load(tmp_path / "r")
+    assert (run.finished, run.history[-1].iteration) == (False, 7)
+    best = recoup.load_policy(tmp_path / "r" / "policies" / "best.npz")
+    np.testing.assert_array_equal(best.theta, run.means[run.best.iteration])
+    newest = recoup.load_policy(tmp_path / "r" / "policy.npz")
+    np.testing.assert_array_equal(newest.theta, run.mean)
+
+
 @pytest.mark.parametrize("write", range(1, 8))
 def test_a_run_that_died_while_it_wrote_ends_with_the_same_files(
     write, calm, tmp_path, monkeypatch
@@ -129,7 +152,7 @@ def test_a_run_that_died_while_it_wrote_ends_with_the_same_files(
 
     def dies(path, *given, **how):
         count.append(path)
-        if len(count) == write:
+        if len(count) >= write:
             path.with_name(f"{path.name}.99999999.new").write_bytes(b"PK half")
             raise KeyboardInterrupt
         return whole(path, *given, **how)
@@ -177,11 +200,101 @@ def test_those_of_a_finished_run_are_put_right(task, calm, tmp_path):
     assert files(out) == files(calm.out)
 
 
+def spoil(path):
+    """The same parameters in a file, with another policy around them."""
+    with np.load(path) as packed:
+        arrays = {key: packed[key] for key in packed.files}
+    text = json.loads(str(arrays["policy"]))
+    text["policy"]["actions"]["high"] = [9.0]
+    np.savez(path, **arrays | {"policy": np.array(json.dumps(text))})
+
+
+@pytest.mark.parametrize("task", [None, own_tasks.Walk])
+def test_those_that_hold_another_policy_with_the_same_parameters_are_put_right(
+    task, calm, tmp_path
+):
+    out = tmp_path / "r"
+    shutil.copytree(calm.out, out)
+    for name in ("policy.npz", "policies/best.npz", "policies/000004.npz"):
+        spoil(out / name)
+    assert files(out) != files(calm.out)
+    recoup.resume(out, task=task)
+    assert files(out) == files(calm.out)
+
+
+def test_so_are_those_of_a_run_that_goes_on(calm, tmp_path):
+    class Stop(recoup.Callback):
+        def on_move(self, step):
+            return step.iteration == 9
+
+    recoup.train(own_tasks.Walk, **HOW, callbacks=Stop(), out=tmp_path / "r")
+    spoil(tmp_path / "r" / "policies" / "000008.npz")
+    recoup.resume(tmp_path / "r", task=own_tasks.Walk)
+    assert files(tmp_path / "r") == files(calm.out)
+
+
 def test_those_that_are_right_are_left_as_they_are(calm, tmp_path):
     shutil.copytree(calm.out, tmp_path / "r")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*.npz")}
     recoup.resume(tmp_path / "r")
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_replaced_and_not_what_it_leads_to(there, calm, tmp_path):
+    out, mine = tmp_path / "r", tmp_path / "mine.npz"
+    shutil.copytree(calm.out, out)
+    if there:
+        shutil.copy(out / "policies" / "000004.npz", mine)
+        before = mine.read_bytes()
+    (out / "policies" / "best.npz").unlink()
+    (out / "policies" / "best.npz").symlink_to(mine)
+    assert calm.best.iteration != 4
+    recoup.resume(out)
+    assert not (out / "policies" / "best.npz").is_symlink()
+    assert files(out) == files(calm.out)
+    assert mine.exists() == there
+    assert not there or mine.read_bytes() == before
+
+
+def test_those_of_another_run_are_named_until_they_are_put_right(calm, tmp_path):
+    """Where another study was put beside them."""
+    out, short = tmp_path / "r", {**HOW, "episodes": 24, "seed": 5}
+    recoup.train(own_tasks.Walk, **short, out=tmp_path / "other")
+    shutil.copytree(calm.out, out)
+    for left in out.glob("study.db*"):
+        left.unlink()
+    shutil.copy(tmp_path / "other" / "study.db", out)
+    run = recoup.load(out)
+    assert (run.finished, [one.move for one in run.policies()]) == (True, [4, 8])
+    files = "policy.npz, policies/best.npz, policies/000008.npz and 1 more in policies/ hold no"
+    beyond = "policies/000012.npz is of another run: this has made no such policy."
+    assert files in run.outdated
+    assert beyond in run.outdated
+    assert files in run.summary()["outdated"]
+    assert program("report", out).returncode == 0
+    assert files in (out / "report.html").read_text()
+    assert recoup.resume(out).outdated == beyond
+    (out / "policies" / "000012.npz").unlink()
+    assert recoup.load(out).outdated is None
+    recoup.train("toy", iterations=1, batch=2, out=tmp_path / "toy")
+    shutil.copy(out / "policy.npz", tmp_path / "toy")
+    assert recoup.load(tmp_path / "toy").outdated.startswith("policy.npz is of another run")
+
+
+def test_those_of_a_run_are_looked_at_before_its_study(calm, tmp_path, monkeypatch):
+    """One that makes a move meanwhile, and keeps its policy, has nothing wrong."""
+    shutil.copytree(calm.out, tmp_path / "r")
+    seen, moves = [], kept.history_of
+    before = recoup.runs.run.policies_beside
+    monkeypatch.setattr(
+        recoup.runs.run, "policies_beside", lambda study: seen.append("files") or before(study)
+    )
+    monkeypatch.setattr(
+        recoup.runs.run, "history_of", lambda study: seen.append("moves") or moves(study)
+    )
+    assert recoup.load(tmp_path / "r").outdated is None
+    assert seen == ["files", "moves"]
 
 
 def test_what_is_no_policy_is_not_replaced_by_one(calm, tmp_path, caplog):

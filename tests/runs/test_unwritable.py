@@ -127,6 +127,7 @@ def test_a_tensorboard_that_cannot_be_imported_is_one_warning(tmp_path, caplog, 
 @pytest.mark.parametrize("name", ["curve.png", "policy.npz"])
 def test_a_picture_or_policy_that_cannot_be_written_is_one_warning(name, tmp_path, caplog):
     stopped(tmp_path / "r")
+    (tmp_path / "r" / name).unlink(missing_ok=True)
     (tmp_path / "r" / name).mkdir()
     run = recoup.resume(tmp_path / "r", task=own_tasks.Walk)
     assert run.finished

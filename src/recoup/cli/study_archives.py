@@ -284,6 +284,7 @@ def fork(
         "params": change,
         "rename": names_given("--rename", "OLD=NEW", rename),
         "freeze": _values(freeze),
+        "units": names_given("--unit", "NAME=UNIT", unit),
     }
     given |= {key: value for key, value in changes.items() if value}
     given |= method_settings(set_)

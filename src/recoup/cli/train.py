@@ -275,7 +275,7 @@ def _rolling(
 
 def _run(learn: Any, out: Path, task: str | None) -> "Run":
     """A run; Ctrl-C and a task that is broken leave it such that it can be gone on with."""
-    from recoup.runs.directory import STUDY
+    from recoup.study.beside import STUDY
     from recoup.tasks.engines.engine import Broken
 
     study = out.absolute() / STUDY  # the task may change the directory
@@ -353,7 +353,8 @@ def _show(run: "Run", out: Path) -> None:
     if run.tests_failed:
         show_text(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
-        show_text(f"{run.failed} of the episodes failed: nothing was learned from them.")
+        trials = "trial" if run.failed == 1 else "trials"
+        show_text(f"{run.failed} {trials} failed: nothing was learned from them.")
     assert run.out is not None
     for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
         if (run.out / name).exists():

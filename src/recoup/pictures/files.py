@@ -1,5 +1,6 @@
 """Pictures and films as files: with a mark by which one of ours is known again."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ MARKS = {  # as it stands in the file
     ".svg": b"<dc:title>" + MARK + b"</dc:title>",
     ".mp4": MARK,
 }
-FILM_MARK = ["-metadata", f"comment={MARK.decode()}"]  # for ffmpeg, which puts it last
+SAYS = re.compile(rb"(?:tEXtDescription\0|" + MARK + rb" )([0-9a-f]{64})")  # what is shown
 
 
 def _is_marked(path: Path) -> bool:
@@ -28,6 +29,17 @@ def _is_marked(path: Path) -> bool:
 def shows(path: Path, shown: str) -> bool:
     """Whether a picture (.png) is there, and says that this is what it shows."""
     return path.is_file() and b"tEXtDescription\0" + shown.encode() in beginning_of(path)
+
+
+def shown_by(path: Path) -> str | None:
+    """What a picture (.png) or a film says that it shows, in a few letters; None: nothing."""
+    found = SAYS.search(beginning_of(path) + end_of(path))
+    return found and found[1].decode()
+
+
+def film_mark(shown: str = "") -> list[str]:
+    """What says of a film that it is ours, and what it shows, for ffmpeg, which puts it last."""
+    return ["-metadata", f"comment={MARK.decode()} {shown}".rstrip()]
 
 
 PICTURE = Kind(tuple(MADE_BY), _is_marked)

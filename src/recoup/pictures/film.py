@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from recoup.checks import InputError
 from recoup.outputs import OURS, Over, written
-from recoup.pictures.files import FILM, FILM_MARK
+from recoup.pictures.files import FILM, film_mark
 
 MOST = 120  # frames of a film, about
 Act = Callable[[Any], Any]
@@ -65,8 +65,11 @@ def _episode(
         yield float(reward), info, over
 
 
-def write_video(shot: Film, path: Path, over: Over = OURS) -> None:
-    """An H.264 video, in place of an older one of ours; needs no ffmpeg on the system."""
+def write_video(shot: Film, path: Path, over: Over = OURS, shown: str = "") -> None:
+    """An H.264 video, in place of an older one of ours; needs no ffmpeg on the system.
+
+    It says what is `shown` on it, in a few letters, for `shown_by`.
+    """
     try:
         import imageio.v2 as imageio
         import imageio_ffmpeg  # noqa: F401  (what imageio writes H.264 with)
@@ -74,8 +77,9 @@ def write_video(shot: Film, path: Path, over: Over = OURS) -> None:
         raise InputError("a video needs imageio: pip install '.[video]', in a clone.") from None
     with warnings.catch_warnings():  # JAX warns of forks; this one becomes ffmpeg at once
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-        how = {"fps": shot.fps, "macro_block_size": 2, "quality": 8, "output_params": FILM_MARK}
-        content = imageio.mimwrite("<bytes>", list(shot.frames), format="mp4", **how)
+        how = {"fps": shot.fps, "macro_block_size": 2, "quality": 8}
+        said = {"output_params": film_mark(shown)}
+        content = imageio.mimwrite("<bytes>", list(shot.frames), format="mp4", **how, **said)
     with written(path, FILM, over) as unfinished:
         unfinished.write_bytes(content)
 

@@ -1,6 +1,6 @@
 """Several runs laid over each other: those that differ in nothing but the seed are one line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ from recoup.pictures.curves import Line, Panel
 from recoup.runs.run import Run
 
 FREE = ("seed", "iterations", "test_all")  # what runs of one line may differ in
+FOLLOWS = ("version",)  # from the others
+FITTED = ("fingerprint",)  # and where a policy was fitted in a warm-up, whose episodes are random
 
 
 def overlay(runs: Sequence[Run]) -> list[Panel]:
@@ -26,9 +28,22 @@ def _lines(groups: Sequence[list[Run]]) -> list[Line]:
 
 
 def _settings(run: Run) -> dict[str, Any]:
-    """Everything that a run is determined by, but for its seed and its length."""
-    plan = {key: value for key, value in run.plan.plain().items() if key not in FREE}
+    """Everything that was chosen for a run, but for its seed and its length."""
+    policy = run.plan.policy if run.plan.warm_up else None
+    left = (*FREE, *FOLLOWS, *(FITTED if policy else ()))
+    plan = {key: value for key, value in run.plan.plain().items() if key not in left}
+    plan |= {"policy": _unfitted(policy)} if policy else {}
     return {**plan, **{key: repr(value) for key, value in vars(run.plan.settings).items()}}
+
+
+def _unfitted(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy without what a warm-up gave it: how observations are scaled, where kernels lie."""
+    found = {**policy, "scale": policy.get("scale") is not None}
+    network = policy.get("network")
+    if isinstance(network, Mapping) and "centres" in network:
+        fitted = {"centres": len(network["centres"]), "widths": None}
+        found["network"] = {**network, **fitted}
+    return found
 
 
 def _label(run: Run, groups: Iterable[Sequence[Run]]) -> str:

@@ -1,9 +1,9 @@
 """The page of a run: how it went, what reuse was worth, what it was made with."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,8 +15,8 @@ from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
 from recoup.report.html import check_page, drawn, embedded, page, write_page
 from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
-from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO
-from recoup.runs.run import Run, load
+from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO, is_of_before
+from recoup.runs.run import Run, load, method_settings
 from recoup.study.reasons import reasons
 from recoup.study.sentences import health
 
@@ -25,7 +25,6 @@ MEASURED = {  # by whether a run's distributions were tested: what its curve is 
     True: "Expected return on fresh episodes, wherever it was measured.",
     False: "On tasks of your own, the mean return of the trials that each distribution drew.",
 }
-UNKNOWN = {"task": "?", "method": "?", "batch": "?", "seed": "?"}
 SHOWN = 12  # parameters whose means are drawn one by one
 
 
@@ -43,46 +42,74 @@ def write_report(
     loaded = [load(run) for run in paths]
     check_page(path, Over(force))
     shown = [_run(*both) for both in zip(paths, loaded, strict=True)]
-    content = page("run.html", runs=shown, together=_together(paths, loaded))
+    once = _once({one.resolve(): run for one, run in zip(paths, loaded, strict=True)})
+    content = page("run.html", runs=shown, together=_together(once.runs), copies=once.copies)
     return write_page(path, content, Over(force))
 
 
 def _run(path: Path, run: Run) -> dict[str, Any]:
     found = _json(path / CONFIG) if (path / CONFIG).exists() else {}  # a run that was carried over
-    config = {**UNKNOWN, **run.plan.plain(), **found}
+    config = {**found, **run.plan.plain()}  # for people only: what the study says is true
     history = _history(run)
     pictures = {name: path / name for name in (STRIP, STEPS_PLOT) if (path / name).is_file()}
     film = path / VIDEO
     return {
         "name": path.resolve().name,
         "config": config,
-        "settings": {**_flat(config), **_flat(_object(config, "settings"))},
+        "settings": {**_flat(config), **method_settings(run)},
         "versions": _object(config, "versions"),
         "search": run.return_search,
         "mean_policy": run.return_mean_policy,
         "finished": run.finished,
         "outdated": run.outdated,
+        "was_finished": run.was_finished,
         "episodes": run.episodes,
         "tested": run.plan.tested,
         "last": {key: _last(values) for key, values in history.items()},
         "failed": run.failed,
+        "dropped": run.dropped,
         "advice": _advice(history, run),
         "curve": drawn(_curve(path.name, history, run)),
         "distribution": drawn(_distribution(run)),
         "age": drawn(_age(run.ages)) if _mixed(run.ages) else None,
         "ages": _ages_in_words(run.ages),
-        "pictures": {name: embedded(picture) for name, picture in pictures.items()},
+        "pictures": [
+            (name, embedded(one), is_of_before(one, run)) for name, one in pictures.items()
+        ],
         "film": embedded(film) if film.is_file() else None,
-        "filmed_before": film.is_file() and film.stat().st_mtime < run.moved_at,
+        "filmed_before": film.is_file() and is_of_before(film, run),
     }
 
 
-def _together(paths: Sequence[Path], runs: Sequence[Run]) -> dict[str, Any] | None:
-    """Several runs in one picture; a run that is named twice counts once."""
-    once = {path.resolve(): run for path, run in zip(paths, runs, strict=True)}
-    if len(once) < 2:
+class _Once(NamedTuple):
+    """Runs of which each is there once, and the names of their copies."""
+
+    runs: list[Run]
+    copies: list[str]
+
+
+def _once(runs: Mapping[Path, Run]) -> _Once:
+    """Runs without copies: of those that began as one, the one that has gone farthest.
+
+    That is known by when its study was made, for a copy has the same.
+    """
+    found: dict[Any, tuple[Path, Run]] = {}
+    copies = []
+    for path, run in runs.items():
+        mine = (run.plan.task, run.plan.method, run.plan.seed, run.began_at)
+        before = found.setdefault(mine, (path, run))
+        if before[1] is not run:
+            farther = run.episodes > before[1].episodes
+            copies.append((before[0] if farther else path).name)
+            found[mine] = (path, run) if farther else before
+    return _Once([run for _, run in found.values()], copies)
+
+
+def _together(runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Several runs in one picture."""
+    if len(runs) < 2:
         return None
-    panels, kinds = overlay(list(once.values())), {run.plan.tested for run in once.values()}
+    panels, kinds = overlay(runs), {run.plan.tested for run in runs}
     of = " ".join(MEASURED[kind] for kind in sorted(kinds, reverse=True))
     return {"picture": drawn(overlaid(panels)), "panels": panels, "of": of}
 

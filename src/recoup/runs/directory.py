@@ -19,6 +19,7 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import check_directory, check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.store.place import is_at
+from recoup.study.beside import STUDY
 from recoup.tasks.registry import task_row
 
 try:
@@ -27,9 +28,7 @@ except ImportError:  # not everywhere
     fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger(__name__)
-STUDY, CONFIG, CURVE = "study.db", "config.json", "curve.png"
-POLICY, TENSORBOARD = "policy.npz", "tensorboard"
-POLICIES, BEST = "policies", "best.npz"  # those kept beside the newest, and one of these
+CONFIG, CURVE, TENSORBOARD = "config.json", "curve.png", "tensorboard"
 UNFINISHED = f"{CONFIG}.new"
 BEGINNING = '{\n  "task": '  # of the settings of a run
 TRIES = 100  # to make a directory that others make and remove
@@ -216,13 +215,13 @@ def _config(plan: Plan) -> dict[str, Any]:
     packages = RECORDED if plan.own else RECORDED + task_row(plan.task).packages
     return {
         **plan.plain(),
-        "settings": _texts(vars(plan.settings)),
+        "settings": texts(vars(plan.settings)),
         "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
         "command": sys.argv,
     }
 
 
-def _texts(settings: dict[str, Any]) -> dict[str, Any]:
+def texts(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings as JSON can hold them: an optax transformation by its text."""
     simple = (str, int, float, bool, type(None))
     return {k: v if isinstance(v, simple) else repr(v) for k, v in settings.items()}

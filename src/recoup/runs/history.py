@@ -7,7 +7,7 @@ import numpy as np
 
 from recoup.store.amending import told_first
 from recoup.store.dropped import AMENDED, DROP, dropped
-from recoup.store.rows import Move, Test
+from recoup.store.rows import FAILED, FOREIGN, SAMPLED, Move, Test
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 from recoup.study.trials import AGES
@@ -83,14 +83,28 @@ def history_of(study: Opened) -> History:
         if not plan.get("tested", True):
             tests = {**_of_trials(study, moves), **tests}
     each = plan.get("episodes_per_trial", 1)
-    rhos = [study.rho(proposals[move.proposal].numbers) for move in moves]
-    means, stds = (np.stack([np.asarray(getattr(r, key)) for r in rhos]) for key in ("mean", "std"))
+    shown = [study.shown(proposals[move.proposal].numbers) for move in moves]
+    means, stds = (np.stack(column) for column in zip(*shown, strict=True))
     steps = [
         step_of(move, std, each * episodes, tests.get(move.id))
         for move, std, episodes in zip(moves, stds, spent, strict=True)
     ]
     ages = [move.info.get("ages", [np.nan] * len(AGES)) for move in moves if move.id]
     return History(steps, means, stds, np.array(ages, float).reshape(-1, len(AGES)))
+
+
+def lost_of(study: Opened) -> tuple[int, int]:
+    """How many trials of a run have failed, and how many were dropped, which are none of these.
+
+    The other of a mirrored pair is dropped with it.
+    """
+    store = study.store
+    nothing = {trial.id for trial in store.asked(dropped(store), kinds=SAMPLED)}
+    if not store.counters().failed:
+        return 0, len(nothing)
+    ids = [row.id for row in store.results().values() if row.told.status == FAILED]
+    failed = {trial.id for trial in store.asked(ids, kinds=SAMPLED)}
+    return len(failed - nothing), len(nothing)
 
 
 def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> Step:
@@ -139,10 +153,16 @@ def _mean_and_error(values: list[float]) -> tuple[float, float]:
 
 
 def _places(store: Any) -> list[int]:
-    """The places of all results; of those that were dropped, the places that they had."""
-    gone = (event.content for event in store.events(AMENDED) if event.content.get(DROP))
-    had = [content.get("place") for content in gone]  # None in an older file
-    return [place for place in (*had, *(row.counted for row in store.results().values())) if place]
+    """The places of all results of the run; of those that were dropped, the places that they had.
+
+    None of samples from elsewhere: another has spent them.
+    """
+    events = (event.content for event in store.events(AMENDED))
+    gone = [content for content in events if content.get(DROP)]
+    foreign = {trial.id for trial in store.asked((x["trial"] for x in gone), kinds=[FOREIGN])}
+    had = [x.get("place") for x in gone if x["trial"] not in foreign]
+    own = store.counted(0, store.counters().counted, foreign=False)
+    return [place for place in (*had, *(place for _, place in own)) if place]  # None: older files
 
 
 def _spent(places: list[int], marks: list[int], each: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Policies that a run keeps beside the newest, in `policies/`: every k-th, and the best so far.
 
-All of them follow from the study: what is missing, or holds other numbers, is written again, so
+All of them follow from the study: what is missing, or holds something else, is written again, so
 that a run that was killed and resumed has the files of one that never stopped.
 """
 
@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.runs.directory import BEST, POLICIES, POLICY
 from recoup.runs.history import Step, history_of
 from recoup.runs.problem import Acting
+from recoup.study.beside import BEST, POLICIES, POLICY, theta_in
 from recoup.study.opened import Opened
 from recoup.tasks.measured import Measured
-from recoup.tasks.policies.files import save_policy
+from recoup.tasks.policies.files import is_saved, save_policy
 
 LAST = "last"  # which policy: the newest, the best or the number of a move
 DENSE = 100  # policies that lie as near to each other as was asked for
@@ -53,18 +53,26 @@ def best_of(steps: Sequence[Step]) -> Step | None:
 
 
 def keep_policies(
-    directory: Path, acting: Acting, opened: Opened, every: int, end: Measured | None = None
+    directory: Path,
+    acting: Acting,
+    opened: Opened,
+    every: int,
+    end: Measured | None = None,
+    *,
+    whole: bool = False,
 ) -> None:
     """Writes the policies that a run keeps, as far as it has come.
 
-    `end` is what the newest distribution earns, where its study does not have that yet.
+    `end` is what the newest distribution earns, where its study does not have that yet. What a run
+    has written itself is known by its parameters; of other files the `whole` is looked at.
     """
     history = history_of(opened)
     steps, last = history.steps, history.steps[-1]
     if end is not None and opened.store.test(last.iteration) is None:
         last = replace(last, return_curve=end.mean, curve_episodes=end.episodes)
         steps = [*steps[:-1], last]
-    write_policies(unlike(_kept_files(directory, steps, history.mean, every)), acting)
+    files = _kept_files(directory, steps, history.mean, every)
+    write_policies(unlike(files, acting if whole else None), acting)
 
 
 def policy_files(directory: Path, opened: Opened, every: int) -> dict[Path, np.ndarray]:
@@ -86,28 +94,37 @@ def _kept_files(
     return {directory / POLICIES / name: means[move] for name, move in wanted.items()}
 
 
-def unlike(files: Mapping[Path, np.ndarray]) -> dict[Path, np.ndarray]:
-    """Those of some files that are missing, or hold other numbers than they must."""
-    return {path: theta for path, theta in files.items() if not _holds(path, theta)}
+def unlike(
+    files: Mapping[Path, np.ndarray], acting: Acting | None = None
+) -> dict[Path, np.ndarray]:
+    """Those of some files that are missing, or hold something else than they must.
+
+    Other parameters; where the policy that is `acting` is known, anything else too.
+    """
+    return {path: theta for path, theta in files.items() if not _holds(path, theta, acting)}
 
 
 def write_policies(files: Mapping[Path, np.ndarray], acting: Acting) -> None:
-    """Writes policies with these parameters; in `policies/` in place of anything."""
+    """Writes policies with these parameters; in `policies/` in place of anything.
+
+    A link there too, and not what it leads to, which may be another policy.
+    """
     policy, between = acting
     for path, theta in files.items():
         kept = path.parent.name == POLICIES
         if kept:
             path.parent.mkdir(exist_ok=True)
+        if kept and path.is_symlink():
+            path.unlink()
         save_policy(path, policy, theta, between, force=kept)
 
 
-def _holds(path: Path, theta: np.ndarray) -> bool:
-    """Whether a file has these numbers; one that cannot be read has not."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return np.array_equal(arrays["theta"], theta)
-    except Exception:  # whatever a file may hold
+def _holds(path: Path, theta: np.ndarray, acting: Acting | None) -> bool:
+    """Whether a file has what it must; one that cannot be read has not."""
+    found = theta_in(path)
+    if found is None or not np.array_equal(found, theta):
         return False
+    return acting is None or is_saved(path, acting[0], theta, acting[1])
 
 
 def name_of(move: int) -> str:

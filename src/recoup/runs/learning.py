@@ -6,14 +6,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.checks import InputError
 from recoup.runs.callbacks import TensorBoard, done_of, say
-from recoup.runs.directory import CURVE, POLICIES, POLICY, TENSORBOARD, spared
+from recoup.runs.directory import CURVE, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, Evaluated, Tests, is_tested
 from recoup.runs.history import Step, history_of, step_of
@@ -24,6 +25,7 @@ from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.amending import last_amended
 from recoup.store.rows import OWN, Move, Test
+from recoup.study.beside import POLICIES, POLICY
 from recoup.study.ends import FINISHED, PROPOSAL, files_are_of_now
 from recoup.study.study import Study
 from recoup.study.trials import Trial
@@ -131,17 +133,32 @@ def _ctrl_c_later() -> Iterator[None]:
 
 
 def learn(study: Study, work: Work) -> Run:
-    """Asks, rolls out and tells until the budget is spent; gives what was learned."""
+    """Asks, rolls out and tells until the budget is spent; gives what was learned.
+
+    Whatever stops it but a kill, the policies beside it are of what it has come to.
+    """
     loop = _Loop(study, work)
     study.tell_all([])  # makes the move that a stop may have left due
-    loop.fill_in()
-    if not loop.look():
-        told = study.store.told_count(SPENT)
-        waiting = _waiting(study, max(work.plan.trials - told, 0))
-        schedule = Schedule(study, work.engine, work.rules)
-        if schedule.spend(work.plan.trials, told, waiting, loop.listen):
+    try:
+        loop.fill_in()
+        loop.put_right()
+        if not loop.look() and _is_spent(study, work, loop):
             loop.finish()
+        else:
+            loop.put_right()
+    except BaseException:
+        with suppress(Exception):  # what has stopped it is said
+            loop.put_right()
+        raise
     return learned(study, work.directory, work.problem)
+
+
+def _is_spent(study: Study, work: Work, loop: "_Loop") -> bool:
+    """Whether the budget was spent: something may stop the run before."""
+    told = study.store.told_count(SPENT)
+    waiting = _waiting(study, max(work.plan.trials - told, 0))
+    schedule = Schedule(study, work.engine, work.rules)
+    return schedule.spend(work.plan.trials, told, waiting, loop.listen)
 
 
 def _waiting(study: Study, left: int) -> list[Trial]:
@@ -170,27 +187,35 @@ def put_right(study: Study, directory: Path | None, problem: Problem | None = No
         opened, amended = study.opened, last_amended(study.store)
         plan = stored_plan(opened)
         files = {} if plan.policy is None else policy_files(directory, opened, plan.keep_every)
-        _write_again(study, plan, problem, unlike(files))
-        if not study.store.read_only and not unlike(files):
+        acting = _write_again(study, plan, problem, files)
+        if not study.store.read_only and not unlike(files, acting):
             files_are_of_now(opened, amended)
     return learned(study, directory, problem)
 
 
 def _write_again(
-    study: Study, plan: Plan, problem: Problem | None, wrong: dict[Path, np.ndarray]
-) -> None:
-    """Writes the files of policies that hold other parameters than they must.
+    study: Study, plan: Plan, problem: Problem | None, files: dict[Path, np.ndarray]
+) -> Acting | None:
+    """Writes the files of policies that hold something else than they must; gives their policy.
 
-    Without its task a policy is what the study says; one that only Python can give is asked for.
+    Without its task a policy is what the study says; one that only Python can give is asked for,
+    once a file must be written.
     """
     acting: Acting | None = None
-    for path in list(wrong)[:1]:
+    if files and problem is not None:
+        acting = policy_in(problem)
+    elif files:
+        with suppress(InputError):
+            acting = policy_stored(plan, study.dim)
+    wrong = unlike(files, acting)
+    for path in list(wrong)[:1] if acting is None else ():
         with spared(path):
-            acting = policy_stored(plan, study.dim) if problem is None else policy_in(problem)
+            acting = policy_stored(plan, study.dim)
     for path, theta in wrong.items():
         if acting is not None:
             with spared(path):
                 write_policies({path: theta}, acting)
+    return acting
 
 
 def _passed(study: Study, plan: Plan) -> float:
@@ -257,6 +282,13 @@ class _Loop:
             if self._is_due(move.id):
                 self._test(move)
 
+    def put_right(self) -> None:
+        """Writes the policies of what the run is now: files may be missing, or of before."""
+        move = self.study.store.last_move()
+        if move.id:
+            self._saved(self._rho(move))
+            self._keep(whole=True)
+
     def _rho(self, move: Move) -> Any:
         """The distribution that a move has made."""
         return self.study.opened.rho(self.study.store.proposal(move.proposal).numbers)
@@ -303,16 +335,17 @@ class _Loop:
             return save_policy(directory / POLICY, policy, np.asarray(rho.mean), between)
         return None
 
-    def _keep(self, end: Measured | None = None) -> None:
+    def _keep(self, end: Measured | None = None, *, whole: bool = False) -> None:
         """Writes the policies that are kept beside the newest, where there are any.
 
-        `end` is what the newest distribution earns, where that is not written yet.
+        `end` is what the newest distribution earns, where that is not written yet; `whole`, whether
+        more of files than their parameters is looked at.
         """
         directory, acting = self.work.directory, policy_in(self.work.problem)
         every, moved = self.work.plan.keep_every, self.study.store.last_move().id > 0
         if directory is not None and acting is not None and every and moved:
             with spared(directory / POLICIES, self._unwritten):
-                keep_policies(directory, acting, self.study.opened, every, end)
+                keep_policies(directory, acting, self.study.opened, every, end, whole=whole)
 
     def finish(self) -> None:
         """Writes what was learned and what it is worth.

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_finite, check_path, check_shape
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
-from recoup.pictures.files import FILM, PICTURE, write_picture
+from recoup.pictures.files import FILM, PICTURE, shown_by, write_picture
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
 from recoup.runs.plan import check_seed
 from recoup.runs.run import Run, load
@@ -62,8 +63,8 @@ def render_run(
     strip = film_strip(shot, title, steps)  # before anything is written: it may refuse the steps
     out.mkdir(parents=True, exist_ok=True)
     places = {"video": out / VIDEO, "strip": out / STRIP}
-    write_video(shot, places["video"], over)
-    write_picture(strip, places["strip"], 120, over)
+    write_video(shot, places["video"], over, policy_shown(run))
+    write_picture(strip, places["strip"], 120, over, policy_shown(run))
     if traced:
         places |= _write_steps(run, seed, title, out, over)
     return places
@@ -125,8 +126,22 @@ def _write_steps(run: Run, seed: int, title: str, out: Path, over: Over) -> dict
         np.savetxt(unfinished, rows, "%d,%d,%.6g,%.6g", header=HEADER, comments="")
     unit = "deg²" if problem.cost == "angle" else "(N m)²"
     drawn = steps_plot(went.distance, went.cost, title, unit)
-    write_picture(drawn, places["steps_plot"], 130, over)
+    write_picture(drawn, places["steps_plot"], 130, over, policy_shown(run))
     return places
+
+
+def policy_shown(run: Run) -> str:
+    """The mean policy of a run in a few letters, as its films and their pictures say it."""
+    return sha256(np.asarray(run.mean, float).tobytes()).hexdigest()
+
+
+def is_of_before(path: Path, run: Run) -> bool:
+    """Whether a film or picture that `render` made is not of a run's newest mean policy.
+
+    One of an older recoup does not say which policy it shows: then, whether it is older than that.
+    """
+    shown = shown_by(path)
+    return path.stat().st_mtime < run.moved_at if shown is None else shown != policy_shown(run)
 
 
 def _check_writable(out: Path) -> None:

@@ -10,15 +10,16 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.files import shows, write_picture
-from recoup.runs.directory import CURVE, STUDY, study_in
-from recoup.runs.history import Curve, Step, history_of
+from recoup.runs.directory import CURVE, study_in, texts
+from recoup.runs.history import Curve, Step, history_of, lost_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
 from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
-from recoup.study.ends import end_of, outdated
+from recoup.study.beside import STUDY, policies_beside
+from recoup.study.ends import end_of, of_others, outdated, was_finished
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
 from recoup.study.study import Study
@@ -53,14 +54,17 @@ class Run:
         """
         self._opened, self.out, self.parts = opened, out, opened.parts
         self.problem, self._given = problem, (task, policy)
-        self.names = opened.names
+        self.names, self.missing = opened.names, opened.missing
+        beside = {} if out is None else policies_beside(opened)  # first: a run may go on meanwhile
         with sensible(opened.path), opened.store.reading():  # all of one moment
             self.plan: Plan = stored_plan(opened)
             found, last = history_of(opened), opened.store.last_move()
+            self.began_at: float = opened.store.move_upto(0).made  # as `moved_at`; a copy's is it
             self._result = end_of(opened)
             self.outdated: str | None = outdated(opened)  # a sentence on its end or files
+            self.was_finished: bool = was_finished(opened)  # once, before it was amended or moved
             self.rho = opened.rho(opened.store.newest().numbers)
-            self.failed: int = opened.store.counters().failed
+            self.failed, self.dropped = lost_of(opened)  # trials, none of them in both
             trials = opened.store.told_count(SPENT)
         self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
         self.notes: dict[str, Any] = last.info.get("notes", {})  # of that move, by `recoup` itself
@@ -70,6 +74,8 @@ class Run:
         self.std: np.ndarray = found.std[-1]
         self.episodes: int = trials * self.plan.episodes_per_trial  # spent, failed ones too
         self.finished = self._result is not None
+        if self.outdated is None:
+            self.outdated = of_others(opened, beside, self.means, self.finished)
         if out is not None:
             opened.store.close()  # `study` opens it again
 
@@ -83,7 +89,7 @@ class Run:
     def _repr_html_(self) -> str:
         plan, policy = self.plan, self.return_mean_policy
         rows = {
-            "episodes": f"{self.episodes} of {plan.episodes}, {self.failed} failed",
+            "episodes": f"{self.episodes} of {plan.episodes}{_lost(self)}",
             "iterations": f"{self.history[-1].iteration}, batch {plan.batch}, seed {plan.seed}",
             "search distribution": self._worth(),
         }
@@ -96,11 +102,10 @@ class Run:
     def _worth(self) -> str:
         found, last = self.return_search, self._measured[-1].iteration
         worth = f"{found.mean:.2f} ± {found.stderr:.2f}"
-        if self.finished:
-            return f"return {worth}{f'. {self.outdated}' if self.outdated else ''}"
-        if self.outdated:
+        if self.was_finished:
             return f"{self.outdated} The curve at iteration {last}: {worth}"
-        return f"not finished, curve at {worth}"
+        text = f"return {worth}" if self.finished else f"not finished, curve at {worth}"
+        return f"{text}. {self.outdated}" if self.outdated else text
 
     @cached_property
     def task(self) -> Problem:
@@ -215,11 +220,15 @@ class Run:
 
     def policies(self) -> list[KeptPolicy]:
         """Moves and files of the policies that are kept, but for `policies/best.npz`."""
-        return kept_in(self.out)
+        kept = [] if self.plan.policy is None else kept_in(self.out)
+        return [one for one in kept if one.move < len(self.means)]  # others are of another run
 
     @property
     def best(self) -> Step | None:
-        """The highest point of the curve: its mean policy is `policies/best.npz`."""
+        """The highest point of the curve: its mean policy is `policies/best.npz`.
+
+        While a run is made, or where it was killed, that is the best as of the last kept move.
+        """
         return best_of(self.history)
 
     @property
@@ -263,6 +272,7 @@ class Run:
             "seed": plan.seed,
             "episodes": self.episodes,
             "failed": self.failed,
+            **({"dropped": self.dropped} if self.dropped else {}),
             "iterations": self.history[-1].iteration,
             "batch": plan.batch,
             "return_search": self.return_search._asdict(),
@@ -273,17 +283,30 @@ class Run:
             "run": None if self.out is None else str(self.out),
             **({"tests_failed": self.tests_failed} if self.tests_failed else {}),
             **({"outdated": self.outdated} if self.outdated else {}),
-            **self._of_own_task(),
+            **_of_own_task(self),
         }
 
-    def _of_own_task(self) -> dict[str, Any]:
-        """What a summary says of a task of the user's beside."""
-        plan = self.plan
-        if not plan.own:
-            return {}
-        parameters = dict(self.mean_policy) if self.names else None
-        facts = {"warm_up": plan.warm_up, "version": plan.version, "params": parameters}
-        return {key: value for key, value in facts.items() if value}
+
+def method_settings(run: Run) -> dict[str, Any]:
+    """The settings of a run's method as JSON can hold them: parts of the user's by their text."""
+    return {**texts(vars(run.plan.settings)), **run.missing}
+
+
+def _lost(run: Run) -> str:
+    """`, 3 trials failed, 1 dropped`."""
+    trials = "trial" if run.failed == 1 else "trials"
+    gone = f", {run.dropped} dropped" if run.dropped else ""
+    return f", {run.failed} {trials} failed{gone}"
+
+
+def _of_own_task(run: Run) -> dict[str, Any]:
+    """What a summary says of a task of the user's beside."""
+    plan = run.plan
+    if not plan.own:
+        return {}
+    parameters = dict(run.mean_policy) if run.names else None
+    facts = {"warm_up": plan.warm_up, "version": plan.version, "params": parameters}
+    return {key: value for key, value in facts.items() if value}
 
 
 def _drawn(run: Run) -> tuple[str, Curve, Measured | None, dict[str, np.ndarray]]:

@@ -1,12 +1,15 @@
 """What a run has come to, as its study holds it, and whether that is still true of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from recoup.store.amending import last_amended
 from recoup.store.dropped import AMENDED, is_drop
 from recoup.store.file import MEMORY
 from recoup.store.rows import Event
+from recoup.study.beside import in_words, is_beyond, means_of, not_of, policies_beside
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 
@@ -27,15 +30,23 @@ def end_of(study: Opened) -> dict[str, Any] | None:
         return end.content if end is not None and _is_of_now(study, end) else None
 
 
+def was_finished(study: Opened) -> bool:
+    """Whether a run came to an end that it has no longer."""
+    with study.store.reading():
+        end = _last_end(study)
+        return end is not None and not _is_of_now(study, end)
+
+
 def outdated(study: Opened) -> str | None:
     """A sentence about a final test that a run has no longer; None where there is none such.
 
-    Or about the files that show its curve, where that alone is another now.
+    Or about the files that show its curve, where that alone is another now; or, before its end,
+    about policies that were kept and are of before an amendment.
     """
     with study.store.reading():
         end = _last_end(study)
         if end is None:
-            return None
+            return _of_its_policies(study)
         if _is_of_now(study, end):
             return _of_its_curve(study, end)
         trials, move = _amended_since(study, end), study.store.last_move().id
@@ -44,8 +55,46 @@ def outdated(study: Opened) -> str | None:
         return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
     return (
         f"The final test of this run and the files made with it ({FILES}) are of "
-        f"before {what}: `recoup resume {study.path.parent}{_named_again(study)}` makes them again."
+        f"before {what}: {_resume(study)} makes them again."
     )
+
+
+def _of_its_policies(study: Opened) -> str | None:
+    """A sentence about the policies beside a run that goes on, where an amendment changed them."""
+    trials = _amended_since(study) if study.settings.get(RUN, {}).get("policy") else []
+    beside = policies_beside(study) if trials and "family" not in study.missing else {}
+    files = not_of(means_of(study), beside, finished=False) if beside else []
+    if not files:
+        return None
+    one = len(files) == 1
+    return (
+        f"{in_words(files)} {'is' if one else 'are'} of before the amendment of trial "
+        f"{trials[-1]}: {_resume(study)} makes {'it' if one else 'them'} again."
+    )
+
+
+def of_others(
+    study: Opened, beside: Mapping[str, np.ndarray], means: np.ndarray, finished: bool
+) -> str | None:
+    """A sentence about files of policies beside a run that are none of its own; None without.
+
+    `beside` are their parameters by name, read before the run was; `means` its own `[I + 1, D]`.
+    """
+    files = not_of(means, beside, finished)
+    again = bool(study.settings[RUN].get("policy"))
+    made = [name for name in files if again and not is_beyond(name, len(means) - 1)]
+    others = [name for name in files if name not in made]
+    words = []
+    if made:
+        one = len(made) == 1
+        words.append(
+            f"{in_words(made)} {'holds no policy' if one else 'hold no policies'} of this run: "
+            f"{_resume(study)} makes {'it' if one else 'them'} again."
+        )
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        words.append(f"{in_words(others)} {verb} of another run: this has made no such policy.")
+    return " ".join(words) or None
 
 
 def _of_its_curve(study: Opened, end: Event) -> str | None:
@@ -56,8 +105,7 @@ def _of_its_curve(study: Opened, end: Event) -> str | None:
     kept = " and policies/best.npz" if plan.get("policy") and plan.get("keep_every") else ""
     return (
         f"The files that follow from the curve of this run (curve.png{kept}) are of before the "
-        f"amendment of trial {trials[-1]}: `recoup resume {study.path.parent}{_named_again(study)}`"
-        " makes them again."
+        f"amendment of trial {trials[-1]}: {_resume(study)} makes them again."
     )
 
 
@@ -75,20 +123,26 @@ def files_are_of_now(study: Opened, amended: int) -> None:
             study.store.note(FINISHED, end.content)
 
 
-def _named_again(study: Opened) -> str:
-    """What a command says beside the run: its task, where that is code of the user's."""
+def _resume(study: Opened) -> str:
+    """The command that makes files again; with its task, where that is code of the user's."""
     plan = study.settings[RUN]
     task = str(plan.get("task", ""))
-    return f" --task {task}" if plan.get("own") and ":" in task else ""
+    named = f" --task {task}" if plan.get("own") and ":" in task else ""
+    return f"`recoup resume {study.path.parent}{named}`"
 
 
-def of_its_run(study: Opened, moves: Sequence[int]) -> str:
-    """What an amendment means for the run of a study, if it has one that was finished.
+def of_its_run(study: Opened, moves: Sequence[int], dry: bool = False) -> str:
+    """What an amendment means for the run of a study, if it has one.
 
-    `moves` are those that were made again; or would be, where the run has its final test still.
+    `moves` are those that were made again; or would be, where it is `dry`.
     """
-    would = "The final test of the run would be of before it."
-    return outdated(study) or (would if moves and end_of(study) is not None else "")
+    said = outdated(study)
+    if said or not dry or not moves:
+        return said or ""
+    if end_of(study) is not None:
+        return "The final test of the run would be of before it."
+    kept = study.settings.get(RUN, {}).get("policy") and policies_beside(study)
+    return "Policies kept beside the run would be of before it." if kept else ""
 
 
 def _last_end(study: Opened) -> Event | None:
@@ -112,9 +166,10 @@ def _is_of_now(study: Opened, end: Event) -> bool:
     return last.made <= end.at and not _amended_since(study, end)
 
 
-def _amended_since(study: Opened, end: Event) -> list[int]:
-    """The trials that were amended since, of which moves were made."""
-    since = (event.content for event in study.store.events(AMENDED) if event.id > end.id)
+def _amended_since(study: Opened, end: Event | None = None) -> list[int]:
+    """The trials that were amended since an end, or ever, of which moves were made."""
+    first = -1 if end is None else end.id
+    since = (event.content for event in study.store.events(AMENDED) if event.id > first)
     return [content["trial"] for content in since if content["moves"]]
 
 

@@ -318,7 +318,8 @@ class Study:
         found = amend(self.opened, number, told, **how)
         if not dry_run:
             self._mover.settle()
-        return found._replace(words=f"{found.words} {of_its_run(self.opened, found.moves)}".strip())
+        said = of_its_run(self.opened, found.moves, dry_run)
+        return found._replace(words=f"{found.words} {said}".strip())
 
     def cancel(self, id: int, why: str | None = None) -> Cancelled:
         """Says that a trial will not be rolled out: it is not handed out or waited for any more.

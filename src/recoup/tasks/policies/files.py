@@ -27,6 +27,7 @@ from recoup.tasks.policies.fingerprint import (
     check_fingerprint,
     fingerprint,
     flattened,
+    gave_the_same,
     is_same,
     thetas_beside,
 )
@@ -108,14 +109,41 @@ def save_policy(
     `between` are the spaces of observations and actions, of a policy of the user's. With `force`
     any other file but a study is replaced too.
     """
-    path, theta = check_path("the policy's file", path), np.asarray(theta, float)
-    plain = described(policy, between)
-    text = json.dumps({"format": FORMAT, "policy": plain})
-    arrays = {"theta": theta, "policy": np.array(text), **_weights(policy, theta)}
-    arrays |= _fingerprints(policy, theta, plain)
+    path = check_path("the policy's file", path)
+    arrays = _arrays(policy, theta, between)
     with written(path, POLICY_KIND, Over(force)) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **arrays)
     return path
+
+
+def _arrays(policy: Any, theta: np.ndarray, between: Sequence[Space]) -> dict[str, Any]:
+    """What the file of a policy holds."""
+    theta, plain = np.asarray(theta, float), described(policy, between)
+    text = json.dumps({"format": FORMAT, "policy": plain})
+    arrays = {"theta": theta, "policy": np.array(text), **_weights(policy, theta)}
+    return {key: np.asarray(x) for key, x in (arrays | _fingerprints(policy, theta, plain)).items()}
+
+
+def is_saved(path: Path, policy: Any, theta: np.ndarray, between: Sequence[Space]) -> bool:
+    """Whether a file holds what `save_policy` would write: fingerprints as near as they need be.
+
+    One of an older format is known by its parameters.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as packed:
+            found = {key: packed[key] for key in packed.files}
+        if json.loads(str(found["policy"])).get("format") == BEFORE:
+            return np.array_equal(found["theta"], theta)
+    except Exception:  # whatever a file may hold
+        return False
+    wanted = _arrays(policy, theta, between)
+    gave, gives = found.pop(OUTPUTS, None), wanted.pop(OUTPUTS, None)
+    if gave is None or gives is None:
+        near = gave is gives
+    else:
+        near = gave_the_same(gave, gives, policy, between)
+    same = found.keys() == wanted.keys()
+    return near and same and all(np.array_equal(found[key], x) for key, x in wanted.items())
 
 
 def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:

@@ -145,13 +145,10 @@ def check_fingerprint(
     `between` are the spaces of observations and actions.
     """
     was, now = np.asarray(stored, float), fingerprint(policy, thetas, between[0])
-    network = isinstance(policy, SpacePolicy)
-    ours = network and isinstance(policy.network, (Linear, MLP, Kernels))
-    choices = not network and len(between) > 1 and _is_whole(between[1])
-    if now is not None and is_same(was, now, OWN_ERROR if ours else OTHERS_ERROR, choices):
+    if now is not None and gave_the_same(was, now, policy, between):
         return
     then, today = _where_apart(was, now)
-    if ours:
+    if _is_ours(policy):
         raise InputError(
             f"{name} does not give what it gave when it was saved: on a fixed observation {then}, "
             f"and {today} now. The file was changed, or written by a version of recoup that makes "
@@ -161,6 +158,20 @@ def check_fingerprint(
         f"the policy given for {name} is not the one that was trained: on a fixed observation that "
         f"gave {then}, and this {today}. Give the same object with policy=..., or train anew."
     )
+
+
+def gave_the_same(
+    was: np.ndarray, now: np.ndarray, policy: Any, between: Sequence[spaces.Space]
+) -> bool:
+    """Whether two fingerprints `[T * K, O]` are of one policy, on whatever processors."""
+    network = isinstance(policy, SpacePolicy)
+    choices = not network and len(between) > 1 and _is_whole(between[1])
+    return is_same(was, now, OWN_ERROR if _is_ours(policy) else OTHERS_ERROR, choices)
+
+
+def _is_ours(policy: Any) -> bool:
+    """Whether a policy is made of arithmetic of ours."""
+    return isinstance(policy, SpacePolicy) and isinstance(policy.network, (Linear, MLP, Kernels))
 
 
 def _is_whole(space: spaces.Space) -> bool:
