@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import warnings
 from html import unescape
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from program import recoup as program
 from sketches import sketched
 
 import recoup
-from recoup.pictures.curves import overlaid
+from recoup.pictures.curves import Panel, overlaid
 from recoup.report import html
 from recoup.report.html import measured, number
 from recoup.report.overlay import overlay
@@ -297,6 +298,25 @@ class TestRunsLaidOverEachOther:
         labels = {line.label: len(line.runs) for line in toy.lines}
         assert labels == {"pgpe (batch=10)": 4, "pgpe (batch=5)": 1, "iw-pgpe": 1}
         assert [line.label for line in car.lines] == ["pgpe"]
+
+    def test_policies_are_told_apart_by_their_kind_and_no_number_is_cut(self):
+        how = {"episodes": 8, "seed": 0, "batch": 4, "family": "diagonal", "test_episodes": 2}
+        runs = [recoup.train("CartPole-v1", policy=policy, **how) for policy in ("linear", "mlp")]
+        (panel,) = overlay(runs)
+        assert [line.label for line in panel.lines] == [
+            "recoup (std=0.4472, policy=linear)",
+            "recoup (std=0.2425 to 0.4472, policy=mlp 16-16)",
+        ]
+
+    def test_a_long_label_is_wrapped_and_leaves_room_for_the_curves(self):
+        line = overlay([recoup.train("toy", "pgpe", iterations=2, horizon=3, seed=0)])[0].lines[0]
+        long = line._replace(label="pgpe (" + ", ".join(f"setting {i}=0.125" for i in range(20)))
+        figure = overlaid([Panel("toy", [line, long])])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            figure.draw_without_rendering()
+        legend = figure.axes[0].get_legend().get_window_extent()
+        assert legend.x1 <= figure.bbox.x1
 
     def test_what_a_warm_up_has_fitted_is_no_setting(self):
         """It follows from the seed: scales of observations, centres of kernels."""

@@ -1,5 +1,6 @@
 """Pictures, drawn without a display and without touching matplotlib's global state."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ from matplotlib.figure import Figure
 INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 COLOURS = (ACCENT, SECOND, "#3b7d3a", "#7a4fa3", "#a5361a", "#b58900", "#4d5b66", "#d1629b")
 LEGEND = 8  # points of its letters
+HANDLE = 7  # letters whose place the line before a label takes
+WIDTH = 6.5  # inches of the axes of several runs
 STYLES = ("-", "--", "-.")  # so that lines that lie on each other are told apart
 
 
@@ -39,8 +42,18 @@ class Panel(NamedTuple):
 
 def legend_columns(labels: Sequence[str], inches: float, size: float = LEGEND) -> int:
     """How many labels of a legend stand beside each other in so many `inches`."""
-    letters = inches * 72 / (size * 0.55)
-    return max(int(letters // (max(map(len, labels), default=0) + 7)), 1)
+    widest = max((len(line) for label in labels for line in label.splitlines()), default=0)
+    return max(int(_letters(inches, size) // (widest + HANDLE)), 1)
+
+
+def _letters(inches: float, size: float) -> float:
+    """How many letters of a font of this `size` stand in a line of so many `inches`."""
+    return inches * 72 / (size * 0.55)
+
+
+def wrapped(label: str, inches: float) -> str:
+    """A label of a legend, in as many lines as it needs."""
+    return textwrap.fill(label, int(_letters(inches, LEGEND)) - HANDLE)
 
 
 def legend_above(axes: Axes, title: str, inches: float, size: float = 11.0) -> None:
@@ -50,7 +63,8 @@ def legend_above(axes: Axes, title: str, inches: float, size: float = 11.0) -> N
         axes.set_title(title, loc="left", color=INK, fontsize=size)
         return
     columns = legend_columns(labels, inches)
-    rows = -(-len(labels) // columns)
+    lines = sum(label.count("\n") + 1 for label in labels)
+    rows = -(-lines // columns)  # a label of several lines stands alone in its row
     axes.set_title(title, loc="left", color=INK, fontsize=size, pad=8 + 1.55 * LEGEND * rows)
     axes.legend(
         frameon=False,
@@ -133,7 +147,7 @@ def overlaid(panels: Sequence[Panel]) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.margins(x=0.01)
-        legend_above(axes, panel.title.replace("$", "\\$"), 6.5)
+        legend_above(axes, panel.title.replace("$", "\\$"), WIDTH)
     return figure
 
 
@@ -144,7 +158,7 @@ def _line(axes: Axes, line: Line, colour: str, style: str) -> None:
     low, high = line.mean - line.stderr, line.mean + line.stderr
     axes.fill_between(line.episodes, low, high, color=colour, alpha=0.2, lw=0)
     words = f"{len(line.runs)} runs" if several else "one run"
-    label = f"{line.label}, {words}".replace("$", "\\$")
+    label = wrapped(f"{line.label}, {words}", WIDTH).replace("$", "\\$")
     axes.plot(line.episodes, line.mean, style, color=colour, lw=1.9, label=label)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from recoup.pictures.curves import Line, Panel
 from recoup.runs.run import Run
 
-FREE = ("seed", "iterations", "test_all")  # what runs of one line may differ in
+FREE = ("seed", "iterations", "spare", "test_all")  # what runs of one line may differ in
 FOLLOWS = ("version",)  # from the others
 FITTED = ("fingerprint",)  # and where a policy was fitted in a warm-up, whose episodes are random
 
@@ -51,8 +51,24 @@ def _label(run: Run, groups: Iterable[Sequence[Run]]) -> str:
     mine = _settings(run)
     others = [_settings(g[0]) for g in groups if g[0].plan.method == run.plan.method]
     apart = [key for key in mine if any(other.get(key) != mine[key] for other in others)]
-    words = ", ".join(f"{key}={str(mine[key]).strip(chr(39))}"[:40] for key in apart)
-    return run.plan.method + (f" ({words})" if words else "")
+    words = ", ".join(f"{key}={_word(mine[key])}" for key in apart if key != "fingerprint")
+    return run.plan.method + (f" ({words or 'another policy'})" if apart else "")
+
+
+def _word(value: Any) -> str:
+    """A setting in a label: a policy by its kind and sizes, equal numbers of a list as one."""
+    if isinstance(value, Mapping) and "kind" in value:
+        network = value.get("network")
+        hidden = network.get("hidden") if isinstance(network, Mapping) else None
+        sizes = "-".join(map(str, hidden)) if hidden else ""
+        return f"{value['kind']} {sizes}".strip()
+    if isinstance(value, Mapping):
+        words = [str(x) if key == "engine" else f"{key}={x}" for key, x in value.items()]
+        return " ".join(words) or "as ever"
+    if isinstance(value, list) and value and all(isinstance(x, int | float) for x in value):
+        ends = [f"{x:.4g}" for x in (min(value), max(value))]
+        return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+    return str(value).strip("'")
 
 
 def _line(label: str, runs: Sequence[Run]) -> Line:
