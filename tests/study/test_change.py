@@ -467,8 +467,16 @@ class TestNamesAndDimensions:
                 with fewer.fork(tmp_path / "d.db", params={"grip": ["soft", "hard"]}) as again:
                     assert again.names == ("x", "grip")  # searched again, as it was so far
                     assert again.frozen.keys() == {"n", "stiffness", "y"}
-                with pytest.raises(InputError, match=r"n = \d is frozen in .*: choose another"):
-                    fewer.fork(tmp_path / "e.db", rename={"x": "n"})
+                with fewer.fork(tmp_path / "k.db", params={"stiffness": (1, 9)}) as again:
+                    assert again.opened.parameters[-1].unit == "N/m"  # with its unit
+                bounds = {"low": 0, "high": 1}
+                for one, wrong, how in (
+                    (fewer, r"n = \d is frozen in .*: choose another", {"rename": {"x": "n"}}),
+                    (less, "frozen and searched", {"freeze": {"y": 0}, "params": {"y": (0, 1)}}),
+                    (fewer, "y = 0.5 is frozen", {"params": {"y": {**bounds, "was": 0.2}}}),
+                ):
+                    with pytest.raises(InputError, match=wrong):
+                        one.fork(tmp_path / "e.db", **how)
         with (tmp_path / "b.csv").open(newline="") as file:
             (row, *_) = csv.DictReader(file)
         assert float(row["frozen_stiffness"]) == here["k"]

@@ -204,6 +204,31 @@ def test_a_budget_goes_to_batches_while_each_brings_enough():
     assert module.planned(blind, 4)[::2] == (4, 0)
 
 
+def test_a_budget_beyond_what_was_rehearsed_is_not_sent_to_the_mean():
+    """Twelve batches of four are rehearsed; where all of them gain, the search goes on."""
+    steps = [
+        Forecast(4 * i, *[Gain(0.5 * i, 0.1, module.Interval(0.4 * i, 0.6 * i))] * 2)
+        for i in range(1, 13)
+    ]
+    found = outlook()._replace(coming=steps)
+    assert module.planned(found, 48) == (48, 6.0, 0)
+    assert module.planned(found, 50) == (48, 6.0, 2)
+    assert module.planned(found, 200)[::2] == (195, 5)
+    ends = found._replace(coming=[*steps[:-1], steps[-2]._replace(results=48)])
+    assert module.planned(ends, 200) == (44, 5.5, 156)
+
+
+def test_the_forecast_is_the_same_for_any_budget():
+    study = searched(robot, 4, seed=3, params=GAINS, method="recoup", batch=8)
+    one = study.recommend()
+    for budget in (4, 20, 60):
+        other = study.recommend(budget=budget)
+        assert other.next_gain == one.next_gain
+        assert other.next_gain_interval == one.next_gain_interval
+        assert other.next_draw_gain == one.next_draw_gain
+        assert other.verdict == one.verdict
+
+
 LIMIT, CHOICE = "force<50", ("gripper", "soft", "hard")
 GOES_ON = ({"outside": [LIMIT]}, {"rare": 1}, {"wrong": [CHOICE]}, {"batches": 2})
 

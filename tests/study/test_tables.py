@@ -78,6 +78,24 @@ class TestOlderTables:
             assert (tmp_path / name).read_bytes() == before
             b.export(tmp_path / name, force=True)
 
+    @pytest.mark.parametrize("column", ["return", "note", "mean_0", "told_at", "amended"])
+    @pytest.mark.parametrize("trial", [1, 2, 3])
+    def test_what_somebody_has_typed_is_not_lost(self, tmp_path, trial, column):
+        """Into the row of a trial that was told and put right, that was told, that waits."""
+        path = tmp_path / "t.csv"
+        with Study.open(tmp_path / "s.db", dim=2, batch=4) as study:
+            study.ask(3)
+            study.tell([1, 2], [0.5, 0.25])
+            study.amend(1, 0.75, why="a slip")
+            study.export(path)
+            head, *rows = (line.split(",") for line in path.read_text().splitlines())
+            rows[trial - 1][head.index(column)] = "7.5"
+            path.write_text("".join(",".join(cells) + "\n" for cells in [head, *rows]))
+            before = path.read_bytes()
+            with pytest.raises(InputError, match="exists already, and is not one that recoup"):
+                study.export(path)
+        assert path.read_bytes() == before
+
     @pytest.mark.parametrize("how", ["row", "again", "return", "ragged", "note"])
     def test_one_that_somebody_has_written_into_is_not(self, study, tmp_path, how):
         path = tmp_path / "t.csv"

@@ -336,6 +336,8 @@ def _say(run: "Run", out: Path, as_json: bool, quiet: bool) -> None:
 
 
 def _show(run: "Run", out: Path) -> None:
+    from recoup.study.sentences import failed_trials
+
     first, plan, policy = run.history[0], run.plan, run.return_mean_policy
     assert policy is not None
     returns: dict[str, tuple[float, float, int]] = {}
@@ -353,8 +355,7 @@ def _show(run: "Run", out: Path) -> None:
     if run.tests_failed:
         show_text(f"{run.tests_failed} test episodes failed: the returns are of the others.")
     if run.failed:
-        trials = "trial" if run.failed == 1 else "trials"
-        show_text(f"{run.failed} {trials} failed: nothing was learned from them.")
+        show_text(failed_trials(run.failed, plan.settings.failure))
     assert run.out is not None
     for name in ("curve.png", "policy.npz", "policies", "study.db", "config.json"):
         if (run.out / name).exists():

@@ -138,9 +138,8 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
     checked_parameters([p for p, _ in named] or list(renamed))  # none twice
     for p, was in named:
         if p.name not in after:
-            if was is None and p.name in earlier:  # searched again
-                was = earlier[p.name].value
-            after[p.name] = (p, None, _value_of(p, was, list(after)))
+            again = _again(p, was, earlier, [renamed[i].name for i in frozen])
+            after[p.name] = (again[0], None, _value_of(*again, list(after)))
             continue
         old, i, _ = after[p.name]
         if was is not None:
@@ -163,6 +162,20 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
     stay += [_at(renamed[i], value) for i, value in frozen.items()]
     found = tuple(parameters), tuple(source), tuple(was_all)
     return Change(study.parameters, *found, frozen, tuple(stay))
+
+
+def _again(
+    p: Parameter, was: Any, earlier: Mapping[str, Frozen], frozen: Sequence[str]
+) -> tuple[Parameter, Any]:
+    """A new parameter and what it was so far; one that was frozen earlier stood at its value."""
+    if p.name in frozen:
+        raise InputError(f"{p.name} cannot be frozen and searched in one fork.")
+    row = earlier.get(p.name)
+    if row is None:
+        return p, was
+    if was is not None:
+        raise InputError(f"{row.text} is frozen in this study: leave out @{was}.")
+    return replace(p, unit=p.unit or row.unit), row.value
 
 
 def _at(p: Parameter, value: float) -> Frozen:

@@ -20,6 +20,7 @@ SURE = 0.5  # likewise: an expected return that is known as well as this is know
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
 SOON = 3  # distributions before which it is too soon to stop
 MOST_TRIES = 50
+MOST_BATCHES = 12  # that are rehearsed for a budget
 SHORTER = {"epsilon": "a shorter epsilon", "kl": "a smaller kl"}  # of steps, by their setting
 
 
@@ -110,15 +111,15 @@ def shorter_steps(row: Method) -> str:
 def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
     """How to spend a budget: as `decided` says, batch by batch, and the rest on the mean.
 
-    Where the search goes on for another reason than what batches gain, it takes all of it.
+    Where the search goes on for another reason than what batches gain, it takes all of it; where
+    every batch that was rehearsed is worth it, all but a few trials of the mean.
     """
     if decided(outlook, least)[0] != GO_ON:
         return Plan(0, 0.0, budget)
     if outlook.outside or outlook.rare is not None or outlook.wrong:
         return Plan(budget, float("nan"), 0)
     if not outlook.coming:
-        search = budget - AT_MEAN if budget > AT_MEAN else budget
-        return Plan(search, float("nan"), budget - search)
+        return _as_long_as_it_gains(budget)
     soon = SOON - outlook.batches  # batches that are made whatever they bring
     if soon > 0 and budget < outlook.coming[0].results:
         return Plan(budget, float("nan"), 0)
@@ -126,6 +127,15 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
     for i, coming in enumerate(outlook.coming):
         gains = coming.policy.value - policy, coming.draw.value - draw
         if coming.results > budget or not (i < soon or _is_enough(outlook, *gains, least)):
-            break
+            return Plan(search, policy, budget - search)
         search, policy, draw = coming.results, coming.policy.value, coming.draw.value
-    return Plan(search, policy, budget - search)
+    more, unforeseen = budget - search, len(outlook.coming) == MOST_BATCHES
+    if unforeseen and more > AT_MEAN:
+        return _as_long_as_it_gains(budget)
+    return Plan(search, policy, more)
+
+
+def _as_long_as_it_gains(budget: int) -> Plan:
+    """A search whose end is not foreseen, but for some trials of the mean at the end."""
+    search = budget - AT_MEAN if budget > AT_MEAN else budget
+    return Plan(search, float("nan"), budget - search)

@@ -13,6 +13,7 @@ from recoup.study import sentences
 from recoup.study.best import Best, best_of_each
 from recoup.study.deciding import (
     GO_ON,
+    MOST_BATCHES,
     STOP,
     TRY,
     Outlook,
@@ -45,7 +46,6 @@ from recoup.study.worths import Worth, of_mean
 
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 LATE = 4  # batches of which it is asked whether they strayed from limits
-MOST_BATCHES = 12  # that a budget is planned for
 
 
 class Recommendation(NamedTuple):

@@ -69,7 +69,10 @@ def can_rehearse(study: Opened) -> bool:
 
 
 def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
-    """What the next `batches` moves gain, the first, the first two, and so on; in `reading()`."""
+    """What the next `batches` moves gain, the first, the first two, and so on; in `reading()`.
+
+    Each rehearsal has random numbers of its own: the first moves of many are those of few.
+    """
     study, belief = scene.study, scene.found.belief
     draws = next(draws for most, draws in DRAWS if study.dim <= most)
     rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
@@ -77,7 +80,8 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     waiting = _waiting(study)
     if study.method.mirrored:  # only whole pairs are results
         sizes, waiting = [size + size % 2 for size in sizes], []
-    gains = [list(_rehearsed(scene, cell, waiting, sizes, rng)) for cell in belief.chosen(draws)]
+    cells = zip(belief.chosen(draws), rng.spawn(draws), strict=True)
+    gains = [list(_rehearsed(scene, cell, waiting, sizes, own)) for cell, own in cells]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
     unseen = min(UNSEEN * study.dim, MOST_UNSEEN)

@@ -4,7 +4,7 @@ Pure functions of plain numbers. Whoever speaks of a study (commands, notebooks,
 the sentence from here, so that a thing is said in one way. Which of them is said is decided where
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
-*crashes* "Where trials fail", *choices* "Unordered choices",
+*matters* "Which parameters matter", *crashes* "Where trials fail", *choices* "Unordered choices",
 *limits* "Where a second number has a limit";
 a sentence without it repeats what the file holds, and forecasts nothing.
 
@@ -23,6 +23,7 @@ LITTLE = 0.1  # share of the returns' variance below which the model is not spok
 TRIALS = 12  # that a sentence names
 PARAMETERS = 5  # that a sentence names
 NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter has none to speak of
+IDLE = 0.05  # likewise, where its effect cannot be told from noise
 PAIR = 0.1  # likewise, above which a pair is spoken of
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
@@ -225,13 +226,13 @@ def not_predicted(why: str) -> str:
 def explains(share: float, stderr: float) -> str:
     """How much of what returns vary by something explains.
 
-    Claims it to one standard error. Backed by: *voice*, "Which parameters matter".
+    Claims it to one standard error. Backed by: *matters*, column "within two errors".
     """
     return f"{share:.0%} ± {max(stderr, 0.01):.0%}"
 
 
 def share_explained(goal: Goal = MAXIMIZE) -> str:
-    """What `explains` is of. Backed by: *voice*, "Which parameters matter"."""
+    """What `explains` is of. Backed by: *matters*."""
     return f"the share of what the {goal.nouns} vary by, over what was tried and beside noise"
 
 
@@ -244,18 +245,19 @@ def what_matters(
 
     Of parameters, and pairs of them, with their shares and errors, and whether their effect stands
     out from noise. Where one of which it is `known` where it is best explains little, others
-    explain very much: it is not said to do nothing. Backed by: *voice*, "Which parameters matter".
+    explain very much: it is not said to do nothing. Backed by: *matters*, columns "idle named" and
+    "wrongly".
     """
-    alone = [(x[0], share + 2 * error, seen) for x, share, error, seen in rows if len(x) == 1]
-    little = [(name, seen or name in known) for name, most, seen in alone if most < NO_EFFECT]
-    idle = [name for name, seen in little if not seen]
+    alone = [(x[0], share + 2 * error, out) for x, share, error, out in rows if len(x) == 1]
+    seen = [name for name, _, stands_out in alone if stands_out or name in known]
+    idle = [name for name, most, _ in alone if most < IDLE and name not in seen]
+    small = [name for name, most, _ in alone if most < NO_EFFECT and name in seen]
     pairs = [row for row in rows if len(row[0]) == 2 and row[1] > max(PAIR, 2 * row[2])]
     said = []
     if idle:
         does = "does" if len(idle) == 1 else "do"
         said.append(f"{_named(idle)} {does} nothing that can be seen.")
-    if len(little) > len(idle):
-        small = [name for name, seen in little if seen]
+    if small:
         explain, each = ("explains", "") if len(small) == 1 else ("explain", " each")
         said.append(
             f"{_named(small)} {explain} less than {NO_EFFECT:.0%} of what the {goal.nouns} vary "
@@ -659,6 +661,17 @@ def late_unbounded() -> str:
         "No result of the last move came from the newest distribution, so that its weights have no "
         "bound: tell some of the newest trials before the next."
     )
+
+
+def failed_trials(trials: int, failure: str | float) -> str:
+    """How many trials of a run failed, and what the search makes of those."""
+    makes = {
+        "censored": "nothing was learned from them",
+        "avoid": "the search keeps away from where they lie",
+        "worst": "each counts as the worst return",
+    }
+    told = makes.get(str(failure), f"each counts as a return of {failure}")
+    return f"{trials} trial{'' if trials == 1 else 's'} failed: {told}."
 
 
 def many_failures(share: float, avoids: bool, goal: Goal = MAXIMIZE) -> str:

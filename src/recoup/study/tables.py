@@ -12,7 +12,7 @@ from recoup.outputs import Kind, Over, written
 from recoup.store.amending import told_in
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import CANCELLED, FAILED, OK, PENDING
+from recoup.store.rows import CANCELLED, PENDING
 from recoup.study.amend import in_words
 from recoup.study.diary import joined_notes, notes_by_trial
 from recoup.study.frozen import FROZEN
@@ -26,6 +26,7 @@ FAMILY, RHO = "family", "rho"  # of what drew a trial: its family's name, and pr
 VERSION = "task_version"
 DIRECTION = "study_direction"  # where it is not larger that is better
 PLAIN = RESERVED
+TOLD = ("status", "return", "stderr", "episodes", "note", "told_at")  # columns of what came of it
 ASKED_AT = "asked_at"
 TIMES = (ASKED_AT, "told_at")
 PARQUET = (".parquet", ".pq")
@@ -118,24 +119,42 @@ def _is_table_of(study: Opened, path: Path) -> bool:
         return False
     with study.store.reading():
         own = {str(row[0]): dict(zip(columns, row, strict=True)) for row in rows_of(study)}
-        righted = {str(event.content["trial"]) for event in study.store.events(AMENDED)}
+        before = _before(study)
     for row in rows:
         number = str(row["id"])
         mine = own.pop(number, None)
-        if mine is None or not _is_row_of(study, mine, row, righted=number in righted):
+        if mine is None or not _is_row_of(mine, before.get(number, []), row):
             return False
     return True
 
 
-def _is_row_of(study: Opened, mine: dict[str, Any], row: dict[str, Any], righted: bool) -> bool:
-    """Whether a row of a table says of a trial what it said before its result came, or since."""
-    fixed = ["kind", "seed", ASKED_AT, *theta_columns(study)]
-    if not righted and row["status"] in (OK, FAILED):  # which was not put right since
-        fixed += ["status", "return", "stderr", "episodes", "note", "told_at"]
-        fixed += [name for name in row if name.startswith(f"{ALSO}_")]
-    notes = str(mine.get(NOTES) or "")
-    same = all(_is_same(mine.get(name), row[name]) for name in fixed if name in row)
-    return same and notes.startswith(str(row.get(NOTES) or ""))
+def _before(study: Opened) -> dict[str, list[dict[str, Any]]]:
+    """What a table said of results before they were put right, by trial."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for content in (event.content for event in study.store.events(AMENDED)):
+        was = told_in(content, "was")
+        cells = dict(zip(TOLD, (*was[:5], content["told_at"]), strict=True))
+        cells |= {f"{ALSO}_{name}": value for name, value in (was.also or {}).items()}
+        found.setdefault(str(content["trial"]), []).append(cells)
+    return found
+
+
+def _is_row_of(mine: dict[str, Any], before: list[dict[str, Any]], row: dict[str, Any]) -> bool:
+    """Whether a row of a table says what it said of a trial some time, and nothing beside.
+
+    Its result is what it is now, what it was `before` it was put right, or none at all. Of one that
+    was dropped since, the table no longer has what drew it.
+    """
+    told = [name for name in row if name in TOLD or name.startswith(f"{ALSO}_")]
+    results = [mine, *before]
+    if row["status"] in (PENDING, CANCELLED):
+        results = [{"status": row["status"]}]
+    if not any(all(_is_same(x.get(name), row[name]) for name in told) for x in results):
+        return False
+    longer = ("amended", TOLD_LATER, NOTES)
+    rest = [name for name in row if name not in (*told, *longer)]
+    grown = all(str(mine.get(x) or "").startswith(str(row.get(x) or "")) for x in longer)
+    return grown and all(mine[x] is None or _is_same(mine[x], row[x]) for x in rest if x in mine)
 
 
 def _is_same(value: Any, cell: Any) -> bool:

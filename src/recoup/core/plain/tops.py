@@ -17,6 +17,7 @@ FAR = 8  # places beyond those, up to the farthest result on either side
 SPOTS = 256  # places at which all of what returns vary by is known
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(5)  # of Gauss and Hermite, under N(0, 1)
 MAIN = 0.1  # share of the likeliest cell's below which one takes no part in effects
+MISSED = 0.4  # of a share, or of what is left: how far a model's shape is from the truth's
 PAIRED = 3  # coordinates that matter most, of which pairs are looked at
 
 
@@ -91,7 +92,8 @@ def effects(
 
     Implements: sobol2001 eqs. 5, 6 first- and second-order indices; E[f | x_i] is a look in which
     x_i does not vary. Differs: the variances are those of functions that the model may be, with the
-    standard deviation over them, so that doubt counts as a small effect.
+    standard deviation over them, so that doubt counts as a small effect; and none of them is quite
+    the truth, which counts as an error too.
     """
     rng, belief = np.random.default_rng(0), _apart(belief)
     noise = (belief.noise / belief.scale) ** 2 / belief.results
@@ -197,4 +199,6 @@ def _variance(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _effect(which: tuple[int, ...], part: np.ndarray, total: np.ndarray, noise: float) -> Effect:
     ratio, size = part / np.maximum(total, 1e-300), float(np.mean(part)) / max(noise, 1e-300)
-    return Effect(which, float(np.clip(np.mean(ratio), 0.0, 1.0)), float(np.std(ratio)), size)
+    share = float(np.clip(np.mean(ratio), 0.0, 1.0))
+    stderr = float(np.hypot(np.std(ratio), MISSED * min(share, 1 - share)))
+    return Effect(which, share, stderr, size)
