@@ -41,6 +41,21 @@ def test_the_sections_that_back_sentences_are_in_the_docs():
         assert any(title in head for head in heads), title
 
 
+def section(title: str) -> str:
+    """The text of a section of the benchmarks."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    (found,) = (part for part in re.split(r"^## ", text, flags=re.M) if part.startswith(title))
+    return found
+
+
+@pytest.mark.parametrize("function", SAYS, ids=lambda node: node.name)
+def test_the_columns_that_back_a_sentence_are_in_their_section(function):
+    words = " ".join(ast.get_docstring(function).split())
+    for name, rest in re.findall(r"Backed by: \*(\w+)\*, columns?((?: and|,? \"[^\"]+\")+)", words):
+        for column in re.findall(r'"([^"]+)"', rest):
+            assert column in section(TITLES[name]), f"{function.name}: {name} has no {column}"
+
+
 SOURCE = Path(sentences.__file__).parents[1]
 SPEAKERS = [
     path

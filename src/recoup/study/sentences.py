@@ -207,7 +207,7 @@ def without_slips(
 ) -> str:
     """What the expected return would be without results that stand out, on which it rests.
 
-    Claims what `expected_return` does, if they are slips. Backed by: *voice*.
+    Claims what `expected_return` does, of the others. Backed by: *voice*, column "mean policy held".
     """
     them = "it" if results == 1 else "them"
     return f"Without {them} the expected {goal.noun} would be {with_ends(value, low, high)}."
@@ -345,7 +345,8 @@ def stop(most: float, spread: float, goal: Goal = MAXIMIZE) -> str:
 def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
     """How often to try the mean policy for its expected return to be known.
 
-    Claims that so many make its error half of what one return varies. Backed by: *voice*.
+    Claims that the search gains no more. Backed by: *voice*, column "try". How many it takes is
+    arithmetic: so many make the error of a mean half of what one return varies by.
     """
     what = "gains no more" if goal is MAXIMIZE else "lowers the cost no more"
     return (
@@ -410,7 +411,8 @@ def go_on_rare(differ: int, goal: Goal = MAXIMIZE) -> str:
 def plan(search: int, gain: float, tries: int, goal: Goal = MAXIMIZE) -> str:
     """How to spend a budget: so many trials to search with, so many of the mean policy.
 
-    Claims of the gain what `coming` claims. Backed by: *voice*.
+    Claims of the first batch what `coming` claims. Backed by: *voice*, column "said / true". What
+    several batches gain together is rehearsed likewise, and was not measured.
     """
     if not search and tries == 1:
         return "With 1 trial, try the mean: a search with it should bring too little."
