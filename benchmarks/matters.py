@@ -112,14 +112,9 @@ def print_row(name: str, some: list[tuple]) -> None:
     error = np.array([max(stderr, 0.01) for _, _, _, stderr, _, _, _ in some])
     idle = [named for *_, last, named in some if last]
     wrong = [named for _, _, _, _, true, last, named in some if not last and true > FEW]
-    print(
-        f"| {name} | {apart.mean():+.3f} | {np.mean(apart**2) ** 0.5:.3f} "
-        f"| {_share(apart, error)} | {_share(apart, 2 * error)} | {_percent(idle)} | {_percent(wrong)} |"
-    )
-
-
-def _share(apart: np.ndarray, error: np.ndarray) -> str:
-    return _percent(list(np.abs(apart) <= error))
+    within = [_percent(list(np.abs(apart) <= times * error)) for times in (1, 2)]
+    numbers = [f"{apart.mean():+.3f}", f"{np.mean(apart**2) ** 0.5:.3f}", *within]
+    print(f"| {name} | {' | '.join([*numbers, _percent(idle), _percent(wrong)])} |")
 
 
 def _percent(held: list[bool]) -> str:

@@ -207,7 +207,8 @@ def without_slips(
 ) -> str:
     """What the expected return would be without results that stand out, on which it rests.
 
-    Claims what `expected_return` does, of the others. Backed by: *voice*, column "mean policy held".
+    Claims what `expected_return` does, of the others. Backed by: *voice*, column "mean policy
+    held".
     """
     them = "it" if results == 1 else "them"
     return f"Without {them} the expected {goal.noun} would be {with_ends(value, low, high)}."
