@@ -163,7 +163,12 @@ def test_an_amended_result_is_not_the_last_that_was_told(tmp_path):
         study.tell(trial.id, failed="fell")
     study.amend(7, -1.0)
     study.amend(7, -2.0)
-    assert study.recommend().words.startswith(refused)
+    found = study.recommend(budget=9)
+    assert found.words.startswith(refused)
+    assert (
+        "Go on: what would be deployed fails too often. Of 9 trials, search with 9." in found.words
+    )
+    assert (found.verdict, found.tries) == ("go on", 0)
     with study.fork(tmp_path / "b.db") as fork:
         assert fork.recommend().words.startswith(refused)
 

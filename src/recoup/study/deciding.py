@@ -47,6 +47,7 @@ class Outlook(NamedTuple):
     strayed: bool  # whether results of late broke limits: then returns fall on the way back
     doubt: Doubt = NO_DOUBT  # of the worth, by results that stand out
     wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
+    fails: bool = False  # the mean policy, so often that it is not to be deployed
     shorter: str = ""  # what would make steps so: a setting of the method, if it has one
 
 
@@ -56,14 +57,15 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
     return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
     it is too soon to say; then know what it is worth; then stop. Stop at once where the last
-    batches surely lost. Go on where the mean policy does not keep its limits surely enough.
+    batches surely lost. Go on where the mean policy does not keep its limits surely enough, or
+    fails too often.
     """
     past = outlook.past
     if outlook.outside:
         return GO_ON, 0
     if has_lost(outlook):
         return STOP, 0
-    if outlook.rare is not None or outlook.batches < SOON or outlook.wrong:
+    if outlook.fails or outlook.rare is not None or outlook.batches < SOON or outlook.wrong:
         return GO_ON, 0
     if outlook.coming:
         coming = outlook.coming[0]
@@ -116,7 +118,7 @@ def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
     """
     if decided(outlook, least)[0] != GO_ON:
         return Plan(0, 0.0, budget)
-    if outlook.outside or outlook.rare is not None or outlook.wrong:
+    if outlook.outside or outlook.fails or outlook.rare is not None or outlook.wrong:
         return Plan(budget, float("nan"), 0)
     if not outlook.coming:
         return _as_long_as_it_gains(budget)

@@ -120,8 +120,8 @@ def recommend(
     with study.store.reading():
         results = results_of(study)
         tried = tried_of(study, results)
-        limits = keeping_of(study, results)
-        if not tried.refused:
+        limits, fails = keeping_of(study, results), bool(tried.refused)
+        if not fails:
             tried = tried._replace(refused=refused(limits, study.limits.within))
         none = why_none(study, results)
         found = None if none else landscape(study, results)
@@ -138,6 +138,7 @@ def recommend(
             climbs=best.climbs,
             wrong=[row for row in best.wrong if _is_within(study, results, row)],
             rare=_rare(results.values),
+            fails=fails,
             shorter=shorter_steps(study.method),
             **_limits(study, results, limits),
         )
@@ -282,6 +283,8 @@ def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) ->
         return sentences.go_on_to_limits(outlook.outside)
     if has_lost(outlook):
         return sentences.lost(goal, outlook.shorter)
+    if outlook.fails:
+        return sentences.go_on_failing()
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)
     if not isfinite(found.gain):

@@ -151,6 +151,11 @@ def go_on_to_limits(limits: Sequence[str]) -> str:
     return f"Go on: the mean policy is not sure enough to keep {' and '.join(limits)} yet."
 
 
+def go_on_failing() -> str:
+    """That what is deployed fails too often yet: of now alone."""
+    return "Go on: what would be deployed fails too often."
+
+
 def broke(trial: int, also: Mapping[str, float], limits: Sequence[str]) -> str:
     """That a result has broken limits, of what was told alone; empty where it has not."""
     if not limits:
