@@ -33,10 +33,11 @@ class Known(NamedTuple):
             return value + 0.5 * float(rng.standard_t(3))
         return value + float(self.noise) * float(rng.normal())
 
-    def over(self, study):
-        """The expected return of a draw of a study's newest distribution."""
+    def over(self, study, proposal=None):
+        """The expected return of a draw of a study's newest distribution, or of one by number."""
         z = np.random.default_rng(0).standard_normal((DRAWS, study.dim))
-        rho = study.opened.rho(study.store.newest().numbers)
+        of = study.store.newest() if proposal is None else study.store.proposal(proposal)
+        rho = study.opened.rho(of.numbers)
         theta = rho.theta(np.concatenate([z, -z]))
         return float(np.mean(self.value(study.opened.in_units(theta))))
 

@@ -417,6 +417,21 @@ def test_equal_returns_give_no_false_certainty():
     assert "all equal" in found.words
 
 
+@pytest.mark.parametrize("method", ["recoup", "mis-pgpe-ob", "reps"])
+def test_of_batches_that_were_equal_no_slope_is_claimed(method):
+    """They "gained 0 (0 to 0)", and the next "would gain less than 0"."""
+    study = searched(lambda theta: 0.0, 1, 0, noise=1.0, dim=2, method=method)
+    for _ in range(LAST + 1):
+        trials = study.ask(study.batch)
+        study.tell([trial.id for trial in trials], [0.0] * len(trials))
+    found = study.recommend()
+    assert found.gain == 0
+    assert not np.isfinite(found.gain_interval).any()
+    assert "Over the last 5 distributions all returns were equal." in found.words
+    assert "(0 to 0)" not in found.words
+    assert "less than" not in found.words
+
+
 @pytest.mark.parametrize("unit", [1e160, 1e-160, 1e300])
 def test_returns_of_any_size_are_judged_alike(unit):
     plain, scaled = (

@@ -60,7 +60,7 @@ SOURCE = Path(sentences.__file__).parents[1]
 SPEAKERS = [
     path
     for path in sorted(
-        [*SOURCE.glob("study/*.py"), *SOURCE.glob("cli/study*.py"), SOURCE / "report/study.py"]
+        [*SOURCE.glob("study/*.py"), *SOURCE.glob("cli/study*.py"), *SOURCE.glob("report/stud*.py")]
     )
     if path.name != "sentences.py"
 ]
@@ -84,6 +84,14 @@ def test_nothing_else_claims_what_will_come_or_how_sure_it_is(path):
             assert not CLAIM.search(node.value), f"{path}:{node.lineno}: {node.value}"
 
 
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.glob("report/templates/stud*")), ids=lambda p: p.name
+)
+def test_a_page_takes_what_it_claims_from_there(path):
+    words = re.sub(r'alt="[^"]*"', "", path.read_text())
+    assert not (found := CLAIM.search(words)), found
+
+
 LOST = [(each, goal) for goal in BOTH for each in (0.04, -0.04)]
 
 
@@ -102,10 +110,10 @@ def test_a_gain_that_is_said_lies_within_its_interval():
 def test_what_batches_lost_is_no_gain_below_zero():
     said = [sentences.gained(3, each, each - 0.2, each + 0.1, goal)[30:-1] for each, goal in LOST]
     assert said == [
-        "a batch gained 0.04 (-0.16 to 0.14)",
-        "a batch lost 0.04 (-0.06 to 0.24)",
-        "a batch lowered the cost by 0.04 (-0.16 to 0.14)",
-        "a batch raised the cost by 0.04 (-0.06 to 0.24)",
+        "a batch gained 0.04 (95 %: -0.16 to 0.14)",
+        "a batch lost 0.04 (95 %: -0.06 to 0.24)",
+        "a batch lowered the cost by 0.04 (95 %: -0.16 to 0.14)",
+        "a batch raised the cost by 0.04 (95 %: -0.06 to 0.24)",
     ]
 
 

@@ -232,7 +232,7 @@ def tell(
             _print_told(study, told, said, moves)
             return
         if results is not None:
-            print(f"{len(told)} results told ({better}).")
+            print(f"{len(told)} result{'' if len(told) == 1 else 's'} told ({better}).")
         elif not later:
             which = "" if told[0][1].value is None else f" ({better})"
             show_text(f"Trial {id}: {in_words(told[0][1])}{which}.")

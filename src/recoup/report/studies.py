@@ -11,7 +11,7 @@ from recoup.outputs import Over
 from recoup.pictures.studies import Course, laid_over
 from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.portrait import outside_of, portrait
-from recoup.study.sentences import with_ends
+from recoup.study.sentences import expected_drawn, expected_of_both, with_ends
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
 
@@ -51,6 +51,8 @@ def write_studies_report(
         parameters=_parameters(studies, names[:PARAMETERS]),
         left=max(len(names) - PARAMETERS, 0),
         picture=drawn(laid_over(courses)) if courses else "",
+        estimates=expected_drawn(),
+        expected=expected_of_both(),
     )
     return write_page(target, content, over)
 

@@ -254,7 +254,8 @@ def forked_words(study: Opened, of: Any) -> str:
     """What a fork starts from, in a sentence or two."""
     counters = study.store.counters()
     found = study.store.events(FORKED)[-1].content
-    said = [f"starts from {counters.ok} results of {of} ({study.goal.better})"]
+    results = f"{counters.ok} result{'' if counters.ok == 1 else 's'}"
+    said = [f"starts from {results} of {of} ({study.goal.better})"]
     if found["outside"]:
         one = found["outside"] == 1
         said.append(

@@ -71,9 +71,9 @@ def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
-    """The slope of `y [n]` over `x [n]` by least squares."""
+    """The slope of `y [n]` over `x [n]` by least squares; no interval where nothing varied."""
     if np.ptp(y) <= ROUNDING * np.max(np.abs(y)):  # all equal: what is left is rounding
-        return Gain(0.0, Interval(0.0, 0.0), 0.0)
+        return Gain(0.0, NOTHING, 0.0)
     apart = x - np.mean(x)
     each = float(apart @ y / (apart @ apart))
     left = y - np.mean(y) - each * apart

@@ -291,6 +291,8 @@ def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) ->
         return sentences.go_on_blind(goal)
     if outlook.coming:
         return _of_forecast(found, goal)
+    if found.verdict == STOP and not isfinite(found.gain_interval.high):
+        return sentences.stop_equal(goal)
     if found.verdict == STOP:
         return sentences.stop(found.gain_interval.high, spread, goal)
     if found.verdict == TRY:

@@ -5,7 +5,8 @@ the sentence from here, so that a thing is said in one way. Which of them is sai
 its numbers are made. *Backed by* names the section of docs/benchmarks.md that measured the claim:
 *coverage* is "How often intervals hold the truth", *voice* "What a study says, held to the truth",
 *matters* "Which parameters matter", *crashes* "Where trials fail", *choices* "Unordered choices",
-*limits* "Where a second number has a limit";
+*limits* "Where a second number has a limit", *past* "What is said of the past, and of a policy that
+was tried";
 a sentence without it repeats what the file holds, and forecasts nothing.
 
 Longer than others: it is the one place where all of them can be read side by side.
@@ -56,7 +57,8 @@ def expected_return(
     """What a rollout earns on average, or that it is not known: one of the mean policy, or a draw.
 
     Claims that the interval holds that mean 95 times in a hundred. Backed by: *voice*, column
-    "mean policy held", for the mean policy; *coverage* for a distribution.
+    "mean policy held", for the mean policy, and *past*, column "5 trials", where trials of it say
+    so; *coverage* for a distribution.
     """
     about = f"The expected {goal.noun} of {of} is"
     if not isfinite(value):
@@ -311,16 +313,20 @@ def better_choice(name: str, now: str, better: str) -> str:
 def gained(distributions: int, each: float, low: float, high: float, goal: Goal = MAXIMIZE) -> str:
     """The slope of the returns over the last distributions; empty where there are too few.
 
-    Of the past alone: a straight line through what was told, and its 95 % interval.
+    Of the past alone: a straight line through what was told. Claims that the interval holds the
+    slope of what those distributions earn in truth 95 times in a hundred. Backed by: *past*, column
+    "slope held".
     """
     if not isfinite(each):
         return ""
+    if not isfinite(low):
+        return f"Over the last {distributions} distributions all {goal.nouns} were equal."
     verb = goal.gained
     if each < 0:
         verb, (each, low, high) = goal.lost, (-each, -high, -low)
     return (
         f"Over the last {distributions} distributions a batch {verb} {each:.2g} "
-        f"({low:.2g} to {high:.2g})."
+        f"(95 %: {low:.2g} to {high:.2g})."
     )
 
 
@@ -345,6 +351,14 @@ def stop(most: float, spread: float, goal: Goal = MAXIMIZE) -> str:
     return (
         f"Stop: the next batch would {goal.gain} less than {max(most, 0.0):.2g}, and a {goal.noun} "
         f"varies by {spread:.2g}."
+    )
+
+
+def stop_equal(goal: Goal = MAXIMIZE) -> str:
+    """That the last batches hold nothing to go by, where no move is rehearsed: of the past."""
+    return (
+        f"Stop, or start elsewhere: with equal {goal.nouns} the last batches tell no better from "
+        "worse."
     )
 
 
@@ -390,7 +404,7 @@ def coming_draw(gain: float, low: float, high: float, goal: Goal = MAXIMIZE) -> 
     """
     ends = f"{low:.2g} to {high:.2g}"
     word = "gain" if goal.sign > 0 else "fall in cost"
-    return f"Of a draw of the distribution the {word} should be {gain:.2g} ({ends})."
+    return f"Of a draw of the distribution the {word} should be {gain:.2g} (95 %: {ends})."
 
 
 def gains_still(goal: Goal = MAXIMIZE) -> str:
@@ -545,6 +559,27 @@ def of_the_move(objective: float, low: float | None, high: float | None) -> str:
         return f"{objective:.4g}, without an interval that could be believed"
     value, least, most = apart(objective, low, high)
     return f"{value} ({least} to {most}, 95 %)"
+
+
+def estimates_drawn() -> str:
+    """What a picture of a study's moves draws. Backed by: *coverage*, as `of_the_move`."""
+    return "the estimate of each move with its 95 % interval"
+
+
+def expected_drawn() -> str:
+    """The same where studies are laid over each other. Backed by: *coverage*, as `of_the_move`."""
+    return (
+        "at each move what a draw of the distribution that it moved from was expected to earn, "
+        "with its 95 % interval where there is one"
+    )
+
+
+def expected_of_both() -> str:
+    """What a table of several studies calls expected. Backed by: *voice*, as `expected_return`."""
+    return (
+        f"Expected: what a rollout earns on average, with its 95 % interval, of {MEAN_POLICY} and "
+        f"of {DRAW}."
+    )
 
 
 def replayed() -> str:
