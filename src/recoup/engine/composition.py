@@ -42,9 +42,7 @@ def composed(row: Method, discount: float = 1.0) -> Composed:
     family = family_of(row)
     kept = weights.needs_of(ratio_of(row))
     estimate = estimator_of(row, family, discount)
-    moves = (
-        rule_of(row, family) if row.direction == "blend" else _by_estimate(row, family, estimate)
-    )
+    moves = rule_of(row, family) if row.way.rule else _by_estimate(row, family, estimate)
     return Composed(
         family=family,
         estimate=estimate,

@@ -8,12 +8,12 @@ from recoup.checks import InputError, check_choice, check_finite, check_numbers
 
 CENSORED = "censored"  # nothing that is known: it is left out
 WORST = "worst"  # the worst return that is kept
-AVOID = "avoid"  # a bad return to the rule of "blend", and nothing in what is said of returns
+AVOID = "avoid"  # a bad return to a rule that can avoid it, nothing in what is said of returns
 
 
-def check_failure(value: Any, direction: Any) -> str | float:
-    """A word, or a finite number: only a rule that looks at the samples can avoid failures."""
-    words = (AVOID, CENSORED, WORST) if direction == "blend" else (CENSORED, WORST)
+def check_failure(value: Any, avoids: bool) -> str | float:
+    """A word, or a finite number; whether a method `avoids` failures depends on its way."""
+    words = (AVOID, CENSORED, WORST) if avoids else (CENSORED, WORST)
     if isinstance(value, str):
         return check_choice("failure", value, words)
     check_numbers("failure", value)

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
 from recoup.checks import (
     InputError,
     check_between,
@@ -22,6 +20,7 @@ from recoup.checks import (
 )
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import FAMILIES, PARTS
+from recoup.engine.ways import Way, settings_in, way_of
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,7 @@ class Method:
     summary: str = ""
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
     family: Any = "diagonal"  # of the search distribution, for methods that search parameters
-    direction: Any = "gradient"  # or "regression": natural, by least squares; "em": the M-step;
-    # "blend": none, but the step of a rule that looks at the samples themselves; "fit": the whole
-    # way to the distribution fitted to samples that count by weight and `utility`
+    direction: Any = "gradient"  # how a step is made: a word of `ways`, or a function
     window: int | None = None  # batches kept: 1 this iteration only, None everything
     weighting: Any = "none"
     power: float = 0.1  # lambda of the power-mean weighting
@@ -61,6 +58,11 @@ class Method:
     most: float = 0.7  # of "blend": the regression's share of the spread's step, at most
     shrink: float = 0.25  # of "blend": how much of the mean step's variance the log spread loses
     repeats: bool = True  # of "blend": whether candidates are tried twice to tell noise
+
+    @property
+    def way(self) -> Way:
+        """How a step is made, and what that can do."""
+        return way_of(self.direction)
 
     @property
     def draw(self) -> int:
@@ -187,30 +189,6 @@ COMPOSED = "mis-pgpe-ob"  # the best of those that are composed of parts
 FIXED = ("name", "summary", "space")
 SETTINGS = tuple(f.name for f in fields(Method) if f.name not in FIXED)
 
-_WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
-_STEPPING = ("update", "epsilon")
-_GRADIENT = (*_WEIGHING, *_STEPPING, "baseline", "direction")
-APPLICABLE = {  # by what is searched, and how the direction is found
-    ("parameters", "gradient"): (*_GRADIENT, "family", "kl", "mirrored", "failure"),
-    ("actions", "gradient"): (*_GRADIENT, "per_decision"),
-    ("actions", "regression"): (*_WEIGHING, *_STEPPING, "ridge"),
-    ("parameters", "blend"): (
-        *("window", "family", "failure"),
-        *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
-    ),
-    ("parameters", "fit"): (
-        *(key for key in _WEIGHING if key != "normalize"),  # coefficients have a sum of 1 anyway
-        *("family", "failure", "utility", "elite", "temperature", "kl"),
-    ),
-    ("actions", "em"): ("window", "flatten", "tau_floor", "ridge", "folds"),
-}
-DIRECTIONS = ("gradient", "regression", "em", "blend", "fit")
-SPACES = ("parameters", "actions")
-_OWN_WAYS = {  # fields of a row whose way of making a step leaves no choice of them
-    "em": ("weighting", "update"),
-    "blend": ("weighting", "normalize", "baseline"),
-    "fit": ("update",),
-}
 AUTO = "auto"  # the family: full while there are few dimensions
 FULL = range(2, 51)  # dimensions in which it is
 
@@ -225,13 +203,8 @@ def known_method(method: "str | Method") -> Method:
 def settings_of(method: "str | Method") -> tuple[str, ...]:
     """The settings that a method has."""
     row = known_method(method)
-    direction = "gradient" if callable(row.direction) else row.direction
-    check_choice("direction", direction, DIRECTIONS)
-    check_choice("space", row.space, SPACES)
-    if (row.space, direction) not in APPLICABLE:
-        where = "parameters" if direction in ("blend", "fit") else "action space"
-        raise InputError(f"direction={direction!r} is for methods that explore in {where}.")
-    return tuple(key for key in SETTINGS if key in APPLICABLE[row.space, direction])
+    known = settings_in(row.space, row.direction)
+    return tuple(key for key in SETTINGS if key in known)
 
 
 def method_row(
@@ -244,7 +217,7 @@ def method_row(
     """
     row = known_method(method)
     check_larger_is_better(settings)
-    if "direction" in settings and row.direction != "blend":
+    if "direction" in settings and not row.way.rule:
         row = replace(row, direction=settings["direction"])
     known = settings_of(row)
     for key in settings:
@@ -261,7 +234,7 @@ def method_row(
 
 def _composed_by(key: str, row: Method) -> str:
     """Which method has a setting that the rule of this one has no place for."""
-    if row.direction != "blend" or key not in APPLICABLE["parameters", "gradient"]:
+    if not row.way.rule or key not in settings_in("parameters", METHODS[COMPOSED].direction):
         return ""
     return f" A method that follows a gradient has it: method={COMPOSED!r}, say."
 
@@ -290,7 +263,7 @@ def checked(row: Method) -> Method:
         kl=check_positive("kl", row.kl),
         tau_floor=check_positive("tau_floor", row.tau_floor),
         mirrored=check_flag("mirrored", row.mirrored),
-        failure=check_failure(row.failure, row.direction),
+        failure=check_failure(row.failure, row.way.avoids),
         per_decision=check_flag("per_decision", row.per_decision),
         ridge=check_positive("ridge", row.ridge),
         folds=check_count("folds", row.folds, least=2),
@@ -313,7 +286,7 @@ def sized(row: Method, dim: int) -> Method:
 
 def default_batch(row: Method, dim: int) -> int | None:
     """The batch that a method is made for, if it is made for one."""
-    return max(4, round((4 + 3 * float(np.log(dim))) / 2)) if row.direction == "blend" else None
+    return None if row.way.batch is None else row.way.batch(dim)
 
 
 def _check_fields(row: Method) -> None:
@@ -322,7 +295,7 @@ def _check_fields(row: Method) -> None:
     for field in fields(Method):
         if field.name in (*FIXED, "direction", *known) or getattr(row, field.name) == field.default:
             continue
-        if isinstance(row.direction, str) and field.name in _OWN_WAYS.get(row.direction, ()):
+        if field.name in row.way.fixed:
             continue
         raise InputError(
             f"{field.name!r} is not a setting of {row.name}, which explores in {row.space}; its "
@@ -342,9 +315,7 @@ def _check_parts(row: Method) -> None:
         part = getattr(row, key)
         if not callable(part):
             check_choice(key, part, PARTS[key])
-    if not callable(row.direction):
-        check_choice("direction", row.direction, DIRECTIONS)
-    if row.direction in ("blend", "fit") or not hasattr(row.family, "log_ratio"):
+    if not row.way.own_family or not hasattr(row.family, "log_ratio"):
         check_choice("family", row.family, (*FAMILIES, AUTO))
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
@@ -360,15 +331,13 @@ def _check_parts(row: Method) -> None:
 
 def _updates(row: Method) -> tuple[str, ...]:
     """The update rules that have a word, and a meaning for this row."""
-    if row.direction in ("em", "fit"):
-        return ("whole",)
-    natural = ("natural",) if row.space == "parameters" else ()
-    return ("normalised", *natural, "adam")
+    in_actions = row.space == "actions"
+    return tuple(word for word in row.way.updates if not (in_actions and word == "natural"))
 
 
 def _check_effect(row: Method, key: str) -> None:
     """Raises where a setting was given that no part of the row looks at."""
-    unused = "update" if row.direction == "fit" else "utility"
+    unused = "update" if row.way.length == "utility" else "utility"
     for kind, table in PARTS.items():
         users = [word for word, part in table.items() if key in part.settings and kind != unused]
         word = getattr(row, kind)

@@ -49,7 +49,7 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
-    if row.direction == "blend":
+    if row.way.rule:
         return True
     return has_parts(row) and can_judge(row, n, dim)
 

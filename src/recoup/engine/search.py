@@ -25,7 +25,6 @@ from recoup.core import archive as archives
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimator
 from recoup.core.objective import Estimate
-from recoup.core.rules.blend import reach_of
 from recoup.core.sweeps import precise
 from recoup.engine.composition import Composed, composed
 from recoup.engine.episodes import Episode, episode_of
@@ -148,16 +147,16 @@ def _sizes(
     if row.window is not None:
         blocks = min(blocks, row.window)
     late = blocks if late is None else late
-    overflows = blocks < room if row.direction == "blend" else row.window is None or blocks < room
+    overflows = blocks < room if row.way.reach else row.window is None or blocks < room
     proposals = blocks + 1 + late if row.reweighs else 1  # else only the newest is needed
     return Sizes(dim, batch, blocks, late, proposals, overflows, table)
 
 
 def _room(row: Method, dim: int, batch: int) -> int:
     """Batches that are kept where no window says how many."""
-    if row.direction != "blend":
+    if row.way.reach is None:
         return DEFAULT_BATCHES
-    return -(-max(reach_of(dim, batch, None)) // batch)
+    return -(-max(row.way.reach(dim, batch, None)) // batch)
 
 
 @lru_cache(maxsize=256)
@@ -217,7 +216,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
 
 def _repeats(row: Method, state: SearchState) -> Array | None:
     """Whether the next batch is to try its first candidate twice; None: it never is."""
-    return state.update.pairs.wanted if row.direction == "blend" else None
+    return state.update.pairs.wanted if row.way.repeats else None
 
 
 def _drawn(made: Made, key: Array, rho: Any, repeats: Array | None) -> Any:

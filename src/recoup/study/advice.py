@@ -47,4 +47,4 @@ def _failures(method: Method, found: dict[str, Any], goal: Goal) -> list[str]:
     share = failures / max(found["ok"] - found.get("uncounted", 0) + failures, 1)
     if method.failure != "censored" or share <= MANY or failures < LEAST:
         return []
-    return [sentences.many_failures(share, method.direction == "blend", goal)]
+    return [sentences.many_failures(share, method.way.avoids, goal)]

@@ -99,7 +99,7 @@ def _second(opened: Opened, newest: Proposal, last: int) -> tuple[int, int] | No
     mean and of one's own may lie between the two.
     """
     row = opened.method
-    if row.direction != "blend" or not settings_of_rule(row).curious or opened.batch < SMALLEST:
+    if not row.way.repeats or not settings_of_rule(row).curious or opened.batch < SMALLEST:
         return None
     before = opened.store.last_asked(2, SAMPLED)  # in the order of the distributions that drew them
     mine = [trial.id for trial in before if trial.proposal == newest.id]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.engine.methods import Method
-from recoup.engine.parts import UPDATES, UTILITIES
+from recoup.engine.parts import PARTS
 from recoup.study.doubts import NO_DOUBT, Doubt
 from recoup.study.gained import Gain
 from recoup.study.keeping import Within
@@ -103,10 +103,10 @@ def _tries(outlook: Outlook) -> int:
 
 def shorter_steps(row: Method) -> str:
     """What makes the steps of a method shorter, in words; empty where no setting does."""
-    if row.direction in ("blend", "em"):
+    if not row.way.length:
         return ""
-    word, table = (row.utility, UTILITIES) if row.direction == "fit" else (row.update, UPDATES)
-    settings = table[word].settings if isinstance(word, str) else ()
+    word = getattr(row, row.way.length)
+    settings = PARTS[row.way.length][word].settings if isinstance(word, str) else ()
     return next((words for key, words in SHORTER.items() if key in settings), "")
 
 

@@ -97,7 +97,7 @@ def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     """Raises where the densities of old results cannot be known in the new latent space."""
     other_bounds = change is not None and not change.keeps_bounds
     correlated = study.starts_as != study.family  # or else of a shape that nobody but Python knows
-    if other_bounds and correlated and row.direction != "blend":
+    if other_bounds and correlated and not row.way.any_bounds:
         raise InputError(
             f"under other bounds the correlations of the family {study.family} are no longer those "
             f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "

@@ -106,7 +106,7 @@ def limits_given(given: Any, within: Any, row: Method) -> dict[str, Any]:
                 "force<50."
             )
         return {}
-    if row.direction != "blend":
+    if not row.way.limits:
         raise InputError(
             f"{row.name} looks at returns alone and keeps no limits: leave out method for the one "
             "that does, or tell a return that is worse where a limit is broken."

@@ -32,4 +32,4 @@ def known_then(row: Method, made: Memory, stored: Memory) -> Memory:
 
 
 def _lacks_pairs(row: Method, memory: tuple[Leaf, ...]) -> bool:
-    return row.direction == "blend" and not any(leaf.path.startswith(PAIRS) for leaf in memory)
+    return row.way.repeats and not any(leaf.path.startswith(PAIRS) for leaf in memory)

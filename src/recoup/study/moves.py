@@ -30,14 +30,11 @@ def make_move(
     if ledger.charts:
         check_charts(row, ledger.dim)
     size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds
-    if can_move(row, size, ledger.dim) and (before.memory is None or row.direction == "blend"):
+    if can_move(row, size, ledger.dim) and (before.memory is None or row.way.rule):
         from recoup.study import uncompiled
 
         with np.errstate(all="ignore"):  # as JAX does; what is not finite is looked for below
-            if row.direction == "blend":
-                found = uncompiled.stepped_by_rule(row, ledger, results, old, before)
-            else:
-                found = uncompiled.stepped(row, ledger, results, before.numbers)
+            found = uncompiled.stepped(row, ledger, results, old, before)
     else:
         from recoup.study.compiled import stepped as compiled_step  # needs JAX
 

@@ -164,10 +164,7 @@ def _step(scene: Scene, stage: Stage, rows: Rows) -> Before:
 
     row, ledger = scene.study.method, scene.ledger
     with np.errstate(all="ignore"):
-        if row.direction == "blend":
-            made = uncompiled.stepped_by_rule(row, ledger, rows, stage.old, stage.before)
-        else:
-            made = uncompiled.stepped(row, ledger, rows, stage.before.numbers)
+        made = uncompiled.stepped(row, ledger, rows, stage.old, stage.before)
     return Before(made.numbers, made.memory)
 
 

@@ -25,8 +25,15 @@ from recoup.study.steps import Before, Stepped
 NOTHING = np.zeros(0)
 
 
-def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
-    """The move of all `results`, from the distribution of a block of numbers."""
+def stepped(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
+    """The move of all `results`; those behind the first `old` are new."""
+    if row.way.rule:
+        return _by_rule(row, ledger, results, old, before)
+    return _by_estimate(row, ledger, results, before.numbers)
+
+
+def _by_estimate(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
+    """The move of a method that follows an estimate, from the distribution of a block."""
     samples, proposals, outside = _placed(row, ledger, results)
     needs_own, needs_mixture = plain.needs(row)
     own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
@@ -38,10 +45,8 @@ def stepped(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) 
     return Stepped(after.packed(), None, info, own, mixture)
 
 
-def stepped_by_rule(
-    row: Method, ledger: Ledger, results: Results, old: int, before: Before
-) -> Stepped:
-    """The move of a method that looks at the samples themselves; those behind `old` are new."""
+def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
+    """The move of a method that looks at the samples themselves."""
     n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
     returns, valid = valued(results.returns[:n], row.stated)
     inside = ~results.outside[:n]

@@ -1,0 +1,114 @@
+"""The ways in which methods make a step, as rows: what each is made with, and what it can do.
+
+A method names its way as its `direction`. Whoever wants to know what a method can do asks its way,
+never for its name. Needs no JAX.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError, check_choice
+from recoup.core.rules.blend import Reach, reach_of
+
+_WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
+_STEPPING = ("update", "epsilon")
+_GRADIENT = (*_WEIGHING, *_STEPPING, "baseline", "direction")
+_EVALUATED = ("family", "failure")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of making a step."""
+
+    settings: Mapping[str, tuple[str, ...]]  # by what is searched: "parameters" or "actions"
+    fixed: tuple[str, ...] = ()  # fields of a method that it leaves no choice of
+    updates: tuple[str, ...] = ("normalised", "natural", "adam")  # words that it has a meaning for
+    length: str = "update"  # the part that says how long a step is; empty: none does
+    own_family: bool = True  # whether distributions of a user's are searched with it
+    rule: bool = False  # whether it looks at the samples themselves: it takes no part, and NumPy
+    # makes its moves whatever their size
+    avoids: bool = False  # whether it can keep away from where trials fail
+    limits: bool = False  # whether it keeps limits on numbers told beside returns
+    repeats: bool = False  # whether it tries candidates twice
+    any_bounds: bool = False  # whether results of other bounds count that were correlated there
+    batch: Callable[[int], int] | None = None  # dim -> the batch that it is made for
+    reach: Callable[[int, int, int | None], Reach] | None = None  # dim, batch, window -> how many
+    # results it looks at; None: all that are kept
+
+
+def _small_batch(dim: int) -> int:
+    """Half of what CMA-ES takes for so many dimensions."""
+    return max(4, round((4 + 3 * float(np.log(dim))) / 2))
+
+
+WAYS = {
+    # along the likelihood-ratio gradient, by an update rule
+    "gradient": Way(
+        {
+            "parameters": (*_GRADIENT, *_EVALUATED, "kl", "mirrored"),
+            "actions": (*_GRADIENT, "per_decision"),
+        }
+    ),
+    # along the natural gradient, by least squares
+    "regression": Way({"actions": (*_WEIGHING, *_STEPPING, "ridge")}),
+    # the M-step of reward-weighted regression
+    "em": Way(
+        {"actions": ("window", "flatten", "tau_floor", "ridge", "folds")},
+        fixed=("weighting", "update"),
+        updates=("whole",),
+        length="",
+    ),
+    # the rule of docs/recoup.md: a regression on the samples, and a weighted step beside it
+    "blend": Way(
+        {
+            "parameters": (
+                *("window", *_EVALUATED),
+                *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
+            )
+        },
+        fixed=("weighting", "normalize", "baseline"),
+        length="",
+        own_family=False,
+        rule=True,
+        avoids=True,
+        limits=True,
+        repeats=True,
+        any_bounds=True,
+        batch=_small_batch,
+        reach=reach_of,
+    ),
+    # the whole way to the distribution fitted to samples that count by weight and `utility`
+    "fit": Way(
+        {
+            "parameters": (
+                *(key for key in _WEIGHING if key != "normalize"),  # their sum is 1 anyway
+                *(*_EVALUATED, "utility", "elite", "temperature", "kl"),
+            )
+        },
+        fixed=("update",),
+        updates=("whole",),
+        length="utility",
+        own_family=False,
+    ),
+}
+SPACES = {"parameters": "parameters", "actions": "action space"}  # as they are called
+
+
+def way_of(direction: Any) -> Way:
+    """The way that a direction names; one of a user's own is followed as a gradient is."""
+    if callable(direction):
+        return WAYS["gradient"]
+    return WAYS[check_choice("direction", direction, WAYS)]
+
+
+def settings_in(space: str, direction: Any) -> tuple[str, ...]:
+    """The settings that a way has where it searches a space."""
+    way = way_of(direction)
+    check_choice("space", space, SPACES)
+    if space not in way.settings:
+        where = " and ".join(SPACES[known] for known in way.settings)
+        raise InputError(f"direction={direction!r} is for methods that explore in {where}.")
+    return way.settings[space]
