@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from waiting import Hands, until
 
 import recoup
 from recoup.checks import InputError
+from recoup.runs import problem
 from recoup.tasks.engines import processes
 from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.found import REGISTERED, registered
@@ -340,7 +342,8 @@ class TestFaults:
             recoup.train(own_tasks.broken, dim=2, episodes=5000, out="r")
         stopped = recoup.load("r")
         assert (stopped.episodes, stopped.finished) == (0, False)
-        done = recoup.resume("r", task=own_tasks.quadratic, iterations=2)
+        with pytest.warns(UserWarning, match="task was own_tasks:broken"):
+            done = recoup.resume("r", task=own_tasks.quadratic, iterations=2)
         assert done.finished
         assert done.failed == 0
 
@@ -757,3 +760,37 @@ class TestWhatIsGivenAgain:
                     recoup.resume(given, policy=own_tasks.Steers(), **how)
         assert recoup.load(out).plan.iterations == 2
         assert recoup.resume(out, task="toy", iterations=3).history[-1].iteration == 3
+
+
+def other(theta, seed):
+    """Another function of two parameters than the one that was learned."""
+    return 1e6 + float(theta[0])
+
+
+def test_a_function_of_another_name_is_said_to_be_one(tmp_path):
+    """Its returns were taken as the run's own, without a word."""
+    run = recoup.train(own_tasks.quadratic, dim=2, episodes=12, out=tmp_path / "r")
+    for use in (
+        lambda: recoup.evaluate(recoup.load(run.out, task=other), episodes=2),
+        lambda: recoup.resume(run.out, task=other, episodes=24),
+    ):
+        with pytest.warns(UserWarning, match="task was own_tasks:quadratic, and .*other is rolled"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "warns"),
+    [
+        ("two:a", "two:a", False),
+        ("two:a", "two:b", True),
+        ("two:a", "three:a", True),
+        ("a", "two:a", False),  # of a script, imported now
+        ("a", "two:b", True),
+        ("Walker2d-v5", "Hopper-v5", True),
+    ],
+)
+def test_a_task_is_another_by_its_name_and_its_module_where_known(before, now, warns):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        problem._warn_of_another(before, now)
+    assert bool(said) == warns

@@ -221,7 +221,8 @@ class TestTwoThatTrainIntoOneDirectory:
             assert heard(first) == "made"
             go_on(first) if not (tmp_path / "r").exists() else first.kill()
         first.wait(60)
-        run = recoup.resume(tmp_path / "r", task=own_tasks.Walk)
+        with pytest.warns(UserWarning, match="task was Waits"):
+            run = recoup.resume(tmp_path / "r", task=own_tasks.Walk)
         assert run.finished
         assert run.plan.seed == 1
 

@@ -1,10 +1,11 @@
 """The task of a run, made: one of ours by its name, or one of the user's."""
 
+import warnings
 from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from recoup.checks import InputError, check_count, shortly
+from recoup.checks import InputError, check_count, printable, shortly
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
 from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
@@ -163,7 +164,9 @@ def again(
     learned = policy if function else policy_again(plan, dim, policy)
     if found.kind == TRACED:
         asked = Asked(found.make, plan.horizon, plan.discount, **_described_again(learned))
-        return _traced(found, asked, plan.policy).problem
+        made = _traced(found, asked, plan.policy).problem
+        _warn_of_another(plan.task, found.name)
+        return made
     how = How(
         discount=None if function else plan.discount,
         horizon=None if function else plan.horizon,
@@ -174,7 +177,26 @@ def again(
         names=names,
         described=plan.policy,
     )
-    return host_task(found, how)
+    problem = host_task(found, how)
+    _warn_of_another(plan.task, found.name)
+    return problem
+
+
+def _warn_of_another(before: str, now: str) -> None:
+    """Warns where a run is rolled out on a task of another name: it was renamed, or is another.
+
+    A script that was run itself has no module in the names of its functions.
+    """
+    names = before.split(":"), now.split(":")
+    known = 2 if all(len(name) == 2 for name in names) else 1
+    if names[0][-known:] != names[1][-known:]:
+        warnings.warn(
+            printable(
+                f"this run's task was {before}, and {now} is rolled out now: unless that is the "
+                "same by another name, what is rolled out from here on is of another task."
+            ),
+            stacklevel=2,
+        )
 
 
 def _check_ours(plan: Any, task: Any, policy: Any) -> None:
