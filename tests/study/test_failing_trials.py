@@ -152,6 +152,32 @@ def test_after_six_failures_in_a_row_nothing_is_recommended():
     )
 
 
+def test_failures_of_ones_own_choice_elsewhere_say_nothing_of_the_mean():
+    """ "It fails in 5%" and "fails too often" stood in one paragraph."""
+    study = searched(lambda theta: -float(theta @ theta), 60)
+    for at in range(7, 13):
+        study.enqueue([float(at)] * 3)
+        study.tell(study.ask()[0].id, failed="fell")
+    words = study.recommend().words
+    assert "one to deploy" in words
+    assert "too often" not in words
+
+
+def test_where_all_failed_nobody_is_sent_to_try():
+    """What failed there was "nothing near it was tried. A rollout or two of it would say"."""
+    study = searched(cliff, 40)
+    for _ in range(3):
+        study.enqueue([30.0, 5.0, 5.0])
+        study.tell(study.ask()[0].id, failed="fell")
+    found = study.predict([30.0, 5.0, 5.0])
+    assert np.isnan(found.expected)
+    assert found.words.startswith(
+        "What it is worth is not known: all that was tried near it failed. It fails in"
+    )
+    assert "would say" not in found.words
+    assert "nothing near it was tried. A rollout" in study.predict([-30.0, 25.0, 5.0]).words
+
+
 def test_an_amended_result_is_not_the_last_that_was_told(tmp_path):
     """Neither does one take back that the last failed, nor do slips that were put right say so."""
     refused = "Do not deploy the mean policy: the last 6 results all failed."
@@ -166,7 +192,8 @@ def test_an_amended_result_is_not_the_last_that_was_told(tmp_path):
     found = study.recommend(budget=9)
     assert found.words.startswith(refused)
     assert (
-        "Go on: what would be deployed fails too often. Of 9 trials, search with 9." in found.words
+        "Go on until rollouts come back that did not fail. Of 9 trials, search with 9."
+        in found.words
     )
     assert (found.verdict, found.tries) == ("go on", 0)
     with study.fork(tmp_path / "b.db") as fork:

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recoup.core.families.rho import Diagonal
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
-from recoup.store.rows import FAILED, MEAN, Asked, Result
+from recoup.store.rows import FAILED, MEAN, OWN, Asked, Result
 from recoup.study import sentences
 from recoup.study.coordinates import seen_from
 from recoup.study.landscape import Results, failures_of, left_out_of
@@ -39,6 +40,7 @@ class Tried(NamedTuple):
     failing: Failing
     refused: str  # why it is not to be deployed, if so
     failures: int  # of all results, wherever they were drawn
+    in_a_row: bool  # whether the last all failed, but for thetas of the user's own choice
 
 
 def tried_of(study: Opened, results: Results) -> Tried:
@@ -52,8 +54,9 @@ def tried_of(study: Opened, results: Results) -> Tried:
     failures = failures_of(told)
     left_out = left_out_of(study, results)
     failing = failing_of(study, told, mean, results.std)
-    why = refused(study, told, failing) if failures else ""
-    return Tried(len(here), sum(here), left_out, failing, why, failures)
+    in_a_row = has_failed_in_a_row(study, told)
+    why = _refused(in_a_row, failing) if failures else ""
+    return Tried(len(here), sum(here), left_out, failing, why, failures, in_a_row)
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:
@@ -82,12 +85,27 @@ def failing_of(
     return Failing(found.rate, found.low, found.high, about, found.results)
 
 
-def refused(study: Opened, told: Sequence[tuple[Asked, Result]], failing: Failing) -> str:
+def failed_near(
+    told: Sequence[tuple[Asked, Result]], study: Opened, rho: Diagonal, within: float
+) -> bool:
+    """Whether something failed so near to the middle of `rho`, in root mean squares of its std."""
+    failed = [study.here(t)[0] for t, result in told if result.told.status == FAILED]
+    far = [float(np.mean(((theta - rho.mean) / rho.std) ** 2)) for theta in failed]
+    return bool(far) and min(far) <= within**2
+
+
+def _refused(in_a_row: bool, failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
-    last = [result.told.status == FAILED for _, result in in_order(study, told)[-IN_A_ROW:]]
-    if len(last) == IN_A_ROW and all(last):
+    if in_a_row:
         return sentences.failed_in_a_row(IN_A_ROW)
     return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
+
+
+def has_failed_in_a_row(study: Opened, told: Sequence[tuple[Asked, Result]]) -> bool:
+    """Whether the last results all failed; thetas of the user's own choice are left out."""
+    asked = [one for one in told if one[0].kind != OWN]
+    last = [result.told.status == FAILED for _, result in in_order(study, asked)[-IN_A_ROW:]]
+    return len(last) == IN_A_ROW and all(last)
 
 
 def _told(study: Opened) -> list[tuple[Asked, Result]]:

@@ -13,7 +13,7 @@ from recoup.core.worth import MOST, NOTHING
 from recoup.study import sentences
 from recoup.study.coordinates import Coordinates
 from recoup.study.doubts import doubted
-from recoup.study.failing import Failing, failing_of, tried_of
+from recoup.study.failing import Failing, failed_near, failing_of, tried_of
 from recoup.study.keeping import Within, keeping_of, within_words
 from recoup.study.landscape import (
     Landscape,
@@ -89,11 +89,11 @@ def predict(study: Opened, params: Any) -> Prediction:
         doubt = doubted(study, results, worth, lambda rest: _worth(study, rest, rho, fitted))
         here = worth.times(results.unit * study.sign)
     known = bool(np.isfinite(here.value))
-    fails = sentences.fails(*failing[:4]) if failures_of(results.told) and known else ""
+    fails = sentences.fails(*failing[:4]) if failures_of(results.told) else ""
     said = sentences.not_predicted(here.rests_on)
     if known:
         said = sentences.predicted(here.value, *here.interval, here.rests_on, study.goal)
-    kept = map(within_words, limits if known else [])
+    kept = map(within_words, limits)
     words = " ".join(filter(None, [said, doubt.words, fails, *kept]))
     numbers = (here.value, here.stderr, *here.interval, here.results)
     return Prediction(shown, *numbers, failing, limits, words, study.goal.word)
@@ -135,7 +135,9 @@ def _worth(
     here = by_model(study, results, found)
     vague = not _half(here) <= VAGUE * float(np.std(results.values))
     if vague and not _is_near(results, rho):
-        return Worth(np.nan, np.nan, NOTHING, "nothing near it was tried", here.results)
+        failed = failed_near(results.told, study, rho, NEAR)
+        why = sentences.FAILED_NEAR if failed else sentences.NOTHING_NEAR
+        return Worth(np.nan, np.nan, NOTHING, why, here.results)
     return here
 
 

@@ -256,7 +256,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         *(sentences.better_choice(*row) for row in outlook.wrong),
-        _next(found, outlook, spread, goal),
+        _next(found, outlook, spread, goal, tried),
     ]
     if found.plan is not None:
         said.append(_plan_words(found, found.plan, outlook, goal))
@@ -277,14 +277,14 @@ def _says_failing(tried: Tried) -> bool:
     return bool(tried.failures and (tried.left_out or tried.refused))
 
 
-def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal) -> str:
+def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal, tried: Tried) -> str:
     """What to do next, in a sentence."""
     if outlook.outside:
         return sentences.go_on_to_limits(outlook.outside)
     if has_lost(outlook):
         return sentences.lost(goal, outlook.shorter)
     if outlook.fails:
-        return sentences.go_on_failing()
+        return sentences.go_on_failing(tried.in_a_row)
     if outlook.rare is not None:
         return sentences.go_on_rare(outlook.rare, goal)
     if not isfinite(found.gain):

@@ -28,6 +28,7 @@ IDLE = 0.05  # likewise, where its effect cannot be told from noise
 PAIR = 0.1  # likewise, above which a pair is spoken of
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
+NOTHING_NEAR, FAILED_NEAR = "nothing near it was tried", "all that was tried near it failed"
 SURELY = 0.001  # a chance nearer to 0 or to 1 than this is not said: models are not as sure
 
 
@@ -153,8 +154,10 @@ def go_on_to_limits(limits: Sequence[str]) -> str:
     return f"Go on: the mean policy is not sure enough to keep {' and '.join(limits)} yet."
 
 
-def go_on_failing() -> str:
-    """That what is deployed fails too often yet: of now alone."""
+def go_on_failing(in_a_row: bool) -> str:
+    """That what is deployed fails too often yet, or all that came back last did: of now alone."""
+    if in_a_row:
+        return "Go on until rollouts come back that did not fail."
     return "Go on: what would be deployed fails too often."
 
 
@@ -227,8 +230,9 @@ def others_stand_out(results: int) -> str:
 
 
 def not_predicted(why: str) -> str:
-    """That results say nothing of a theta, and why."""
-    return f"What it is worth is not known: {why}. A rollout or two of it would say."
+    """That results say nothing of a theta, and why; where all failed, nobody is sent there."""
+    more = "" if why == FAILED_NEAR else " A rollout or two of it would say."
+    return f"What it is worth is not known: {why}.{more}"
 
 
 def explains(share: float, stderr: float) -> str:
@@ -365,13 +369,13 @@ def stop_equal(goal: Goal = MAXIMIZE) -> str:
 def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
     """How often to try the mean policy for its expected return to be known.
 
-    Claims that the search gains no more. Backed by: *voice*, column "try". How many it takes is
+    Claims it of the next batch alone: in many dimensions many more of them gain what one does not.
+    Backed by: *voice*, column "gain held" of the mean policy. How many it takes is
     arithmetic: so many make the error of a mean half of what one return varies by.
     """
-    what = "gains no more" if goal is MAXIMIZE else "lowers the cost no more"
     return (
-        f"The search {what}: try the mean {times} times (ask at the mean) to be sure of what it is "
-        "worth."
+        f"The next batch should {goal.gain} too little to count: try the mean {times} times (ask "
+        "at the mean) to be sure of what it is worth."
     )
 
 
