@@ -1,0 +1,81 @@
+"""What a table says came of its rows: a return, that they failed and why, or nothing yet."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError, check_text, shortly
+from recoup.store.rows import CANCELLED, FAILED, OK, PENDING
+from recoup.study.cells import numbers
+
+STATUSES = (OK, FAILED, PENDING, CANCELLED)
+FLAGS = {"": None, "false": None, "true": ""}  # cells of `failed` that are no reason
+
+Table = dict[str, Sequence[Any]]
+
+
+class Outcomes(NamedTuple):
+    """What came of the rows of a table."""
+
+    returns: np.ndarray  # [n], not a number where there is none
+    failed: np.ndarray  # [n] those that were rolled out without one
+    why: list[str]  # [n] of them, empty where nobody said
+
+    def reasons(self, notes: np.ndarray | None) -> np.ndarray:
+        """Texts `[n]`: why rows failed; else what stands in the `notes` of an export."""
+        known = [""] * len(self.why) if notes is None else notes
+        return np.array([a or b for a, b in zip(self.why, known, strict=True)], object)
+
+
+def outcomes(path: Path, table: Table) -> Outcomes:
+    """What the columns `return`, `failed` and `status` of a table say, the last two if it has them.
+
+    A return that is not finite is a failure, as in arrays; an empty cell says nothing. So does
+    whatever stands for a return that is still to come.
+    """
+    returns = numbers(path, table, ["return"])[:, 0]
+    n, finite = len(returns), np.isfinite(returns)
+    words = [_status(path, line, x) for line, x in enumerate(_cells(table, "status", n), 2)]
+    why = [_why(cell) for cell in _cells(table, FAILED, n)]
+    fails = np.array([a is not None or b == FAILED for a, b in zip(why, words, strict=True)], bool)
+    earns = finite | np.array([word == OK for word in words], bool)
+    if (fails & earns).any():
+        line = int(np.argmax(fails & earns)) + 2
+        raise InputError(
+            f"line {line} of {path}: give a return (status {OK}), or why it failed (status "
+            f"{FAILED}), not both."
+        )
+    said = np.array([cell not in ("", None) for cell in table["return"]], bool)
+    waits = np.array([word in (PENDING, CANCELLED) for word in words], bool)
+    fails |= said & ~finite & ~waits
+    reasons = [check_text("a reason to import", text or "") for text in why]
+    return Outcomes(np.where(finite, returns, np.nan), fails, reasons)
+
+
+def _cells(table: Table, name: str, n: int) -> Sequence[Any]:
+    """The `n` cells of a column, empty ones where a table has none of that name."""
+    return table.get(name, [""] * n)
+
+
+def _status(path: Path, line: int, cell: Any) -> str:
+    """What a cell says became of its row, whatever its case; empty where it says nothing."""
+    word = _text(cell).lower()
+    if word and word not in STATUSES:
+        known = f"{', '.join(STATUSES[:-1])} or {STATUSES[-1]}"
+        raise InputError(
+            f"line {line} of {path}: status must be {known} (or empty), got {shortly(cell)}."
+        )
+    return word
+
+
+def _why(cell: Any) -> str | None:
+    """Why a row failed, empty where it does not say; None where it did not fail."""
+    text = _text(cell)
+    return FLAGS.get(text.lower(), text)
+
+
+def _text(cell: Any) -> str:
+    """What stands in a cell, without white space; of one that is not a number nothing."""
+    return "" if cell is None or cell != cell else str(cell).strip()
