@@ -231,6 +231,26 @@ class TestOutcomes:
         none = "6,7,,pending,\n7,6,nan,cancelled,\n8,9,,ok,\n9,8,,,\n"
         assert self.told(tmp_path, head + rows + none) == [1.0, 2.0, 3.0, 4.0, "slipped"]
 
+    @pytest.mark.parametrize("status", ["", "pending", "cancelled", "ok"])
+    def test_what_was_typed_for_trials_that_wait_here_is_told(self, study, tmp_path, status):
+        """Its own study does not import it, another takes it as any result."""
+        study.ask(3)
+        study.cancel(7, "the day is over")
+        study.export(tmp_path / "s.csv")
+        head, *rows = (line.split(",") for line in (tmp_path / "s.csv").read_text().splitlines())
+        for row in rows[-2:]:
+            row[head.index("status")], row[head.index("return")] = status, "7.5"
+        table = "".join(",".join(cells) + "\n" for cells in [head, *rows])
+        (tmp_path / "s.csv").write_text(table)
+        before = study.counts()
+        with pytest.raises(InputError, match=r"was not told of \(6, 7\).*tell .*robot.db --file "):
+            import_file(study, tmp_path / "s.csv")
+        assert study.counts() == before
+        assert self.told(tmp_path, table)[-2:] == [7.5, 7.5]
+        study.tell([6, 7], [7.5, 7.5])
+        with pytest.raises(InputError, match="all of these samples are in the study already"):
+            import_file(study, tmp_path / "s.csv")
+
     @pytest.mark.parametrize(
         ("row", "sentence"),
         [

@@ -9,9 +9,13 @@ import numpy as np
 from recoup.checks import InputError, check_text, shortly
 from recoup.store.rows import CANCELLED, FAILED, OK, PENDING
 from recoup.study.cells import numbers
+from recoup.study.opened import Opened
+from recoup.study.tables import ASKED_AT
 
 STATUSES = (OK, FAILED, PENDING, CANCELLED)
+UNTOLD = ("", PENDING, CANCELLED)  # what is typed into such a row was told to no study
 FLAGS = {"": None, "false": None, "true": ""}  # cells of `failed` that are no reason
+NAMED = 5  # trials in a sentence
 
 Table = dict[str, Sequence[Any]]
 
@@ -22,6 +26,7 @@ class Outcomes(NamedTuple):
     returns: np.ndarray  # [n], not a number where there is none
     failed: np.ndarray  # [n] those that were rolled out without one
     why: list[str]  # [n] of them, empty where nobody said
+    typed: np.ndarray  # [n] results that somebody wrote into the table, and no study was told
 
     def reasons(self, notes: np.ndarray | None) -> np.ndarray:
         """Texts `[n]`: why rows failed; else what stands in the `notes` of an export."""
@@ -50,8 +55,32 @@ def outcomes(path: Path, table: Table) -> Outcomes:
     said = np.array([cell not in ("", None) for cell in table["return"]], bool)
     waits = np.array([word in (PENDING, CANCELLED) for word in words], bool)
     fails |= said & ~finite & ~waits
+    untold = np.array([word in UNTOLD for word in words], bool)
+    untold |= np.array([cell in ("", None) for cell in _cells(table, "told_at", n)], bool)
     reasons = [check_text("a reason to import", text or "") for text in why]
-    return Outcomes(np.where(finite, returns, np.nan), fails, reasons)
+    return Outcomes(np.where(finite, returns, np.nan), fails, reasons, untold & (finite | fails))
+
+
+def check_none_untold(study: Opened, path: Path, table: Table, told: Outcomes) -> None:
+    """Raises where results were typed into a table of this study, which has none of these trials.
+
+    To import them would leave the trials without: they are told.
+    """
+    if "id" not in table or ASKED_AT not in table:
+        return
+    store = study.store
+    without = [*store.pending(), *store.asked(store.cancelled())]
+    known = {(float(trial.id), round(trial.asked_at, 5)): trial.id for trial in without}
+    rows = zip(table["id"], table[ASKED_AT], told.typed, strict=True)
+    found = [known.get((_number(a), round(_number(b), 5))) for a, b, typed in rows if typed]
+    ids = [str(number) for number in found if number is not None]
+    if ids:
+        named = ", ".join([*ids[:NAMED], *(["..."] if len(ids) > NAMED else [])])
+        raise InputError(
+            f"{path} has results of trials that this study asked for and was not told of "
+            f"({named}): tell them (`recoup study tell {study.path} --file RESULTS`, a CSV with "
+            "columns id, return, failed and these trials alone); nothing was imported."
+        )
 
 
 def _cells(table: Table, name: str, n: int) -> Sequence[Any]:
@@ -79,3 +108,11 @@ def _why(cell: Any) -> str | None:
 def _text(cell: Any) -> str:
     """What stands in a cell, without white space; of one that is not a number nothing."""
     return "" if cell is None or cell != cell else str(cell).strip()
+
+
+def _number(cell: Any) -> float:
+    """A number, if a cell holds one; else none that a trial has."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return -1.0

@@ -20,7 +20,7 @@ from recoup.study.frozen import frozen_columns
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
-from recoup.study.outcomes import outcomes
+from recoup.study.outcomes import check_none_untold, outcomes
 from recoup.study.parameters import (
     Parameter,
     gathered,
@@ -241,6 +241,7 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
     versions = () if VERSION in theta else table.get(VERSION, ())
     _check_version(study, path, {str(text or "") for text in versions})
     came = outcomes(path, table)
+    check_none_untold(study, path, table, came)
     families, names = _families(study, table), _block_names(study, path, table)
     for family in [name for name in families if name and names][:1]:
         check_family(study, path, family)  # of another even the columns are others
