@@ -325,6 +325,16 @@ class TestOtherBounds:
         assert not (tmp_path / "c.db").exists()
 
 
+def _said_of(study):
+    """The trials of a study as its file has them, and what drew them."""
+    drew = {None: (None, None)}
+    for number, one in study.store.proposals().items():
+        drew[number] = (one.family, one.numbers.tolist())
+    return [
+        (t.id, t.kind, t.theta.tolist(), *drew[t.proposal], r.told) for t, r in study.store.trials()
+    ]
+
+
 def _log_density(parameters, u, block):
     """Of values `[n, D]` in the user's units, by scipy and the slope of the transform."""
     z, dim = to_latent(parameters, u), u.shape[1]
@@ -403,6 +413,51 @@ class TestNamesAndDimensions:
                 assert f"{len(near)} that were drawn stood near what is frozen" in words
                 assert f"{48 - len(near)} stood elsewhere and are left out" in words
             assert all(verdict.sound for verdict in check(tmp_path / "b.db"))
+
+    @pytest.mark.parametrize(
+        ("params", "rename"),
+        [
+            (NEW, {"k": "k"}),
+            ({"stiffness": (30, 90, "log")}, {"k": "stiffness"}),
+            ({"d": (0, 2), "friction": {"low": 0, "high": 1, "was": 0.3}}, {}),
+        ],
+    )
+    @pytest.mark.parametrize("wider_first", [False, True])
+    @pytest.mark.parametrize("method", BOTH)
+    def test_one_fork_that_freezes_and_changes_bounds_is_two(
+        self, tmp_path, params, rename, wider_first, method
+    ):
+        with told(tmp_path / "a.db", method=method) as study:
+            study.tell(study.ask(1, at="mean")[0].id, 1.0)
+            if wider_first:
+                study = study.fork(tmp_path / "wide.db", params={"d": (-1, 1)})
+                go_on(study, 2, np.random.default_rng(1))
+            freeze = {"offset": study.mean_policy["offset"] + 0.1 * study.std[2]}
+            with (
+                study.fork(tmp_path / "b.db", freeze=freeze) as less,
+                less.fork(tmp_path / "two.db", params=params, rename=rename) as two,
+                study.fork(tmp_path / "one.db", params=params, rename=rename, freeze=freeze) as one,
+            ):
+                found, first, second = (
+                    x.store.events("forked")[-1].content for x in (one, less, two)
+                )
+                assert _said_of(one) == _said_of(two)
+                assert one.store.counters() == two.store.counters()
+                assert one.opened.charts == two.opened.charts
+                assert one.frozen == two.frozen
+                np.testing.assert_array_equal(
+                    one.store.newest().numbers, two.store.newest().numbers
+                )
+                counted = one.store.counters().counted
+                assert counted == found["near"] + found["outside"]
+                assert counted > 3 or "friction" in params
+                left = first["left_out"] + second["left_out"]
+                assert (found["left_out"], found["outside"]) == (left, second["outside"])
+                assert len(one) > 8
+                go_on(one, 1, np.random.default_rng(2), lambda t: robot([t[0], t[1], 0.3]))
+                assert len(one.history()) == 1
+            study.close()
+        assert all(verdict.sound for verdict in check(tmp_path / "one.db"))
 
     def test_trials_of_the_mean_are_of_another_mean_where_it_is_frozen_elsewhere(self, tmp_path):
         with told(tmp_path / "a.db") as study:

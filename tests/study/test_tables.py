@@ -10,7 +10,7 @@ import pytest
 
 from recoup.checks import InputError, printable
 from recoup.cli.study_tables import print_trials
-from recoup.study import readings, tables
+from recoup.study import readings, samples, tables
 from recoup.study.samples import import_samples
 from recoup.study.study import Study
 from recoup.study.verify import check
@@ -34,6 +34,13 @@ def read(path):
     with path.open(newline="") as file:
         names, *rows = csv.reader(file)
     return [dict(zip(map(tables.unquoted, names), row, strict=True)) for row in rows]
+
+
+def write_parquet(path, columns):
+    """A table of a stranger's, by its columns."""
+    pytest.importorskip("pyarrow")
+    pyarrow, parquet = tables.pyarrow_modules()
+    parquet.write_table(pyarrow.table(columns), path)
 
 
 class TestOlderTables:
@@ -169,6 +176,94 @@ class TestImports:
             file.writestr("theta.npy", b"not an array")
         with pytest.raises(InputError, match="cannot be read as NumPy arrays"):
             import_file(study, tmp_path / "x.npz")
+
+
+class TestOutcomes:
+    """What a table says came of its rows: `return`, `failed`, `status`."""
+
+    def told(self, tmp_path, content, name="s.csv"):
+        """What a new study holds, once a table of this content was imported."""
+        if isinstance(content, str):
+            (tmp_path / name).write_text(content)
+        with Study.open(tmp_path / f"{name}.db", dim=2, batch=4) as new:
+            found = import_file(new, tmp_path / name)
+            assert found.samples + found.failed == len(new)
+            return [trial.value if trial.note is None else trial.note for trial in new.trials()]
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+    @pytest.mark.parametrize("what", [np.nan, np.inf, -np.inf])
+    def test_a_return_that_is_not_finite_has_failed_in_every_file(self, tmp_path, ending, what):
+        path, returns = tmp_path / f"s.{ending}", [1.0, what, 3.0]
+        columns = {"theta_0": [1.0, 2.0, 3.0], "theta_1": [0.3, 0.4, 0.6], "return": returns}
+        if ending == "npz":
+            theta = np.array([columns["theta_0"], columns["theta_1"]]).T
+            np.savez(path, theta=theta, returns=np.array(returns))
+        elif ending == "parquet":
+            write_parquet(path, columns)
+        else:
+            lines = [columns, *zip(*columns.values(), strict=True)]
+            path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+        assert self.told(tmp_path, None, path.name) == [1.0, samples.UNSAID, 3.0]
+
+    def test_an_empty_cell_says_nothing(self, tmp_path):
+        table = {"theta_0": [1.0, 2.0, 3.0], "theta_1": [0.3, 0.4, 0.6], "return": [1.0, None, 3.0]}
+        write_parquet(tmp_path / "s.parquet", table)
+        assert self.told(tmp_path, None, "s.parquet") == [1.0, 3.0]
+        assert self.told(tmp_path, "theta_0,theta_1,return\n1,1,1\n2,3,\n3,2,3\n") == [1.0, 3.0]
+
+    def test_why_it_failed_is_read_as_tell_reads_it(self, tmp_path):
+        head = "theta_0,theta_1,return,failed\n"
+        rows = "1,1,1,\n2,3,, slipped \n3,2,3,false\n4,5,,True\n5,4,nan,stuck\n6,7,,\n"
+        unsaid = samples.UNSAID
+        assert self.told(tmp_path, head + rows) == [1.0, "slipped", 3.0, unsaid, "stuck"]
+        with pytest.raises(InputError, match=r"line 3 of .*: give a return .*not both"):
+            self.told(tmp_path, f"{head}1,1,1,\n2,3,2,slipped\n3,2,3,\n", "both.csv")
+
+    def test_flags_of_failure_are_no_reasons(self, tmp_path):
+        table = {"theta_0": [1.0, 2.0, 3.0, 4.0], "theta_1": [0.3, 0.4, 0.6, 0.1]}
+        table |= {"return": [1.0, None, 3.0, 4.0], "failed": [False, True, None, False]}
+        write_parquet(tmp_path / "s.parquet", table)
+        assert self.told(tmp_path, None, "s.parquet") == [1.0, samples.UNSAID, 3.0, 4.0]
+
+    def test_a_result_counts_whatever_its_row_was_before(self, tmp_path):
+        head = "theta_0,theta_1,return,status,note\n"
+        rows = "1,1,1, OK ,\n2,3,2,pending,\n3,2,3,Cancelled,\n4,5,4,,\n5,4,,FAILED,slipped\n"
+        none = "6,7,,pending,\n7,6,nan,cancelled,\n8,9,,ok,\n9,8,,,\n"
+        assert self.told(tmp_path, head + rows + none) == [1.0, 2.0, 3.0, 4.0, "slipped"]
+
+    @pytest.mark.parametrize("status", ["", "pending", "cancelled", "ok"])
+    def test_what_was_typed_for_trials_that_wait_here_is_told(self, study, tmp_path, status):
+        """Its own study does not import it, another takes it as any result."""
+        study.ask(3)
+        study.cancel(7, "the day is over")
+        study.export(tmp_path / "s.csv")
+        head, *rows = (line.split(",") for line in (tmp_path / "s.csv").read_text().splitlines())
+        for row in rows[-2:]:
+            row[head.index("status")], row[head.index("return")] = status, "7.5"
+        table = "".join(",".join(cells) + "\n" for cells in [head, *rows])
+        (tmp_path / "s.csv").write_text(table)
+        before = study.counts()
+        with pytest.raises(InputError, match=r"was not told of \(6, 7\).*tell .*robot.db --file "):
+            import_file(study, tmp_path / "s.csv")
+        assert study.counts() == before
+        assert self.told(tmp_path, table)[-2:] == [7.5, 7.5]
+        study.tell([6, 7], [7.5, 7.5])
+        with pytest.raises(InputError, match="all of these samples are in the study already"):
+            import_file(study, tmp_path / "s.csv")
+
+    @pytest.mark.parametrize(
+        ("row", "sentence"),
+        [
+            (
+                "3,2,3,done",
+                "line 3 of .*: status must be ok, failed, pending or cancelled .*'done'",
+            ),
+            ("3,2,3,failed", r"line 3 of .*: give a return \(status ok\), or why it failed .*both"),
+        ],
+    )
+    def test_what_contradicts_itself_or_is_no_word_is_refused(self, tmp_path, row, sentence):
+        with pytest.raises(InputError, match=sentence):
+            self.told(tmp_path, f"theta_0,theta_1,return,status\n1,1,1,ok\n{row}\n5,4,2,ok\n")
 
 
 class TestExports:

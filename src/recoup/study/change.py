@@ -45,11 +45,12 @@ class Change(NamedTuple):
         return not self.frozen and None not in self.source
 
     @property
-    def only_freezes(self) -> bool:
-        """Whether all that are left were there before, within the same bounds."""
-        pairs = zip(self.source, self.after, strict=True)
-        stay = (i is not None and self.before[i].range == p.range for i, p in pairs)
-        return bool(self.frozen) and all(stay)
+    def rest(self) -> "Change":
+        """What is left to change where the frozen parameters are gone already."""
+        left = [i for i in self.source if i is not None]
+        source = tuple(None if i is None else left.index(i) for i in self.source)
+        before = tuple(self.before[i] for i in left)
+        return self._replace(before=before, source=source, frozen={})
 
     @property
     def keeps_bounds(self) -> bool:

@@ -188,7 +188,10 @@ def _charts(study: Opened, change: Change | None) -> list[tuple[Parameter, ...]]
     """The bounds, other than the fork's own, under which its results were drawn."""
     if change is None or change.keeps_bounds:
         return study.charts
-    return [*study.charts, study.parameters] if change.keeps_dimensions else []
+    if change.keeps_dimensions:
+        return [*study.charts, study.parameters]
+    freezing = freezing_of(study, change)
+    return [freezing.rest.before] if freezing is not None and freezing.chart else []
 
 
 def _start(
@@ -312,15 +315,22 @@ def _fewer(
     theta, inside = study.here(trial)
     if not inside or not freezing.is_near(theta):
         return None, "left_out"
-    kept = trial._replace(theta=theta[freezing.kept], proposal=None)
-    if trial.kind not in (*SAMPLED, FOREIGN):  # what was tried at the mean may not be at it now
-        return kept._replace(kind=trial.kind if freezing.is_at(theta) else OWN), ""
-    if study.parameters_of(trial.proposal) != study.parameters:  # of other bounds: no Gaussian
-        return kept._replace(kind=OWN), "unweighed"
-    block = freezing.drew(study, trial)
-    if block.tobytes() not in drew:
-        drew[block.tobytes()] = new.add_proposals(IMPORTED, study.family, [block])
-    return kept._replace(kind=FOREIGN, proposal=drew[block.tobytes()]), "near"
+    drawn, adds = trial.kind in (*SAMPLED, FOREIGN), not freezing.rest.keeps_dimensions
+    there, fits = freezing.moved(theta)
+    if drawn and not adds and study.parameters_of(trial.proposal) == study.parameters:
+        block = freezing.drew(study, trial)
+        if block.tobytes() not in drew:
+            family = charted(study.family, freezing.chart)
+            drew[block.tobytes()] = new.add_proposals(IMPORTED, family, [block])
+        number, kept = drew[block.tobytes()], theta[freezing.kept]
+        placed = trial._replace(kind=FOREIGN, theta=kept, proposal=number)
+        return placed, "near" if fits else "outside"
+    if not fits:
+        return None, "left_out"
+    # what was tried at the mean may not be at it now; what other bounds drew is no Gaussian's
+    kind = trial.kind if not drawn and freezing.is_at(theta) else OWN
+    placed = trial._replace(kind=kind, theta=there, proposal=None)
+    return placed, "unweighed" if drawn or adds else ""
 
 
 def _placed(

@@ -2,7 +2,8 @@
 
 A result counts where its frozen parameters stood near the values they have from now on. What drew
 it is then known exactly: the Gaussian of the other parameters, given where the frozen ones stood.
-That its return is one of nearby values, and not of these, is all that is left out of account.
+That its return is one of nearby values, and not of these, is all that is left out of account. What
+else the fork changes comes after that, as it would in a fork of the fork.
 """
 
 from typing import NamedTuple
@@ -26,6 +27,12 @@ class Freezing(NamedTuple):
     kept: list[int]
     values: np.ndarray  # [G] of those that go, in the user's units
     reach: np.ndarray  # [D] latent
+    rest: Change  # of the parameters that stay: to other bounds, or with others beside them
+
+    @property
+    def chart(self) -> int:
+        """The chart in the fork of what drew the parameters that stay: 1 under other bounds."""
+        return int(self.rest.keeps_dimensions and not self.rest.keeps_bounds)
 
     @property
     def is_exact(self) -> bool:
@@ -54,6 +61,13 @@ class Freezing(NamedTuple):
         shown = to_user(self.parameters, theta)[self.going]
         return bool(np.allclose(shown, self.values, rtol=CLOSE, atol=0.0))
 
+    def moved(self, theta: np.ndarray) -> tuple[np.ndarray, bool]:
+        """What stays of a latent theta in the fork's space, and whether it has a place there."""
+        if self.rest.keeps_bounds:
+            return theta[self.kept], True
+        found, fits = self.rest.moved(theta[None, self.kept], self.rest.before)
+        return found[0], bool(fits[0])
+
     def drew(self, study: Opened, trial: Asked) -> np.ndarray:
         """The block of numbers of what drew the parameters of a trial that stay."""
         assert trial.proposal is not None
@@ -69,9 +83,9 @@ def _is_one(p: Parameter) -> bool:
 def freezing_of(study: Opened, change: Change) -> Freezing | None:
     """How results are carried over where parameters are frozen; None where it cannot be done.
 
-    So with parameters or bounds that are new beside it, and with families of the user's.
+    So with families of the user's.
     """
-    if not change.only_freezes or study.has_own_family or study.method.space == "actions":
+    if not change.frozen or study.has_own_family or study.method.space == "actions":
         return None
     kept = [i for i in change.columns if i is not None]
     going = sorted(change.frozen)
@@ -82,4 +96,5 @@ def freezing_of(study: Opened, change: Change) -> Freezing | None:
         kept=kept,
         values=np.array([change.frozen[i] for i in going]),
         reach=NEAR * study.std,
+        rest=change.rest,
     )

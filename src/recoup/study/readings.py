@@ -14,13 +14,13 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from recoup.checks import InputError, check_path, nearest, shortly
-from recoup.store.rows import FAILED, OK
 from recoup.study.already import said_beside
 from recoup.study.cells import numbers, thetas
 from recoup.study.frozen import frozen_columns
 from recoup.study.goals import GOALS, MAXIMIZE, Goal
 from recoup.study.limits import also_columns
 from recoup.study.opened import Opened
+from recoup.study.outcomes import check_none_untold, outcomes
 from recoup.study.parameters import (
     Parameter,
     gathered,
@@ -63,10 +63,10 @@ UNREADABLE = (
 def read_samples(study: Opened, path: Path) -> Samples:
     """Samples from a CSV, Parquet or NumPy file, or from another study, in the user's units.
 
-    A table has a column for each parameter, `return`, and, where what drew the samples is known,
-    `family` and `rho_` columns like those of an export, or `mean_` and `std_` alone. NumPy files
-    (.npz) have theta, returns and, if known, family and rho, or mean and std. Nothing in them is
-    executed.
+    A table has a column for each parameter, `return`, `failed` if some did, and, where what drew
+    the samples is known, `family` and `rho_` columns like those of an export, or `mean_` and `std_`
+    alone. NumPy files (.npz) have theta, returns and, if known, family and rho, or mean and std.
+    Nothing in them is executed.
     """
     if not check_path("SAMPLES", path).is_file():
         raise InputError(f"there is no file {path}.")
@@ -240,11 +240,8 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
         raise InputError(f"{path} has no results to import.")
     versions = () if VERSION in theta else table.get(VERSION, ())
     _check_version(study, path, {str(text or "") for text in versions})
-    returns = numbers(path, table, ["return"])[:, 0]
-    failed = None
-    if "status" in table:  # an export: failed and pending trials have no return
-        ok, failed = (np.array([s == word for s in table["status"]], bool) for word in (OK, FAILED))
-        returns = np.where(ok, returns, np.nan)
+    came = outcomes(path, table)
+    check_none_untold(study, path, table, came)
     families, names = _families(study, table), _block_names(study, path, table)
     for family in [name for name in families if name and names][:1]:
         check_family(study, path, family)  # of another even the columns are others
@@ -254,15 +251,16 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
         blocks: np.ndarray | None = of_rows(study, path, families, rows, shown)
     else:
         blocks = _with_factors(study, path, table, shown)
-    samples = Samples(thetas(study, path, table), returns, failed=failed, latent=latent)
+    samples = Samples(thetas(study, path, table), came.returns, failed=came.failed, latent=latent)
     beside = [x for x in table if x.startswith(f"{ALSO}_") and x not in theta]
     told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
-    also = also_columns(path, told, returns.shape)
+    also = also_columns(path, told, came.returns.shape)
     samples = samples._replace(also=also, frozen=frozen_columns(table, theta))
     samples = samples.told_as(_goal(study, path, table), study.goal)
     if "status" in table:
         others = {name: cells for name, cells in table.items() if name not in theta}
         samples = samples._replace(**said_beside(others, families))
+    samples = samples._replace(why=came.reasons(samples.why))
     if blocks is not None or shown is None:
         return samples._replace(blocks=blocks)
     check_told(study, path, families)
