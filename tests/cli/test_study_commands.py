@@ -11,6 +11,7 @@ import pytest
 from program import recoup
 from waiting import until
 
+from recoup.store.file import StudyFile
 from recoup.study.study import Study
 
 
@@ -296,6 +297,35 @@ def test_a_damaged_file_is_recovered(tmp_path):
     assert "missing" in said
     assert "none that was told" not in said
     study(tmp_path, *["ask", "new.db"])
+
+
+def test_an_error_of_ours_is_not_called_damage(tmp_path, monkeypatch):
+    """Only where the file is found to be damaged is it to blame."""
+    made = [tmp_path / "whole.db", tmp_path / "forged.db"]
+    for path in made:
+        with Study.open(path, dim=2, batch=4) as same:
+            for trial in same.ask(6):
+                same.tell(trial.id, float(trial.id))
+    file = StudyFile.open(made[1])
+    with file.writing():  # a theta of another length, its checksum in order
+        rows = file.read("asked", list, "WHERE id = 6")
+        rows[0][3] = np.zeros(3).tobytes()
+        file.insert("asked", rows, verb="INSERT OR REPLACE")
+    file.close()
+
+    def wrong(*_, **__):
+        raise ValueError("a fault of ours")
+
+    monkeypatch.setattr("recoup.cli.study_ask.print_trials", wrong)
+    monkeypatch.setattr("recoup.report.study.write_study_report", wrong)
+    monkeypatch.setattr("recoup.report.studies.write_studies_report", wrong)
+    for words in (("study", "ask", "whole.db"), ("report", "whole.db")):
+        done = recoup(*words, cwd=tmp_path)
+        assert (done.returncode, "damaged" in done.stderr) == (1, False)
+        assert "a fault of ours" in done.stderr
+    study(tmp_path, "ask", "forged.db", fails="forged.db is damaged (ValueError: a fault of ours)")
+    done = recoup("report", "whole.db", "forged.db", cwd=tmp_path)
+    assert (done.returncode, "forged.db is damaged" in done.stderr) == (2, True)
 
 
 def test_wrong_use_gets_one_sentence(tmp_path):

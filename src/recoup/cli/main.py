@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -39,6 +40,9 @@ app.add_typer(study_app, name="study", help="A search by hand: ask, roll out, te
 def main() -> None:
     """Runs the program; whatever goes wrong becomes one sentence and an exit status."""
     warnings.formatwarning = _one_sentence
+    for stream in (sys.stdout, sys.stderr):  # a letter that one has not is written out
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     by_hand = sys.argv[1:2] == ["study"]  # imports take most of its time
     for name in BY_HAND if by_hand else (*OTHERS, *BY_HAND):
         import_module(f"recoup.cli.{name}")
