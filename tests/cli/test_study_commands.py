@@ -1,10 +1,12 @@
 """A walk through `recoup study` as somebody with a robot would take it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -366,6 +368,22 @@ def test_results_as_spreadsheets_write_them(tmp_path):
         s.ask(2)
     (tmp_path / "r.csv").write_bytes(b"\xef\xbb\xbffailed, id ,return\r\n,1,-2.5\r\nfell,2,\r\n")
     assert study(tmp_path, "tell", "s.db", "--file", "r.csv").startswith("2 results told (")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_where_only_printing_fails_that_is_said(tmp_path):
+    with Study.open(tmp_path / "s.db", dim=1) as s:
+        s.ask(2)
+    words = [sys.executable, "-m", "recoup", "study", "tell", "s.db", "1", "3"]
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w") as full:
+            how = {"stdout": full, "stderr": subprocess.PIPE, "text": True}
+            how["env"] = {**os.environ, "PYTHONUNBUFFERED": "1" if more else ""}
+            done = subprocess.run([*words, *more], cwd=tmp_path, **how)
+        said = "only printing failed (No space left on device): what was to be stored is stored."
+        assert (done.returncode, done.stderr) == (1, f"recoup: {said}\n")
+    with Study.open(tmp_path / "s.db") as s:
+        assert s.trials()[0].value == 3
 
 
 def test_odd_names_and_places(tmp_path):
