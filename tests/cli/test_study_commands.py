@@ -370,6 +370,17 @@ def test_results_as_spreadsheets_write_them(tmp_path):
     assert study(tmp_path, "tell", "s.db", "--file", "r.csv").startswith("2 results told (")
 
 
+def test_a_line_that_stands_twice_is_one_result(tmp_path):
+    with Study.open(tmp_path / "s.db", dim=1) as s:
+        s.ask(2)
+    (tmp_path / "r.csv").write_text("id,return,failed\n1,-2.5,\n2,,fell\n1,-2.5,\n")
+    assert study(tmp_path, "tell", "s.db", "--file", "r.csv").startswith("2 results told (")
+    told = json.loads(study(tmp_path, "tell", "s.db", "--file", "r.csv", "--json"))["told"]
+    assert [row["id"] for row in told] == [1, 2]
+    (tmp_path / "r.csv").write_text("id,return,failed\n1,-2.5,\n1,-3.5,\n")
+    study(tmp_path, "tell", "s.db", "--file", "r.csv", fails="told -2.5 before, and now -3.5")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_where_only_printing_fails_that_is_said(tmp_path):
     with Study.open(tmp_path / "s.db", dim=1) as s:
