@@ -381,6 +381,46 @@ def test_a_line_that_stands_twice_is_one_result(tmp_path):
     study(tmp_path, "tell", "s.db", "--file", "r.csv", fails="told -2.5 before, and now -3.5")
 
 
+@pytest.mark.parametrize("number", ["1_0", "\u0663", "1\u0660", "1e1_0"])
+def test_a_number_is_one_as_people_write_it(tmp_path, number):
+    """Python reads more than that: a slip would be told as ten."""
+    study(tmp_path, "new", "s.db", "--param", "kp=1:200", "--param", "x=0:1", "--limit", "force<50")
+    study(tmp_path, "ask", "s.db", "-n", 20, "--format", "json")
+    for trial in range(10, 20):
+        study(tmp_path, "tell", "s.db", trial, -trial, "--also", "force=1")
+    (tmp_path / "r.csv").write_text(f"id,return,also_force\n1,{number},1\n")
+    (tmp_path / "i.csv").write_text(f"kp,x,return,also_force\n10,0.3,{number},1\n20,0.4,2,1\n")
+    (tmp_path / "n.csv").write_text(f"id,return,also_force\n{number},1,1\n")
+    beside = ("--also", "force=1")
+    for words, want in (
+        (("tell", "s.db", 1, number, *beside), "a return must be a number, got"),
+        (("tell", "s.db", number, 1, *beside), "must be a whole number, got"),
+        (("tell", "s.db", 1, 1, "--also", f"force={number}"), "--also force must be a number"),
+        (("tell", "s.db", "--file", "r.csv"), "line 2 of r.csv: a return must be a number"),
+        (("tell", "s.db", "--file", "n.csv"), "the id of a trial must be a whole number"),
+        (("import", "s.db", "i.csv"), "line 2 of i.csv: return must be a number"),
+        (("predict", "s.db", "--param", f"kp={number}"), "must be an array of real numbers"),
+        (("new", "t.db", "--param", f"kp=0:{number}"), "kp"),
+        (("new", "t.db", "--dim", 1, "--limit", f"force<{number}"), "a limit is written like"),
+    ):
+        study(tmp_path, *words, fails=want)
+    for trial, plain in enumerate((" 1 ", "+1e1", "-.5", "2."), 2):
+        study(tmp_path, "tell", "s.db", trial, plain, *beside)
+
+
+def test_a_name_that_is_given_twice_is_refused(tmp_path):
+    study(tmp_path, "new", "s.db", "--param", "kp=1:200", "--param", "x=0:1")
+    for words, want in (
+        (("predict", "s.db", "--param", "kp=1", "--param", "kp=2"), "--param kp is given twice"),
+        (("evaluate", "s.db", "--mean", "kp=1,kp=2"), "--mean kp is given twice"),
+        (("enqueue", "s.db", "kp=1", "x=0.5", "kp=2"), "the parameter kp is given twice"),
+        (("fork", "s.db", "t.db", "--freeze", "x=0.1", "--freeze", "x"), "--freeze x is given"),
+        (("fork", "s.db", "t.db", "--unit", "x=m", "--unit", "x=s"), "--unit x is given twice"),
+    ):
+        study(tmp_path, *words, fails=want)
+    assert not (tmp_path / "t.db").exists()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_where_only_printing_fails_that_is_said(tmp_path):
     with Study.open(tmp_path / "s.db", dim=1) as s:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from recoup.checks import InputError, check_choice
 from recoup.cli.app import ForceOption, print_json, say, to_terminal
-from recoup.cli.parsing import method_settings, names_given, typed_value, whole_option
+from recoup.cli.parsing import check_once, method_settings, names_given, typed_value, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     File,
@@ -318,6 +318,7 @@ def _values(texts: list[str] | None) -> dict[str, float | str | None]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not name or (equals and not value):
             raise InputError(f"--freeze takes NAME or NAME=VALUE, got {text!r}.")
+        check_once("--freeze", name, found)
         found[name] = typed_value(value) if equals else None
     return found
 
