@@ -47,6 +47,16 @@ def shortly(value: Any) -> str:
     return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
 
 
+def as_typed(text: Any, kind: type[Any] = float) -> Any:
+    """The number that a text says as people write it; what Python alone reads is a ValueError.
+
+    Digits are 0 to 9: in 1_0, or in other scripts, a slip may be a number that nobody meant.
+    """
+    if isinstance(text, str) and ("_" in text or not text.strip().isascii()):
+        raise ValueError(f"no number: {shortly(text)}")
+    return kind(text)
+
+
 def is_traced(*arrays: Any) -> bool:
     """Whether any of `arrays` is being traced by JAX, so that its values cannot be looked at."""
     if "jax" not in sys.modules:  # which is slow to import

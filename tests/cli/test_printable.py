@@ -2,9 +2,12 @@
 
 import io
 import os
+import subprocess
+import sys
 
 import pytest
 from program import recoup
+from waiting import LIMIT
 
 from recoup.cli.app import to_terminal
 from recoup.study.study import Study
@@ -127,3 +130,35 @@ def test_a_file_name_that_is_no_text_is_printed_all_the_same(place):
     done = recoup("study", "new", name, "--dim", 2, cwd=place)
     assert (done.returncode, done.stdout) == (0, "\\udc80.db\nTell returns: larger is better.\n")
     assert recoup("study", "show", name, cwd=place).returncode == 0
+    with Study.open(place / name) as study:
+        for trial in study.ask(3):
+            study.tell(trial.id, float(trial.id))
+    for words in (("study", "plot", name, "--out", "p.png"), ("report", name)):
+        done = recoup(*words, cwd=place)
+        assert done.returncode == 0, done.stderr
+    done = recoup("report", name, FILE, "--out", "both.html", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "\\udc80.db" in (place / "both.html").read_text()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_letter_that_a_stream_has_not_is_written_out(tmp_path, encoding):
+    """Nothing is asked for or told unseen, and the file is not to blame."""
+    with Study.open(tmp_path / "k.db", params={"k\u03b1": (1, 200), "g": (0, 1)}) as study:
+        study.tell(study.ask(1)[0].id, 1.0)
+    for words in (
+        ("ask", "k.db"),
+        ("tell", "k.db", "2", "--failed", "slip \u4e2d"),
+        ("show", "k.db"),
+        ("trials", "k.db"),
+        ("export", "k.db"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "recoup", "study", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            timeout=LIMIT,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (b"\\u4e2d" if "tell" in words else b"k\\u03b1") in done.stdout

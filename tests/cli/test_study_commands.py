@@ -1,16 +1,19 @@
 """A walk through `recoup study` as somebody with a robot would take it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from program import recoup
 from waiting import until
 
+from recoup.store.file import StudyFile
 from recoup.study.study import Study
 
 
@@ -298,6 +301,35 @@ def test_a_damaged_file_is_recovered(tmp_path):
     study(tmp_path, *["ask", "new.db"])
 
 
+def test_an_error_of_ours_is_not_called_damage(tmp_path, monkeypatch):
+    """Only where the file is found to be damaged is it to blame."""
+    made = [tmp_path / "whole.db", tmp_path / "forged.db"]
+    for path in made:
+        with Study.open(path, dim=2, batch=4) as same:
+            for trial in same.ask(6):
+                same.tell(trial.id, float(trial.id))
+    file = StudyFile.open(made[1])
+    with file.writing():  # a theta of another length, its checksum in order
+        rows = file.read("asked", list, "WHERE id = 6")
+        rows[0][3] = np.zeros(3).tobytes()
+        file.insert("asked", rows, verb="INSERT OR REPLACE")
+    file.close()
+
+    def wrong(*_, **__):
+        raise ValueError("a fault of ours")
+
+    monkeypatch.setattr("recoup.cli.study_ask.print_trials", wrong)
+    monkeypatch.setattr("recoup.report.study.write_study_report", wrong)
+    monkeypatch.setattr("recoup.report.studies.write_studies_report", wrong)
+    for words in (("study", "ask", "whole.db"), ("report", "whole.db")):
+        done = recoup(*words, cwd=tmp_path)
+        assert (done.returncode, "damaged" in done.stderr) == (1, False)
+        assert "a fault of ours" in done.stderr
+    study(tmp_path, "ask", "forged.db", fails="forged.db is damaged (ValueError: a fault of ours)")
+    done = recoup("report", "whole.db", "forged.db", cwd=tmp_path)
+    assert (done.returncode, "forged.db is damaged" in done.stderr) == (2, True)
+
+
 def test_wrong_use_gets_one_sentence(tmp_path):
     study(tmp_path, "ask", "robot.db", fails="there is no study in robot.db: `recoup study new")
     study(tmp_path, "new", "robot.db", fails="give --dim, or the parameters' names")
@@ -336,6 +368,73 @@ def test_results_as_spreadsheets_write_them(tmp_path):
         s.ask(2)
     (tmp_path / "r.csv").write_bytes(b"\xef\xbb\xbffailed, id ,return\r\n,1,-2.5\r\nfell,2,\r\n")
     assert study(tmp_path, "tell", "s.db", "--file", "r.csv").startswith("2 results told (")
+
+
+def test_a_line_that_stands_twice_is_one_result(tmp_path):
+    with Study.open(tmp_path / "s.db", dim=1) as s:
+        s.ask(2)
+    (tmp_path / "r.csv").write_text("id,return,failed\n1,-2.5,\n2,,fell\n1,-2.5,\n")
+    assert study(tmp_path, "tell", "s.db", "--file", "r.csv").startswith("2 results told (")
+    told = json.loads(study(tmp_path, "tell", "s.db", "--file", "r.csv", "--json"))["told"]
+    assert [row["id"] for row in told] == [1, 2]
+    (tmp_path / "r.csv").write_text("id,return,failed\n1,-2.5,\n1,-3.5,\n")
+    study(tmp_path, "tell", "s.db", "--file", "r.csv", fails="told -2.5 before, and now -3.5")
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0663", "1\u0660", "1e1_0"])
+def test_a_number_is_one_as_people_write_it(tmp_path, number):
+    """Python reads more than that: a slip would be told as ten."""
+    study(tmp_path, "new", "s.db", "--param", "kp=1:200", "--param", "x=0:1", "--limit", "force<50")
+    study(tmp_path, "ask", "s.db", "-n", 20, "--format", "json")
+    for trial in range(10, 20):
+        study(tmp_path, "tell", "s.db", trial, -trial, "--also", "force=1")
+    (tmp_path / "r.csv").write_text(f"id,return,also_force\n1,{number},1\n")
+    (tmp_path / "i.csv").write_text(f"kp,x,return,also_force\n10,0.3,{number},1\n20,0.4,2,1\n")
+    (tmp_path / "n.csv").write_text(f"id,return,also_force\n{number},1,1\n")
+    beside = ("--also", "force=1")
+    for words, want in (
+        (("tell", "s.db", 1, number, *beside), "a return must be a number, got"),
+        (("tell", "s.db", number, 1, *beside), "must be a whole number, got"),
+        (("tell", "s.db", 1, 1, "--also", f"force={number}"), "--also force must be a number"),
+        (("tell", "s.db", "--file", "r.csv"), "line 2 of r.csv: a return must be a number"),
+        (("tell", "s.db", "--file", "n.csv"), "the id of a trial must be a whole number"),
+        (("import", "s.db", "i.csv"), "line 2 of i.csv: return must be a number"),
+        (("predict", "s.db", "--param", f"kp={number}"), "must be an array of real numbers"),
+        (("new", "t.db", "--param", f"kp=0:{number}"), "kp"),
+        (("new", "t.db", "--dim", 1, "--limit", f"force<{number}"), "a limit is written like"),
+    ):
+        study(tmp_path, *words, fails=want)
+    for trial, plain in enumerate((" 1 ", "+1e1", "-.5", "2."), 2):
+        study(tmp_path, "tell", "s.db", trial, plain, *beside)
+
+
+def test_a_name_that_is_given_twice_is_refused(tmp_path):
+    study(tmp_path, "new", "s.db", "--param", "kp=1:200", "--param", "x=0:1")
+    for words, want in (
+        (("predict", "s.db", "--param", "kp=1", "--param", "kp=2"), "--param kp is given twice"),
+        (("evaluate", "s.db", "--mean", "kp=1,kp=2"), "--mean kp is given twice"),
+        (("enqueue", "s.db", "kp=1", "x=0.5", "kp=2"), "the parameter kp is given twice"),
+        (("fork", "s.db", "t.db", "--freeze", "x=0.1", "--freeze", "x"), "--freeze x is given"),
+        (("fork", "s.db", "t.db", "--unit", "x=m", "--unit", "x=s"), "--unit x is given twice"),
+    ):
+        study(tmp_path, *words, fails=want)
+    assert not (tmp_path / "t.db").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_where_only_printing_fails_that_is_said(tmp_path):
+    with Study.open(tmp_path / "s.db", dim=1) as s:
+        s.ask(2)
+    words = [sys.executable, "-m", "recoup", "study", "tell", "s.db", "1", "3"]
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w") as full:
+            how = {"stdout": full, "stderr": subprocess.PIPE, "text": True}
+            how["env"] = {**os.environ, "PYTHONUNBUFFERED": "1" if more else ""}
+            done = subprocess.run([*words, *more], cwd=tmp_path, **how)
+        said = "only printing failed (No space left on device): what was to be stored is stored."
+        assert (done.returncode, done.stderr) == (1, f"recoup: {said}\n")
+    with Study.open(tmp_path / "s.db") as s:
+        assert s.trials()[0].value == 3
 
 
 def test_odd_names_and_places(tmp_path):

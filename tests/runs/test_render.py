@@ -212,3 +212,10 @@ def test_the_program_films_a_run(car_run, tmp_path):
     words = ("--out", tmp_path, "--steps", "0,10,40", "--json")
     said = json.loads(recoup_program("render", car_run, *words).stdout)
     assert str(tmp_path / "policy.mp4") in said.values()
+
+
+def test_a_task_without_a_picture_says_that_alone(recwarn):
+    """Gymnasium would warn of it first."""
+    with pytest.raises(ValueError, match="is not one of toy's; it has none: it has no picture"):
+        make_env("toy", "rgb_array")
+    assert not recwarn.list

@@ -594,6 +594,23 @@ class TestTables:
         assert "line 18 of" in wrong.stderr
         assert "gripper is one of soft, hard, vacuum" in " ".join(wrong.stderr.split())
 
+    @pytest.mark.parametrize("drew", ["kp=150,gripper=hard,fingers=3,mode=fast", "150,hard,3,fast"])
+    def test_what_drew_a_table_is_typed_by_words(self, tmp_path, drew):
+        """As `evaluate --mean` takes it: by name, or in order."""
+        table = tmp_path / "mine.csv"
+        table.write_text("kp,gripper,fingers,mode,return\n150,soft,3,slow,1\n160,hard,3,fast,2\n")
+        with Study.open(tmp_path / "new.db", params=MIXED) as new:
+            words = ["study", "import", new.store.path, table, "--mean", drew]
+            done = recoup(*words, "--std", "kp=1,gripper=0.5,fingers=1,mode=2")
+            assert (done.returncode, done.stderr) == (0, "")
+            mean, std = new.opened.shown(new.store.proposals()[1].numbers)
+            wanted = new.opened.target({"kp": 150, "gripper": "hard", "fingers": 3, "mode": "fast"})
+            np.testing.assert_allclose(mean, new.opened.shown(wanted)[0])
+            assert std.tolist() == [1, 0.5, 0.5, 0.5, 1, 2]
+            wrong = recoup(*words[:-1], drew.replace("hard", "hrad"), "--std", 1)
+        assert wrong.returncode == 2
+        assert "gripper is one of soft, hard, vacuum; got 'hrad'." in wrong.stderr
+
     def test_python_takes_words_and_places(self, tmp_path):
         rows = [
             [200.0 + i, GRIPPERS[i % 3], 2 + i % 3, "slow" if i % 2 else "fast"] for i in range(9)

@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from recoup.checks import InputError, check_count
+from recoup.checks import InputError, as_typed, check_count
 from recoup.cli.app import ForceOption, JsonOption, app, fail, interruptible, say, stop
 from recoup.cli.parsing import complete_task, number, whole_option
 from recoup.cli.tables import show_table, show_text
@@ -153,7 +153,7 @@ def compare(
 
 def _points(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [as_typed(part, int) for part in text.split(",")]
     except ValueError:
         raise InputError(
             f"--checkpoints must be whole numbers separated by commas, got {text!r}."

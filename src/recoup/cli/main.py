@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -39,11 +40,15 @@ app.add_typer(study_app, name="study", help="A search by hand: ask, roll out, te
 def main() -> None:
     """Runs the program; whatever goes wrong becomes one sentence and an exit status."""
     warnings.formatwarning = _one_sentence
+    for stream in (sys.stdout, sys.stderr):  # a letter that one has not is written out
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     by_hand = sys.argv[1:2] == ["study"]  # imports take most of its time
     for name in BY_HAND if by_hand else (*OTHERS, *BY_HAND):
         import_module(f"recoup.cli.{name}")
     try:
         status = app(standalone_mode=False)
+        sys.stdout.flush()
     except typer.Exit as ended:
         status = ended.exit_code
     except KeyboardInterrupt:
@@ -55,6 +60,9 @@ def main() -> None:
     except InputError as wrong:
         fail(str(wrong), 2)
     except Exception as failure:
+        if by_hand and isinstance(failure, OSError) and not (failure.filename or _prints()):
+            why = failure.strerror
+            fail(f"only printing failed ({why}): what was to be stored is stored.", 1)
         if os.environ.get("RECOUP_TRACEBACK"):
             raise
         if getattr(failure, "name", None) in COMPILER:
@@ -62,6 +70,19 @@ def main() -> None:
         what = str(failure).partition("\n")[0] or type(failure).__name__
         fail(f"{what} (RECOUP_TRACEBACK=1 shows where)", 1)
     raise SystemExit(status or 0)
+
+
+def _prints() -> bool:
+    """Whether standard output takes a line; a command of a study has stored all before it prints.
+
+    Where it does not, what is left for it goes nowhere: else it would fail once more at the end.
+    """
+    try:
+        print(flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def _one_sentence(message: Any, *rest: Any, **more: Any) -> str:

@@ -1,13 +1,14 @@
 """What commands share: numbers, vectors and settings as people type them."""
 
 import re
+from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from recoup.checks import InputError, nearest, shortly
+from recoup.checks import InputError, as_typed, nearest, shortly
 from recoup.engine.methods import METHODS, SETTINGS
 from recoup.tasks.registry import TASKS
 
@@ -50,7 +51,7 @@ WhichOption = Annotated[
 
 def which_of(text: str) -> str | int:
     """Which policy of a run is meant: a word, or the number of an iteration."""
-    return int(text) if text.isdecimal() and len(text) < 20 else text
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else text
 
 
 def complete_setting(incomplete: str) -> list[str]:
@@ -64,7 +65,7 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}  # of a unit of time
 def whole(text: str) -> int:
     """A whole number."""
     try:
-        return int(text)
+        return int(as_typed(text, int))
     except ValueError:
         raise typer.BadParameter(f"must be a whole number, got {shortly(text)}") from None
 
@@ -72,14 +73,14 @@ def whole(text: str) -> int:
 def number(text: str) -> float:
     """A number."""
     try:
-        return float(text)
+        return float(as_typed(text))
     except ValueError:
         raise typer.BadParameter(f"must be a number, got {shortly(text)}") from None
 
 
 def duration(option: str, text: str) -> float:
     """A time in seconds, written 90, 90s, 15m, 1h or 2d."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)([smhd]?)", text.strip())
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([smhd]?)", text.strip())
     seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
     if not 0 < seconds < inf:
         raise InputError(f"{option} must be a time like 90s, 15m, 1h or 2d, got {text!r}.")
@@ -102,13 +103,20 @@ def pairs(option: str, texts: list[str]) -> dict[str, Any]:
     return values
 
 
+def check_once(option: str, name: str, before: Iterable[str]) -> None:
+    """Raises where a name is given again, to which only one value can belong."""
+    if name in before:
+        raise InputError(f"{option} {name} is given twice: give one value of it.")
+
+
 def names_given(option: str, how: str, texts: list[str] | None) -> dict[str, str]:
     """Texts by name, written NAME=TEXT."""
-    found = {}
+    found: dict[str, str] = {}
     for text in texts or []:
         name, equals, other = (part.strip() for part in text.partition("="))
         if not (name and equals and other):
             raise InputError(f"{option} takes {how}, got {text!r}.")
+        check_once(option, name, found)
         found[name] = other
     return found
 
@@ -135,7 +143,7 @@ def _value(key: str, text: str) -> Any:
         return text.lower() == "true"
     for number in (int, float):
         try:
-            return number(text)
+            return as_typed(text, number)
         except ValueError:
             continue
     return text
@@ -146,7 +154,7 @@ class Typed(float):
 
     def __new__(cls, text: str) -> "Typed":
         """The number that a text says."""
-        found = super().__new__(cls, text)
+        found = super().__new__(cls, as_typed(text))
         found.text = text.strip()
         return found
 
@@ -166,11 +174,12 @@ def vector_or_named(option: str, text: str) -> Any:
     values = [typed_value(part) for part in text.split(",")]
     if "=" not in text:
         return values[0] if len(values) == 1 else values
-    found = {}
+    found: dict[str, float | str] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
         if not (name and equals and value):
             raise InputError(f"{option} takes values in order, or NAME=VALUE,..., got {text!r}.")
+        check_once(option, name, found)
         found[name] = typed_value(value)
     return found
 
@@ -184,7 +193,7 @@ def typed_number(what: str, text: str) -> float:
     """A number; a whole one stays one, for `tell` to see whether it can be kept."""
     for kind in (int, float):
         try:
-            return kind(text)
+            return as_typed(text, kind)
         except ValueError:
             continue
     raise InputError(f"{what} must be a number, got {shortly(text)}.")
@@ -227,7 +236,7 @@ def typed_result(
 def vector(option: str, text: str) -> float | list[float]:
     """A number, or several separated by commas."""
     try:
-        numbers = [float(part) for part in text.split(",")]
+        numbers = [as_typed(part) for part in text.split(",")]
     except ValueError:
         raise InputError(
             f"{option} must be a number, or numbers separated by commas, got {text!r}."

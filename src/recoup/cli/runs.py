@@ -13,6 +13,7 @@ from rich.console import Console
 from recoup.checks import InputError, check_path, printable
 from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
+from recoup.cli.study_app import blaming
 from recoup.cli.tables import show_table
 
 if TYPE_CHECKING:
@@ -161,9 +162,8 @@ def report(
         )
     from recoup.report.studies import write_studies_report
     from recoup.report.study import write_study_report
-    from recoup.store.errors import sensible
 
-    with sensible(runs[0]):
+    with blaming(*runs):
         if len(runs) > 1:
             say_path("page", write_studies_report(runs, out, force=force), as_json)
         else:

@@ -232,7 +232,7 @@ def tell(
             _print_told(study, told, said, moves)
             return
         if results is not None:
-            print(f"{len(told)} result{'' if len(told) == 1 else 's'} told ({better}).")
+            print(f"{len(numbers)} result{'' if len(numbers) == 1 else 's'} told ({better}).")
         elif not later:
             which = "" if told[0][1].value is None else f" ({better})"
             show_text(f"Trial {id}: {in_words(told[0][1])}{which}.")
@@ -317,13 +317,13 @@ def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     results = [_result(study, f"line {line} of {path}", row) for line, row in enumerate(reader, 2)]
     if not results:
         raise InputError(f"{path} holds no results.")
-    return results
+    return list({repr(row): row for row in results}.values())  # a line may stand there twice
 
 
 def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told]":
     """One line of a file of results."""
     number, value, failed = ((row.get(key) or "").strip() for key in ("id", "return", "failed"))
-    if not number.isdecimal() or len(number) > LONGEST:
+    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST:
         raise InputError(f"{where}: the id of a trial must be a whole number, got {number[:40]!r}.")
     if not value and not failed:
         raise InputError(f"{where}: trial {number} has no return: give one, or why it failed.")

@@ -1,7 +1,8 @@
 """The app of `recoup study`, and the options that its commands share."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,13 +59,29 @@ app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", e
 @contextmanager
 def opened(file: Path, read_only: bool = False) -> "Iterator[Study]":
     """The study in `file`; what stands there but makes no sense gets one sentence."""
-    from recoup.store.errors import sensible
     from recoup.study.study import Study
 
     if not check_path("FILE", file).exists():
         raise InputError(f"there is no study in {file}: `recoup study new {file}` starts one.")
-    with sensible(file), Study.open(file, read_only=read_only) as study:
+    with blaming(file), Study.open(file, read_only=read_only) as study:
         yield study
+
+
+@contextmanager
+def blaming(*files: Path) -> Iterator[None]:
+    """An error that nobody foresaw is damage of a study's file where `check` finds some there."""
+    from recoup.store.errors import sensible
+
+    with ExitStack() as stack:
+        for file in files:
+            stack.enter_context(sensible(file, partial(_is_damaged, file)))
+        yield
+
+
+def _is_damaged(file: Path) -> bool:
+    from recoup.study.verify import check  # as heavy as the study itself
+
+    return not all(found.sound for found in check(file))
 
 
 File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from recoup.checks import InputError, check_choice
 from recoup.cli.app import ForceOption, print_json, say, to_terminal
-from recoup.cli.parsing import method_settings, names_given, typed_value, whole_option
+from recoup.cli.parsing import check_once, method_settings, names_given, typed_value, whole_option
 from recoup.cli.study_app import (
     SIGNED,
     File,
@@ -179,19 +179,34 @@ def import_(
         found = read_samples(study.opened, samples)
         given = given_options(mean=mean, std=std)
         if given:
-            import numpy as np
-
             if found.mean is not None or found.blocks is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            drawn = {key: np.asarray(_in_order(study, x), float) for key, x in given.items()}
-            found = found._replace(mean=drawn.get("mean"), std=drawn.get("std"))
+            found = found._replace(**{key: _drawn(study, key, x) for key, x in given.items()})
         added = import_samples(study.opened, found, str(samples))
     print_json(added) if as_json else show_text(added.words)
 
 
-def _in_order(study: "Study", given: Any) -> Any:
-    """Values as they stand, or by name, all of them."""
-    return study.opened.by_name(given) if isinstance(given, dict) else given
+def _drawn(study: "Study", key: str, given: Any) -> Any:
+    """The means or deviations of what drew samples, given in order or by name, all of them.
+
+    A choice is a word, as `evaluate` takes it, or the latent numbers that it was drawn by.
+    """
+    import numpy as np
+
+    from recoup.study.candidates import means_given, stds_given
+    from recoup.study.parameters import spread_out
+
+    opened, parameters = study.opened, study.opened.parameters
+    given = opened.by_name(given) if isinstance(given, dict) else given
+    mean, std = opened.shown(opened.store.newest().numbers)
+    if key == "std":
+        return stds_given(parameters, given, std)
+    values = given if isinstance(given, list) else [given]
+    pairs = zip(parameters, values, strict=False)
+    chosen = any(p.choices and getattr(x, "text", x) in p.choices for p, x in pairs)
+    if chosen or any(isinstance(x, str) for x in values):
+        return spread_out(parameters, means_given(parameters, given, mean))
+    return np.asarray(given, float)
 
 
 @app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
@@ -303,6 +318,7 @@ def _values(texts: list[str] | None) -> dict[str, float | str | None]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not name or (equals and not value):
             raise InputError(f"--freeze takes NAME or NAME=VALUE, got {text!r}.")
+        check_once("--freeze", name, found)
         found[name] = typed_value(value) if equals else None
     return found
 

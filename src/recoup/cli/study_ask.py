@@ -6,7 +6,7 @@ import typer
 
 from recoup.checks import InputError
 from recoup.cli.app import print_json
-from recoup.cli.parsing import duration, typed_value
+from recoup.cli.parsing import check_once, duration, typed_value
 from recoup.cli.study_app import (
     SIGNED,
     File,
@@ -91,7 +91,10 @@ def enqueue(
         named = [text for text in theta if "=" in text]
         if named and len(named) < len(theta):
             raise InputError("give all values in order, or all as NAME=VALUE.")
-        given = {name: typed_value(text) for name, _, text in (t.partition("=") for t in named)}
+        given: dict[str, float | str] = {}
+        for name, _, value in (text.partition("=") for text in named):
+            check_once("the parameter", name, given)
+            given[name] = typed_value(value)
         listed = [typed_value(part) for text in theta for part in text.split(",")]
         study.enqueue(given or listed, note)
         if as_json:

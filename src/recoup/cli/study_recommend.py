@@ -6,7 +6,7 @@ import typer
 
 from recoup.checks import InputError, shortly
 from recoup.cli.app import print_json
-from recoup.cli.parsing import typed_value, whole_option
+from recoup.cli.parsing import check_once, typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import Cell, show_table, show_text
@@ -124,11 +124,12 @@ def predict(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of parameters that need not have been tried; at no rollout."""
-    given = {}
+    given: dict[str, float | str] = {}
     for text in param:
         name, equals, value = (part.strip() for part in text.rpartition("="))
         if not (name and equals and value):
             raise InputError(f"--param takes NAME=VALUE, got {shortly(text)}.")
+        check_once("--param", name, given)
         given[name] = typed_value(value)
     with opened(file, read_only=True) as study, study.store.reading():
         found, version = study.predict(given), version_of(study.store)

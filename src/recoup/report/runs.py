@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from recoup.checks import InputError, check_path
+from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over
 from recoup.pictures.curves import ACCENT, SECOND, learning_curve, overlaid
 from recoup.report.html import check_page, drawn, embedded, page, write_page
@@ -69,7 +69,7 @@ def _run(path: Path, run: Run) -> dict[str, Any]:
         "failed": run.failed,
         "dropped": run.dropped,
         "advice": _advice(history, run),
-        "curve": drawn(_curve(path.name, history, run)),
+        "curve": drawn(_curve(printable(path.name), history, run)),
         "distribution": drawn(_distribution(run)),
         "age": drawn(_age(run.ages)) if _mixed(run.ages) else None,
         "ages": _ages_in_words(run.ages),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, check_path
+from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over
 from recoup.pictures.studies import Course, laid_over
 from recoup.report.html import check_page, drawn, page, write_page
@@ -71,7 +71,7 @@ def _check_files(files: Sequence[Path]) -> None:
 def _labels(files: Sequence[Path]) -> list[str]:
     """What studies are called: by their files, with as many directories as tell them apart."""
     for parts in range(1, max(len(path.resolve().parts) for path in files) + 1):
-        labels = ["/".join(path.resolve().parts[-parts:]) for path in files]
+        labels = [printable("/".join(path.resolve().parts[-parts:])) for path in files]
         if len(set(labels)) == len(labels):
             break
     return labels

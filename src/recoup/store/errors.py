@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,19 +51,23 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sensible(path: Path) -> Iterator[None]:
-    """What stands in a file but makes no sense, as a sentence; RECOUP_TRACEBACK=1 shows where."""
+def sensible(path: Path, damaged: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """What stands in a file but makes no sense, as a sentence; RECOUP_TRACEBACK=1 shows where.
+
+    Where more is done inside than to read the file, `damaged` says whether that is to blame. That
+    a text cannot be printed is never the file's fault.
+    """
     try:
         yield
-    except InputError:
+    except (InputError, UnicodeEncodeError):
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:
-        if os.environ.get("RECOUP_TRACEBACK"):
+        if os.environ.get("RECOUP_TRACEBACK") or not damaged():
             raise
         reason = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
         raise InputError(damage(path, reason)) from None
     except (AssertionError, MemoryError, RecursionError) as wrong:
-        if os.environ.get("RECOUP_TRACEBACK"):
+        if os.environ.get("RECOUP_TRACEBACK") or not damaged():
             raise
         raise InputError(damage(path, type(wrong).__name__)) from None
 

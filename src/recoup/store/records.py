@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from types import NoneType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,8 @@ from recoup.store.schema import packed, packed_memory, unpacked, unpacked_memory
 
 Record = tuple[Any, ...]
 Row = TypeVar("Row")
+# What a move says of itself in numbers, or null.
+OF_MOVES = ("objective", "low", "high", "samples", "ess", "max_weight", "pareto_k", "kl", "late")
 WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
@@ -112,8 +115,8 @@ def as_kept(told: Told) -> Told:
 
 def counters_of(record: Record) -> Counters:
     """The counters of a record."""
-    if not all(type(n) is int for n in record):
-        raise ValueError("counters that are no whole numbers")
+    if not all(type(n) is int and n >= 0 for n in record):
+        raise ValueError("counters that are no whole numbers, or below zero")
     return Counters(*record[1:])
 
 
@@ -126,7 +129,10 @@ def proposal_of(record: Record) -> Proposal:
 def move_of(record: Record) -> Move:
     """The move of a record."""
     number, proposal, counted, memory, info, made = record
-    return Move(number, proposal, counted, unpacked_memory(memory), _object(info), made)
+    said = _object(info)
+    if not all(isinstance(said.get(key), (int, float, NoneType)) for key in OF_MOVES):
+        raise ValueError("a number of a move that is none")
+    return Move(number, proposal, counted, unpacked_memory(memory), said, made)
 
 
 def asked_of(record: Record) -> Asked:

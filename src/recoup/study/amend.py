@@ -58,6 +58,13 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Any) -> 
     if also is not None and all(x is None for x in how.values()):
         trajectory = study.store.trajectories([number]).get(number)
         return before._replace(trajectory=trajectory, also=known_numbers(beside))
+    if sum(x is not None for x in how.values()) != 1:
+        noun = study.goal.noun
+        raise InputError(
+            f"amend takes one of these: another {noun}, the {noun}s of several episodes, why it "
+            "failed, or why it is worth nothing (`drop`); numbers beside it (`also`) may stand "
+            "alone."
+        )
     asked_for = study.limits if before.status == FAILED else Limits()
     told = told_of(**how, also=beside, layout=study.layout, discount=study.discount)
     return told_within(asked_for, told, beside)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, as_typed
 from recoup.study.choices import place_of
 from recoup.study.opened import Opened
 from recoup.study.tables import theta_columns
@@ -37,9 +37,14 @@ def numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -
     for i, name in enumerate(names):
         for line, cell in enumerate(table[name]):
             try:
-                found[line, i] = np.nan if cell in ("", None) else float(cell)
+                found[line, i] = _number(cell)
             except (TypeError, ValueError):
                 raise InputError(
                     f"line {line + 2} of {path}: {name} must be a number, got {cell!r}."
                 ) from None
     return found
+
+
+def _number(cell: Any) -> float:
+    """A cell as a number, not one where it is empty."""
+    return np.nan if cell in ("", None) else float(as_typed(cell))

@@ -14,6 +14,7 @@ import numpy as np
 
 from recoup.checks import (
     InputError,
+    as_typed,
     check_between,
     check_mapping,
     check_number,
@@ -135,7 +136,7 @@ def limit(text: Any) -> Limit:
     found = WRITTEN.fullmatch(text) if isinstance(text, str) else None
     number = nan
     with suppress(ValueError):
-        number = nan if found is None else float(found[3])
+        number = nan if found is None else as_typed(found[3])
     if found is None or not isfinite(number):
         raise InputError(
             f"a limit is written like force<50 or clearance>=0.1, got {shortly(text)}."

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice, check_mapping, nearest, shortly
+from recoup.checks import InputError, as_typed, check_choice, check_mapping, nearest, shortly
 from recoup.study import choices as several
 from recoup.study import scales
 
@@ -150,7 +150,7 @@ def parameter(text: str) -> Parameter:
             f"NAME=ONE|OTHER, got {text!r}; for instance stiffness=10:200:log or gripper=soft|hard."
         )
     try:
-        low, high = (float(part) if part.strip() else None for part in (*parts, "", "")[:2])
+        low, high = (as_typed(part) if part.strip() else None for part in (*parts, "", "")[:2])
     except ValueError:
         raise InputError(f"the bounds of --param must be numbers, got {text!r}.") from None
     return Parameter(name.strip(), low, high, parts[2].strip() if len(parts) == 3 else "linear")

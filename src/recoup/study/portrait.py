@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recoup.checks import InputError, check_path
+from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
 from recoup.store.amending import told_first
@@ -102,7 +102,7 @@ def _drawing() -> "Callable[[Portrait], Figure]":
 def _title(study: Opened, results: int, moves: int) -> str:
     parts = (
         *([called] if (called := title(study.store)) else []),
-        study.path.name,
+        printable(study.path.name),
         study.method.name,
         f"{len(study.labels)} parameter{'' if len(study.labels) == 1 else 's'}",
         f"{results} result{'' if results == 1 else 's'}",

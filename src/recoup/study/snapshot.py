@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from recoup.checks import InputError, without_nan
 from recoup.engine.plain import can_judge
 from recoup.store.dropped import dropped
+from recoup.store.records import OF_MOVES
 from recoup.store.rows import FAILED, OK, PENDING, Move
 from recoup.store.states import dates_of, enqueued, failures, last_moves, version_of
 from recoup.study.goals import MAXIMIZE, Goal
@@ -23,7 +24,6 @@ from recoup.study.summary import Deployed, deployed
 from recoup.study.trials import Evaluation, Trial
 
 MOVES, REASONS = 5, 3  # that are told of, the last ones
-OF_MOVES = ("objective", "low", "high", "samples", "ess", "max_weight", "pareto_k", "kl", "late")
 LONG = "it is not computed here, since that takes a while; `evaluate` says it"
 AS_THEY_ARE = (
     *("version", "path", "method", "direction", "dim", "batch"),

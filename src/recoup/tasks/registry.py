@@ -1,5 +1,6 @@
 """The tasks that come with Recoup, as rows; their code is imported when one is made."""
 
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -162,7 +163,10 @@ def make_env(
     _factory(name, options)
     if row.env_id == REACH:
         options = {**row.options, **options}
-    return gymnasium.make(row.env_id, max_episode_steps=horizon, render_mode=render_mode, **options)
+    options |= {"max_episode_steps": horizon, "render_mode": render_mode}
+    with warnings.catch_warnings():  # of a mode that it has not: the environment says it itself
+        warnings.filterwarnings("ignore", r"(?s).*not in the possible render_modes")
+        return gymnasium.make(row.env_id, **options)
 
 
 def register_envs() -> None:
