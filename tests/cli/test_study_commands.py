@@ -413,12 +413,24 @@ def test_a_name_that_is_given_twice_is_refused(tmp_path):
     for words, want in (
         (("predict", "s.db", "--param", "kp=1", "--param", "kp=2"), "--param kp is given twice"),
         (("evaluate", "s.db", "--mean", "kp=1,kp=2"), "--mean kp is given twice"),
+        (("evaluate", "s.db", "--mean", "kp=1", "--mean", "kp=2"), "--mean kp is given twice"),
         (("enqueue", "s.db", "kp=1", "x=0.5", "kp=2"), "the parameter kp is given twice"),
         (("fork", "s.db", "t.db", "--freeze", "x=0.1", "--freeze", "x"), "--freeze x is given"),
         (("fork", "s.db", "t.db", "--unit", "x=m", "--unit", "x=s"), "--unit x is given twice"),
     ):
         study(tmp_path, *words, fails=want)
     assert not (tmp_path / "t.db").exists()
+
+
+def test_a_mean_may_be_given_a_name_at_a_time(tmp_path):
+    """The last one was taken, and the others left out without a word."""
+    study(tmp_path, "new", "s.db", "--param", "kp=1:200", "--param", "x=0:1")
+    ways = ("kp=45,x=0.2",), ("kp=45", "x=0.2"), ("45", "0.2")
+    for i, way in enumerate(ways):
+        given = [word for text in way for word in ("--mean", text)]
+        study(tmp_path, "fork", "s.db", f"{i}.db", *given)
+        with Study.open(tmp_path / f"{i}.db") as fork:
+            assert dict(fork.mean_policy) == pytest.approx({"kp": 45, "x": 0.2})
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -109,14 +109,15 @@ FormatOption = Annotated[
     ),
 ]
 MeanOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        help="Means: a number, one each separated by commas, or some by name: kp=300,gripper=soft.",
+        help="Means: a number, one each separated by commas, or some by name: kp=300,gripper=soft; "
+        "repeatable.",
         metavar="X,...",
     ),
 ]
 StdOption = Annotated[
-    str | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
+    list[str] | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
 ]
 MinimizeOption = Annotated[
     bool, typer.Option("--minimize", help="Costs are told, not returns: smaller is better.")
@@ -165,6 +166,6 @@ def given_options(**options: Any) -> dict[str, Any]:
     """The options that were given, vectors as numbers."""
     found = {key: value for key, value in options.items() if value is not None}
     return {
-        key: vector_or_named(f"--{key}", value) if key in ("mean", "std") else value
+        key: vector_or_named(f"--{key}", ",".join(value)) if key in ("mean", "std") else value
         for key, value in found.items()
     }

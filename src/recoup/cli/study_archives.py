@@ -166,9 +166,13 @@ def import_(
         typer.Argument(help="A .csv, .parquet or .npz file, or another study.", metavar="SAMPLES"),
     ],
     mean: Annotated[
-        str | None, typer.Option(help="Mean of what drew them, where the file does not say.")
+        list[str] | None,
+        typer.Option(help="Mean of what drew them, where the file does not say.", metavar="X,..."),
     ] = None,
-    std: Annotated[str | None, typer.Option(help="Its standard deviations, likewise.")] = None,
+    std: Annotated[
+        list[str] | None,
+        typer.Option(help="Its standard deviations, likewise.", metavar="X,..."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add samples from elsewhere, weighed by what drew them."""
