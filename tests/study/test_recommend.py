@@ -432,6 +432,18 @@ def test_of_batches_that_were_equal_no_slope_is_claimed(method):
     assert "less than" not in found.words
 
 
+def test_where_draws_alone_get_better_that_is_why_to_go_on():
+    """README's own study: "Go on: the next 4 results should gain nothing" gave no reason."""
+    params = {"kp": (1, 200, "log"), "kd": (0, 5)}
+    study = searched(gains, 10, 0, noise=0.0, batch=4, params=params, method="recoup")
+    found = study.recommend()
+    assert found.verdict == "go on"
+    assert found.next_gain <= 0 < found.next_draw_gain
+    said = found.words.partition("Go on: ")[2]
+    assert said.startswith("what is drawn still gets better. Of a draw of the distribution")
+    assert "The next 4 results should gain nothing for the mean policy" in said
+
+
 @pytest.mark.parametrize("unit", [1e160, 1e-160, 1e300])
 def test_returns_of_any_size_are_judged_alike(unit):
     plain, scaled = (

@@ -309,6 +309,8 @@ def _of_forecast(found: Recommendation, goal: Goal) -> str:
         found.next_results, found.next_gain, *found.next_gain_interval, "the mean policy", goal
     )
     draw = sentences.coming_draw(found.next_draw_gain, *found.next_draw_gain_interval, goal)
+    if found.verdict == GO_ON and found.next_gain <= 0 < found.next_draw_gain:
+        return f"{sentences.closing_in()} {draw} {policy[:1].upper()}{policy[1:]}"
     if found.verdict == GO_ON:
         return f"Go on: {policy} {draw}"
     if found.verdict == TRY:
