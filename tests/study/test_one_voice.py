@@ -236,6 +236,7 @@ class Doors:
             self.recommend, self.evaluate = _or_none(study.recommend), _or_none(study.evaluate)
             self.counts, self.best = study.counts(), study.best
             self.params = study.mean_policy
+            self.predict = _or_none(lambda: study.predict(study.mean_policy))
             self.notebook = " ".join(Text(study._repr_html_()).cells)
         monkeypatch.setattr(pages, "drawn", lambda figure: "")  # the one part that takes long
         monkeypatch.setattr(Study, "plot", lambda study: None)
@@ -319,6 +320,17 @@ def test_the_mean_policy_has_one_expected_return(doors):
         assert digits(found["expected"], *found["interval"]) == want
     plain = doors.shown["expected_return_of_mean_policy"]
     assert digits(plain["mean"], *plain["interval"]) == want
+
+
+def test_a_prediction_at_the_mean_is_that_of_the_mean_policy(doors):
+    """And so are the chances of failing, and of keeping limits."""
+    if doors.recommend is None or doors.predict is None:  # too few results, or action space
+        return
+    told, found = doors.recommend, doors.predict
+    want = [told.expected, *told.interval, *told.failing[:3]]
+    np.testing.assert_array_equal([found.expected, found.low, found.high, *found.failing[:3]], want)
+    chances = ([row[1:4] for row in rows.limits] for rows in (found, told))
+    np.testing.assert_array_equal(*chances)
 
 
 def test_a_draw_has_one_expected_return(doors):
