@@ -37,6 +37,29 @@ def test_a_slip_that_makes_the_mean_policy_look_good_is_named(slip, seed):
     assert "Trial 14" in study.predict(dict(study.trials()[13].params)).words
 
 
+@pytest.mark.parametrize("candidate", [{}, {"mean": {"a": 0.4}, "std": 0.8}])
+def test_a_slip_that_makes_a_distribution_look_good_is_named(candidate):
+    """By every door: a draw was "105.5", without a word, where none of the others exceeds 0."""
+    study = told(1000.0)
+    found = study.evaluate(**candidate)
+    assert found.mean > 1
+    assert list(found.improbable) == [14]
+    assert "Trial 14: 1000 is " in found.words
+    without = found.words.split("Without it the expected return would be ")[1]
+    assert -1 < float(without.split(" (95 %")[0]) < 0.1
+    assert list(told().evaluate(**candidate).improbable) == []
+
+
+def test_so_it_is_in_what_is_shown():
+    now = told(1000.0).snapshot()
+    assert "Without it the expected return would be " in now.of_a_draw
+
+
+def test_an_evaluation_says_of_one_number_of_results():
+    found = told(results=12).evaluate()
+    assert repr(found).endswith(f"; {found.words.split(':')[0]})")
+
+
 def test_costs_are_said_as_they_were_told():
     found = told(1000.0, sign=-1.0, direction="minimize").recommend()
     assert "Trial 14: -1000 is " in found.words

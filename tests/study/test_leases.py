@@ -25,6 +25,7 @@ from recoup.store.leasing import leases
 from recoup.study import leases as clock
 from recoup.study.recover import recover
 from recoup.study.study import Study
+from recoup.study.summary import summary_rows
 from recoup.study.verify import check
 
 HOUR = 3600.0
@@ -214,6 +215,20 @@ class TestToldTwice:
         (several,) = study.tell(trial.id, values=[1.0, 2.0])
         assert (several.value, several.episodes, several.stderr) == (1.5, 2, 0.5)
         assert study.told_later() == [kept, failed, several]
+
+    def test_after_an_amendment_it_is_said_what_counts(self, study, later):
+        """The amended value was called the first, and the one that counts was said not to."""
+        trial, _ = self.twice(study, later)
+        first = f"told {value_of(trial):.6g} first: 7.5 is kept as a further episode and "
+        study.amend(trial.id, 3.25)
+        (other,) = study.told_later()
+        assert first + "does not count; the first was put right, to 3.25." in other.words
+        assert "told later" in summary_rows(study.opened, study.diagnostics(), None)
+        study.amend(trial.id, 7.5, why="the later one")
+        (now,) = study.told_later()
+        assert first + "counts, since it was put in place of the first." in now.words
+        assert (other.counts, now.counts) == (False, True)
+        assert "told later" not in summary_rows(study.opened, study.diagnostics(), None)
 
     def test_a_failure_counts_first_as_well(self, study, later):
         (trial,) = study.ask(lease=HOUR)

@@ -150,6 +150,7 @@ def test_before_the_first_result_it_says_that_nothing_is_known(tmp_path):
     assert now.recommendation is None is now.evaluation is now.verdict is now.best
     assert "is not known" in now.of_mean_policy
     plain = json.loads(json.dumps(now.plain(), allow_nan=False))
+    assert plain == now.plain()
     assert plain["expected_return_of_mean_policy"]["mean"] is None
     assert plain["dates"]["last_told"] is None
 

@@ -11,17 +11,27 @@ from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study import sentences
 from recoup.study.advice import advice
 from recoup.study.aside import aside
+from recoup.study.doubts import NO_DOUBT, Doubt, doubted
 from recoup.study.ends import outdated
 from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.keeping import limits_found
-from recoup.study.landscape import landscape, left_out_of, results_of, why_none, worth_of
+from recoup.study.landscape import (
+    Results,
+    fitted,
+    landscape,
+    left_out_of,
+    results_of,
+    why_none,
+    worth_of,
+)
 from recoup.study.leases import overdue
 from recoup.study.opened import Opened
 from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
+from recoup.study.worths import Worth as Known
 
 if TYPE_CHECKING:  # needs JAX
     from recoup.study.steps import Judged
@@ -47,10 +57,11 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
             )
         found = judge(opened.method, mover.all_results(), counted, target)
         modelled = _modelled(opened, target, found.worth)
-    looked = found.samples
-    if modelled is not None:
-        (worth, looked, left_out) = modelled
-        found = found._replace(worth=worth, censored=left_out)
+        looked = found.samples
+        if modelled is not None:
+            (worth, looked, left_out) = modelled
+            found = found._replace(worth=worth, censored=left_out)
+        doubt = _doubt(opened, target, found.worth)
     worth = found.worth
     low, high = turned_ends(*worth.interval, opened.sign)
     return Evaluation(
@@ -59,13 +70,32 @@ def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
         ess=worth.ess,
         pareto_k=pareto_k(found.weights),
         samples=found.samples,
-        words=_words(found, looked, opened.goal),
+        words=" ".join(filter(None, [_words(found, looked, opened.goal), doubt.words])),
         low=low,
         high=high,
         unseen=worth.unseen,
         explained=worth.explained,
         direction=opened.goal.word,
+        improbable=doubt.trials,
     )
+
+
+def _doubt(opened: Opened, target: np.ndarray, worth: Worth) -> Doubt:
+    """Whether the worth of a candidate rests on results that stand out from all others."""
+    if opened.has_own_family or opened.method.space == "actions":
+        return NO_DOUBT
+    results, rho = results_of(opened), opened.rho(target)
+    if not results.known:
+        return NO_DOUBT
+
+    def again(rest: Results) -> Known:
+        found = fitted(opened, rest, rho)
+        here = worth_of(found, found.draw(rho), rest)
+        return Known(here.value, here.stderr, here.interval, "")
+
+    unit = 1 / results.unit
+    known = Known(worth.mean * unit, worth.stderr * unit, times(worth.interval, unit), "")
+    return doubted(opened, results, known, again)
 
 
 def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, int, int] | None:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from recoup.checks import check_positive
 from recoup.store import leasing
-from recoup.store.dropped import dropped
+from recoup.store.amending import amendments
+from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, Asked, Event, Lease, Told
 from recoup.store.store import Store
 from recoup.study.amend import in_words
@@ -59,6 +60,7 @@ class ToldLater(NamedTuple):
     failed: str | None
     told_at: float  # seconds since 1970
     words: str
+    counts: bool = False  # since it was put in place of the first
 
 
 def now() -> float:
@@ -115,12 +117,24 @@ def _waiting(opened: Opened, asked: Asked, lease: Lease | None) -> Waiting:
 
 def _later(store: Store, event: Event) -> ToldLater:
     number, told = event.content["trial"], leasing.later_of(event)
-    before = store.results([number]).get(number)
-    first = "what is lost" if before is None else in_words(before.told)
-    instead = "" if number in dropped(store) else " (`amend` puts it in place of the first)"
+    row = store.results([number]).get(number)
+    now = None if row is None else row.told
+    righted = [x for x in amendments(store.events(AMENDED)) if x.trial == number]
+    first = righted[0].was if righted else now
+    counts = bool(righted) and now is not None and now[:2] == told[:2]
+    if counts:
+        then = "counts, since it was put in place of the first"
+    elif number in dropped(store):
+        then = "does not count, nor does the first, which was dropped"
+    elif righted and now is not None:
+        then = f"does not count; the first was put right, to {in_words(now)}"
+    else:
+        then = "does not count (`amend` puts it in place of the first)"
     words = (
-        f"Trial {number} was handed out again, and told {first} first: {in_words(told)} is kept as "
-        f"a further episode and does not count{instead}."
+        f"Trial {number} was handed out again, and told "
+        f"{'what is lost' if first is None else in_words(first)} first: {in_words(told)} is kept "
+        f"as a further episode and {then}."
     )
     failed = told.note if told.status == FAILED else None
-    return ToldLater(number, told.value, told.stderr, told.episodes, failed, event.at, words)
+    said = (told.value, told.stderr, told.episodes, failed, event.at, words)
+    return ToldLater(number, *said, counts)

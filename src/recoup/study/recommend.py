@@ -98,7 +98,7 @@ class Recommendation(NamedTuple):
             "limits": [row._asdict() for row in self.limits],
             "best_between": dict(zip(self.params, self.best, strict=True)),
             "plan": None if self.plan is None else self.plan._asdict(),
-            "matters": [row._asdict() for row in self.matters],
+            "matters": [row._asdict() | {"names": list(row.names)} for row in self.matters],
         }
         for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
             found[key] = list(found[key])
@@ -274,7 +274,7 @@ def _plan_words(found: Recommendation, plan: Plan, outlook: Outlook, goal: Goal)
 
 def _says_failing(tried: Tried) -> bool:
     """Whether a chance of failing is said: a model has one also where nothing ever failed."""
-    return bool(tried.failures and (tried.left_out or tried.refused))
+    return bool(tried.failures)
 
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal, tried: Tried) -> str:

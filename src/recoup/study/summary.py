@@ -143,7 +143,7 @@ def summary_rows(
         last = righted[-1]
         why = f" ({last['why']})" if last["why"] else ""
         rows["amended"] = f"{len(righted)}; the last: trial {last['trial']}{why}"
-    if later := told_later(study.store):
+    if later := [row for row in told_later(study.store) if not row.counts]:
         rows["told later"] = f"{len(later)}, not counted; the last: trial {later[-1].trial}"
     if waiting:
         more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""

@@ -170,6 +170,7 @@ class Evaluation(NamedTuple):
     unseen: float  # share of the distribution where hardly any result could have been drawn
     explained: float  # share of the returns' variance that a model took over; 0: weights alone
     direction: str = MAXIMIZE.word  # minimize: it is an expected cost
+    improbable: Sequence[int] = ()  # trials whose results stand out, without which it is another
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -178,6 +179,8 @@ class Evaluation(NamedTuple):
 
     def __repr__(self) -> str:
         worth = f"{self.samples} results that count for {self.ess:.1f}"
+        if self.explained == 1:  # by the model alone, which looks at others than weights do
+            worth = self.words.partition(":")[0]
         return f"Evaluation({self._answer()}; {worth})"
 
     def _repr_html_(self) -> str:
