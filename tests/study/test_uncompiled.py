@@ -68,7 +68,7 @@ def both(study, upto=None):
     results = ledger.results(upto or study.store.counters().counted)
     before = Before(study.store.newest().numbers, None)
     assert plain.can_move(study.method, results.n, ledger.dim)
-    mine = uncompiled.stepped(study.method, ledger, results, before.numbers)
+    mine = uncompiled.stepped(study.method, ledger, results, 0, before)
     other = compiled.stepped(study.method, 1.0, ledger, results, 0, before)
     return mine, other
 
@@ -104,7 +104,7 @@ def test_what_is_known_of_densities_is_extended_to_the_same(told):
     ledger.own, ledger.mixture = first.own, first.mixture
     results = ledger.results(told.store.counters().counted)
     numbers = told.store.newest().numbers
-    mine = uncompiled.stepped(told.method, ledger, results, numbers)
+    mine = uncompiled.stepped(told.method, ledger, results, 0, Before(numbers, None))
     assert_same_move(
         mine, compiled.stepped(told.method, 1.0, ledger, results, 0, Before(numbers, None))
     )

@@ -132,7 +132,10 @@ def test_one_that_cannot_be_filmed_is_one_sentence(tmp_path):
             raise own_tasks.Unusual("the lens is dirty")
 
     recoup.train(own_tasks.Walk, **QUICK, out=tmp_path / "r")
-    with pytest.raises(Broken, match="the episode failed: Unusual: the lens is dirty"):
+    with (
+        pytest.warns(UserWarning, match="Blind is rolled out now"),
+        pytest.raises(Broken, match="the episode failed: Unusual: the lens is dirty"),
+    ):
         render_run(tmp_path / "r", task=Blind)
 
 
