@@ -236,7 +236,7 @@ class TestFilesBesideIt:
         old = {name: (out / name).read_bytes() for name in ("policy.npz", "curve.png")}
         amended(out, trial=3, value=500.0)
         assert {name: (out / name).read_bytes() for name in old} == old
-        named = "curve.png, policy.npz, policies/best.npz and others in policies/"
+        named = "curve.png, policy.npz and policies/best.npz"
         assert named in recoup.load(out).outdated
         (out / "curve.png").unlink()
         run = recoup.resume(out, task=own_tasks.Walk)
@@ -510,3 +510,18 @@ class TestPointsOfTheCurve:
             assert last.content["proposal"] == study.store.newest().id
             assert Measured(**last.content["return_search"]) == run.return_search
             assert isinstance(study.store, Store)
+
+
+def test_only_files_that_lie_there_are_named(tmp_path):
+    """Of a function that has no policy, policy.npz was said to be made again."""
+    recoup.train(own_tasks.quadratic, dim=2, episodes=12, batch=4, out=tmp_path / "r")
+    amended(tmp_path / "r", 3, -500.0)
+    said = recoup.load(tmp_path / "r").outdated
+    assert "the files made with it (curve.png) are of before the amendment of trial 3" in said
+    (tmp_path / "r" / "curve.png").unlink()
+    said = recoup.load(tmp_path / "r").outdated
+    assert said.startswith("The final test of this run is of before the amendment of trial 3: `rec")
+    walk(tmp_path / "w", keep_every=0)
+    amended(tmp_path / "w", 3, -500.0)
+    said = recoup.load(tmp_path / "w", task=own_tasks.Walk).outdated
+    assert "(curve.png and policy.npz)" in said

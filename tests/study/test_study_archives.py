@@ -698,3 +698,20 @@ class TestReplay:
         before = old.store._file.rows("SELECT COUNT(*) FROM moves")
         old.replay("pgpe")
         assert old.store._file.rows("SELECT COUNT(*) FROM moves") == before
+
+
+def test_results_from_elsewhere_have_not_chosen_the_start(tmp_path):
+    """A study that never moved said that the same results chose its distribution."""
+    params = {"kp": (1, 200, "log"), "kd": (0, 5)}
+    with Study.open(tmp_path / "f.db", params=params, batch=4) as source:
+        for _ in range(12):
+            trial = source.ask()[0]
+            value = -(np.log(trial.params["kp"] / 60) ** 2) - (trial.params["kd"] - 0.7) ** 2
+            source.tell(trial.id, value)
+        assert "the same results chose" in source.evaluate().words
+        source.export(tmp_path / "f.csv")
+        with source.fork(tmp_path / "g.db") as fork:
+            assert "the same results chose" in fork.evaluate().words
+    with Study.open(tmp_path / "j.db", params=params, batch=4) as study:
+        import_samples(study.opened, read_samples(study.opened, tmp_path / "f.csv"))
+        assert "chose" not in study.evaluate().words

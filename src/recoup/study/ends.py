@@ -9,13 +9,23 @@ from recoup.store.amending import last_amended
 from recoup.store.dropped import AMENDED, is_drop
 from recoup.store.file import MEMORY
 from recoup.store.rows import Event
-from recoup.study.beside import in_words, is_beyond, means_of, not_of, policies_beside
+from recoup.study.beside import (
+    BEST,
+    BY_MOVE,
+    POLICIES,
+    POLICY,
+    in_words,
+    is_beyond,
+    means_of,
+    not_of,
+    policies_beside,
+)
 from recoup.study.opened import Opened
 from recoup.study.settings import RUN
 
 FINISHED = "finished"  # the event that holds what a run has come to
 EXTENDED = "extended"  # the event that holds another budget
-FILES = "curve.png, policy.npz, policies/best.npz and others in policies/"  # that follow from it
+FILES = ("curve.png", POLICY, f"{POLICIES}/{BEST}")  # that follow from it, beside those by move
 PROPOSAL = "proposal"  # in the first: the distribution that was tested
 
 
@@ -53,10 +63,22 @@ def outdated(study: Opened) -> str | None:
     what = f"the amendment of trial {trials[-1]}" if trials else f"move {move}"
     if str(study.path) == MEMORY:
         return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
+    files = _made_with_it(study)
+    if not files:
+        return f"The final test of this run is of before {what}: {_resume(study)} makes it again."
     return (
-        f"The final test of this run and the files made with it ({FILES}) are of "
+        f"The final test of this run and the files made with it ({files}) are of "
         f"before {what}: {_resume(study)} makes them again."
     )
+
+
+def _made_with_it(study: Opened) -> str:
+    """The files that lie beside a run and follow from its end, in words."""
+    directory = study.path.parent
+    here = [name for name in FILES if (directory / name).exists()]
+    if here and any(BY_MOVE.fullmatch(path.name) for path in (directory / POLICIES).glob("*")):
+        return f"{', '.join(here)} and others in {POLICIES}/"
+    return in_words(here) if here else ""
 
 
 def _of_its_policies(study: Opened) -> str | None:

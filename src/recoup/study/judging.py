@@ -13,6 +13,7 @@ from recoup.study.advice import advice
 from recoup.study.aside import aside
 from recoup.study.doubts import NO_DOUBT, Doubt, doubted
 from recoup.study.ends import outdated
+from recoup.study.fork import FORKED
 from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
 from recoup.study.keeping import limits_found
@@ -107,7 +108,7 @@ def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, 
     by the very results that would be weighed: of it they say too much good.
     """
     store = opened.store
-    led = store.last_move().id > 0 or store.kind_count(FOREIGN) > 0  # a fork starts where led to
+    led = store.last_move().id > 0 or bool(store.events(FORKED))  # which starts where results led
     chosen = led and np.array_equal(target, store.newest().numbers)
     if not (chosen or worth.refused not in ("", EQUAL)) or opened.has_own_family:
         return None
