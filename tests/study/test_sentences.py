@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recoup.study import sentences
@@ -138,6 +139,16 @@ def test_an_interval_has_the_digits_that_tell_its_ends_apart():
     assert sentences.between(4999.96, 5000.04) == "4999.96 to 5000.04"
     assert sentences.apart(3.0, 3.0) == ["3", "3"]
     assert sentences.apart(1e16, 1e16 + 4) == ["1e+16", "1e+16"]
+
+
+def test_numbers_are_written_as_people_do():
+    """Beside a gain of 8126.6 stood that it is best up to 1.439e+04."""
+    assert sentences.between(1012.3, 14389.6) == "1012 to 14390"
+    assert sentences.between(14389.6, np.nan) == "14390 or more"
+    assert sentences.between(np.nan, -9999.7) == "-10000 or less"
+    assert sentences.with_ends(-33811.2, -47990.0, -17910.0) == "-33810 (95 %: -47990 to -17910)"
+    assert sentences.written(1.5e7) == "1.5e+07"
+    assert sentences.written(1.5e-7) == "1.5e-07"
 
 
 def test_one_trial_is_no_several():

@@ -29,6 +29,7 @@ PAIR = 0.1  # likewise, above which a pair is spoken of
 MEAN_POLICY, DRAW = "the mean policy", "a draw of the newest distribution"  # what returns are of
 CANDIDATE = "a draw of the candidate"
 NOTHING_NEAR, FAILED_NEAR = "nothing near it was tried", "all that was tried near it failed"
+WRITTEN = 1e7  # from here on numbers have a power of ten
 SURELY = 0.001  # a chance nearer to 0 or to 1 than this is not said: models are not as sure
 
 
@@ -72,7 +73,13 @@ def apart(*values: float) -> list[str]:
     known = [value for value in values if isfinite(value)] or [0.0]
     width, largest = max(known) - min(known), max(map(abs, known))
     digits = 4 if width <= 0 or not isfinite(width) else ceil(log10(largest / width)) + 2
-    return [f"{value:.{min(max(digits, 4), 15)}g}" for value in values]
+    return [written(value, min(max(digits, 4), 15)) for value in values]
+
+
+def written(value: float, digits: int = 4) -> str:
+    """A number with so many digits, as people write it: 10170, not 1.017e+04."""
+    text = f"{value:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(value) < WRITTEN else text
 
 
 def with_ends(value: float, low: float, high: float) -> str:
@@ -194,8 +201,8 @@ def between(low: float, high: float) -> str:
     if isfinite(low) and isfinite(high):
         return " to ".join(apart(low, high))
     if isfinite(low):
-        return f"{low:.4g} or more"
-    return f"{high:.4g} or less" if isfinite(high) else "not known"
+        return f"{written(low)} or more"
+    return f"{written(high)} or less" if isfinite(high) else "not known"
 
 
 def best_at(where: Sequence[float] | Mapping[str, float]) -> str:
