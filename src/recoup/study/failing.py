@@ -86,7 +86,7 @@ def failing_of(
 
 
 def failed_near(
-    told: Sequence[tuple[Asked, Result]], study: Opened, rho: Diagonal, within: float
+    study: Opened, told: Sequence[tuple[Asked, Result]], rho: Diagonal, within: float
 ) -> bool:
     """Whether something failed so near to the middle of `rho`, in root mean squares of its std."""
     failed = [study.here(t)[0] for t, result in told if result.told.status == FAILED]

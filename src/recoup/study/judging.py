@@ -8,7 +8,7 @@ from recoup.checks import InputError
 from recoup.core.worth import EQUAL, Worth
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
-from recoup.study import sentences
+from recoup.study import sentences, worths
 from recoup.study.advice import advice
 from recoup.study.aside import aside
 from recoup.study.doubts import NO_DOUBT, Doubt, doubted
@@ -32,7 +32,6 @@ from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
 from recoup.study.trials import Evaluation
-from recoup.study.worths import Worth as Known
 
 if TYPE_CHECKING:  # needs JAX
     from recoup.study.steps import Judged
@@ -89,14 +88,15 @@ def _doubt(opened: Opened, target: np.ndarray, worth: Worth) -> Doubt:
     if not results.known:
         return NO_DOUBT
 
-    def again(rest: Results) -> Known:
+    def again(rest: Results) -> worths.Worth:
         found = fitted(opened, rest, rho)
         here = worth_of(found, found.draw(rho), rest)
-        return Known(here.value, here.stderr, here.interval, "")
+        return worths.Worth(here.value, here.stderr, here.interval, "")
 
     unit = 1 / results.unit
-    known = Known(worth.mean * unit, worth.stderr * unit, times(worth.interval, unit), "")
-    return doubted(opened, results, known, again)
+    ends = times(worth.interval, unit)
+    said = worths.Worth(worth.mean * unit, worth.stderr * unit, ends, "")
+    return doubted(opened, results, said, again)
 
 
 def _modelled(opened: Opened, target: np.ndarray, worth: Worth) -> tuple[Worth, int, int] | None:

@@ -135,7 +135,7 @@ def _worth(
     here = by_model(study, results, found)
     vague = not _half(here) <= VAGUE * float(np.std(results.values))
     if vague and not _is_near(results, rho):
-        failed = failed_near(results.told, study, rho, NEAR)
+        failed = failed_near(study, results.told, rho, NEAR)
         why = sentences.FAILED_NEAR if failed else sentences.NOTHING_NEAR
         return Worth(np.nan, np.nan, NOTHING, why, here.results)
     return here

@@ -253,7 +253,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         outlook.doubt.words,
         sentences.left_out_of_that(tried.left_out),
-        sentences.fails(*tried.failing[:4]) if _says_failing(tried) else "",
+        sentences.fails(*tried.failing[:4]) if tried.failures else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         *(sentences.better_choice(*row) for row in outlook.wrong),
         _next(found, outlook, spread, goal, tried),
@@ -270,11 +270,6 @@ def _plan_words(found: Recommendation, plan: Plan, outlook: Outlook, goal: Goal)
     if found.verdict == GO_ON:
         return sentences.plan_too_few(plan.tries, found.next_results)
     return sentences.plan_after_loss(plan.tries) if has_lost(outlook) else sentences.plan(*plan)
-
-
-def _says_failing(tried: Tried) -> bool:
-    """Whether a chance of failing is said: a model has one also where nothing ever failed."""
-    return bool(tried.failures)
 
 
 def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal, tried: Tried) -> str:
