@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from recoup.core.families.family import family as family
     from recoup.core.families.trajectory import Trajectory as Trajectory
     from recoup.core.gradient import relative as relative
+    from recoup.core.movers import Experience as Experience
+    from recoup.core.movers import Mover as Mover
     from recoup.core.pareto import pareto_k as pareto_k
     from recoup.core.updates import Update as Update
     from recoup.core.weights import needs as needs
@@ -48,10 +50,12 @@ _HOMES = {
     "Callback": "recoup.runs.callbacks",
     "Evaluation": "recoup.study.trials",
     "EvosaxStrategy": "recoup.engine.evosax",
+    "Experience": "recoup.core.movers",
     "Family": "recoup.core.families.family",
     "InputError": "recoup.checks",
     "METHODS": "recoup.engine.methods",
     "Method": "recoup.engine.methods",
+    "Mover": "recoup.core.movers",
     "Prediction": "recoup.study.predict",
     "Recommendation": "recoup.study.recommend",
     "Run": "recoup.runs.run",

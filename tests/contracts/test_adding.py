@@ -1,6 +1,7 @@
-"""A part is added in two files of code, and works in every door, compiled and not.
+"""A part or a method is added in two files of code, and works in every door, compiled and not.
 
-In a copy of the package: one function in `core`, one row in `engine/parts.py`.
+In a copy of the package: one function in `core`, one row in `engine/parts.py`, or of a mover in
+`engine/ways.py`.
 """
 
 import os
@@ -37,6 +38,22 @@ def upper_half() -> Utility:
     """u is how far a return lies above the middle between the worst and the best."""
     return lambda xp, omega, returns: xp.maximum(returns + 0.5, 0.0)
 '''
+MOVER = '''"""A step to the mean of the better half, by weight."""
+
+from recoup.core.arrays import quantiles
+from recoup.core.movers import Mover
+
+
+def _step(xp, seen, rho, drift):
+    (level,) = quantiles(xp, seen.returns, seen.valid, (0.5,))
+    part = xp.where(seen.valid & (seen.returns >= level), seen.weights, 0.0)
+    z = rho.whitened(xp, seen.theta)
+    drift = 0.2 * drift + 0.8 * (part @ z) / xp.maximum(xp.sum(part), 1e-9)
+    return rho.stretched(xp, drift, -0.1 + 0 * drift, 1e-3), drift
+
+
+BETTER = Mover("better-half", _step, init=lambda xp, rho: xp.zeros_like(rho.mean), window=2)
+'''
 PARTS = {  # file of core, what is added to it, and the row; what a method is given
     "weighting": ("weights.py", WEIGHTING, '"none": Part("weights:unit_ratio"),', "halfway", ""),
     "baseline": ("baselines.py", BASELINE, '"none": Part("baselines:none"),', "largest", ""),
@@ -59,8 +76,9 @@ import numpy as np
 import recoup
 
 kind, word = sys.argv[1:3]
-method = "cem" if kind == "utility" else "iw-pgpe-ob"
-given = {kind: word}
+method = {"utility": "cem", "mover": word}.get(kind, "iw-pgpe-ob")
+given = {} if kind == "mover" else {kind: word}
+estimates = kind in ("weighting", "baseline")
 
 
 def told(study):
@@ -85,12 +103,12 @@ def study(name):
         return told(found)
 
 
-plain = [study("a.db")] + ([] if kind == "utility" else [estimated()])
+plain = [study("a.db")] + ([estimated()] if estimates else [])
 assert "jax" not in sys.modules, "it was compiled"
 from recoup.engine import plain as small
 
 most, small.LARGEST = small.LARGEST, 0  # as with a million results
-compiled = [study("b.db")] + ([] if kind == "utility" else [estimated()])
+compiled = [study("b.db")] + ([estimated()] if estimates else [])
 assert "jax" in sys.modules
 for x, y in zip(plain, compiled, strict=True):
     np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
@@ -101,17 +119,30 @@ print("every door")
 """
 
 
+def added(copy, file, code, table, row, more):
+    """In a copy of the package: code in a file of `core`, and a line below a row of a table."""
+    home, rows = copy / "core" / file, copy / "engine" / table
+    home.write_text((home.read_text() if home.exists() else "") + code)
+    text = rows.read_text()
+    assert text.count(row) == 1
+    rows.write_text(text.replace(row, f"{row}\n{more}"))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", PARTS)
-def test_a_part_takes_two_files_of_code_and_works_in_every_door(kind, tmp_path):
-    file, code, row, word, more = PARTS[kind]
+@pytest.mark.parametrize("kind", [*PARTS, "mover"])
+def test_it_takes_two_files_of_code_and_works_in_every_door(kind, tmp_path):
     copy = tmp_path / "src" / "recoup"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    home, table = copy / "core" / file, copy / "engine" / "parts.py"
-    home.write_text(home.read_text() + code)
-    rows = table.read_text()
-    assert rows.count(row) == 1
-    table.write_text(rows.replace(row, f'{row}\n    "{word}": Part("{HOMES[word]}"{more}),'))
+    if kind == "mover":
+        word, way = "better-half", '    "better-half": way_of_mover(BETTER),'
+        added(copy, "rules/better.py", MOVER, "ways.py", "WAYS = {", way)
+        table = copy / "engine" / "ways.py"
+        first = "from recoup.core.rules.blend import Reach, reach_of\n"
+        line = "from recoup.core.rules.better import BETTER\n"
+        table.write_text(table.read_text().replace(first, line + first))
+    else:
+        file, code, row, word, more = PARTS[kind]
+        added(copy, file, code, "parts.py", row, f'    "{word}": Part("{HOMES[word]}"{more}),')
     (tmp_path / "doors.py").write_text(DOORS)
     done = subprocess.run(
         [sys.executable, "doors.py", kind, word],

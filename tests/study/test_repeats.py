@@ -18,7 +18,6 @@ from recoup.store.rows import DRAWN, FOREIGN, MEAN, OWN, REPEAT
 from recoup.store.schema import packed, packed_memory
 from recoup.store.store import Store
 from recoup.study import sentences
-from recoup.study.memories import wants_repeat
 from recoup.study.readings import read_samples
 from recoup.study.recover import recover
 from recoup.study.samples import import_samples
@@ -50,8 +49,13 @@ def curious(study):
     return study
 
 
+def said_in(memory):
+    """Whether a memory in a file says that the next batch is to try a candidate twice."""
+    return any(leaf.path == ".pairs.wanted" and bool(leaf.value) for leaf in memory or ())
+
+
 def wanted(study):
-    return wants_repeat(study.store.last_move().memory)
+    return said_in(study.store.last_move().memory)
 
 
 def drawn(study):
@@ -98,7 +102,7 @@ class TestWhich:
         for trial in whole.store.asked():
             by_proposal.setdefault(trial.proposal, []).append(trial)
         moves = whole.store.moves()
-        want = {move.proposal for move in moves if wants_repeat(move.memory)}
+        want = {move.proposal for move in moves if said_in(move.memory)}
         assert {trial.proposal for trial in repeats(whole)} == want & by_proposal.keys()
         assert 3 <= len(repeats(whole)) < len(moves) / 2
         for trial in repeats(whole):

@@ -13,6 +13,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_count, check_positive, nearest
 from recoup.compare.code import own_code
+from recoup.core.movers import is_mover
 from recoup.engine.methods import (
     METHODS,
     Method,
@@ -149,9 +150,14 @@ class Entrant(NamedTuple):
     code: str = ""  # a digest of the user's, where it is the user's
 
     @property
+    def method(self) -> Any:
+        """One of ours by its name; what the user's name stands for: a function, or a mover."""
+        return made_by(self.name) if ":" in self.name else self.name
+
+    @property
     def peer(self) -> PeerRow | None:
-        """Its row, where it is another library's or the user's."""
-        if ":" in self.name:
+        """Its row, where it is another library's or a `Peer` of the user's."""
+        if ":" in self.name and not is_mover(self.method):
             return PeerRow(self.name, "", "", self.name, traced=False, settings=None)
         return PEERS.get(self.name)
 
@@ -159,8 +165,9 @@ class Entrant(NamedTuple):
 def entrant_of(text: str) -> Entrant:
     """A method written `name` or `name:key=value,key=value`, once it can take part.
 
-    The name is that of a method, or `module:function` of one of the user's: `function(mean, std,
-    seed, settings)`, with a mean `[D]` and standard deviations `[D]`, gives a `Peer`.
+    The name is that of a method, or `module:object` of one of the user's: a `recoup.Mover`, or a
+    `function(mean, std, seed, settings)`, with a mean `[D]` and standard deviations `[D]`, that
+    gives a `Peer`.
     """
     name, _, words = text.strip().partition(":")
     if words and "=" not in words.partition(":")[0]:
@@ -169,7 +176,10 @@ def entrant_of(text: str) -> Entrant:
     settings = _settings(text, words) if words else {}
     if ":" in name:
         made_by(name)
-        return Entrant(text.strip(), name, settings, own_code(name))
+        made = Entrant(text.strip(), name, settings, own_code(name))
+        if made.peer is None:
+            check_settings(made)
+        return made
     known = [*(row.name for row in METHODS.values() if row.space == "parameters"), *PEERS]
     if name in METHODS and name not in known:
         raise InputError(
@@ -218,10 +228,10 @@ def check_settings(entrant: Entrant) -> None:
     if row is None:
         if "batch" in settings:
             check_count("batch", settings.pop("batch"))
-        if unknown := [key for key in settings if key not in settings_of(entrant.name)]:
-            known = ("batch", *settings_of(entrant.name))
+        if unknown := [key for key in settings if key not in settings_of(entrant.method)]:
+            known = ("batch", *settings_of(entrant.method))
             raise _unknown(entrant.name, unknown[0], known)
-        method_row(entrant.name, **settings)
+        method_row(entrant.method, **settings)
         return
     for key, value in settings.items():
         if row.settings is not None and key not in row.settings:
@@ -255,7 +265,7 @@ def _unknown(name: str, key: str, known: tuple[str, ...]) -> InputError:
 def row_of(entrant: Entrant, defaults: Mapping[str, Any]) -> Method:
     """The row of a method of ours; `defaults` are what the task asks of it."""
     given = {key: value for key, value in entrant.settings.items() if key != "batch"}
-    return method_row(entrant.name, defaults, **given)
+    return method_row(entrant.method, defaults, **given)
 
 
 def batch_of(entrant: Entrant, dim: int, of_task: int | None) -> int:
@@ -266,7 +276,7 @@ def batch_of(entrant: Entrant, dim: int, of_task: int | None) -> int:
     """
     if "batch" in entrant.settings:
         return check_count("batch", entrant.settings["batch"])
-    batch = default_batch(known_method(entrant.name), dim) or of_task or batch_for(dim, None)
+    batch = default_batch(known_method(entrant.method), dim) or of_task or batch_for(dim, None)
     return batch + batch % 2 if entrant.settings.get("mirrored") else batch
 
 

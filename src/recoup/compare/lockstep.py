@@ -178,7 +178,7 @@ def players_of(
     if row is not None:
         settings = tuple(sorted(entrant.settings.items()))
         return TracedPlayers(_evolving(row.home, arena.dim, settings), means, arena.std, seed, runs)
-    method = row_of(entrant, task_settings(arena.found, entrant.name))
+    method = row_of(entrant, task_settings(arena.found, entrant.method))
     batch = batch_of(entrant, arena.dim, arena.found.batch)
     whole = max(episodes // batch, 1) * batch
     capacity = whole if default_batch(method, arena.dim) is None else None  # it knows its own

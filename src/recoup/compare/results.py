@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from recoup.compare.arenas import Arena
 from recoup.compare.code import digest, our_code
 from recoup.compare.entrants import Entrant, batch_of, row_of, version_of
 from recoup.compare.lockstep import Curve
-from recoup.engine.methods import sized
+from recoup.engine.methods import own_parts, sized
 from recoup.runs.plan import task_settings
 from recoup.tasks.own.host import HostTask
 
@@ -56,8 +55,10 @@ def _method(arena: Arena, entrant: Entrant) -> dict[str, Any]:
     """A method with its settings, resolved."""
     if entrant.peer is not None:
         return {"method": entrant.name, "settings": dict(entrant.settings)}
-    row = asdict(sized(row_of(entrant, task_settings(arena.found, entrant.name)), arena.dim))
-    settings = {key: value for key, value in row.items() if key not in ("name", "summary")}
+    row = sized(row_of(entrant, task_settings(arena.found, entrant.method)), arena.dim)
+    parts = dict.fromkeys(own_parts(row), "")  # which the digest of the user's code stands for
+    settings = {**vars(row), **parts}
+    settings = {key: settings[key] for key in settings if key not in ("name", "summary")}
     batch = batch_of(entrant, arena.dim, arena.found.batch)
     return {"method": entrant.name, "settings": settings, "batch": batch}
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
+
 from recoup.checks import InputError
 from recoup.core import weights
 from recoup.core.archive import Archive, with_failures
@@ -14,6 +16,7 @@ from recoup.core.estimators.reward_weighted import reward_weighted
 from recoup.core.estimators.whole import Estimator, estimator
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import discounted_score, gaussian_policy
+from recoup.core.movers import Experience, Mover, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
 from recoup.core.rules.fit import fit
@@ -42,7 +45,7 @@ def composed(row: Method, discount: float = 1.0) -> Composed:
     family = family_of(row)
     kept = weights.needs_of(ratio_of(row))
     estimate = estimator_of(row, family, discount)
-    moves = rule_of(row, family) if row.way.rule else _by_estimate(row, family, estimate)
+    moves = _moves_of(row, family, discount)
     return Composed(
         family=family,
         estimate=estimate,
@@ -51,6 +54,15 @@ def composed(row: Method, discount: float = 1.0) -> Composed:
         own=weights.OWN in kept,
         mixture=weights.MIXTURE in kept,
     )
+
+
+def _moves_of(row: Method, family: Family, discount: float) -> Traced:
+    """What makes the moves of a row: a rule, a mover, or an update along an estimate."""
+    if row.way.rule:
+        return rule_of(row, family)
+    if row.way.mover:
+        return _by_mover(row, row.way.mover, _estimator_of(row, family, discount))
+    return _by_estimate(row, family, estimator_of(row, family, discount))
 
 
 def family_of(row: Method) -> Family:
@@ -97,7 +109,7 @@ def _estimator_of(row: Method, family: Family, discount: float) -> Estimator:
 
 
 def _direction_of(row: Method, family: Family, discount: float) -> Callable[..., Any]:
-    if not isinstance(row.direction, str):
+    if not isinstance(row.direction, str) and row.way.mover is None:
         return row.direction
     if row.direction == "regression":
         return natural_gradient(discounted_score(discount), row.ridge)
@@ -112,6 +124,21 @@ def rule_of(row: Method, family: Family) -> Traced:
     return Traced(
         made.init, lambda archive, *at: made.step(with_failures(archive, row.stated), *at)
     )
+
+
+def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> Traced:
+    """Moves by a mover, which sees the samples and their weights."""
+
+    def step(archive: Archive, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+        archive = with_failures(archive, row.stated)
+        found, b = estimate(rho, archive), archive.batches
+        assert b is not None
+        flat = (x.ravel() for x in (b.returns, b.valid, found.weights, b.order))
+        experience = Experience(b.samples.reshape(b.returns.size, -1), *flat)
+        after, memory, notes = moved(jnp, mover, experience, rho, memory)
+        return after, memory, found._replace(notes=notes)
+
+    return Traced(lambda rho: first_memory(jnp, mover, rho), step)
 
 
 def _by_estimate(row: Method, family: Family, estimate: Estimator) -> Traced:

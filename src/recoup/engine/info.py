@@ -25,7 +25,7 @@ class Info(NamedTuple):
     failed: Any = 0  # results of the new batch that are not finite
     stale: Any = 0  # results of it whose proposal is too old to be remembered
     dropped: Any = 0  # batches that a full archive has dropped so far
-    notes: Any = None  # of the method `recoup`: why the step was as long as it was
+    notes: Any = None  # of the method `recoup`, or a mover: why the step was as long as it was
 
     @property
     def interval(self) -> Interval:
@@ -57,4 +57,5 @@ class Info(NamedTuple):
 
 def _plain(notes: Any) -> dict[str, Any]:
     """Scalars of a record, as JSON can hold them."""
-    return {key: np.asarray(value).item() for key, value in notes._asdict().items()}
+    found = notes if isinstance(notes, dict) else notes._asdict()
+    return {key: np.asarray(value).item() for key, value in found.items()}

@@ -18,9 +18,10 @@ from recoup.checks import (
     check_positive,
     nearest,
 )
+from recoup.core.movers import as_mover, is_mover
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import FAMILIES, PARTS
-from recoup.engine.ways import Way, settings_in, way_of
+from recoup.engine.ways import WAYS, Way, settings_in, way_of
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,21 @@ METHODS = {
     )
 }
 
+
+def _row_of_mover(given: Any, word: str | None = None) -> Method:
+    """The row of a method that is one mover, ours by its `word`, or a user's own."""
+    mover = as_mover(given)
+    return Method(
+        mover.name,
+        mover.summary,
+        direction=word or given,
+        window=mover.window,
+        weighting="balance",
+    )
+
+
+METHODS |= {word: _row_of_mover(way.mover, word) for word, way in WAYS.items() if way.mover}
+
 DEFAULT_METHOD = "recoup"
 COMPOSED = "mis-pgpe-ob"  # the best of those that are composed of parts
 FIXED = ("name", "summary", "space")
@@ -197,6 +213,11 @@ def known_method(method: "str | Method") -> Method:
     """The row of a name, or the row that was given."""
     if isinstance(method, Method):
         return method
+    if is_mover(method):
+        row = _row_of_mover(method)
+        if row.name in METHODS:
+            raise InputError(f"{row.name} is a method of ours: give your mover another name.")
+        return checked(row)
     return METHODS[check_choice("method", method, METHODS)]
 
 
@@ -320,6 +341,7 @@ def _check_parts(row: Method) -> None:
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
     for key, part in own_parts(row).items():
+        key = "a mover" if is_mover(part) else key
         try:
             hash(part)
         except TypeError:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from recoup.checks import check_stds
 from recoup.core.families.family import Family
+from recoup.core.movers import Experience, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.plain import move as plain
 from recoup.core.plain import rule as rules
@@ -16,7 +18,8 @@ from recoup.core.plain.densities import Proposals, Rho, gained_mixture, own_dens
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.limits import Kept
 from recoup.core.plain.move import estimate as estimate
-from recoup.core.rules.blend import Memory, Rule, first_memory
+from recoup.core.rules import blend
+from recoup.core.rules.blend import Rule
 from recoup.core.rules.fit import fit
 from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, needs_of, truncate
 from recoup.core.worth import Seen
@@ -59,7 +62,8 @@ def has_parts(row: Method) -> bool:
     words = ((row.weighting, WEIGHTINGS), (row.baseline, BASELINES), (row.update, UPDATES))
     ours = all(isinstance(word, str) and not table[word].compiled for word, table in words)
     fits = row.direction == "fit" and isinstance(row.utility, str)
-    return ours and (fits or row.direction == "gradient")
+    moves = row.way.mover is not None and not row.way.mover.compiled
+    return ours and (fits or moves or row.direction == "gradient")
 
 
 def needs(row: Method) -> tuple[bool, bool]:
@@ -85,16 +89,25 @@ def mixture_of(proposals: Proposals, samples: plain.Samples) -> np.ndarray:
 
 
 def make_move(
-    row: Method, rho: Any, samples: plain.Samples, densities: LogDensities
-) -> tuple[Any, Info]:
-    """Where the distribution goes, and what the move was made of."""
+    row: Method, rho: Any, samples: plain.Samples, densities: LogDensities, memory: Any = None
+) -> tuple[Any, Any, Info]:
+    """Where the distribution goes, a mover's memory, and what the move was made of."""
     family, parts = family_of(row), parts_of(row)
 
     def at(candidate: Any) -> Estimate:
         return plain.estimate(parts, candidate, samples, densities)
 
-    after, _, found = part_of(UPDATES, row.update, row, family).step(at, rho, ())
-    return after, _info(family, rho, after, found)
+    if row.way.mover is None:
+        after, _, found = part_of(UPDATES, row.update, row, family).step(at, rho, ())
+        return after, None, _info(family, rho, after, found)
+    found = at(rho)
+    returns, valid = plain.valued(samples.returns, row.stated)
+    experience = Experience(
+        samples.theta, returns, valid, np.ravel(found.weights), samples.drawn_by
+    )
+    after, memory, notes = moved(np, row.way.mover, experience, rho, memory)
+    check_stds(f"the spread that {row.name} moves to", after.positive)
+    return after, memory, _info(family, rho, after, found._replace(notes=notes))
 
 
 def parts_of(row: Method) -> plain.Parts:
@@ -145,9 +158,11 @@ def settings_of_rule(row: Method) -> Rule:
     return Rule(full=row.family == "full", avoids=row.failure == AVOID, **own)
 
 
-def first_rule_memory(row: Method, rho: Any) -> Memory:
-    """What the rule of `core.rules` remembers before its first move."""
-    return first_memory(np, settings_of_rule(row), rho.log_spread(np))
+def remembered_first(row: Method, rho: Any) -> Any:
+    """What the rule or the mover of a row remembers before its first move."""
+    if row.way.mover:
+        return first_memory(np, row.way.mover, rho)
+    return blend.first_memory(np, settings_of_rule(row), rho.log_spread(np))
 
 
 def make_rule_move(

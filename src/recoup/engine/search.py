@@ -216,7 +216,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
 
 def _repeats(row: Method, state: SearchState) -> Array | None:
     """Whether the next batch is to try its first candidate twice; None: it never is."""
-    return state.update.pairs.wanted if row.way.repeats else None
+    return None if row.way.repeats is None else row.way.repeats(state.update)
 
 
 def _drawn(made: Made, key: Array, rho: Any, repeats: Array | None) -> Any:

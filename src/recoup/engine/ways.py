@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_choice
+from recoup.core.movers import Mover, as_mover, is_mover
 from recoup.core.rules.blend import Reach, reach_of
 
 _WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
+_WEIGHED = tuple(key for key in _WEIGHING if key != "tau_floor")
 _STEPPING = ("update", "epsilon")
 _GRADIENT = (*_WEIGHING, *_STEPPING, "baseline", "direction")
 _EVALUATED = ("family", "failure")
@@ -32,16 +34,30 @@ class Way:
     # makes its moves whatever their size
     avoids: bool = False  # whether it can keep away from where trials fail
     limits: bool = False  # whether it keeps limits on numbers told beside returns
-    repeats: bool = False  # whether it tries candidates twice
+    repeats: Callable[[Any], Any] | None = None  # memory -> whether the next batch is to try its
+    # first candidate twice; None: it never is
     any_bounds: bool = False  # whether results of other bounds count that were correlated there
     batch: Callable[[int], int] | None = None  # dim -> the batch that it is made for
     reach: Callable[[int, int, int | None], Reach] | None = None  # dim, batch, window -> how many
     # results it looks at; None: all that are kept
+    mover: Mover | None = None  # what makes the step of the samples themselves, a part like others
 
 
 def _small_batch(dim: int) -> int:
     """Half of what CMA-ES takes for so many dimensions."""
     return max(4, round((4 + 3 * float(np.log(dim))) / 2))
+
+
+def way_of_mover(mover: Mover) -> Way:
+    """The way of a method that is one mover: what weighs and what draws may be chosen."""
+    return Way(
+        {"parameters": (*_WEIGHED, *_EVALUATED, "mirrored", "direction")},
+        fixed=("baseline", "update"),
+        length="",
+        repeats=mover.wants_repeat,
+        batch=mover.batch,
+        mover=mover,
+    )
 
 
 WAYS = {
@@ -75,7 +91,7 @@ WAYS = {
         rule=True,
         avoids=True,
         limits=True,
-        repeats=True,
+        repeats=lambda memory: memory.pairs.wanted,
         any_bounds=True,
         batch=_small_batch,
         reach=reach_of,
@@ -98,7 +114,9 @@ SPACES = {"parameters": "parameters", "actions": "action space"}  # as they are 
 
 
 def way_of(direction: Any) -> Way:
-    """The way that a direction names; one of a user's own is followed as a gradient is."""
+    """The way that a direction names; a function of a user's is followed as a gradient is."""
+    if is_mover(direction):
+        return way_of_mover(as_mover(direction))
     if callable(direction):
         return WAYS["gradient"]
     return WAYS[check_choice("direction", direction, WAYS)]

@@ -22,6 +22,7 @@ from recoup.study.beside import STUDY, policies_beside
 from recoup.study.ends import end_of, of_others, outdated, was_finished
 from recoup.study.notebook import facts
 from recoup.study.opened import Opened
+from recoup.study.settings import parts_given
 from recoup.study.study import Study
 from recoup.study.summary import mean_of
 from recoup.tasks.measured import Measured
@@ -332,4 +333,4 @@ def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any)
     of its method: a family of your own is needed to read its distributions.
     """
     directory = settled(check_path("the run", run))
-    return Run(Opened.open(study_in(run), parts), directory, task=task, policy=policy)
+    return Run(Opened.open(study_in(run), parts_given(parts)), directory, task=task, policy=policy)

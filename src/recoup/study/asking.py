@@ -6,7 +6,6 @@ import numpy as np
 
 from recoup.checks import AT_ONCE
 from recoup.core.rules.rugged import SMALLEST
-from recoup.engine.plain import settings_of_rule
 from recoup.store.rows import (
     DRAWN,
     ENQUEUED,
@@ -87,9 +86,15 @@ def _kinds(opened: Opened, newest: Proposal, last: int, more: int) -> list[tuple
         return [(MIRROR if i % 2 else DRAWN, 0) for i in range(more)]
     kinds = [(DRAWN, 0)] * more
     second = _second(opened, newest, last)
-    if second and second[0] < more and wants_repeat(opened.store.last_move().memory):
+    if second and second[0] < more and _repeats(opened, newest):
         kinds[second[0]] = REPEAT, second[1]
     return kinds
+
+
+def _repeats(opened: Opened, newest: Proposal) -> bool:
+    """Whether the method wants a candidate of its newest distribution tried twice."""
+    memory = opened.store.last_move().memory
+    return wants_repeat(opened.method, opened.rho(newest.numbers), memory)
 
 
 def _second(opened: Opened, newest: Proposal, last: int) -> tuple[int, int] | None:
@@ -99,7 +104,7 @@ def _second(opened: Opened, newest: Proposal, last: int) -> tuple[int, int] | No
     mean and of one's own may lie between the two.
     """
     row = opened.method
-    if not row.way.repeats or not settings_of_rule(row).curious or opened.batch < SMALLEST:
+    if row.way.repeats is None or not row.repeats or opened.batch < SMALLEST:
         return None
     before = opened.store.last_asked(2, SAMPLED)  # in the order of the distributions that drew them
     mine = [trial.id for trial in before if trial.proposal == newest.id]

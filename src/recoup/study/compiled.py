@@ -26,6 +26,7 @@ from recoup.engine.move import move
 from recoup.store.rows import Leaf, Memory
 from recoup.store.schema import packed_memory
 from recoup.study.ledger import Ledger, Results, room
+from recoup.study.memories import CHANGED
 from recoup.study.steps import Before, Stepped
 
 
@@ -229,10 +230,7 @@ def _flattened(memory: Any, before: Memory = None) -> Memory:
             )
     found = tuple(Leaf(jax.tree_util.keystr(path), np.asarray(x)) for path, x in leaves) or None
     if before is not None and _structure(found or ()) != _structure(before):
-        raise InputError(
-            "the memory of the update rule has changed its structure, which a study cannot hold: "
-            "nothing was moved, and every result is kept."
-        )
+        raise InputError(CHANGED)
     return found
 
 

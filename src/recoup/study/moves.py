@@ -30,7 +30,7 @@ def make_move(
     if ledger.charts:
         check_charts(row, ledger.dim)
     size = 0 if ledger.charts else results.n  # only NumPy knows of other bounds
-    if can_move(row, size, ledger.dim) and (before.memory is None or row.way.rule):
+    if can_move(row, size, ledger.dim) and (before.memory is None or row.way.rule or row.way.mover):
         from recoup.study import uncompiled
 
         with np.errstate(all="ignore"):  # as JAX does; what is not finite is looked for below

@@ -13,7 +13,12 @@ BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before cand
 
 
 def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[str]:
-    """What the last step rests on, why it was long or short, and what it left unexplained."""
+    """What the last step rests on, why it was long or short, and what it left unexplained.
+
+    What a mover has noted is said as it is.
+    """
+    if "share" not in notes:
+        return [sentences.noted(notes)]
     notes = {**BEFORE, **notes}
     if notes["flat"]:
         better = "above" if goal is MAXIMIZE else "below"

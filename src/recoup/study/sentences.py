@@ -82,6 +82,12 @@ def written(value: float, digits: int = 4) -> str:
     return f"{float(text):.0f}" if "e+" in text and abs(value) < WRITTEN else text
 
 
+def noted(notes: Mapping[str, float]) -> str:
+    """What a mover of the user's has noted of its last move."""
+    listed = ", ".join(f"{key} {written(value)}" for key, value in notes.items())
+    return f"Noted by the last move: {listed}."
+
+
 def with_ends(value: float, low: float, high: float) -> str:
     """An expected return with its 95 % interval, if it has one. Backed by: *coverage*."""
     said, least, most = apart(value, low, high)

@@ -93,12 +93,18 @@ def of_the_problem(row: Method) -> dict[str, Any]:
 
 
 def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, str]:
-    """The parts that only Python can give and that were not given, by the text of each."""
-    return {
+    """The parts that only Python can give and that were not given, by the text of each.
+
+    A mover is the whole method, and is given as that.
+    """
+    found = {
         key: value["python"]
         for key, value in settings.items()
         if _is_python(value) and key not in parts
     }
+    if found.get("direction") == settings["method"]:
+        found["method"] = found.pop("direction")
+    return found
 
 
 def without_other_families(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +122,7 @@ def is_part(key: str, value: Any) -> bool:
 def parts_given(given: Mapping[str, Any]) -> dict[str, Any]:
     """Those of what a user gives, one by one or with a row of their own."""
     row = given.get("method")
-    own = own_parts(row) if isinstance(row, Method) else {}
+    own = {} if row is None or isinstance(row, str) else own_parts(known_method(row))
     return {**own, **{key: value for key, value in given.items() if is_part(key, value)}}
 
 
@@ -255,11 +261,11 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     for key in (
         *given,
         *([UNITS] if UNITS in asked else []),
-        *(settings_of(row) if isinstance(row, Method) else ()),
+        *(() if row is None or isinstance(row, str) else settings_of(row)),
     ):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
-            shown = other if _is_python(other) else given.get(key, other)
+            shown = other if key == "method" or _is_python(other) else given.get(key, other)
             raise InputError(
                 f"the study in {path} was made with {key}={_short(mine)}, not {_short(shown)}: "
                 "leave it out to go on, or start another study in another file."

@@ -3,23 +3,19 @@
 Only here are results known that were drawn under other bounds.
 """
 
-from typing import Any
-
 import numpy as np
 
-from recoup.checks import InputError
 from recoup.core.families.rho import RHOS
 from recoup.core.plain.densities import Proposals, gained_mixture, own_density
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.rule import Told
-from recoup.core.rules.blend import Memory as RuleMemory
 from recoup.core.weights import LogDensities
 from recoup.core.worth import Seen
 from recoup.engine import plain
 from recoup.engine.methods import Method
-from recoup.store.rows import Leaf
 from recoup.study.ledger import Ledger, Results
+from recoup.study.memories import flattened, kept_alike, remembered
 from recoup.study.steps import Before, Stepped
 
 NOTHING = np.zeros(0)
@@ -29,20 +25,21 @@ def stepped(row: Method, ledger: Ledger, results: Results, old: int, before: Bef
     """The move of all `results`; those behind the first `old` are new."""
     if row.way.rule:
         return _by_rule(row, ledger, results, old, before)
-    return _by_estimate(row, ledger, results, before.numbers)
+    return _by_estimate(row, ledger, results, before)
 
 
-def _by_estimate(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
-    """The move of a method that follows an estimate, from the distribution of a block."""
+def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) -> Stepped:
+    """The move of a method that follows an estimate, or of a mover, which sees its weights."""
     samples, proposals, outside = _placed(row, ledger, results)
     needs_own, needs_mixture = plain.needs(row)
     own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
     mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
-    rho = RHOS[row.family].unpacked(numbers, ledger.dim)
+    rho = RHOS[row.family].unpacked(before.numbers, ledger.dim)
     target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
     densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
-    after, info = plain.make_move(row, rho, samples, densities)
-    return Stepped(after.packed(), None, info, own, mixture)
+    memory = remembered(row, rho, before.memory) if row.way.mover else None
+    after, later, info = plain.make_move(row, rho, samples, densities, memory)
+    return Stepped(after.packed(), kept_alike(later, memory), info, own, mixture)
 
 
 def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
@@ -63,40 +60,9 @@ def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Be
         proposals=rho_type.unpacked(results.blocks, ledger.dim),
     )
     rho = rho_type.unpacked(before.numbers, ledger.dim)
-    memory = None if before.memory is None else _remembered(before.memory, row, rho)
+    memory = remembered(row, rho, before.memory)
     after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
-    return Stepped(after.packed(), _leaves(memory), info, NOTHING, NOTHING)
-
-
-def _leaves(memory: RuleMemory) -> tuple[Leaf, ...]:
-    """A memory as a file holds it, by the names that JAX gives to its places."""
-    found = []
-    for name, value in memory._asdict().items():
-        parts = value._asdict() if hasattr(value, "_asdict") else {"": value}
-        found += [
-            Leaf(f".{name}.{key}" if key else f".{name}", np.asarray(x)) for key, x in parts.items()
-        ]
-    return tuple(found)
-
-
-def _remembered(stored: tuple[Leaf, ...], row: Method, rho: Any) -> RuleMemory:
-    """What `_leaves` has made leaves of, for a distribution like `rho`."""
-    known = {leaf.path: leaf.value for leaf in stored}
-    first = plain.first_rule_memory(row, rho)
-    want = {leaf.path: leaf.value.shape for leaf in _leaves(first)}
-    if {key: x.shape for key, x in known.items()} != want:
-        raise InputError(
-            "the memory of this study's rule has another structure than this version's: go on with "
-            "the version of recoup that the study was made with, or fork it with a mean or std of "
-            "its own, which begins without a memory."
-        )
-    found: dict[str, Any] = {
-        name: type(value)(*(known[f".{name}.{key}"] for key in value._fields))
-        if hasattr(value, "_fields")
-        else known[f".{name}"]
-        for name, value in first._asdict().items()
-    }
-    return RuleMemory(**found)
+    return Stepped(after.packed(), flattened(memory), info, NOTHING, NOTHING)
 
 
 def judged(
