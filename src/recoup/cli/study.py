@@ -44,11 +44,11 @@ from recoup.cli.study_tables import (
 from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
-from recoup.study.amend import BEFORE, in_words
+from recoup.study.amend import BEFORE
 from recoup.study.diary import check_asked, other_of_pair, told_nevertheless
 from recoup.study.parameters import parameter, parameters_of
 from recoup.study.readings import heads
-from recoup.study.results import trial_number
+from recoup.study.results import in_words, trial_number
 from recoup.study.sentences import CANDIDATE, DRAW, broke, more_results
 from recoup.study.slips import slips
 from recoup.study.tables import ALSO

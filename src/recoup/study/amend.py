@@ -18,10 +18,9 @@ from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
 from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
 from recoup.study.limits import Limits, known_numbers, numbers_given
-from recoup.study.limits import in_words as beside_in_words
 from recoup.study.opened import Opened
 from recoup.study.replay import moves_again
-from recoup.study.results import told_of, told_within
+from recoup.study.results import in_words, told_of, told_within
 
 BEFORE = "before"  # in place of a trajectory: the one that an amendment took away
 WAIT = 10.0  # seconds, at most, for another process that makes a move
@@ -223,12 +222,3 @@ def _moves_in_words(moves: list[int], dry: bool) -> str:
     which = f"Move {moves[0]}" if one else f"Moves {moves[0]} to {moves[-1]}"
     verb = "would be" if dry else "was" if one else "were"
     return f"{which} {verb} made again from the results."
-
-
-def in_words(told: Told) -> str:
-    """A result in a few words."""
-    if told.status == FAILED:
-        return f"failed ({printable(str(told.note))}){beside_in_words(told.also)}"
-    error = "" if told.stderr is None else f" ± {told.stderr:.2g}"
-    several = f" of {told.episodes} episodes" if (told.episodes or 1) > 1 else ""
-    return f"{told.value:.6g}{error}{several}{beside_in_words(told.also)}"

@@ -15,7 +15,7 @@ from recoup.store.dropped import together
 from recoup.store.leasing import end_leases
 from recoup.store.rows import CANCELLED, NOTED, TITLED, Event
 from recoup.store.store import Store
-from recoup.study.amend import in_words
+from recoup.study.results import in_words
 
 LONGEST_TITLE = 200  # characters
 TRIAL, TEXT, WHY = "trial", "text", "why"

@@ -15,8 +15,8 @@ from recoup.store.amending import amendments
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, Asked, Event, Lease, Told
 from recoup.store.store import Store
-from recoup.study.amend import in_words
 from recoup.study.opened import Opened
+from recoup.study.results import in_words
 from recoup.study.times import ago, span
 from recoup.study.trials import Trial
 

@@ -30,10 +30,10 @@ from recoup.store.rows import (
     Result,
     Told,
 )
-from recoup.study.amend import in_words
 from recoup.study.diary import TEXT, TRIAL, WHY
 from recoup.study.fork import FORKED
 from recoup.study.opened import Opened
+from recoup.study.results import in_words
 from recoup.study.samples import IMPORTED
 from recoup.study.times import in_full
 

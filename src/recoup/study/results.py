@@ -1,4 +1,7 @@
-"""What `tell` takes, checked before it is written: a return, several, a trajectory, a failure."""
+"""What `tell` takes, checked before it is written: a return, several, a trajectory, a failure.
+
+And such a result in words.
+"""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -7,10 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import LARGEST, InputError, check_text, check_whole_numbers, shortly
+from recoup.checks import (
+    LARGEST,
+    InputError,
+    check_text,
+    check_whole_numbers,
+    printable,
+    shortly,
+)
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
 from recoup.study.limits import Limits, check_told, known_numbers, numbers_given
+from recoup.study.limits import in_words as beside_in_words
 
 
 def told_of(
@@ -75,6 +86,15 @@ def _told(
         error = float(returns.std(ddof=1) / np.sqrt(returns.size)) if returns.size > 1 else None
         mean = _number(float(returns.mean()), noun)
     return Told(OK, mean + 0.0, error, returns.size)
+
+
+def in_words(told: Told) -> str:
+    """A result in a few words."""
+    if told.status == FAILED:
+        return f"failed ({printable(str(told.note))}){beside_in_words(told.also)}"
+    error = "" if told.stderr is None else f" ± {told.stderr:.2g}"
+    several = f" of {told.episodes} episodes" if (told.episodes or 1) > 1 else ""
+    return f"{told.value:.6g}{error}{several}{beside_in_words(told.also)}"
 
 
 def trial_number(value: Any, path: Path) -> int:

@@ -13,12 +13,12 @@ from recoup.store.amending import told_in
 from recoup.store.dropped import AMENDED, dropped
 from recoup.store.leasing import TOLD_LATER, later_of, told_later
 from recoup.store.rows import CANCELLED, PENDING
-from recoup.study.amend import in_words
 from recoup.study.diary import joined_notes, notes_by_trial
 from recoup.study.frozen import FROZEN
 from recoup.study.goals import MAXIMIZE
 from recoup.study.opened import Opened
 from recoup.study.parameters import RESERVED, range_text, spread_out
+from recoup.study.results import in_words
 
 FORMATS = ("csv", "parquet")
 LATENT, BOUNDS, ALSO = "latent", "bounds", "also"  # prefixes of columns
