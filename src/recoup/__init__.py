@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from recoup.runs.train import evaluate as evaluate
     from recoup.runs.train import resume as resume
     from recoup.runs.train import train as train
+    from recoup.study.evaluation import Evaluation as Evaluation
     from recoup.study.predict import Prediction as Prediction
     from recoup.study.recommend import Recommendation as Recommendation
     from recoup.study.snapshot import Snapshot as Snapshot
     from recoup.study.study import Study as Study
-    from recoup.study.trials import Evaluation as Evaluation
     from recoup.study.trials import Trial as Trial
     from recoup.tasks.own.found import register_task as register_task
     from recoup.tasks.policies.files import load_policy as load_policy
@@ -46,7 +46,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Callback": "recoup.runs.callbacks",
-    "Evaluation": "recoup.study.trials",
+    "Evaluation": "recoup.study.evaluation",
     "EvosaxStrategy": "recoup.engine.evosax",
     "Family": "recoup.core.families.family",
     "InputError": "recoup.checks",

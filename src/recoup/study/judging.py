@@ -13,6 +13,7 @@ from recoup.study.advice import advice
 from recoup.study.aside import aside
 from recoup.study.doubts import NO_DOUBT, Doubt, doubted
 from recoup.study.ends import outdated
+from recoup.study.evaluation import Evaluation
 from recoup.study.fork import FORKED
 from recoup.study.gained import times
 from recoup.study.goals import Goal, turned, turned_ends
@@ -31,7 +32,6 @@ from recoup.study.opened import Opened
 from recoup.study.people import people
 from recoup.study.settling import Mover
 from recoup.study.slips import slips
-from recoup.study.trials import Evaluation
 
 if TYPE_CHECKING:  # needs JAX
     from recoup.study.steps import Judged

@@ -15,13 +15,14 @@ from recoup.store.dropped import dropped
 from recoup.store.records import OF_MOVES
 from recoup.store.rows import FAILED, OK, PENDING, Move
 from recoup.store.states import dates_of, enqueued, failures, last_moves, version_of
+from recoup.study.evaluation import Evaluation
 from recoup.study.goals import MAXIMIZE, Goal
 from recoup.study.judging import diagnostics
 from recoup.study.opened import Opened
 from recoup.study.recommend import Recommendation
 from recoup.study.sentences import DRAW, MEAN_POLICY, expected_return
 from recoup.study.summary import Deployed, deployed
-from recoup.study.trials import Evaluation, Trial
+from recoup.study.trials import Trial
 
 MOVES, REASONS = 5, 3  # that are told of, the last ones
 LONG = "it is not computed here, since that takes a while; `evaluate` says it"

@@ -36,6 +36,7 @@ from recoup.study.diary import (
     write_note,
 )
 from recoup.study.ends import of_its_run
+from recoup.study.evaluation import Evaluation
 from recoup.study.fork import fork
 from recoup.study.goals import turned_row
 from recoup.study.imported import Imported
@@ -56,7 +57,7 @@ from recoup.study.settling import Mover
 from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.summary import in_a_line, mean_policy
 from recoup.study.tables import export
-from recoup.study.trials import Evaluation, Named, Trial, TrialResult
+from recoup.study.trials import Named, Trial, TrialResult
 from recoup.study.unseen import places_given
 from recoup.study.views import as_html
 
