@@ -22,7 +22,7 @@ from recoup.checks import (
 from recoup.core.families.rho import RHOS, STARTS_AS, Diagonal
 from recoup.engine.parts import PARTS
 from recoup.store.errors import damage, sensible
-from recoup.store.rows import START, Asked, Memory, Proposal
+from recoup.store.rows import Asked, Memory
 from recoup.store.store import Store
 from recoup.study.candidates import means_given, stds_given, theta_given
 from recoup.study.charts import chart_of, elsewhere, moved
@@ -337,18 +337,6 @@ class Opened:
             elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
             told=AsTold(self.sign, self.limits),
         )
-
-
-def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Proposal:
-    """The distribution that a study of these settings starts from."""
-    row = method_of(settings, parts)
-    family = family_name(row)
-    numbers = start_block(family, row, settings["mean"], settings["std"])
-    if not isinstance(row.update, str):
-        from recoup.study.compiled import check_memory  # needs JAX, as such a rule does
-
-        check_memory(row, numbers, settings["dim"])
-    return Proposal(0, START, family, numbers)
 
 
 def _moments(rho: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -13,8 +13,8 @@ from recoup.store.places import densities_fit, fitting_counters, partner_of
 from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
 from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
+from recoup.study.first import first_proposal
 from recoup.study.limits import limits_of
-from recoup.study.opened import first_proposal
 from recoup.study.settings import as_made, check_settings, method_of, missing_parts
 
 SHOWN = 10  # trials that are named

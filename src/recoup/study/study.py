@@ -37,6 +37,7 @@ from recoup.study.diary import (
 )
 from recoup.study.ends import of_its_run
 from recoup.study.evaluation import Evaluation
+from recoup.study.first import first_proposal
 from recoup.study.fork import fork
 from recoup.study.goals import turned_row
 from recoup.study.imported import Imported
@@ -44,7 +45,7 @@ from recoup.study.judging import diagnostics, evaluate
 from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
 from recoup.study.listing import best, dataframe, trials
 from recoup.study.log import Happened, log
-from recoup.study.opened import Opened, first_proposal
+from recoup.study.opened import Opened
 from recoup.study.portrait import plot
 from recoup.study.predict import Prediction, predict
 from recoup.study.proposals import of_family
