@@ -1,0 +1,140 @@
+"""Moves and judgements of small studies, by NumPy: nothing is compiled, nothing is padded.
+
+Only here are results known that were drawn under other bounds.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.core.families.rho import RHOS
+from recoup.core.plain.densities import Proposals, gained_mixture, own_density
+from recoup.core.plain.judge import Drew
+from recoup.core.plain.move import Samples, valued
+from recoup.core.plain.rule import Told
+from recoup.core.rules.blend import Memory as RuleMemory
+from recoup.core.weights import LogDensities
+from recoup.core.worth import Seen
+from recoup.engine import plain
+from recoup.engine.methods import Method
+from recoup.store.rows import Leaf
+from recoup.study.moves.steps import Before, Stepped
+from recoup.study.reader.ledger import Ledger, Results
+
+NOTHING = np.zeros(0)
+
+
+def stepped(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
+    """The move of all `results`; those behind the first `old` are new."""
+    if row.way.rule:
+        return _by_rule(row, ledger, results, old, before)
+    return _by_estimate(row, ledger, results, before.numbers)
+
+
+def _by_estimate(row: Method, ledger: Ledger, results: Results, numbers: np.ndarray) -> Stepped:
+    """The move of a method that follows an estimate, from the distribution of a block."""
+    samples, proposals, outside = _placed(row, ledger, results)
+    needs_own, needs_mixture = plain.needs(row)
+    own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
+    mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
+    rho = RHOS[row.family].unpacked(numbers, ledger.dim)
+    target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
+    densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
+    after, info = plain.make_move(row, rho, samples, densities)
+    return Stepped(after.packed(), None, info, own, mixture)
+
+
+def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
+    """The move of a method that looks at the samples themselves."""
+    n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
+    returns, valid = valued(results.returns[:n], row.stated)
+    inside = ~results.outside[:n]
+    drawn_by = results.proposal[:n]
+    told = Told(
+        theta=results.samples[0][:n],
+        returns=returns,
+        valid=valid & inside,
+        failed=~valid & inside & (np.arange(n) < results.n),
+        fresh=(np.arange(n) >= old) & ~results.imported[drawn_by],
+        drawn_by=drawn_by,
+        also=np.where(inside[:, None], results.also[:n], np.nan),
+        foreign=results.charts[drawn_by] != 0,
+        proposals=rho_type.unpacked(results.blocks, ledger.dim),
+    )
+    rho = rho_type.unpacked(before.numbers, ledger.dim)
+    memory = None if before.memory is None else _remembered(before.memory, row, rho)
+    after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
+    return Stepped(after.packed(), _leaves(memory), info, NOTHING, NOTHING)
+
+
+def _leaves(memory: RuleMemory) -> tuple[Leaf, ...]:
+    """A memory as a file holds it, by the names that JAX gives to its places."""
+    found = []
+    for name, value in memory._asdict().items():
+        parts = value._asdict() if hasattr(value, "_asdict") else {"": value}
+        found += [
+            Leaf(f".{name}.{key}" if key else f".{name}", np.asarray(x)) for key, x in parts.items()
+        ]
+    return tuple(found)
+
+
+def _remembered(stored: tuple[Leaf, ...], row: Method, rho: Any) -> RuleMemory:
+    """What `_leaves` has made leaves of, for a distribution like `rho`."""
+    known = {leaf.path: leaf.value for leaf in stored}
+    first = plain.first_rule_memory(row, rho)
+    want = {leaf.path: leaf.value.shape for leaf in _leaves(first)}
+    if {key: x.shape for key, x in known.items()} != want:
+        raise InputError(
+            "the memory of this study's rule has another structure than this version's: go on with "
+            "the version of recoup that the study was made with, or fork it with a mean or std of "
+            "its own, which begins without a memory."
+        )
+    found: dict[str, Any] = {
+        name: type(value)(*(known[f".{name}.{key}"] for key in value._fields))
+        if hasattr(value, "_fields")
+        else known[f".{name}"]
+        for name, value in first._asdict().items()
+    }
+    return RuleMemory(**found)
+
+
+def judged(
+    row: Method, ledger: Ledger, results: Results, target: np.ndarray
+) -> tuple[Seen, np.ndarray, float, int]:
+    """What `results` say of the distribution of a block of numbers."""
+    rho_type = RHOS[row.family]
+    samples, proposals, outside = _placed(row, ledger, results)
+    drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
+    return plain.judge(row, rho_type.unpacked(target, ledger.dim), samples, drew)
+
+
+def _placed(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
+    """Samples, what drew them, and which of them lie outside of the study's bounds `[n]`."""
+    n, rho_type, family = results.n, RHOS[row.family], plain.family_of(row)
+    samples = Samples(results.samples[0][:n], results.returns[:n], results.proposal[:n])
+    rhos, reference = (
+        rho_type.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
+    )
+    if not ledger.charts:
+        return samples, Proposals(family, rhos, reference), np.zeros(n, bool)
+    charts = [ledger.charts[i - 1] if i else None for i in results.charts]
+    return samples, Proposals(family, rhos, reference, charts), results.outside[:n]
+
+
+def _extended_own(samples: Samples, proposals: Proposals, before: np.ndarray) -> np.ndarray:
+    """Densities under the own proposals `[n]`; those `before` are known."""
+    new = slice(len(before), None)
+    found = own_density(proposals, samples.drawn_by[new], samples.theta[new])
+    return np.concatenate([before, found])
+
+
+def _extended_mixture(samples: Samples, proposals: Proposals, before: np.ndarray) -> np.ndarray:
+    """Densities under the mixture `[n]`; those `before` are known, but for what it has gained."""
+    old, slots = len(before), len(proposals.rhos.mean)
+    gained = np.bincount(samples.drawn_by[old:], minlength=slots)
+    counts = np.bincount(samples.drawn_by, minlength=slots)
+    known = gained_mixture(proposals, gained, samples.theta[:old], before)
+    nothing = np.full(len(samples.theta) - old, -np.inf)
+    new = gained_mixture(proposals, counts, samples.theta[old:], nothing)
+    return np.concatenate([known, new])
