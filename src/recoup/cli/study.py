@@ -44,12 +44,10 @@ from recoup.cli.study_tables import (
 from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
-from recoup.study.care.amend import BEFORE
-from recoup.study.exchange.read import heads
 from recoup.study.exchange.tables import ALSO
 from recoup.study.space.parameters import parameter, parameters_of
 from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
-from recoup.study.trials.results import in_words, trial_number
+from recoup.study.trials.results import BEFORE, in_words, trial_number
 from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, more_results
 from recoup.study.voice.slips import slips
 
@@ -302,6 +300,8 @@ def _say_next(study: "Study", moves: int) -> None:
 
 def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     """Results from a CSV file, every row checked before any is told."""
+    from recoup.study.exchange.read import heads  # as heavy as the study itself
+
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as wrong:

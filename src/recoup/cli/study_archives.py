@@ -28,7 +28,6 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import print_replay
 from recoup.cli.tables import show_text
-from recoup.study.exchange.fork import forked_words
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -297,6 +296,8 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Start a new study from all results of an old one: another method, start, or parameters."""
+    from recoup.study.exchange.fork import forked_words  # as heavy as the study itself
+
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
     given |= given_options(limits=limit, within=within)
     changes = {

@@ -20,9 +20,8 @@ from recoup.store.store import Store
 from recoup.study.exchange.replay import moves_again
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
-from recoup.study.trials.results import in_words, told_of, told_within
+from recoup.study.trials.results import BEFORE, in_words, told_of, told_within
 
-BEFORE = "before"  # in place of a trajectory: the one that an amendment took away
 WAIT = 10.0  # seconds, at most, for another process that makes a move
 TRIES = 20
 

@@ -23,6 +23,8 @@ from recoup.store.rows import FAILED, OK, Told
 from recoup.study.space.limits import Limits, check_told, known_numbers, numbers_given
 from recoup.study.space.limits import in_words as beside_in_words
 
+BEFORE = "before"  # in place of a trajectory: the one that an amendment took away
+
 
 def told_of(
     value: Any = None,
