@@ -1,1 +1,1 @@
-"""A study file as it is read: settings, distributions, results as arrays. Nothing here writes."""
+"""A study file as it is read, never written: settings, distributions, results as arrays."""
