@@ -11,10 +11,10 @@ import numpy as np
 
 from benchmarks.parts import in_parts
 from recoup.core.plain.belief import believed, expected
-from recoup.study.best import best_of_each
-from recoup.study.landscape import landscape, results_of
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
+from recoup.study.voice.best import best_of_each
+from recoup.study.voice.landscape import landscape, results_of
 
 STUDIES, TRIALS = 24, 100
 LOOKS = (40, 100)  # trials after which a study is asked what it knows

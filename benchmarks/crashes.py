@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.parts import in_parts
-from recoup.study.failing import failing_at
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
+from recoup.study.voice.failing import failing_at
 
 STUDIES, TRIALS = 24, 150
 CRASH = -20.0  # what a failure earns, where one number is made of return and failing

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.stats import norm, poisson
 
 from benchmarks.parts import in_parts
-from recoup.study.keeping import keeping_at
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
+from recoup.study.voice.keeping import keeping_at
 
 STUDIES, TRIALS, WITHIN = 16, 150, 0.95
 LATE = 50  # trials at the end, whose broken limits are counted by themselves

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.runs.schedule import Rules, Schedule
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
 from recoup.tasks.engines.engine import Job, Outcome
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import known
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
 
 COUNTS = (60, 120)

@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks import known
 from benchmarks.voice import COUNTS, SETS, TASKS, searched, share
-from recoup.study.gained import gained
-from recoup.study.landscape import results_of
 from recoup.study.study import Study
-from recoup.study.worths import AT_MEAN, of_trials
+from recoup.study.voice.gained import gained
+from recoup.study.voice.landscape import results_of
+from recoup.study.voice.worths import AT_MEAN, of_trials
 
 STUDIES = 8
 SIMULATED = 20_000

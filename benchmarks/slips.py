@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from recoup.study.settings import resolved
-from recoup.study.slips import slips
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
+from recoup.study.voice.slips import slips
 
 SERIES, LENGTH, WRONG = 400, 60, 45  # of each kind; results of each; the one whose sign is turned
 SEARCHES, TRIALS = 40, 40

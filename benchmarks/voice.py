@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import known
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
 
 COUNTS = (15, 30, 60, 100, 150)

@@ -113,8 +113,8 @@ def said(name, rows):
 
 def main(seconds=60.0):
     """Prints one table."""
+    from recoup.study.care.verify import check
     from recoup.study.study import Study
-    from recoup.study.verify import check
 
     print(f"{WORKERS} processes on one file, {seconds:.0f} s, batch {BATCH}, {DIM} parameters:")
     with tempfile.TemporaryDirectory() as folder:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "recoup"
+CONTRIBUTING = Path(__file__).parent.parent / "CONTRIBUTING.md"
 ROOMS = {  # room -> rooms it may import; every room may import `checks`, `outputs`, and itself
     "checks": (),
     "outputs": (),
@@ -32,6 +33,35 @@ ROOMS = {  # room -> rooms it may import; every room may import `checks`, `outpu
         "tasks",
         "core",
         "pictures",
+    ),
+}
+IN_STUDY = {  # the same inside `study`, the low ones first; `study` itself is its one file
+    "text": (),
+    "space": ("text",),
+    "reader": ("text", "space"),
+    "moves": ("space", "reader"),
+    "trials": ("text", "space", "reader", "moves"),
+    "run": ("reader",),
+    "exchange": ("space", "reader", "moves", "trials"),
+    "care": ("space", "reader", "moves", "trials", "exchange"),
+    "voice": ("text", "space", "reader", "moves"),
+    "views": ("text", "space", "reader", "moves", "trials", "run", "exchange", "voice"),
+    "study": ("space", "reader", "moves", "trials", "run", "exchange", "care", "voice", "views"),
+}
+INTO_STUDY = {  # room -> what it may import of `study`
+    "runs": ("study", "text", "reader", "run", "views"),
+    "report": ("study", "text", "voice", "views"),
+    "cli": (
+        "study",
+        "text",
+        "space",
+        "reader.records",
+        "trials",
+        "run",
+        "exchange",
+        "care",
+        "voice",
+        "views",
     ),
 }
 VERSION_READERS = ("report/html.py", "reproduce/jobs.py", "cli/main.py")  # of recoup.__version__
@@ -110,6 +140,32 @@ def test_every_import_goes_down(path):
         theirs = room(name)
         allowed = (mine, "checks", "outputs", *ROOMS[mine])
         assert theirs in allowed, f"{where}: {mine} may not import {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_every_import_of_a_part_of_study_is_allowed(path):
+    mine = name_of(path).removeprefix("recoup.").split(".")
+    if mine[0] not in ("study", *INTO_STUDY) or mine == ["study"]:
+        return
+    within = mine[0] == "study"
+    allowed = (mine[1], *IN_STUDY[mine[1]]) if within else INTO_STUDY[mine[0]]
+    for name, line in imports(path):
+        if name.startswith("recoup.study"):
+            theirs = name.removeprefix("recoup.study").removeprefix(".")
+            where = f"{path.relative_to(SOURCE)}:{line}"
+            fits = any(f"{theirs}.".startswith(f"{door}.") for door in allowed)
+            assert fits, f"{where}: {'.'.join(mine[: 1 + within])} may not import {name}"
+
+
+def test_the_rooms_of_study_are_in_order_and_as_contributing_says():
+    found = {name.split(".")[2] for name in NAMES if name.startswith("recoup.study.")}
+    assert found == set(IN_STUDY)
+    order = list(IN_STUDY)
+    for name, below in IN_STUDY.items():
+        assert list(below) == [x for x in order[: order.index(name)] if x in below], name
+    rows = re.findall(r"^\| `study/(\w+)(?:/|\.py)` \|.*\|(.*)\|$", CONTRIBUTING.read_text(), re.M)
+    said = [(name, tuple(filter(None, below.strip().split(", ")))) for name, below in rows]
+    assert said == list(IN_STUDY.items())
 
 
 def test_no_import_closes_a_circle():

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from recoup.runs.train import evaluate as evaluate
     from recoup.runs.train import resume as resume
     from recoup.runs.train import train as train
-    from recoup.study.predict import Prediction as Prediction
-    from recoup.study.recommend import Recommendation as Recommendation
-    from recoup.study.snapshot import Snapshot as Snapshot
+    from recoup.study.reader.records import Trial as Trial
     from recoup.study.study import Study as Study
-    from recoup.study.trials import Evaluation as Evaluation
-    from recoup.study.trials import Trial as Trial
+    from recoup.study.views.snapshot import Snapshot as Snapshot
+    from recoup.study.voice.evaluation import Evaluation as Evaluation
+    from recoup.study.voice.predict import Prediction as Prediction
+    from recoup.study.voice.recommend import Recommendation as Recommendation
     from recoup.tasks.own.found import register_task as register_task
     from recoup.tasks.policies.files import load_policy as load_policy
 
@@ -48,7 +48,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Callback": "recoup.runs.callbacks",
-    "Evaluation": "recoup.study.trials",
+    "Evaluation": "recoup.study.voice.evaluation",
     "EvosaxStrategy": "recoup.engine.evosax",
     "Experience": "recoup.core.movers",
     "Family": "recoup.core.families.family",
@@ -56,15 +56,15 @@ _HOMES = {
     "METHODS": "recoup.engine.methods",
     "Method": "recoup.engine.methods",
     "Mover": "recoup.core.movers",
-    "Prediction": "recoup.study.predict",
-    "Recommendation": "recoup.study.recommend",
+    "Prediction": "recoup.study.voice.predict",
+    "Recommendation": "recoup.study.voice.recommend",
     "Run": "recoup.runs.run",
     "Search": "recoup.engine.search",
-    "Snapshot": "recoup.study.snapshot",
+    "Snapshot": "recoup.study.views.snapshot",
     "Study": "recoup.study.study",
     "TensorBoard": "recoup.runs.callbacks",
     "Trajectory": "recoup.core.families.trajectory",
-    "Trial": "recoup.study.trials",
+    "Trial": "recoup.study.reader.records",
     "Update": "recoup.core.updates",
     "estimate": "recoup.engine.estimate",
     "evaluate": "recoup.runs.train",

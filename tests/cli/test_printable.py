@@ -103,7 +103,7 @@ def test_a_table_is_made_printable_on_a_terminal_alone(place):
         def isatty(self):
             return True
 
-    from recoup.study.tables import write_csv
+    from recoup.study.exchange.tables import write_csv
 
     file, terminal = io.StringIO(), Terminal()
     with Study.open(place / FILE) as study:

@@ -19,8 +19,8 @@ from recoup import load, train
 from recoup.checks import InputError
 from recoup.outputs import BESIDE, SQLITE
 from recoup.store.place import COUNT, LOG
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.verify import check
 from recoup.tasks.policies.files import save_policy
 from recoup.tasks.policies.policy import make_policy
 
@@ -355,7 +355,8 @@ def test_a_link_to_a_file_of_another_kind_is_not_ours(scene):
 
 def test_a_killed_export_is_cleared_by_the_next(scene):
     program = (
-        "import os, signal\nfrom recoup.study import tables\nfrom recoup.study.study import Study\n"
+        "import os, signal\nfrom recoup.study.exchange import tables\n"
+        "from recoup.study.study import Study\n"
         "def killed(study, file):\n"
         "    file.write('id,kind')\n    file.flush()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
         "tables.write_csv = killed\n"

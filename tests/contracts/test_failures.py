@@ -11,9 +11,9 @@ from scipy.special import ndtr
 
 import recoup
 from recoup.engine.parts import BASELINES
-from recoup.study.recover import recover
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 OLD, NEW, EDGE = (-1.0, 1.2), (0.0, 1.0), -0.5  # two proposals; above the edge rollouts fail
 

@@ -16,7 +16,7 @@ from recoup.core.families.rho import Diagonal
 from recoup.core.surrogate import fitted
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method
-from recoup.study import sentences
+from recoup.study.voice import sentences
 
 FAMILY = diagonal_gaussian()
 

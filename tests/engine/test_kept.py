@@ -69,7 +69,7 @@ def test_moves_of_a_study_that_jax_makes_are_kept(cache):
 
 
 def settings_of_a_study():
-    from recoup.study.settings import resolved
+    from recoup.study.reader.settings import resolved
 
     return resolved({"dim": 2, "method": "mis-pgpe-ob", "update": "adam", "batch": 4})
 

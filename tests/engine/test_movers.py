@@ -337,3 +337,12 @@ def test_what_a_step_must_not_give_moves_nothing_and_loses_nothing(tmp_path, ste
     with recoup.Study.open(tmp_path / "s.db") as study:
         assert len(study.trials()) == 8
         assert study.history() == []
+
+
+def test_a_memory_that_no_file_can_hold_makes_no_study(tmp_path):
+    wordy = recoup.Mover(
+        "wordy", lambda xp, seen, rho, memory: (rho, memory), init=lambda xp, rho: {"why": "so"}
+    )
+    with pytest.raises(recoup.InputError, match=r"\['why'\]"):
+        recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, method=wordy)
+    assert not (tmp_path / "s.db").exists()

@@ -10,7 +10,7 @@ import sys
 
 from waiting import LIMIT
 
-PRELOAD = ["recoup.study.study", "recoup.study.compiled", "recoup.core.pareto", "optax"]
+PRELOAD = ["recoup.study.study", "recoup.study.moves.compiled", "recoup.core.pareto", "optax"]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(PRELOAD)
 

@@ -14,8 +14,8 @@ import numpy as np
 import recoup
 from recoup.checks import InputError
 from recoup.runs.train import resume
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 PAUSE = 0.3  # seconds that a rollout of a worker takes, on average
 SHORT = 0.02  # and one of the run

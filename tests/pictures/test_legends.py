@@ -8,7 +8,7 @@ from recoup.pictures.comparison import Method, compared
 from recoup.pictures.curves import Line, Panel, learning_curve, overlaid, replayed
 from recoup.report.runs import _age
 from recoup.runs.history import Curve
-from recoup.study.replay import Replayed
+from recoup.study.exchange.replay import Replayed
 from recoup.study.study import Study
 from recoup.tasks.measured import Measured
 

@@ -432,7 +432,7 @@ class TestTheStudysPage:
 
 
 def test_the_newest_batch_comes_first():
-    from recoup.study.moves import _ages
+    from recoup.study.moves.move import _ages
 
     weights = np.array([1.0, 1.0, 3.0, 3.0, 6.0, 6.0])
     assert _ages(weights, 2) == [0.6, 0.4, 0, 0, 0]  # one batch, then the two before it

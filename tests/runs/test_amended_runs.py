@@ -16,8 +16,8 @@ from recoup.runs.learning import _Loop
 from recoup.runs.render import is_of_before, render_run
 from recoup.runs.traced import TaskTests
 from recoup.store.store import Store
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.verify import check
 from recoup.tasks.measured import Measured
 
 pytestmark = pytest.mark.usefixtures("sketches")

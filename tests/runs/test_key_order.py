@@ -262,7 +262,7 @@ class TestFilesOfBefore:
         assert recoup.evaluate(tmp_path / "r", task=sorted_glider) == recoup.evaluate(run)
 
     def test_its_results_go_into_runs_of_its_order_alone(self, before, tmp_path):
-        from recoup.study.readings import read_samples
+        from recoup.study.exchange.read import read_samples
 
         how = {**HOW, "episodes": 10}
         recoup.train(Glider, **how, out=tmp_path / "old")

@@ -8,7 +8,7 @@ import pytest
 import recoup
 from recoup.runs import problem
 from recoup.runs.lockstep import learn, search_of
-from recoup.study.draws import episode_seed
+from recoup.study.reader.draws import episode_seed
 from recoup.tasks.registry import make_task
 
 

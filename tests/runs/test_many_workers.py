@@ -11,7 +11,7 @@ import pytest
 
 import recoup
 from recoup.runs.schedule import Rules, Schedule
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 
 
 @pytest.fixture(scope="module")

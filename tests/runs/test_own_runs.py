@@ -236,7 +236,7 @@ class TestNormalisation:
         assert runs[0].plan.version != runs[1].plan.version
         with runs[1].study as other:
             other.export(tmp_path / "t.csv")
-        from recoup.study.readings import read_samples
+        from recoup.study.exchange.read import read_samples
 
         with pytest.raises(InputError, match="the same theta is another policy"):
             read_samples(runs[0].study.opened, tmp_path / "t.csv")
@@ -247,7 +247,7 @@ class TestNormalisation:
         )
         assert one.plan.version == other.plan.version
         other.study.export(tmp_path / "t.csv")
-        from recoup.study.readings import read_samples
+        from recoup.study.exchange.read import read_samples
 
         assert len(read_samples(one.study.opened, tmp_path / "t.csv").returns) == 20
 

@@ -7,7 +7,7 @@ import pytest
 
 import recoup
 from recoup.runs.schedule import FEW, Rules, Schedule
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 from recoup.tasks.engines.engine import Broken, Outcome
 
 

@@ -14,9 +14,9 @@ from recoup.runs.learning import _Loop
 from recoup.runs.plan import Plan
 from recoup.runs.schedule import Schedule
 from recoup.store.store import Store
-from recoup.study.settling import Mover
+from recoup.study.care.verify import check
+from recoup.study.moves.settling import Mover
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 pytestmark = pytest.mark.usefixtures("sketches")  # but the fixture `run` draws its curve
 

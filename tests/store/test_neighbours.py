@@ -22,7 +22,7 @@ from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import DRAWN, OK, Asked, Told
 from recoup.store.salvage import salvage
 from recoup.store.store import Store
-from recoup.study.recover import recover
+from recoup.study.care.recover import recover
 from recoup.study.study import Study
 
 

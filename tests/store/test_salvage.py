@@ -15,7 +15,7 @@ from recoup.store.rows import MIRROR, OWN, REPEAT, Counters, Leaf, Told
 from recoup.store.salvage import salvage, salvaged_records
 from recoup.store.schema import TABLES
 from recoup.store.store import Store
-from recoup.study.recover import recover
+from recoup.study.care.recover import recover
 
 PAGE = 4096
 

@@ -13,14 +13,14 @@ from waiting import until
 import recoup
 from recoup.checks import InputError
 from recoup.store import count, store
-from recoup.study import amend as amending
-from recoup.study import moves
-from recoup.study.readings import read_samples
-from recoup.study.recover import recover
-from recoup.study.samples import import_samples
-from recoup.study.slips import slips
+from recoup.study.care import amend as amending
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.moves import move as moves
 from recoup.study.study import Study
-from recoup.study.verify import check
+from recoup.study.voice.slips import slips
 
 
 def value_of(trial):

@@ -8,7 +8,7 @@ from program import recoup as program
 
 import recoup
 from recoup.checks import InputError
-from recoup.study.parameters import parameter, to_latent
+from recoup.study.space.parameters import parameter, to_latent
 
 PARAMS = ["kp=10:400:log", "ki=0:1", "kd"]
 

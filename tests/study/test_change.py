@@ -12,9 +12,12 @@ from recoup.checks import InputError
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
 from recoup.core.plain.densities import Proposals
-from recoup.study.charts import chart, moved
-from recoup.study.fork import forked_words
-from recoup.study.parameters import (
+from recoup.study.care.verify import check
+from recoup.study.exchange.fork import forked_words
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.space.charts import chart, moved
+from recoup.study.space.parameters import (
     Parameter,
     log_slope,
     parameter,
@@ -22,9 +25,6 @@ from recoup.study.parameters import (
     to_latent,
     to_user,
 )
-from recoup.study.readings import read_samples
-from recoup.study.samples import import_samples
-from recoup.study.verify import check
 
 OLD = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 NEW = {"k": (4, 500, "log"), "d": (-0.5, 1.5)}
@@ -147,7 +147,7 @@ class TestOtherBounds:
             target = np.exp(_log_density(wide.parameters, u, wide.store.newest().numbers))
             w = len(y) * target / mixture
             assert found.ess == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-6)
-            from recoup.study.moves import judge
+            from recoup.study.moves.move import judge
 
             judged = judge(wide.method, wide.opened.ledger(), len(y), wide.store.newest().numbers)
             np.testing.assert_allclose(judged.weights, w, rtol=1e-6)
@@ -159,7 +159,7 @@ class TestOtherBounds:
             study = told(tmp_path / f"{seed}.db", 3, seed)
             wide = study.fork(tmp_path / f"wide-{seed}.db", params={"k": (10, 2000, "log")})
             ledger = wide.opened.ledger()
-            from recoup.study.moves import judge
+            from recoup.study.moves.move import judge
 
             found = judge(wide.method, ledger, 24, wide.store.newest().numbers)
             means.append(found.weights.mean())
@@ -176,7 +176,7 @@ class TestOtherBounds:
         assert wide.diagnostics()["moves"] == 3
         assert wide.counts()["ok"] == 48 + 24
         wide.close()
-        from recoup.study.verify import check
+        from recoup.study.care.verify import check
 
         assert all(finding.sound for finding in check(tmp_path / "b.db", lambda done, of: None))
 
@@ -188,7 +188,7 @@ class TestOtherBounds:
             out = int(np.sum((values < 30) | (values > 90)))
             assert out > 3
             assert narrow.store.events("forked")[-1].content["outside"] == out
-            from recoup.study.moves import judge
+            from recoup.study.moves.move import judge
 
             found = judge(narrow.method, narrow.opened.ledger(), 48, narrow.store.newest().numbers)
             assert np.sum(found.weights == 0) == out
@@ -723,7 +723,7 @@ class TestTables:
 
     def test_no_two_columns_have_one_name(self, tmp_path, monkeypatch):
         """Of a study of before: a new one takes no such names."""
-        monkeypatch.setattr("recoup.study.settings.check_new", lambda parameters: None)
+        monkeypatch.setattr("recoup.study.reader.settings.check_new", lambda parameters: None)
         params = {"a": None, "latent_a": None}
         study = recoup.Study.open(tmp_path / "a.db", params=params)
         with study, pytest.raises(InputError, match="two columns would be called 'latent_a'"):
@@ -750,8 +750,8 @@ def _rows(path):
 
 
 def _imported(study, path):
-    from recoup.study.readings import read_samples
-    from recoup.study.samples import import_samples
+    from recoup.study.exchange.read import read_samples
+    from recoup.study.exchange.samples import import_samples
 
     return import_samples(study.opened, read_samples(study.opened, path))
 

@@ -18,7 +18,11 @@ from recoup import Study
 from recoup.checks import InputError
 from recoup.cli.study_tables import print_trials
 from recoup.core.families.rho import Diagonal, Full
-from recoup.study.choices import (
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.fork import forked_words
+from recoup.study.exchange.read import read_samples
+from recoup.study.space.choices import (
     MARKS,
     chances,
     chosen,
@@ -30,9 +34,7 @@ from recoup.study.choices import (
     slots,
     standing,
 )
-from recoup.study.coordinates import Coordinates
-from recoup.study.fork import forked_words
-from recoup.study.parameters import (
+from recoup.study.space.parameters import (
     Parameter,
     columns_of,
     parameter,
@@ -43,9 +45,7 @@ from recoup.study.parameters import (
     to_latent,
     to_user,
 )
-from recoup.study.readings import read_samples
-from recoup.study.recover import recover
-from recoup.study.verify import check
+from recoup.study.voice.coordinates import Coordinates
 
 GRIPPERS = ["soft", "hard", "vacuum"]
 MIXED = {"kp": (100, 500), "gripper": GRIPPERS, "fingers": (2, 5, "int"), "mode": ["slow", "fast"]}
@@ -668,7 +668,7 @@ def _standing(z, mean, k):
 
 
 def _import(study, samples):
-    from recoup.study.samples import import_samples
+    from recoup.study.exchange.samples import import_samples
 
     return import_samples(study.opened, samples)
 

@@ -13,10 +13,10 @@ from program import recoup as program
 import recoup
 from recoup.checks import InputError
 from recoup.engine.methods import Method
-from recoup.study.goals import MINIMIZE
-from recoup.study.readings import read_samples
-from recoup.study.samples import import_samples
-from recoup.study.verify import check
+from recoup.study.care.verify import check
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.space.goals import MINIMIZE
 
 PARAMS = {"kp": (10, 400, "log"), "ki": (0.0, 1.0)}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
@@ -251,7 +251,7 @@ def test_sentences_about_what_is_told_speak_of_costs(tmp_path):
 
 def test_the_page_and_the_picture_are_of_costs(both):
     from recoup.report.study import write_study_report
-    from recoup.study.portrait import portrait
+    from recoup.study.views.plot_data import portrait
 
     one, other = both
     texts = []

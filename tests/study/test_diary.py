@@ -10,9 +10,9 @@ import pytest
 from recoup import Study
 from recoup.checks import InputError
 from recoup.store.schema import VERSION
-from recoup.study.recover import recover
-from recoup.study.times import when
-from recoup.study.verify import check
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.text.times import when
 
 PARAMS = {"kp": {"low": 1, "high": 200, "scale": "log", "unit": "Nm/rad"}, "kd": (0, 1)}
 
@@ -93,8 +93,8 @@ class TestNotesAndTitle:
         assert head.endswith(",notes")
         assert rows[1].endswith(',"oil, on the table"')
         with Study.open(tmp_path / "new.db", dim=2) as new:
-            from recoup.study.readings import read_samples
-            from recoup.study.samples import import_samples
+            from recoup.study.exchange.read import read_samples
+            from recoup.study.exchange.samples import import_samples
 
             found = read_samples(new.opened, tmp_path / "t.csv")
             assert import_samples(new.opened, found).samples == 4
@@ -190,7 +190,7 @@ class TestCancelledTrials:
     def test_nor_handed_out_again(self, study, monkeypatch):
         study.ask(2, lease=1.0)
         study.cancel(1)
-        monkeypatch.setattr("recoup.study.leases.now", lambda: 4e9)
+        monkeypatch.setattr("recoup.study.trials.leases.now", lambda: 4e9)
         assert study.diagnostics()["overdue"] == [2]
         assert [trial.id for trial in study.ask(2)] == [2, 3]
         study.cancel(2)  # handed out twice: two results of it may come
@@ -203,7 +203,7 @@ class TestCancelledTrials:
         study.ask(2, lease=1.0)
         study.cancel(1)
         recover(tmp_path / "s.db", tmp_path / "saved.db")
-        monkeypatch.setattr("recoup.study.leases.now", lambda: 4e9)
+        monkeypatch.setattr("recoup.study.trials.leases.now", lambda: 4e9)
         with Study.open(tmp_path / "saved.db") as saved:
             assert [trial.id for trial in saved.pending()] == [2]
             assert [trial.id for trial in saved.ask(2)] == [2, 3]
@@ -322,7 +322,7 @@ class TestTheLog:
 
     def test_a_result_that_came_later(self, study, monkeypatch):
         study.ask(1, lease=1.0)
-        monkeypatch.setattr("recoup.study.leases.now", lambda: 4e9)
+        monkeypatch.setattr("recoup.study.trials.leases.now", lambda: 4e9)
         study.ask(1)
         study.tell(1, -1.0)
         study.tell(1, -2.0)

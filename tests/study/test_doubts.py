@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 
 TRUE = {"a": (0, 1), "b": (0, 1)}
 

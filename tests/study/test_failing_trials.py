@@ -8,9 +8,9 @@ import pytest
 import recoup
 from recoup.core.plain.failing import chance_at, chance_under
 from recoup.core.worth import proportion
-from recoup.study.failing import MOST, failing_at
-from recoup.study.settings import resolved
-from recoup.study.verify import check
+from recoup.study.care.verify import check
+from recoup.study.reader.settings import resolved
+from recoup.study.voice.failing import MOST, failing_at
 
 
 def cliff(theta):
@@ -100,7 +100,7 @@ def test_a_study_of_before_keeps_leaving_failures_out(tmp_path):
 
 
 def test_a_study_that_avoids_failures_is_checked_forked_and_recovered(tmp_path):
-    from recoup.study.recover import recover
+    from recoup.study.care.recover import recover
 
     with searched(cliff, 41, path=tmp_path / "s.db") as study:
         mean, until = study.mean, study.until_move()

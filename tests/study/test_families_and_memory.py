@@ -14,12 +14,12 @@ from studies import content, killed_at, work
 
 import recoup
 from recoup.store.file import StudyFile
-from recoup.study import ledger
-from recoup.study.readings import read_samples
-from recoup.study.recover import recover
-from recoup.study.samples import import_samples
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.reader import ledger
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 DIM, BATCH, PAGE = 3, 4, 4096
 START = {"dim": DIM, "batch": BATCH, "seed": 5, "std": 0.7, "method": "mis-pgpe-ob"}

@@ -12,7 +12,8 @@ import pytest
 
 from recoup import Study
 from recoup.checks import InputError
-from recoup.study.trials import Evaluation, Trial, TrialResult
+from recoup.study.reader.records import Trial, TrialResult
+from recoup.study.voice.evaluation import Evaluation
 
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
 NASTY = '<img src=x onerror="owned()">'

@@ -22,11 +22,11 @@ from recoup.cli.parsing import duration
 from recoup.store import store
 from recoup.store.file import StudyFile
 from recoup.store.leasing import leases
-from recoup.study import leases as clock
-from recoup.study.recover import recover
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.summary import summary_rows
-from recoup.study.verify import check
+from recoup.study.trials import leases as clock
+from recoup.study.views.summary import summary_rows
 
 HOUR = 3600.0
 START = 1.8e9  # seconds since 1970 at which a clock that is set begins
@@ -396,7 +396,7 @@ class TestTheFile:
             assert not fork.store._file.has("leases")
 
     def test_a_study_without_a_file(self, later):
-        from recoup.study.settings import resolved
+        from recoup.study.reader.settings import resolved
 
         with Study.create(None, resolved({"dim": 2, "batch": 4})) as study:
             study.ask(lease=HOUR)

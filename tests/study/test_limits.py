@@ -14,11 +14,12 @@ import recoup
 from recoup.checks import InputError
 from recoup.core.plain.limits import Bound
 from recoup.store.file import StudyFile
-from recoup.study import limits, sentences
-from recoup.study.limits import Limit, limit
-from recoup.study.recover import recover
-from recoup.study.settings import resolved
-from recoup.study.verify import check
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.reader.settings import resolved
+from recoup.study.space import limits
+from recoup.study.space.limits import Limit, limit
+from recoup.study.voice import sentences
 
 
 def force(theta):

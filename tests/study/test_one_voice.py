@@ -18,9 +18,9 @@ from recoup.checks import InputError
 from recoup.report import study as pages
 from recoup.store.states import version_of
 from recoup.study import study as studies
-from recoup.study.sentences import apart, percent
-from recoup.study.settling import Mover
-from recoup.study.snapshot import Snapshot
+from recoup.study.moves.settling import Mover
+from recoup.study.views.snapshot import Snapshot
+from recoup.study.voice.sentences import apart, percent
 
 NAMED = {"stiffness": (50, 2000, "log"), "damping": (0, 1), "fingers": (2, 9, "int"), "bias": None}
 CHOICES = {"stiffness": (50, 2000, "log"), "gripper": ["soft", "hard", "vacuum"], "bias": None}

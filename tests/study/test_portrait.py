@@ -10,9 +10,9 @@ from recoup import Study
 from recoup.checks import InputError
 from recoup.pictures.study import KINDS, _limits, _log_ticks, study_picture
 from recoup.store.rows import FOREIGN, MEAN, OWN, SAMPLED
-from recoup.study.portrait import portrait
-from recoup.study.sentences import explains
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
+from recoup.study.views.plot_data import portrait
+from recoup.study.voice.sentences import explains
 
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
 

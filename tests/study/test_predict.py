@@ -7,7 +7,7 @@ import pytest
 from program import recoup as program
 
 import recoup
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
 
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "idle": (0, 1)}
 

@@ -13,12 +13,12 @@ from own_families import leaning, plain_widths, rounded, width_first
 
 from recoup.checks import InputError
 from recoup.core.families.rho import RHOS, STARTS_AS
-from recoup.study.readings import read_samples
-from recoup.study.recover import recover
-from recoup.study.samples import import_samples
-from recoup.study.settings import resolved
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 DATA = Path(__file__).parent / "data"
 DIM = 3
@@ -348,7 +348,7 @@ class TestNames:
 
     def test_a_parameter_of_before_may_be_called_as_the_column_is(self, tmp_path, monkeypatch):
         """In a table of somebody's own; an export of ours would have two columns of that name."""
-        monkeypatch.setattr("recoup.study.settings.check_new", lambda parameters: None)
+        monkeypatch.setattr("recoup.study.reader.settings.check_new", lambda parameters: None)
         params = {"family": None, "rho_0": None}
         path = tmp_path / "t.csv"
         path.write_text("family,rho_0,return\n1,2,3\n2,4,4\n0,1,2\n")

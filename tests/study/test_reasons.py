@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from recoup.study.reasons import reasons
 from recoup.study.study import Study
+from recoup.study.voice.reasons import reasons
 
 NOTES = {
     "share": 0.62,

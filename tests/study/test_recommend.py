@@ -8,12 +8,12 @@ from scipy import stats
 
 import recoup
 from recoup.core.plain.belief import stretch_of
-from recoup.study import deciding, sentences
-from recoup.study import recommend as module
-from recoup.study.gained import LAST
-from recoup.study.rehearsal import Forecast, Gain
-from recoup.study.settings import resolved
-from recoup.study.worths import of_trials
+from recoup.study.reader.settings import resolved
+from recoup.study.voice import deciding, sentences
+from recoup.study.voice import recommend as module
+from recoup.study.voice.gained import LAST
+from recoup.study.voice.rehearsal import Forecast, Gain
+from recoup.study.voice.worths import of_trials
 
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 BEST = {"k": 60.0, "d": 0.7, "offset": 0.3}

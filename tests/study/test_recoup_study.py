@@ -13,12 +13,12 @@ import recoup
 from recoup.checks import InputError
 from recoup.core.families.full import log_density
 from recoup.store.file import StudyFile
-from recoup.study.parameters import log_slope, to_latent
-from recoup.study.readings import read_samples
-from recoup.study.recover import recover
-from recoup.study.samples import import_samples
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.space.parameters import log_slope, to_latent
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 DIM, BATCH = 3, 4
 START = {"dim": DIM, "batch": BATCH, "seed": 5, "std": 0.7, "method": "recoup"}

@@ -15,10 +15,10 @@ from recoup.store import rows
 from recoup.store.pages import FRAME_HEADER, LOG_HEADER, ROOTS
 from recoup.store.place import LOG, beside
 from recoup.store.schema import packed
-from recoup.study.recover import recover
-from recoup.study.replay import differences
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.replay import differences
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 PAGE = 4096
 FRAME = FRAME_HEADER + PAGE

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.study import rehearsal
-from recoup.study.landscape import landscape, results_of
-from recoup.study.rehearsal import Scene, forecasts
-from recoup.study.settings import resolved
+from recoup.study.reader.settings import resolved
+from recoup.study.voice import rehearsal
+from recoup.study.voice.landscape import landscape, results_of
+from recoup.study.voice.rehearsal import Scene, forecasts
 
 
 def slope(theta):

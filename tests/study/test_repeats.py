@@ -17,12 +17,12 @@ from recoup.store.file import StudyFile
 from recoup.store.rows import DRAWN, FOREIGN, MEAN, OWN, REPEAT
 from recoup.store.schema import packed, packed_memory
 from recoup.store.store import Store
-from recoup.study import sentences
-from recoup.study.readings import read_samples
-from recoup.study.recover import recover
-from recoup.study.samples import import_samples
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
 from recoup.study.study import Study
-from recoup.study.verify import check
+from recoup.study.voice import sentences
 
 DIM, BATCH = 5, 4
 START = {"dim": DIM, "batch": BATCH, "seed": 1, "mean": 1.5, "method": "recoup"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recoup.study import sentences
-from recoup.study.goals import MAXIMIZE, MINIMIZE
+from recoup.study.space.goals import MAXIMIZE, MINIMIZE
+from recoup.study.voice import sentences
 
 BOTH = (MAXIMIZE, MINIMIZE)
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 from waiting import LIMIT
 
 from recoup import Study
-from recoup.study import snapshot as snapshots
+from recoup.study.views import snapshot as snapshots
 
 PARAMS = {"gain": (0.1, 10, "log"), "steps": (1, 50, "int")}
 

@@ -14,8 +14,8 @@ from processes import Forked
 from studies import content
 from waiting import until
 
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 KILLS = int(os.environ.get("RECOUP_STRESS_KILLS", "100"))  # in all, five minutes of them
 EVERY = 3.0  # seconds between two

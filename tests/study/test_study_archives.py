@@ -12,13 +12,13 @@ from waiting import LIMIT
 
 import recoup
 from recoup.checks import InputError
-from recoup.study import fork as forking
-from recoup.study import moves
-from recoup.study.fork import forked_words
-from recoup.study.readings import read_samples
-from recoup.study.samples import import_samples
+from recoup.study.exchange import fork as forking
+from recoup.study.exchange.fork import forked_words
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.exchange.tables import write_csv
+from recoup.study.moves import move as moves
 from recoup.study.study import Study
-from recoup.study.tables import write_csv
 
 PARAMS = {"stiffness": (10, 200, "log"), "damping": (-1, 3)}
 

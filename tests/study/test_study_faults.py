@@ -22,9 +22,9 @@ from recoup.store.file import StudyFile
 from recoup.store.pages import Pages, cells
 from recoup.store.salvage import salvaged_records
 from recoup.store.schema import checksum
-from recoup.study.recover import recover
+from recoup.study.care.recover import recover
+from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 PAGE = 4096
 COUNTERS = 1  # the page that holds the counters, from 0 on
@@ -496,7 +496,7 @@ class TestStarts:
     def test_a_study_of_before_with_such_a_start_still_opens(self, tmp_path, monkeypatch):
         given = {"dim": 2, "std": 1.7e308}
         with monkeypatch.context() as before:
-            before.setattr("recoup.study.settings.check_start", lambda mean, std: None)
+            before.setattr("recoup.study.reader.settings.check_start", lambda mean, std: None)
             Study.open(tmp_path / "old.db", **given).close()
         with Study.open(tmp_path / "old.db", **given) as study:
             assert study.counts()["ok"] == 0

@@ -14,8 +14,8 @@ from program import recoup as program
 import recoup
 from recoup import Study
 from recoup.checks import InputError
-from recoup.study.parameters import Parameter, parameter, parameters_of, to_latent, to_user
-from recoup.study.readings import read_samples
+from recoup.study.exchange.read import read_samples
+from recoup.study.space.parameters import Parameter, parameter, parameters_of, to_latent, to_user
 
 FOUR = [
     Parameter("stiffness", 10, 200, "log"),
@@ -107,7 +107,7 @@ def test_others_that_begin_so_are_names(tmp_path):
 
 def test_a_study_of_before_with_such_a_name_still_opens(tmp_path, monkeypatch):
     with monkeypatch.context() as before:
-        before.setattr("recoup.study.settings.check_new", lambda parameters: None)
+        before.setattr("recoup.study.reader.settings.check_new", lambda parameters: None)
         recoup.Study.open(tmp_path / "s.db", params=["family", "rho_0"]).close()
     with recoup.Study.open(tmp_path / "s.db", params=["family", "rho_0"]) as study:
         study.tell(study.ask()[0].id, 1.0)
@@ -272,7 +272,7 @@ class TestNames:
         self, tmp_path, monkeypatch
     ):
         with monkeypatch.context() as before:
-            before.setattr("recoup.study.settings.check_new", lambda parameters: None)
+            before.setattr("recoup.study.reader.settings.check_new", lambda parameters: None)
             given = {" a": (0, 1), "a": (0, 2**60, "int")}
             Study.open(tmp_path / "old.db", params=given, seed=3).close()
         with Study.open(tmp_path / "old.db", seed=3) as study:

@@ -10,10 +10,11 @@ import pytest
 
 from recoup.checks import InputError, printable
 from recoup.cli.study_tables import print_trials
-from recoup.study import readings, samples, tables
-from recoup.study.samples import import_samples
+from recoup.study.care.verify import check
+from recoup.study.exchange import samples, tables
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
 from recoup.study.study import Study
-from recoup.study.verify import check
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def study(tmp_path):
 
 def import_file(study, path):
     """What `recoup study import` does."""
-    return import_samples(study.opened, readings.read_samples(study.opened, path), str(path))
+    return import_samples(study.opened, read_samples(study.opened, path), str(path))
 
 
 def read(path):

@@ -14,8 +14,8 @@ from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
 from recoup.engine import plain
 from recoup.engine.parts import BASELINES, UPDATES
-from recoup.study import compiled, uncompiled
-from recoup.study.steps import Before
+from recoup.study.moves import compiled, uncompiled
+from recoup.study.moves.steps import Before
 
 NUMBERS = ("objective", "objective_stderr", "ess", "max_weight", "samples", "kl", "mean_weight")
 ROWS = {  # every word of every table, and what goes with it

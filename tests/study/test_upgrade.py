@@ -7,9 +7,9 @@ import pytest
 
 import recoup
 from recoup.store.format1 import carry_over
-from recoup.study.opened import Opened
-from recoup.study.replay import differences
-from recoup.study.verify import check
+from recoup.study.care.verify import check
+from recoup.study.exchange.replay import differences
+from recoup.study.reader.opened import Opened
 
 DATA = Path(__file__).parents[1] / "store" / "data"
 

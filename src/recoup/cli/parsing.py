@@ -220,7 +220,7 @@ def typed_result(
     returns = [typed_return(text) for text in value or []]
     episode = None
     if trajectory is not None:
-        from recoup.study.readings import arrays_of
+        from recoup.study.exchange.read import arrays_of
 
         episode = arrays_of(Path(trajectory))
     several = len(returns) > 1

@@ -44,14 +44,12 @@ from recoup.cli.study_tables import (
 from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
-from recoup.study.amend import BEFORE, in_words
-from recoup.study.diary import check_asked, other_of_pair, told_nevertheless
-from recoup.study.parameters import parameter, parameters_of
-from recoup.study.readings import heads
-from recoup.study.results import trial_number
-from recoup.study.sentences import CANDIDATE, DRAW, broke, more_results
-from recoup.study.slips import slips
-from recoup.study.tables import ALSO
+from recoup.study.exchange.tables import ALSO
+from recoup.study.space.parameters import parameter, parameters_of
+from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
+from recoup.study.trials.results import BEFORE, in_words, trial_number
+from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, more_results
+from recoup.study.voice.slips import slips
 
 if TYPE_CHECKING:
     from recoup.store.rows import Told
@@ -302,6 +300,8 @@ def _say_next(study: "Study", moves: int) -> None:
 
 def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
     """Results from a CSV file, every row checked before any is told."""
+    from recoup.study.exchange.read import heads  # as heavy as the study itself
+
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as wrong:
@@ -348,7 +348,7 @@ def _also_cells(row: dict[str, str]) -> list[tuple[str, str]]:
 @app.command()
 def show(file: File, as_json: JsonOption = False) -> None:
     """What is in a study, how it fares, and what that means for the next batch."""
-    from recoup.study.snapshot import snapshot  # as heavy as the study itself
+    from recoup.study.views.snapshot import snapshot  # as heavy as the study itself
 
     with opened(file, read_only=True) as study, study.store.reading():
         now = snapshot(study, compiling=as_json)
@@ -371,7 +371,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
-    from recoup.study.snapshot import of_a_draw
+    from recoup.study.views.snapshot import of_a_draw
 
     with opened(file, read_only=True) as study, study.store.reading():
         found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal

@@ -79,7 +79,7 @@ def blaming(*files: Path) -> Iterator[None]:
 
 
 def _is_damaged(file: Path) -> bool:
-    from recoup.study.verify import check  # as heavy as the study itself
+    from recoup.study.care.verify import check  # as heavy as the study itself
 
     return not all(found.sound for found in check(file))
 

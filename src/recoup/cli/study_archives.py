@@ -28,7 +28,6 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import print_replay
 from recoup.cli.tables import show_text
-from recoup.study.fork import forked_words
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -93,13 +92,13 @@ def check(
 ) -> None:
     """Verify a study: its bytes, its rows, its counters, its draws and its moves."""
     if recover is not None:
-        from recoup.study.recover import recover as recover_file
+        from recoup.study.care.recover import recover as recover_file
 
         with _progress("reading its pages", quiet or as_json) as tick:
             saved = recover_file(file, recover, tick)
         print_json(saved) if as_json else show_text(saved.words)
         return
-    from recoup.study.verify import check as check_file
+    from recoup.study.care.verify import check as check_file
 
     with _progress("making its moves again", quiet or as_json) as tick:
         found = check_file(file, tick)
@@ -139,7 +138,7 @@ def export(
 
     An older table of the same study is replaced, any other file is not.
     """
-    from recoup.study import tables
+    from recoup.study.exchange import tables
 
     if format is not None:
         check_choice("format", format, tables.FORMATS)
@@ -176,8 +175,8 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Add samples from elsewhere, weighed by what drew them."""
-    from recoup.study.readings import read_samples
-    from recoup.study.samples import import_samples
+    from recoup.study.exchange.read import read_samples
+    from recoup.study.exchange.samples import import_samples
 
     with opened(file) as study:
         found = read_samples(study.opened, samples)
@@ -197,8 +196,8 @@ def _drawn(study: "Study", key: str, given: Any) -> Any:
     """
     import numpy as np
 
-    from recoup.study.candidates import means_given, stds_given
-    from recoup.study.parameters import spread_out
+    from recoup.study.space.candidates import means_given, stds_given
+    from recoup.study.space.parameters import spread_out
 
     opened, parameters = study.opened, study.opened.parameters
     given = opened.by_name(given) if isinstance(given, dict) else given
@@ -227,7 +226,7 @@ def replay(
     """How another method would have moved on the same results, at no rollout."""
     from recoup.outputs import Over, check_output
     from recoup.pictures.files import PICTURE, write_picture
-    from recoup.study.replay import replay as replay_study
+    from recoup.study.exchange.replay import replay as replay_study
 
     with opened(file, read_only=True) as study:
         over = Over(force, study=file)
@@ -297,6 +296,8 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Start a new study from all results of an old one: another method, start, or parameters."""
+    from recoup.study.exchange.fork import forked_words  # as heavy as the study itself
+
     given = given_options(method=method, batch=batch, seed=seed, mean=mean, std=std)
     given |= given_options(limits=limit, within=within)
     changes = {

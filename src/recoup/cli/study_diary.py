@@ -25,17 +25,17 @@ from recoup.store.rows import (
     PENDING,
     REPEAT,
 )
-from recoup.study.leases import now
-from recoup.study.notebook import typed
-from recoup.study.parameters import labelled
-from recoup.study.sentences import best_trial, no_best
-from recoup.study.summary import deployed
-from recoup.study.tables import ALSO, quoted
-from recoup.study.times import when
+from recoup.study.exchange.tables import ALSO, quoted
+from recoup.study.space.parameters import labelled
+from recoup.study.text.notebook import typed
+from recoup.study.text.times import when
+from recoup.study.trials.leases import now
+from recoup.study.views.summary import deployed
+from recoup.study.voice.sentences import best_trial, no_best
 
 if TYPE_CHECKING:
+    from recoup.study.reader.records import TrialResult
     from recoup.study.study import Study
-    from recoup.study.trials import TrialResult
 
 STATUSES = (OK, FAILED, PENDING, CANCELLED)
 KINDS = (DRAWN, MIRROR, REPEAT, MEAN, OWN, FOREIGN)

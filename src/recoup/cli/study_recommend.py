@@ -11,8 +11,9 @@ from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.states import version_of
-from recoup.study.goals import GOALS
-from recoup.study.sentences import (
+from recoup.study.space.goals import GOALS
+from recoup.study.views.summary import Deployed, deployed
+from recoup.study.voice.sentences import (
     apart,
     best_at,
     best_between,
@@ -20,10 +21,9 @@ from recoup.study.sentences import (
     explains,
     share_explained,
 )
-from recoup.study.summary import Deployed, deployed
 
 if TYPE_CHECKING:
-    from recoup.study.recommend import Recommendation
+    from recoup.study.voice.recommend import Recommendation
 
 EXAMPLES = """
 [bold]Examples[/]

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from recoup.cli.app import print_json
 from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.rows import REPEAT
-from recoup.study.asking import repeated
-from recoup.study.notebook import typed
-from recoup.study.parameters import labelled
-from recoup.study.sentences import LEAST, replayed
-from recoup.study.summary import best_trial, deployed
-from recoup.study.summary import summary_rows as state_rows
-from recoup.study.tables import quoted
+from recoup.study.exchange.tables import quoted
+from recoup.study.space.parameters import labelled
+from recoup.study.text.notebook import typed
+from recoup.study.trials.ask import repeated
+from recoup.study.views.summary import best_trial, deployed
+from recoup.study.views.summary import summary_rows as state_rows
+from recoup.study.voice.sentences import LEAST, replayed
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
-    from recoup.study.leases import Waiting
-    from recoup.study.replay import Replayed
+    from recoup.study.exchange.replay import Replayed
+    from recoup.study.reader.records import Trial
     from recoup.study.study import Study
-    from recoup.study.trials import Trial
+    from recoup.study.trials.leases import Waiting
 
 MANY = 100  # parameters, at most, that tables show
 

@@ -275,7 +275,7 @@ def _rolling(
 
 def _run(learn: Any, out: Path, task: str | None) -> "Run":
     """A run; Ctrl-C and a task that is broken leave it such that it can be gone on with."""
-    from recoup.study.beside import STUDY
+    from recoup.study.run.beside import STUDY
     from recoup.tasks.engines.engine import Broken
 
     study = out.absolute() / STUDY  # the task may change the directory
@@ -336,7 +336,7 @@ def _say(run: "Run", out: Path, as_json: bool, quiet: bool) -> None:
 
 
 def _show(run: "Run", out: Path) -> None:
-    from recoup.study.sentences import failed_trials
+    from recoup.study.voice.sentences import failed_trials
 
     first, plan, policy = run.history[0], run.plan, run.return_mean_policy
     assert policy is not None

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from recoup import __version__
 from recoup.outputs import MARK, OURS, Kind, Over, beginning_of, check_output, end_of, written
-from recoup.study.notebook import digits
+from recoup.study.text.notebook import digits
 
 KINDS = {".png": "image/png", ".mp4": "video/mp4"}
 MARKS = (  # at the beginning of our pages; at the end, also of those made before

@@ -17,8 +17,8 @@ from recoup.report.overlay import overlay
 from recoup.runs.directory import CONFIG
 from recoup.runs.render import STEPS_PLOT, STRIP, VIDEO, is_of_before
 from recoup.runs.run import Run, load, method_settings
-from recoup.study.reasons import reasons
-from recoup.study.sentences import health
+from recoup.study.voice.reasons import reasons
+from recoup.study.voice.sentences import health
 
 PAGE = "report.html"
 MEASURED = {  # by whether a run's distributions were tested: what its curve is of

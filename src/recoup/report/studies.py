@@ -10,10 +10,10 @@ from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over
 from recoup.pictures.studies import Course, laid_over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.portrait import outside_of, portrait
-from recoup.study.sentences import expected_drawn, expected_of_both, with_ends
-from recoup.study.snapshot import Snapshot, snapshot
 from recoup.study.study import Study
+from recoup.study.views.plot_data import outside_of, portrait
+from recoup.study.views.snapshot import Snapshot, snapshot
+from recoup.study.voice.sentences import expected_drawn, expected_of_both, with_ends
 
 PAGE = "studies-report.html"
 PARAMETERS = 50  # that stand in the table, the first ones

@@ -9,8 +9,10 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
-from recoup.study.opened import Opened
-from recoup.study.sentences import (
+from recoup.study.study import Study
+from recoup.study.views.snapshot import Snapshot, snapshot
+from recoup.study.views.summary import Deployed, best_trial, summary_rows
+from recoup.study.voice.sentences import (
     best_at,
     best_between,
     best_choice,
@@ -19,9 +21,6 @@ from recoup.study.sentences import (
     of_the_move,
     share_explained,
 )
-from recoup.study.snapshot import Snapshot, snapshot
-from recoup.study.study import Study
-from recoup.study.summary import Deployed, best_trial, summary_rows
 
 MOVES = 100  # that the table shows, the last ones
 PARAMETERS = 50  # that stand in the table at the top; all of them stand below it, to be copied
@@ -87,7 +86,7 @@ def _content(study: Study) -> dict[str, Any]:
         rows = summary_rows(study.opened, now.found, best_trial(now.best), now.waiting)
         return {
             "top": top(study, now),
-            "best_between": _best_between(study.opened),
+            "best_between": _best_between(study),
             "explains": share_explained(study.opened.goal),
             "summary": rows,
             "advice": now.advice[1:],
@@ -99,10 +98,11 @@ def _content(study: Study) -> dict[str, Any]:
         }
 
 
-def _best_between(study: Opened) -> str:
+def _best_between(study: Study) -> str:
     """What the ends of parameters, and the shares of choices, are of."""
-    said = best_between([row.text for row in study.limits.rows], study.goal)
-    return f"{said}; {best_choice()}" if study.choices else said
+    opened = study.opened
+    said = best_between([row.text for row in opened.limits.rows], opened.goal)
+    return f"{said}; {best_choice()}" if opened.choices else said
 
 
 def _estimate(move: dict[str, Any]) -> str:

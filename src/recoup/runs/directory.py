@@ -19,7 +19,7 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import check_directory, check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.store.place import is_at
-from recoup.study.beside import STUDY
+from recoup.study.run.beside import STUDY
 from recoup.tasks.registry import task_row
 
 try:

@@ -7,10 +7,10 @@ import numpy as np
 
 from recoup.runs.plan import Plan
 from recoup.store.rows import DRAWN
-from recoup.study.draws import episode_seed
-from recoup.study.notebook import facts
-from recoup.study.opened import Opened
-from recoup.study.trials import by_name
+from recoup.study.reader.draws import episode_seed
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.records import by_name
+from recoup.study.text.notebook import facts
 from recoup.tasks.engines.engine import Engine, Job, Outcome
 from recoup.tasks.measured import Measured, measured
 

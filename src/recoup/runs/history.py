@@ -8,9 +8,9 @@ import numpy as np
 from recoup.store.amending import told_first
 from recoup.store.dropped import AMENDED, DROP, dropped
 from recoup.store.rows import FAILED, FOREIGN, SAMPLED, Move, Test
-from recoup.study.opened import Opened
-from recoup.study.settings import RUN
-from recoup.study.trials import AGES
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.records import AGES
+from recoup.study.reader.settings import RUN
 
 NOTED = (  # of what a move was made of
     "objective",

@@ -15,8 +15,8 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.runs.history import Step, history_of
 from recoup.runs.problem import Acting
-from recoup.study.beside import BEST, POLICIES, POLICY, theta_in
-from recoup.study.opened import Opened
+from recoup.study.reader.opened import Opened
+from recoup.study.run.beside import BEST, POLICIES, POLICY, theta_in
 from recoup.tasks.measured import Measured
 from recoup.tasks.policies.files import is_saved, save_policy
 

@@ -25,10 +25,10 @@ from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
 from recoup.store.amending import last_amended
 from recoup.store.rows import OWN, Move, Test
-from recoup.study.beside import POLICIES, POLICY
-from recoup.study.ends import FINISHED, PROPOSAL, files_are_of_now
+from recoup.study.reader.records import Trial
+from recoup.study.run.beside import POLICIES, POLICY
+from recoup.study.run.ends import FINISHED, PROPOSAL, files_are_of_now
 from recoup.study.study import Study
-from recoup.study.trials import Trial
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
 from recoup.tasks.measured import Measured, measured

@@ -27,10 +27,10 @@ from recoup.runs.problem import (
     is_ours,
     settled,
 )
-from recoup.study.ends import EXTENDED
-from recoup.study.opened import Opened
-from recoup.study.settings import RUN, parameters_given, resolved
-from recoup.study.version import stored_version, version_of
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.settings import RUN, parameters_given, resolved
+from recoup.study.reader.version import stored_version, version_of
+from recoup.study.run.ends import EXTENDED
 from recoup.tasks.own.found import REGISTERED
 from recoup.tasks.registry import TaskRow
 from recoup.tasks.task import Task

@@ -18,13 +18,13 @@ from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
 from recoup.store.errors import sensible
 from recoup.store.place import settled
 from recoup.store.rows import SAMPLED
-from recoup.study.beside import STUDY, policies_beside
-from recoup.study.ends import end_of, of_others, outdated, was_finished
-from recoup.study.notebook import facts
-from recoup.study.opened import Opened
-from recoup.study.settings import parts_given
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.settings import parts_given
+from recoup.study.run.beside import STUDY, policies_beside
+from recoup.study.run.ends import end_of, of_others, outdated, was_finished
 from recoup.study.study import Study
-from recoup.study.summary import mean_of
+from recoup.study.text.notebook import facts
+from recoup.study.views.summary import mean_of
 from recoup.tasks.measured import Measured
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.export import export_policy

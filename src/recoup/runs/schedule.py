@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, printable
 from recoup.store.rows import FAILED, OK, SAMPLED, Told
-from recoup.study.trials import Trial
+from recoup.study.reader.records import Trial
 from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
 
 BEAT = 0.5  # seconds, at most, between two looks at how the run fares

@@ -34,7 +34,7 @@ from recoup.runs.plan import (
 from recoup.runs.problem import Problem, again, check_given
 from recoup.runs.run import SPENT, Run, load
 from recoup.store.place import settled
-from recoup.study.ends import EXTENDED, end_of
+from recoup.study.run.ends import EXTENDED, end_of
 from recoup.study.study import Study
 from recoup.tasks.task import Task
 

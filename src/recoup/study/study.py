@@ -22,9 +22,23 @@ from recoup.engine.methods import Method
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
 from recoup.store.store import Store
-from recoup.study.amend import Amended, amend, result_instead
-from recoup.study.asking import ask, enqueue, in_line
-from recoup.study.diary import (
+from recoup.study.care.amend import Amended, amend, result_instead
+from recoup.study.exchange.fork import fork
+from recoup.study.exchange.imported import Imported
+from recoup.study.exchange.proposals import of_family
+from recoup.study.exchange.replay import Replayed, replay
+from recoup.study.exchange.samples import import_samples, samples_given
+from recoup.study.exchange.tables import export
+from recoup.study.exchange.unseen_choices import places_given
+from recoup.study.moves.first import first_proposal
+from recoup.study.moves.settling import Mover
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.records import Named, Trial, TrialResult
+from recoup.study.reader.settings import check_same, parts_given, resolved
+from recoup.study.run.ends import of_its_run
+from recoup.study.space.goals import turned_row
+from recoup.study.trials.ask import ask, enqueue, in_line
+from recoup.study.trials.diary import (
     Cancelled,
     Note,
     cancel,
@@ -35,30 +49,18 @@ from recoup.study.diary import (
     title,
     write_note,
 )
-from recoup.study.ends import of_its_run
-from recoup.study.fork import fork
-from recoup.study.goals import turned_row
-from recoup.study.imported import Imported
-from recoup.study.judging import diagnostics, evaluate
-from recoup.study.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
-from recoup.study.listing import best, dataframe, trials
-from recoup.study.log import Happened, log
-from recoup.study.opened import Opened, first_proposal
-from recoup.study.portrait import plot
-from recoup.study.predict import Prediction, predict
-from recoup.study.proposals import of_family
-from recoup.study.recommend import Recommendation, recommend
-from recoup.study.replay import Replayed, replay
-from recoup.study.results import told_of, told_within, trial_number
-from recoup.study.samples import import_samples, samples_given
-from recoup.study.settings import check_same, parts_given, resolved
-from recoup.study.settling import Mover
-from recoup.study.snapshot import Snapshot, snapshot
-from recoup.study.summary import in_a_line, mean_policy
-from recoup.study.tables import export
-from recoup.study.trials import Evaluation, Named, Trial, TrialResult
-from recoup.study.unseen import places_given
-from recoup.study.views import as_html
+from recoup.study.trials.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
+from recoup.study.trials.results import told_of, told_within, trial_number
+from recoup.study.views.diagnostics import diagnostics, evaluate
+from recoup.study.views.in_notebook import as_html
+from recoup.study.views.listing import best, dataframe, trials
+from recoup.study.views.log import Happened, log
+from recoup.study.views.plot_data import plot
+from recoup.study.views.snapshot import Snapshot, snapshot
+from recoup.study.views.summary import in_a_line, mean_policy
+from recoup.study.voice.evaluation import Evaluation
+from recoup.study.voice.predict import Prediction, predict
+from recoup.study.voice.recommend import Recommendation, recommend
 
 if TYPE_CHECKING:
     import pandas

@@ -1,0 +1,1 @@
+"""A study put right: results amended, files verified, damaged ones recovered."""

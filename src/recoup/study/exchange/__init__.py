@@ -1,0 +1,1 @@
+"""Results in and out: import, export, forks, and replays under another method."""

@@ -1,0 +1,185 @@
+"""The moves of a study over again: its own, to verify them, or another method's, at no rollout."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.engine.methods import Method, known_method, method_row
+from recoup.study.moves.memory import known_then
+from recoup.study.reader.opened import Mark, Opened, check_own_family
+from recoup.study.reader.settings import STEPPING, family_name, of_the_problem
+from recoup.study.space.goals import turned_row
+
+if TYPE_CHECKING:
+    from recoup.study.moves.steps import Before, Made
+
+RULE = (*STEPPING, "direction")  # what decides of which kind the memory of a row's moves is
+Tick = Callable[[int, int], None]  # moves done, moves in all
+
+
+class Replayed(NamedTuple):
+    """One move of another method over the same results."""
+
+    move: int
+    results: int
+    mean: np.ndarray
+    std: np.ndarray
+    info: dict[str, Any]
+
+    def plain(self) -> dict[str, Any]:
+        """The move as JSON can hold it."""
+        distribution = {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        return {"move": self.move, "results": self.results, **distribution, **self.info}
+
+
+def replay(
+    study: Opened,
+    method: str | None = None,
+    *,
+    mean: Any = None,
+    std: Any = None,
+    tick: Tick = lambda done, of: None,
+    **settings: Any,
+) -> list[Replayed]:
+    """How `method` would have moved, given the same results at the same times.
+
+    The samples are those that the study's own distributions drew, weighed accordingly; how far the
+    replayed distribution has left them is what `info["ess"]` says. It starts where the study did,
+    unless `mean` (in the user's units) and `std` say otherwise; a fork's own update rule with the
+    memory that the fork began with.
+    """
+    row = _row(study, method, settings)
+    with study.store.reading():  # results of one state of the file, whatever others write
+        return _replayed(study, row, mean, std, tick)
+
+
+def _replayed(study: Opened, row: Method, mean: Any, std: Any, tick: Tick) -> list[Replayed]:
+    """The moves of `row` over the study's results, each from where the one before led."""
+    from recoup.study.moves.steps import Before
+
+    marks = study.marks()
+    same = all(getattr(row, key) == getattr(study.method, key) for key in RULE)
+    memory = marks[0].memory if same and mean is None and std is None else None
+    states = [Before(_first(study, marks[0], mean, std), memory)]
+    found: list[Replayed] = []
+    for mark, made in _moves(study, row, marks, lambda i: states[i], tick):
+        states.append(Before(made.numbers, made.memory))
+        found.append(Replayed(mark.number, mark.counted, *study.shown(made.numbers), made.info))
+    return found
+
+
+def _first(study: Opened, start: Mark, mean: Any, std: Any) -> np.ndarray:
+    """Where a replay starts: where the study did, unless it is said."""
+    return study.around(start.numbers, mean, std)
+
+
+def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple[int, float]]:
+    """For every move, how far what is stored lies from what its results say, relative.
+
+    Each is made again from the distribution before it as it is stored, so that a difference is of
+    that move alone.
+    """
+    from recoup.study.moves.steps import Before
+
+    study.check_whole()
+    marks = study.marks()
+
+    def before(i: int) -> "Before":
+        return Before(marks[i].numbers, marks[i].memory)
+
+    return [
+        (mark.number, _gap(study, made, mark))
+        for mark, made in _moves(study, study.method, marks, before, tick)
+    ]
+
+
+def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, Made]]":
+    """All moves, those that a result at `place` is part of from where the one before now leads.
+
+    The others are made again for the densities that they leave: to the last bit those that the
+    study would have come to. `own` has those of a move's new results.
+    """
+    from recoup.study.moves.steps import Before
+
+    marks = study.marks()
+    states = [Before(mark.numbers, mark.memory) for mark in marks if mark.counted < place]
+    known, kept = 0, study.method.window is None and study.method.reweighs
+    for mark, made in _moves(study, study.method, marks, lambda i: states[i]):
+        if mark.counted >= place:
+            states.append(Before(made.numbers, made.memory))
+        nothing = made.own[:0]
+        own, mixture = (made.own[known:], made.mixture) if kept else (nothing, nothing)
+        known = len(made.own)
+        yield mark, made._replace(own=own, mixture=mixture)
+
+
+def _gap(study: Opened, made: "Made", stored: Mark) -> float:
+    """How far a move lies from what is stored of it, relative to the scale of the distribution.
+
+    Its memory counts too, each array by its own scale; infinite where it is another structure.
+    """
+    scale = float(np.max(study.shown(stored.numbers)[1]))
+    away = np.abs(made.numbers - stored.numbers) / (np.abs(stored.numbers) + scale)
+    other = stored.memory or ()
+    mine = known_then(study.method, made.memory, stored.memory) or ()
+    if [(x.path, x.value.shape) for x in mine] != [(x.path, x.value.shape) for x in other]:
+        return float("inf")
+    both = ((x.value, y.value) for x, y in zip(mine, other, strict=True))
+    return max(float(np.max(away)), *(_apart(x, y) for x, y in both), 0.0)
+
+
+def _apart(made: np.ndarray, stored: np.ndarray) -> float:
+    """How far two arrays lie apart, relative to their largest number."""
+    if np.array_equal(made, stored, equal_nan=True):
+        return 0.0
+    one, other = made.astype(np.float64), stored.astype(np.float64)
+    away = float(np.max(np.abs(one - other)) / max(np.max(np.abs(one)), np.max(np.abs(other))))
+    return away if np.isfinite(away) else float("inf")
+
+
+def _moves(
+    study: Opened,
+    method: Method,
+    marks: list[Mark],
+    before: "Callable[[int], Before]",
+    tick: Tick = lambda done, of: None,
+) -> "Iterator[tuple[Mark, Made]]":
+    """The moves of `method` at the places where the study has moved."""
+    from recoup.study.moves.move import make_move
+
+    whole = study.ledger(0, method.reweighs)
+    for i, mark in enumerate(marks[1:]):
+        ledger = whole
+        if method.window is not None:
+            first = max(mark.number - method.window, 0)  # by numbers: a recovered study has gaps
+            start = max(one.counted for one in marks if one.number <= first)
+            ledger = study.ledger(start, method.reweighs)
+        since = marks[i].counted
+        made = make_move(method, study.discount, ledger, mark.counted, since, before(i))
+        ledger.own, ledger.mixture = made.own, made.mixture
+        yield mark, made
+        tick(i + 1, len(marks) - 1)
+
+
+def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -> Method:
+    """The method to replay; how the samples were drawn is the study's."""
+    own = method is None or method == study.method.name
+    mine = turned_row(study.method, study.sign)  # as it was told, as `settings` are
+    base = mine if method is None or own else known_method(method)
+    if base.space != study.method.space:
+        where = "actions" if study.method.space == "actions" else "parameters"
+        raise InputError(f"this study explored in {where}: {base.name} cannot use its results.")
+    if own and not study.missing.keys() <= settings.keys():
+        study.check_whole()
+    if not own and base.space == "parameters" and "family" in study.missing:
+        study.check_whole()
+    defaults = of_the_problem(mine) if own or base.space == "parameters" else {}
+    row = turned_row(method_row(base, defaults, **settings), study.sign)
+    if family_name(row) != study.family:
+        raise InputError(f"this study draws from the family {study.family}: leave out family.")
+    if study.has_own_family:
+        check_own_family(study, row)
+    return replace(row, mirrored=study.method.mirrored)

@@ -1,0 +1,116 @@
+"""Memories of rules and movers as files hold them, without JAX; repeats in that of `recoup`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.core.rules.rugged import no_pairs
+from recoup.engine import plain
+from recoup.engine.methods import Method
+from recoup.store.rows import Leaf, Memory
+from recoup.store.schema import packed_memory
+
+PAIRS = ".pairs."  # where a memory has what candidates tried twice have said
+NO_PAIRS = tuple(
+    Leaf(f"{PAIRS}{key}", np.asarray(x)) for key, x in no_pairs(np, np.float64)._asdict().items()
+)
+
+CHANGED = (
+    "the memory of the update rule has changed its structure, which a study cannot hold: nothing "
+    "was moved, and every result is kept."
+)
+
+
+def flattened(memory: Any) -> Memory:
+    """A memory as a file holds it: its arrays by the names that JAX gives to their places."""
+    return tuple(Leaf(path, np.asarray(x)) for path, x in _places(memory)) or None
+
+
+def _places(memory: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The arrays of nested tuples, records, lists and mappings, by their places."""
+    if memory is None:
+        return
+    if isinstance(memory, dict):
+        parts = [(f"[{key!r}]", memory[key]) for key in sorted(memory)]
+    elif hasattr(memory, "_fields"):
+        parts = [(f".{key}", value) for key, value in memory._asdict().items()]
+    elif isinstance(memory, (tuple, list)):
+        parts = [(f"[{i}]", value) for i, value in enumerate(memory)]
+    else:
+        yield path, memory
+        return
+    for place, part in parts:
+        yield from _places(part, path + place)
+
+
+def check_first(row: Method, rho: Any) -> None:
+    """Raises unless a file can hold what the row remembers before its first move."""
+    packed_memory(flattened(plain.remembered_first(row, rho)))
+
+
+def kept_alike(memory: Any, before: Any) -> Memory:
+    """A memory as a file holds it; raises where it has another structure than the one `before`."""
+    found, known = flattened(memory), flattened(before)
+    if _structure(found) != _structure(known):
+        raise InputError(CHANGED)
+    return found
+
+
+def _structure(memory: Memory) -> dict[str, tuple[int, ...]]:
+    return {leaf.path: leaf.value.shape for leaf in memory or ()}
+
+
+def remembered(row: Method, rho: Any, stored: Memory) -> Any:
+    """What `flattened` has made leaves of, for a distribution like `rho`; None: nothing yet."""
+    first = plain.remembered_first(row, rho)
+    if stored is None:
+        return first
+    known = {leaf.path: leaf.value for leaf in stored}
+    if _structure(stored) != _structure(flattened(first)):
+        raise InputError(
+            "the memory of this study's method has another structure than this version's: go on "
+            "with the version of recoup, or of your mover, that the study was made with, or fork "
+            "it with a mean or std of its own, which begins without a memory."
+        )
+    return _filled(first, known)
+
+
+def _filled(first: Any, known: dict[str, np.ndarray], path: str = "") -> Any:
+    """A structure like `first`, with the arrays that are known by their places."""
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        return {key: _filled(x, known, f"{path}[{key!r}]") for key, x in first.items()}
+    if hasattr(first, "_fields"):
+        parts = (_filled(x, known, f"{path}.{key}") for key, x in first._asdict().items())
+        return type(first)(*parts)
+    if isinstance(first, (tuple, list)):
+        return type(first)(_filled(x, known, f"{path}[{i}]") for i, x in enumerate(first))
+    return known[path]
+
+
+def wants_repeat(row: Method, rho: Any, memory: Memory) -> bool:
+    """Whether the next batch is to try its first candidate twice."""
+    if row.way.repeats is None or memory is None:
+        return False
+    return bool(row.way.repeats(remembered(row, rho, completed(row, memory))))
+
+
+def completed(row: Method, memory: Memory) -> Memory:
+    """A memory as it is today: one that knew nothing of repeats has had none."""
+    if memory is None or not _lacks_pairs(row, memory):
+        return memory
+    return memory + NO_PAIRS
+
+
+def known_then(row: Method, made: Memory, stored: Memory) -> Memory:
+    """What a move that is made again remembers, of that which was remembered when it was stored."""
+    if made is None or stored is None or not _lacks_pairs(row, stored):
+        return made
+    return tuple(leaf for leaf in made if not leaf.path.startswith(PAIRS))
+
+
+def _lacks_pairs(row: Method, memory: tuple[Leaf, ...]) -> bool:
+    return row.way.rule and not any(leaf.path.startswith(PAIRS) for leaf in memory)

@@ -1,0 +1,197 @@
+"""When a study moves: after every batch of results, each time from a fixed set of them.
+
+The life of a trial in the file:
+
+    ask          a row of `asked`: the trial waits                           (pending)
+    tell         a row of `told`, ok or failed. One that a proposal drew gets a *place*: its number
+                 in the order of telling                                     (counted)
+    next batch   `counters.fresh` counts the returns that no move has used (and failures, where the
+                 method gives them a value); when they fill the batch, a move takes the results up
+                 to its *mark*, the place where it is full
+    move         a row of `moves` with that mark, and of `proposals` with the distribution made
+
+So a move is made of all results whose place lies at or before its mark (of a window: behind the
+mark of an earlier move), whatever was told since; whichever process makes it finds the same.
+
+A result that is amended, by whichever process, replaces rows: what is remembered of results is
+dropped then, and a move that was being made of them is made anew.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from recoup.checks import InputError
+from recoup.store.amending import last_amended
+from recoup.store.errors import Full, damage
+from recoup.store.places import fills, partner_of
+from recoup.store.rows import FOREIGN, Move
+from recoup.store.turns import Turn
+from recoup.study.reader.ledger import Ledger
+from recoup.study.reader.opened import Opened
+
+if TYPE_CHECKING:
+    from recoup.study.moves.steps import Made
+
+
+WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
+
+
+class Kept:
+    """All results of a study, kept from one use to the next."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened, self._store = opened, opened.store
+        self.ledger: Ledger | None = None
+        self._densities = 0  # the move whose densities it has
+        self._amended = 0  # the last amendment that it knows of
+
+    def now(self) -> Ledger:
+        """All results, and their densities as the last move left them; inside `reading()`."""
+        amended = last_amended(self._store)
+        if self.ledger is None or amended != self._amended:
+            self.ledger, self._densities = self._opened.ledger(), 0
+            self._amended = amended
+        last = self._store.last_move().id
+        if last != self._densities:
+            self.ledger.own, self.ledger.mixture = self._store.own(last), self._store.mixture(last)
+            self._densities = last
+        return self.ledger
+
+    def moved(self, number: int, made: "Made") -> None:
+        """Keeps the densities of a move that was made of them."""
+        assert self.ledger is not None
+        self.ledger.own, self.ledger.mixture, self._densities = made.own, made.mixture, number
+
+
+class Mover:
+    """Makes the moves that are due, and keeps what the next one starts from.
+
+    Of several threads one makes them, and the others read meanwhile: results are kept for each of
+    the two. Nobody waits for the turn to move while it reads or writes, so that none waits for one
+    that waits for it.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened, self.store = opened, opened.store
+        self._turn = Turn()
+        self._moves, self._looks = Kept(opened), Kept(opened)
+
+    def settle(self) -> None:
+        """Makes the moves that the results told so far allow, unless another is at it.
+
+        None where a part of the method is missing: they are made once it is given again. What
+        others tell meanwhile is left to them: no process works for all. One that finds another at
+        work waits for it a little, so that results do not run ahead of moves, and then goes on.
+        """
+        if self.store.read_only or self.opened.missing:
+            return
+        for _ in range(self.store.counters().fresh // self.opened.batch):
+            with self._turn.taken(WAIT) as mine, self._alone(mine) as alone:
+                if not alone:
+                    return
+                with self._results_stay():
+                    self._move()
+
+    @contextmanager
+    def _results_stay(self) -> Iterator[None]:
+        """Says of a move for which there is no room that the results before it are kept."""
+        try:
+            yield
+        except Full as wrong:
+            raise Full(
+                wrong.what,
+                "what was told is kept, and the move that is due was not made; free some space, "
+                "and the next `ask` or `tell` makes it.",
+            ) from None
+
+    @contextmanager
+    def _alone(self, mine: bool) -> Iterator[bool]:
+        """Whether it is this thread's turn, and no other process makes a move meanwhile."""
+        if not mine:
+            yield False
+            return
+        with self.store.alone(WAIT) as alone:
+            yield alone
+
+    def all_results(self) -> Ledger:
+        """All results, and their densities as the last move left them; inside `reading()`."""
+        return self._looks.now()
+
+    def next_results(self) -> Ledger:
+        """What the next move will be made of, as far as it was told; inside `reading()`."""
+        return self._results_of(self.store.last_move().id)
+
+    def _due(self) -> bool:
+        return self.store.counters().fresh >= self.opened.batch
+
+    def _move(self) -> None:
+        """Makes the next move, if one is due; another process may make it too: it is the same."""
+        with self.store.reading():
+            if not self._due():
+                return
+            before, newest = self.store.last_move(), self.store.newest()
+            upto, new, late = self._next_mark(before.counted, newest.id)
+            ledger, amended = self._results_of(before.id, self._moves), last_amended(self.store)
+            ledger.results(upto)  # read while all of them are of one state of the file
+        from recoup.study.moves.move import make_move
+        from recoup.study.moves.steps import Before
+
+        start = Before(newest.numbers, before.memory)
+        how = (self.opened.method, self.opened.discount)
+        made = make_move(*how, ledger, upto, before.counted, start)
+        made.info["late"] = late
+        if not self._write(before, upto, new, ledger, made, amended):
+            self._move()  # of results that were amended meanwhile
+
+    def _write(
+        self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made", amended: int
+    ) -> bool:
+        """Writes a move, unless another process has; False where its results are others now."""
+        number, kept = before.id + 1, ledger is self._moves.ledger  # and its densities with it
+        with self.store.writing():
+            if last_amended(self.store) != amended:
+                return False
+            if self.store.last_move().id != before.id:
+                return True
+            family = self.opened.family
+            self.store.add_move(number, upto, family, made.numbers, made.memory, made.info)
+            self.store.take_fresh(new)
+            if kept:
+                self.store.add_densities(number, made.own[len(ledger.own) :], made.mixture)
+        if kept:
+            self._moves.moved(number, made)
+        return True
+
+    def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
+        """The place up to which the next move takes results, how many are new, how many late."""
+        new, late, valued = 0, 0, self.opened.method.values_failures
+        for place, number, status, kind, proposal in self.store.fresh(before):
+            if kind == FOREIGN:
+                continue
+            ready = int(fills(status, valued))
+            if self.opened.method.mirrored:
+                partner = partner_of(number, kind)
+                ready += fills(self.store.results([partner])[partner].told.status, valued)
+            new += ready
+            late += ready if proposal != newest else 0
+            if new >= self.opened.batch:
+                return place, new, late
+        raise InputError(damage(self.store.path, "its counters are higher than its rows"))
+
+    def _results_of(self, number: int, kept: Kept | None = None) -> Ledger:
+        """What the move after `number` is made of: all results, or those of the last batches.
+
+        A method without weights leaves out those from elsewhere.
+        """
+        method = self.opened.method
+        if method.window is None and method.reweighs:
+            return (kept or self._looks).now()
+        return self.opened.ledger(window_start(self.opened, number), method.reweighs)
+
+
+def window_start(opened: Opened, number: int) -> int:
+    """The place behind which the results of the move after `number` lie."""
+    window = opened.method.window
+    first = 0 if window is None else max(number + 1 - window, 0)
+    return opened.store.move_upto(first).counted if first else 0

@@ -1,0 +1,106 @@
+"""Moves and judgements of small studies, by NumPy: nothing is compiled, nothing is padded.
+
+Only here are results known that were drawn under other bounds.
+"""
+
+import numpy as np
+
+from recoup.core.families.rho import RHOS
+from recoup.core.plain.densities import Proposals, gained_mixture, own_density
+from recoup.core.plain.judge import Drew
+from recoup.core.plain.move import Samples, valued
+from recoup.core.plain.rule import Told
+from recoup.core.weights import LogDensities
+from recoup.core.worth import Seen
+from recoup.engine import plain
+from recoup.engine.methods import Method
+from recoup.study.moves.memory import flattened, kept_alike, remembered
+from recoup.study.moves.steps import Before, Stepped
+from recoup.study.reader.ledger import Ledger, Results
+
+NOTHING = np.zeros(0)
+
+
+def stepped(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
+    """The move of all `results`; those behind the first `old` are new."""
+    if row.way.rule:
+        return _by_rule(row, ledger, results, old, before)
+    return _by_estimate(row, ledger, results, before)
+
+
+def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) -> Stepped:
+    """The move of a method that follows an estimate, or of a mover, which sees its weights."""
+    samples, proposals, outside = _placed(row, ledger, results)
+    needs_own, needs_mixture = plain.needs(row)
+    own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
+    mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
+    rho = RHOS[row.family].unpacked(before.numbers, ledger.dim)
+    target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
+    densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
+    memory = remembered(row, rho, before.memory) if row.way.mover else None
+    after, later, info = plain.make_move(row, rho, samples, densities, memory)
+    return Stepped(after.packed(), kept_alike(later, memory), info, own, mixture)
+
+
+def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
+    """The move of a method that looks at the samples themselves."""
+    n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
+    returns, valid = valued(results.returns[:n], row.stated)
+    inside = ~results.outside[:n]
+    drawn_by = results.proposal[:n]
+    told = Told(
+        theta=results.samples[0][:n],
+        returns=returns,
+        valid=valid & inside,
+        failed=~valid & inside & (np.arange(n) < results.n),
+        fresh=(np.arange(n) >= old) & ~results.imported[drawn_by],
+        drawn_by=drawn_by,
+        also=np.where(inside[:, None], results.also[:n], np.nan),
+        foreign=results.charts[drawn_by] != 0,
+        proposals=rho_type.unpacked(results.blocks, ledger.dim),
+    )
+    rho = rho_type.unpacked(before.numbers, ledger.dim)
+    memory = remembered(row, rho, before.memory)
+    after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
+    return Stepped(after.packed(), flattened(memory), info, NOTHING, NOTHING)
+
+
+def judged(
+    row: Method, ledger: Ledger, results: Results, target: np.ndarray
+) -> tuple[Seen, np.ndarray, float, int]:
+    """What `results` say of the distribution of a block of numbers."""
+    rho_type = RHOS[row.family]
+    samples, proposals, outside = _placed(row, ledger, results)
+    drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
+    return plain.judge(row, rho_type.unpacked(target, ledger.dim), samples, drew)
+
+
+def _placed(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
+    """Samples, what drew them, and which of them lie outside of the study's bounds `[n]`."""
+    n, rho_type, family = results.n, RHOS[row.family], plain.family_of(row)
+    samples = Samples(results.samples[0][:n], results.returns[:n], results.proposal[:n])
+    rhos, reference = (
+        rho_type.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
+    )
+    if not ledger.charts:
+        return samples, Proposals(family, rhos, reference), np.zeros(n, bool)
+    charts = [ledger.charts[i - 1] if i else None for i in results.charts]
+    return samples, Proposals(family, rhos, reference, charts), results.outside[:n]
+
+
+def _extended_own(samples: Samples, proposals: Proposals, before: np.ndarray) -> np.ndarray:
+    """Densities under the own proposals `[n]`; those `before` are known."""
+    new = slice(len(before), None)
+    found = own_density(proposals, samples.drawn_by[new], samples.theta[new])
+    return np.concatenate([before, found])
+
+
+def _extended_mixture(samples: Samples, proposals: Proposals, before: np.ndarray) -> np.ndarray:
+    """Densities under the mixture `[n]`; those `before` are known, but for what it has gained."""
+    old, slots = len(before), len(proposals.rhos.mean)
+    gained = np.bincount(samples.drawn_by[old:], minlength=slots)
+    counts = np.bincount(samples.drawn_by, minlength=slots)
+    known = gained_mixture(proposals, gained, samples.theta[:old], before)
+    nothing = np.full(len(samples.theta) - old, -np.inf)
+    new = gained_mixture(proposals, counts, samples.theta[old:], nothing)
+    return np.concatenate([known, new])

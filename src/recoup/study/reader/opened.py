@@ -1,0 +1,388 @@
+"""A study as it is read: its settings, its units, its distributions, its results.
+
+What forks, replays, exports, verifies or judges a study takes one of these.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import (
+    InputError,
+    check_choice,
+    check_finite,
+    check_numbers,
+    check_start,
+    check_whole_numbers,
+    shortly,
+)
+from recoup.core.families.rho import RHOS, STARTS_AS, Diagonal
+from recoup.engine.parts import PARTS
+from recoup.store.errors import damage, sensible
+from recoup.store.rows import Asked, Memory
+from recoup.store.store import Store
+from recoup.study.reader.draws import theta_of
+from recoup.study.reader.ledger import AsTold, Ledger
+from recoup.study.reader.records import Trial, by_name
+from recoup.study.reader.settings import (
+    RETURN_UNIT,
+    RUN,
+    as_made,
+    charts_of,
+    check_settings,
+    family_name,
+    layout_of,
+    method_of,
+    missing_parts,
+    parameters_in,
+    without_other_families,
+)
+from recoup.study.reader.version import stored_version
+from recoup.study.space.candidates import means_given, stds_given, theta_given
+from recoup.study.space.charts import chart_of, elsewhere, moved
+from recoup.study.space.frozen import frozen_in
+from recoup.study.space.goals import goal_of
+from recoup.study.space.limits import limits_of
+from recoup.study.space.parameters import (
+    Parameter,
+    check_values,
+    columns_of,
+    to_latent,
+    to_user,
+    units_of,
+)
+
+NAMED = 12  # parameters, at most, in a sentence
+CLOSE = 1e-4  # of what a family shows of its first distribution, relative
+
+
+class Mark(NamedTuple):
+    """A move as it is stored, and the distribution that it made."""
+
+    number: int
+    counted: int
+    memory: Memory
+    numbers: np.ndarray
+
+
+class Opened:
+    """The read side of a study; nothing here writes.
+
+    Longer than others: what it knows is asked for from everywhere, in a few lines each.
+    """
+
+    def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
+        """`parts` are those of the method that only Python can give."""
+        self.store = store
+        for key in parts or {}:
+            check_choice("a part of a method", key, (*PARTS, "direction"))
+        with sensible(store.path):
+            self.settings = as_made(store.settings())
+            check_settings(self.settings)
+            self.parts = without_other_families(self.settings, parts or {})
+            self.goal = goal_of(self.settings)
+            self.sign = self.goal.sign  # of what was told, where larger is better
+            self.limits = limits_of(self.settings)
+            self.method = method_of(self.settings, self.parts)
+            self.parameters = parameters_in(self.settings)
+            self.layout = layout_of(self.settings)
+            self.charts, self.frozen = charts_of(self.settings), frozen_in(self.settings)
+            self._chart_numbers: dict[int, int] = {}
+        self.remembered: dict[str, tuple[str, Any]] = {}  # what was made of which version
+        self.missing = missing_parts(self.settings, self.parts)
+        self.dim: int = self.settings["dim"]
+        self.batch: int = self.settings["batch"]
+        self.discount: float = self.settings.get("discount", 1.0)
+        self.names = tuple(p.name for p in self.parameters)
+        self.columns = columns_of(self.parameters)  # [D], of named parameters
+        self.choices = tuple((p.name, p.choices) for p in self.parameters if p.choices)
+        self.whole = tuple(p.name for p in self.parameters if p.scale == "int")
+        self.units = units_of(self.parameters)
+        self.return_unit: str = self.settings.get(RETURN_UNIT, "")
+        self.family: str = self.missing.get("family") or family_name(self.method)
+        if self.has_own_family and "family" not in self.missing:
+            check_own_family(self, self.method)
+
+    @classmethod
+    def open(cls, path: Path, parts: Mapping[str, Any] | None = None) -> "Opened":
+        """The study in an existing file."""
+        store = Store.open(path)
+        try:
+            return cls(store, parts)
+        except BaseException:
+            store.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """Of the study's file."""
+        return self.store.path
+
+    def check_whole(self) -> None:
+        """Raises where a part of the method is missing, which only Python can give."""
+        for key, text in self.missing.items():
+            given = f"`recoup.Study.open(..., {key}=...)`"
+            if RUN in self.settings:
+                given = f"`recoup.resume(run, {key}=...)` or `recoup.load(run, {key}=...)`"
+            raise InputError(
+                f"{self.path} was made with {key}={text}, which a file cannot hold: give it again, "
+                f"in Python, by {given}."
+            )
+
+    # -- distributions --
+
+    @cached_property
+    def _unpacked(self) -> Callable[[Any, int], Any]:
+        if "family" in self.missing:
+            self.check_whole()
+        if self.has_own_family:
+            return in_double(self.method.family.unpacked)
+        return RHOS[self.family].unpacked
+
+    @property
+    def has_own_family(self) -> bool:
+        """Whether its distributions are of a family of the user's."""
+        own = "family" in self.missing or not isinstance(self.method.family, str)
+        return self.method.space == "parameters" and own
+
+    @property
+    def starts_as(self) -> str | None:
+        """The family that means and standard deviations tell all of; None of one of the user's."""
+        return None if self.has_own_family else STARTS_AS[self.family]
+
+    def rho(self, numbers: Any) -> Any:
+        """The hyper-parameter that a block of numbers `[..., K]` holds."""
+        unpacked = self._unpacked
+        if numbers.shape[-1] != self.block_size:
+            words = f"a distribution of {numbers.shape[-1]} numbers, not {self.block_size}"
+            raise InputError(damage(self.path, words))
+        return unpacked(numbers, self.dim)
+
+    def shown(self, numbers: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Means `[..., D]` and standard deviations `[..., S]` of blocks of numbers `[..., K]`."""
+        look = in_double(_moments) if self.has_own_family else _moments
+        return look(self.rho(numbers))
+
+    def part(self, numbers: np.ndarray, place: slice) -> Any:
+        """What a block of numbers `[K]` draws some of the coordinates with, whatever the others.
+
+        Of a family of the user's, with their means and standard deviations alone.
+        """
+        if self.has_own_family:
+            mean, std = self.shown(numbers)
+            return Diagonal(mean[place], std[place])
+        return self.rho(numbers).given(range(self.dim)[place], [], np.zeros(0))
+
+    def drawn(self, rho: Any, number: int, kind: str) -> np.ndarray:
+        """The latent theta `[D]` of trial `number` when `rho` draws it."""
+        draw = in_double(theta_of) if self.has_own_family else theta_of
+        return draw(rho, self.settings["seed"], number, kind, self.dim)
+
+    @cached_property
+    def block_size(self) -> int:
+        """How many numbers a block has."""
+        return self.start(self.settings["mean"], self.settings["std"]).size
+
+    def start(self, mean: Any, std: Any) -> np.ndarray:
+        """The block of numbers `[K]` of the distribution with latent means and deviations."""
+        if "family" in self.missing:
+            self.check_whole()
+        return start_block(self.family, self.method, mean, std)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Means of the newest distribution `[D]`, latent where parameters are named."""
+        return self.shown(self.store.newest().numbers)[0]
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviations of the newest distribution `[D]`; in action space sigma `[A]`."""
+        return self.shown(self.store.newest().numbers)[1]
+
+    def marks(self) -> list[Mark]:
+        """Every move with the distribution that it made; the first is the start."""
+        moves = self.store.moves()
+        proposals = self.store.proposals({move.proposal for move in moves})
+        return [
+            Mark(move.id, move.counted, move.memory, proposals[move.proposal].numbers)
+            for move in moves
+        ]
+
+    def target(self, mean: Any = None, std: Any = None) -> np.ndarray:
+        """The block of numbers of a candidate: the newest's where neither is given."""
+        return self.around(self.store.newest().numbers, mean, std)
+
+    def around(self, numbers: np.ndarray, mean: Any, std: Any) -> np.ndarray:
+        """A block of numbers with other means, in the user's units, or other deviations, or both.
+
+        What is not among those given by name stays. With other deviations it has no correlations;
+        without, it keeps its own.
+        """
+        if mean is None and std is None:
+            return numbers
+        means, stds = self.shown(numbers)
+        if mean is not None:
+            means = means_given(self.parameters, mean, means)
+            check_start(mean=means)
+        if std is not None:
+            stds = stds_given(self.parameters, std, stds)
+            check_start(std=stds)
+            return self.start(means, stds)
+        found = np.concatenate([means, numbers[self.dim :]])
+        if not np.allclose(self.shown(found)[0], means, rtol=CLOSE):
+            raise InputError(f"the family {self.family} does not pack its means first: give std.")
+        return found
+
+    @property
+    def task_version(self) -> str:
+        """Of a run on a task of the user's: what makes a return of a theta, in a short text.
+
+        Where it differs, the same theta is another policy, and its returns say nothing here.
+        """
+        run = self.settings.get(RUN, {})
+        return stored_version(run) if run.get("own") else ""
+
+    # -- units --
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """What parameters are called `[P]`: their names, or theta_0 and so on."""
+        return self.names or [f"theta_{i}" for i in range(self.dim)]
+
+    def in_units(self, latent: np.ndarray) -> np.ndarray:
+        """Latent values `[..., D]` in the user's units `[..., P]`."""
+        return to_user(self.parameters, latent)
+
+    def params(self, values: np.ndarray) -> dict[str, Any]:
+        """Values `[P]` in the user's units by name, or by theta_0 and so on."""
+        return by_name(self.labels, values, self.whole, self.choices)
+
+    def by_name(self, theta: Mapping[str, Any]) -> list[Any]:
+        """Values by name, in the order of the parameters."""
+        missing = [name for name in self.names if name not in theta]
+        extra = [name for name in theta if name not in self.names]
+        if missing or extra:
+            raise InputError(
+                f"the parameters are {', '.join(self.names) or 'not named'}; got "
+                f"{', '.join(x if isinstance(x, str) else shortly(x) for x in theta)}."
+            )
+        return [theta[name] for name in self.names]
+
+    def latent_theta(self, theta: Any) -> np.ndarray:
+        """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
+        if isinstance(theta, Mapping):
+            theta = self.by_name(theta)
+        if self.choices:
+            theta = theta_given(self.parameters, theta)
+        check_numbers("theta", theta)
+        if np.shape(theta) != (size := len(self.labels),):
+            named = f" ({', '.join(self.names[:NAMED])})" if self.names else ""
+            raise InputError(
+                f"a theta of this study has {size} values{named}; got {np.size(theta)}."
+            )
+        check_finite("the values of theta", theta)
+        check_whole_numbers("a value of theta", theta)
+        values = np.asarray(theta, float)
+        check_values(self.parameters, values)
+        return to_latent(self.parameters, values)
+
+    # -- trials and results --
+
+    def trial(self, asked: Asked) -> Trial:
+        """A trial as the user sees it."""
+        spread = None
+        if self.method.space == "actions":
+            drew = asked.proposal
+            found = self.store.newest() if drew is None else self.store.proposal(drew)
+            _, spread = self.shown(found.numbers)
+        user = self.values(asked)
+        kinds = (self.names, self.whole, self.choices)
+        return Trial(asked.id, user, asked.seed, asked.kind, spread, *kinds)
+
+    def values(self, asked: Asked) -> np.ndarray:
+        """The theta of a trial in the user's units `[P]`, whatever bounds it was drawn under."""
+        return to_user(self.parameters_of(asked.proposal), asked.theta)
+
+    def here(self, asked: Asked) -> tuple[np.ndarray, bool]:
+        """The latent theta of a trial in the study's space `[D]`, and whether it has a place."""
+        drawn_under = self.parameters_of(asked.proposal)
+        if drawn_under is self.parameters:
+            return asked.theta, True
+        found, inside = moved(drawn_under, self.parameters, asked.theta[None])
+        return found[0], bool(inside[0])
+
+    def parameters_of(self, proposal: int | None) -> tuple[Parameter, ...]:
+        """The parameters with the bounds under which a proposal is Gaussian."""
+        if proposal is None or not self.charts:
+            return self.parameters
+        if proposal not in self._chart_numbers:
+            self._chart_numbers[proposal] = chart_of(self.store.proposal(proposal).family)
+        number = self._chart_numbers[proposal]
+        if number > len(self.charts):
+            raise InputError(damage(self.path, "a distribution of unknown bounds"))
+        return self.charts[number - 1] if number else self.parameters
+
+    def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
+        """The results behind the place `after`, none read yet; `foreign` ones too, or not."""
+        return Ledger(
+            self.store,
+            self.layout,
+            self.batch,
+            mirrored=self.method.mirrored,
+            after=after,
+            foreign=foreign,
+            elsewhere=[elsewhere(self.parameters, there) for there in self.charts],
+            told=AsTold(self.sign, self.limits),
+        )
+
+
+def _moments(rho: Any) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(rho.mean), np.asarray(rho.std)
+
+
+def check_own_family(study: Opened, method: Any) -> None:
+    """Raises where the family of the user's in `method` is not the one that a study was made with.
+
+    Names can be the same, and a block of numbers be read as another distribution. The study's first
+    one shows the means and deviations of its settings, or is what the family makes of them.
+    """
+    first, dim = study.store.proposal(0).numbers, study.settings["dim"]
+    mean, std = (np.asarray(study.settings[key], float) for key in ("mean", "std"))
+    made = start_block(study.family, method, mean, std)
+    same = made.shape == first.shape
+    if same and not np.allclose(made, first, rtol=CLOSE):
+
+        def shown() -> bool:
+            pairs = zip(_moments(method.family.unpacked(first, dim)), (mean, std), strict=True)
+            return all(np.allclose(x, y, rtol=CLOSE, atol=CLOSE * std.min()) for x, y in pairs)
+
+        same = in_double(shown)()
+    if not same:
+        raise InputError(
+            f"{study.path} was made with a family {study.family!r}, but not with the one that was "
+            "given: its first distribution is another there. Give the one that it was made with."
+        )
+
+
+def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:
+    """The block of numbers `[K]` of a distribution with latent means and deviations."""
+    mean, std = np.asarray(mean, float), np.asarray(std, float)
+    if method.space == "actions" or isinstance(method.family, str):
+        return RHOS[family].start(mean, std).packed()
+    own = method.family
+    return np.asarray(in_double(lambda: own.packed(own.start(mean, std)))(), np.float64)
+
+
+def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a family of one's own, whatever precision JAX is set to outside."""
+
+    def called(*arguments: Any) -> Any:
+        import jax  # which such a function needs itself
+
+        with jax.enable_x64(True):
+            return function(*arguments)
+
+    return called

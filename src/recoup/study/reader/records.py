@@ -1,0 +1,166 @@
+"""What a study gives: trials to roll out, and what came of them.
+
+Each shows itself in a line, and in notebooks as a small table.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import printable
+from recoup.store.rows import DRAWN, MIRROR
+from recoup.study.space.goals import GOALS, MAXIMIZE
+from recoup.study.text.notebook import SHOWN, digits, facts, in_a_row
+
+AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and before
+
+
+Choices = tuple[tuple[str, tuple[str, ...]], ...]  # names of parameters, and what each is one of
+
+
+class Named(dict[str, Any]):
+    """Values of parameters by name, in their order; NumPy takes them as an array `[P]`."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        values = list(self.values())
+        words = any(isinstance(value, str) for value in values)
+        return np.array(values, object if words and dtype is None else dtype)
+
+
+def by_name(
+    names: Sequence[str], theta: np.ndarray, whole: Sequence[str] = (), choices: Choices = ()
+) -> dict[str, Any]:
+    """Values by name, whole numbers and choices as such; none where there are no names."""
+    values = zip(names, in_order(names, theta, choices), strict=False)
+    return {name: int(value) if name in whole else value for name, value in values}
+
+
+def in_order(names: Sequence[str], theta: np.ndarray, choices: Choices) -> list[Any]:
+    """Values as a list of numbers, and of choices as such."""
+    words, values = dict(choices), theta.tolist()
+    if not words:
+        return list(values)
+    both = zip(names, values, strict=True)
+    return [words[name][int(value)] if name in words else value for name, value in both]
+
+
+class Trial(NamedTuple):
+    """One theta to roll out, in the user's units, and a seed for the episode's randomness."""
+
+    id: int
+    theta: np.ndarray
+    seed: int
+    kind: str = DRAWN  # or mirror, repeat, mean, own: as `TrialResult` has them
+    std: np.ndarray | None = None  # of the policy's actions, for methods that explore in them
+    names: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()  # names of those that are whole numbers
+    choices: Choices = ()  # and of those that are one of several; in `theta` its place, from 0
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters by name, where they have names."""
+        return by_name(self.names, self.theta, self.whole, self.choices)
+
+    @property
+    def values(self) -> list[Any]:
+        """The parameters in order, choices as such."""
+        return in_order(self.names, self.theta, self.choices)
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it."""
+        found: dict[str, Any] = {"id": self.id, "theta": self.values, "seed": self.seed}
+        if self.names:
+            found["params"] = self.params
+        if self.std is not None:
+            found["std"] = self.std.tolist()
+        return found if self.kind in (DRAWN, MIRROR) else {**found, "kind": self.kind}
+
+    def __repr__(self) -> str:
+        kind = "" if self.kind == DRAWN else f", {self.kind}"
+        return f"Trial({self.id}{kind}, {in_a_row(self.names, self.values)}, seed={self.seed})"
+
+    def _repr_html_(self) -> str:
+        rows = {"seed": str(self.seed), **_by_name(self.names, self.values)}
+        return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
+
+
+class TrialResult(NamedTuple):
+    """A trial and what came of it, as `Study.trials` lists them."""
+
+    id: int
+    kind: str  # drawn; mirror, the other of a pair; repeat, the theta of the one drawn before it
+    # once more; mean; own, of one's own choice; imported
+    status: str  # pending, ok or failed; cancelled
+    value: float | None  # its return
+    stderr: float | None  # of several episodes
+    episodes: int | None
+    note: str | None  # why it failed, or was cancelled
+    theta: np.ndarray  # [D] in the user's units
+    seed: int
+    proposal: int | None  # that drew it, if one did
+    asked_at: float  # in seconds since 1970
+    told_at: float | None
+    names: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()  # names of those that are whole numbers
+    direction: str = MAXIMIZE.word  # minimize: its value is a cost
+    notes: tuple[str, ...] = ()  # what was written down about it
+    choices: Choices = ()  # in `theta` a choice is its place, from 0
+    also: Mapping[str, float] = MappingProxyType({})  # numbers told beside its return, by name
+    broken: tuple[str, ...] = ()  # limits that they broke
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters by name, where they have names."""
+        return by_name(self.names, self.theta, self.whole, self.choices)
+
+    @property
+    def values(self) -> list[Any]:
+        """The parameters in order, choices as such."""
+        return in_order(self.names, self.theta, self.choices)
+
+    @property
+    def remark(self) -> str:
+        """Why it failed, and what was written down about it."""
+        return "; ".join([*([self.note] if self.note else []), *self.notes])
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it."""
+        keys = ("id", "kind", "status", "stderr", "episodes", "note", "seed", "proposal")
+        found: dict[str, Any] = {key: getattr(self, key) for key in keys}
+        found |= {"return": self.value, "notes": list(self.notes), "theta": self.values}
+        found |= {"params": self.params} if self.names else {}
+        found |= {"also": dict(self.also), "broken": list(self.broken)} if self.also else {}
+        return {**found, "asked_at": self.asked_at, "told_at": self.told_at}
+
+    def __repr__(self) -> str:
+        came = self.status if self.value is None else digits(self.value)
+        note = f" ({printable(self.note)})" if self.note else ""
+        return f"TrialResult({self.id}: {came}{note}, {in_a_row(self.names, self.values)})"
+
+    def _repr_html_(self) -> str:
+        rows = {"status": self.status}
+        if self.value is not None:
+            error = "" if self.stderr is None else f" ± {self.stderr:.2g} of {self.episodes}"
+            rows[GOALS[self.direction].noun] = f"{digits(self.value)}{error}"
+        for name, value in self.also.items():
+            rows[name] = digits(value)
+        if self.broken:
+            rows["broke"] = ", ".join(self.broken)
+        if self.remark:
+            rows["note"] = self.remark
+        rows |= _by_name(self.names, self.values)
+        return facts(f"Trial {self.id}{_kind(self.kind)}", rows)
+
+
+def _kind(kind: str) -> str:
+    return "" if kind in (DRAWN, MIRROR) else f" ({kind})"
+
+
+def _by_name(names: Sequence[str], theta: Sequence[Any]) -> dict[str, str]:
+    """Parameters as rows of a table; of many, the first."""
+    heads = names or [f"theta_{i}" for i in range(len(theta))]
+    rows = {name: digits(value) for name, value in zip(heads[:SHOWN], theta, strict=False)}
+    left = len(theta) - SHOWN
+    return {**rows, "...": f"{left} more"} if left > 0 else rows

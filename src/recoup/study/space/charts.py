@@ -1,0 +1,83 @@
+"""Densities across a change of bounds: what was drawn under other bounds keeps its exact density.
+
+A chart is a choice of bounds and scales for the same parameters in the user's units. A proposal is
+Gaussian in the latent space of its own chart; at a theta of the study's latent space its density is
+that of the theta's image there, times the volume that the map between them stretches by.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.core.plain.densities import Chart
+from recoup.study.space.parameters import Parameter, columns_of, gathered, log_slope, spread_out
+from recoup.study.space.scales import inside
+
+# thetas [n, D] under other bounds -> under the study's, and which of them lie within [n]
+Home = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Elsewhere(NamedTuple):
+    """Other bounds: the way there from the latent space of the study, and back."""
+
+    chart: Chart
+    home: Home
+
+
+def elsewhere(here: Sequence[Parameter], there: Sequence[Parameter]) -> Elsewhere:
+    """The ways between the study's own bounds, `here`, and others."""
+    return Elsewhere(chart(here, there), partial(moved, tuple(there), tuple(here)))
+
+
+def charted(family: str, chart: int) -> str:
+    """The name that the file gives to a family in a chart; chart 0 is the study's own."""
+    return f"{family}:{chart}" if chart else family
+
+
+def chart_of(family: str) -> int:
+    """The chart of a name that `charted` has made."""
+    _, colon, number = family.partition(":")
+    if colon and not (number.isascii() and number.isdigit()):
+        raise InputError(f"there is no family {family[:40]!r}.")
+    return int(number) if colon else 0
+
+
+def chart(here: Sequence[Parameter], there: Sequence[Parameter]) -> Chart:
+    """From latent values under the bounds `here` to those under the bounds `there`."""
+    return partial(_mapped, tuple(here), tuple(there))
+
+
+def moved(
+    here: Sequence[Parameter], there: Sequence[Parameter], theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Latent thetas `[n, D]` under other bounds, and which of them lie within those `[n]`.
+
+    One that has no place there is put at 0.
+    """
+    values = spread_out(here, theta)
+    columns = enumerate(columns_of(there))
+    fits = np.stack([inside(p, values[..., i]) for i, p in columns], axis=-1)
+    fallback = spread_out(there, np.zeros_like(theta))
+    found = gathered(there, np.where(fits, values, fallback))
+    found = _exact_where_same(here, there, theta, found)
+    fits_all = np.asarray(fits.all(axis=-1))
+    return np.where(fits_all[..., None], found, 0.0), fits_all
+
+
+def _exact_where_same(
+    here: Sequence[Parameter], there: Sequence[Parameter], old: np.ndarray, new: np.ndarray
+) -> np.ndarray:
+    """Coordinates whose bounds are the same as they were, to the last bit."""
+    both = zip(columns_of(here), columns_of(there), strict=True)
+    return np.where([a.range == b.range for a, b in both], old, new)
+
+
+def _mapped(
+    here: tuple[Parameter, ...], there: tuple[Parameter, ...], theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    image, fits = moved(here, there, theta)
+    stretch = np.sum(log_slope(here, theta) - log_slope(there, image), axis=-1)
+    return image, np.where(fits, stretch, -np.inf)

@@ -1,0 +1,1 @@
+"""Numbers, times and small tables as people read them."""

@@ -1,0 +1,140 @@
+"""Leases: a trial that a worker took and never told comes back, and its first result counts.
+
+`ask(lease=3600)` lends trials for an hour. What has no result by then is handed out again by the
+next `ask`, the same trial under the same number. Should the first worker come back after all, two
+results of one trial are told: the first counts, the other is kept and is no part of any move.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from recoup.checks import check_positive
+from recoup.store import leasing
+from recoup.store.amending import amendments
+from recoup.store.dropped import AMENDED, dropped
+from recoup.store.rows import FAILED, Asked, Event, Lease, Told
+from recoup.store.store import Store
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.records import Trial
+from recoup.study.text.times import ago, span
+from recoup.study.trials.results import in_words
+
+
+class Waiting(NamedTuple):
+    """A trial that waits for a result, and since when."""
+
+    trial: Trial
+    asked_at: float  # seconds since 1970
+    lease_until: float | None  # None: it has no lease
+    handed_out: int  # how often
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it; what says nothing is left out."""
+        found = {**self.trial.plain(), "asked_at": self.asked_at}
+        if self.lease_until is not None:
+            found["lease_until"] = self.lease_until
+        return found if self.handed_out == 1 else {**found, "handed_out": self.handed_out}
+
+    @property
+    def age(self) -> str:
+        """Since when it waits, in words."""
+        return ago(now() - self.asked_at)
+
+    @property
+    def lease(self) -> str:
+        """How long its lease still runs, in words."""
+        if self.lease_until is None:
+            return "none"
+        left = self.lease_until - now()
+        return f"ran out {ago(-left)}" if left <= 0 else f"{span(left)} left"
+
+
+class ToldLater(NamedTuple):
+    """A result that came after the first of its trial, which counts: kept, part of no move."""
+
+    trial: int
+    value: float | None  # None: it failed
+    stderr: float | None
+    episodes: int | None
+    failed: str | None
+    told_at: float  # seconds since 1970
+    words: str
+    counts: bool = False  # since it was put in place of the first
+
+
+def now() -> float:
+    """Seconds since 1970: the one clock that leases go by."""
+    return time.time()
+
+
+def check_lease(lease: Any) -> float | None:
+    """A lease in seconds, once it is a positive number."""
+    return None if lease is None else check_positive("`ask(lease=...)`", lease)
+
+
+def returned(store: Store, n: int) -> list[Asked]:
+    """At most `n` trials whose lease has run out without a result, the oldest first."""
+    return leasing.overdue(store, now(), n)
+
+
+def lend(store: Store, new: list[Asked], again: list[Asked], lease: float | None) -> None:
+    """Lends trials for `lease` seconds from now: new ones, and those that are handed out again."""
+    until = None if lease is None else now() + lease
+    leasing.lend(store, [trial.id for trial in new], until)
+    leasing.lend_again(store, [trial.id for trial in again], until)
+
+
+def overdue(store: Store) -> list[int]:
+    """The trials whose lease has run out without a result."""
+    return [trial.id for trial in leasing.overdue(store, now())]
+
+
+def tell(opened: Opened, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
+    """Writes results by trial; those that came after the first of a trial handed out again."""
+    store, valued = opened.store, opened.method.values_failures
+    kept = [leasing.add_result(store, number, told, valued) for number, told in results]
+    return [_later(store, event) for event in kept if event is not None]
+
+
+def told_later(store: Store) -> list[ToldLater]:
+    """All results that came after the first of their trial, in the order of telling."""
+    with store.reading():
+        return [_later(store, event) for event in leasing.told_later(store)]
+
+
+def waiting(opened: Opened) -> list[Waiting]:
+    """The trials that wait for a result, with their ages and leases."""
+    with opened.store.reading():
+        trials, leases = opened.store.pending(), leasing.leases(opened.store)
+        return [_waiting(opened, trial, leases.get(trial.id)) for trial in trials]
+
+
+def _waiting(opened: Opened, asked: Asked, lease: Lease | None) -> Waiting:
+    until, times = (None, 1) if lease is None else (lease.until, lease.times)
+    return Waiting(opened.trial(asked), asked.asked_at, until, times)
+
+
+def _later(store: Store, event: Event) -> ToldLater:
+    number, told = event.content["trial"], leasing.later_of(event)
+    row = store.results([number]).get(number)
+    now = None if row is None else row.told
+    righted = [x for x in amendments(store.events(AMENDED)) if x.trial == number]
+    first = righted[0].was if righted else now
+    counts = bool(righted) and now is not None and now[:2] == told[:2]
+    if counts:
+        then = "counts, since it was put in place of the first"
+    elif number in dropped(store):
+        then = "does not count, nor does the first, which was dropped"
+    elif righted and now is not None:
+        then = f"does not count; the first was put right, to {in_words(now)}"
+    else:
+        then = "does not count (`amend` puts it in place of the first)"
+    words = (
+        f"Trial {number} was handed out again, and told "
+        f"{'what is lost' if first is None else in_words(first)} first: {in_words(told)} is kept "
+        f"as a further episode and {then}."
+    )
+    failed = told.note if told.status == FAILED else None
+    said = (told.value, told.stderr, told.episodes, failed, event.at, words)
+    return ToldLater(number, *said, counts)

@@ -1,0 +1,279 @@
+"""Everything one may say about a study, of one moment, as one record.
+
+Whatever speaks of a study takes its numbers and its sentences from here, or from the functions that
+this is made of: none of them has a second way to a number.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from math import nan
+from typing import Any, NamedTuple, Protocol
+
+from recoup.checks import InputError, without_nan
+from recoup.engine.plain import can_judge
+from recoup.store.dropped import dropped
+from recoup.store.records import OF_MOVES
+from recoup.store.rows import FAILED, OK, PENDING, Move
+from recoup.store.states import dates_of, enqueued, failures, last_moves, version_of
+from recoup.study.reader.opened import Opened
+from recoup.study.reader.records import Trial
+from recoup.study.space.goals import MAXIMIZE, Goal
+from recoup.study.views.diagnostics import diagnostics
+from recoup.study.views.summary import Deployed, deployed
+from recoup.study.voice.evaluation import Evaluation
+from recoup.study.voice.recommend import Recommendation
+from recoup.study.voice.sentences import DRAW, MEAN_POLICY, expected_return
+
+MOVES, REASONS = 5, 3  # that are told of, the last ones
+LONG = "it is not computed here, since that takes a while; `evaluate` says it"
+AS_THEY_ARE = (
+    *("version", "path", "method", "direction", "dim", "batch"),
+    *("moves", "until_move", "overdue"),
+)
+
+
+class Door(Protocol):
+    """A study as it is asked: `recoup.Study`."""
+
+    opened: Opened
+
+    def recommend(self) -> Recommendation:
+        """The parameters to deploy, what they are worth, and whether to go on."""
+
+    def evaluate(self) -> Evaluation:
+        """The expected return of the newest distribution."""
+
+    @property
+    def best(self) -> tuple[Trial, float] | None:
+        """The best trial, and its return."""
+
+
+class Counts(NamedTuple):
+    """How many trials there are. Those from elsewhere, and the dropped, are among ok or failed."""
+
+    pending: int
+    ok: int
+    failed: int
+    dropped: int  # of those that count as failed
+    imported: int
+    enqueued: int  # thetas that wait to be asked for
+
+
+class Times(NamedTuple):
+    """When something happened, as ISO 8601 in UTC; None where it never has."""
+
+    created: str | None
+    first_asked: str | None
+    last_asked: str | None
+    last_told: str | None
+    last_moved: str | None
+
+
+class Moved(NamedTuple):
+    """What a move was made of. Its objective is an estimate of the distribution it moved from."""
+
+    move: int
+    made: str | None
+    results: int  # the place up to which it took results
+    info: dict[str, Any]
+
+
+class Failures(NamedTuple):
+    """How many results failed, of all but the dropped, and what was said last, the newest first."""
+
+    number: int
+    share: float
+    reasons: list[str]
+
+
+class Reuse(NamedTuple):
+    """What the results that the last move used were worth to it; None before the first."""
+
+    samples: float | None
+    ess: float | None
+    max_weight: float | None
+    pareto_k: float | None
+
+
+class Snapshot(NamedTuple):
+    """A study as it was at one moment."""
+
+    version: str  # another as soon as anything changes; the same in every process
+    path: str
+    method: str
+    direction: str  # maximize, or minimize: what is told, and every expected return, is a cost
+    dim: int  # how many parameters there are
+    batch: int
+    moves: int
+    until_move: int  # results
+    counts: Counts
+    dates: Times
+    params: dict[str, Any]  # the mean policy, in the user's units: what to deploy
+    frozen: dict[str, Any]  # with it: parameters that are searched no more
+    recommendation: Recommendation | None  # of it: what it is worth, what to do; None: no result
+    of_mean_policy: str  # the expected return of the mean policy, in a sentence
+    distribution: list[Deployed]  # the newest: means, and one standard deviation around them
+    evaluation: Evaluation | None  # of a draw of it, not of its mean; None: too few results
+    of_a_draw: str  # the expected return of such a draw, in a sentence
+    last_moves: list[Moved]
+    failures: Failures
+    reuse: Reuse
+    waiting: list[int]  # trials without a result
+    overdue: list[int]  # of them, those whose lease has run out
+    best: tuple[Trial, float] | None
+    found: dict[str, Any]  # what `diagnostics` gives
+
+    @property
+    def results(self) -> int:
+        """How many results there are, failures among them; without those that were dropped."""
+        ok = self.counts.ok - self.found["uncounted"]
+        return ok + self.counts.failed - self.counts.dropped
+
+    @property
+    def verdict(self) -> str | None:
+        """Go on, stop, or try the mean; None before the first result."""
+        return None if self.recommendation is None else self.recommendation.verdict
+
+    @property
+    def advice(self) -> list[str]:
+        """What to deploy and to do, what a draw earns, and what the last move did."""
+        said: list[str] = self.found["advice"]
+        if self.recommendation is None:
+            return [self.of_mean_policy, *said]
+        return [self.recommendation.words, self.of_a_draw, *said]
+
+    def _limits(self) -> list[dict[str, Any]]:
+        """Every limit: how often it was broken, how surely it is to be kept, and is now."""
+        rows: list[dict[str, Any]] = self.found.get("limits", [])
+        kept = [] if self.recommendation is None else self.recommendation.limits
+        now = {row.limit: row._asdict() for row in kept}
+        return [
+            {**row, "within": self.found["within"], **now.get(row["limit"], {})} for row in rows
+        ]
+
+    def plain(self) -> dict[str, Any]:
+        """The same as JSON can hold it: null for what is not a number."""
+        told, judged = self.recommendation, self.evaluation
+        mean = told and (told.expected, told.stderr, list(told.interval), told.rests_on)
+        draw = judged and (judged.mean, judged.stderr, list(judged.interval), judged.words)
+        found = {
+            **{key: getattr(self, key) for key in AS_THEY_ARE},
+            "counts": self.counts._asdict(),
+            "dates": self.dates._asdict(),
+            "deploy": self.params,
+            "frozen": self.frozen,
+            "expected_return_of_mean_policy": _worth(mean, self.of_mean_policy),
+            "expected_return_of_a_draw": _worth(draw, self.of_a_draw),
+            "recommendation": None if told is None else told.plain(),
+            "distribution": [row._asdict() for row in self.distribution],
+            "last_moves": [{**row._asdict(), **row.info} for row in self.last_moves],
+            "failures": self.failures._asdict(),
+            "limits": self._limits(),
+            "reuse": self.reuse._asdict(),
+            "pending_trials": self.waiting,
+            "best": self.best and {**self.best[0].plain(), "return": self.best[1]},
+            "verdict": self.verdict,
+            "advice": self.advice,
+        }
+        for row in found["last_moves"]:
+            del row["info"]
+        return without_nan(found)
+
+
+def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
+    """A study as it is now; without `compiling`, no judgement that JAX would have to compile."""
+    opened, store = study.opened, study.opened.store
+    with store.reading():
+        found, goal = diagnostics(opened), opened.goal
+        told, why_not = _or_why(study.recommend)
+        judged, why_none = None, LONG
+        if compiling or _is_light(opened):
+            judged, why_none = _or_why(study.evaluate)
+        return Snapshot(
+            version=version_of(store),
+            path=str(opened.path),
+            method=opened.method.name,
+            direction=goal.word,
+            dim=len(opened.labels),
+            batch=opened.batch,
+            moves=found["moves"],
+            until_move=found["until_move"],
+            counts=_counts(opened, found),
+            dates=Times(*map(_iso, dates_of(store))),
+            params=opened.params(opened.in_units(opened.mean)),
+            frozen={row.name: row.value for row in opened.frozen},
+            recommendation=told,
+            of_mean_policy=of_mean_policy(told, why_not, goal),
+            distribution=deployed(opened),
+            evaluation=judged,
+            of_a_draw=of_a_draw(judged, why_none, goal),
+            last_moves=[_moved(move) for move in last_moves(store, MOVES)],
+            failures=_failures(opened, found),
+            reuse=Reuse(*(found.get(key) for key in Reuse._fields)),
+            waiting=[trial.id for trial in store.pending()],
+            overdue=found["overdue"],
+            best=study.best,
+            found=found,
+        )
+
+
+def of_mean_policy(found: Recommendation | None, why_not: str = "", goal: Goal = MAXIMIZE) -> str:
+    """The expected return of the mean policy, in a sentence."""
+    if found is None:
+        return expected_return(nan, nan, nan, why_not, goal, MEAN_POLICY)
+    return expected_return(found.expected, *found.interval, found.rests_on, goal, MEAN_POLICY)
+
+
+def of_a_draw(
+    found: Evaluation | None, why_not: str = "", goal: Goal = MAXIMIZE, of: str = DRAW
+) -> str:
+    """The expected return of a draw of the newest distribution, or of another, in a sentence."""
+    if found is None:
+        return expected_return(nan, nan, nan, why_not, goal, of)
+    return expected_return(found.mean, *found.interval, found.words, goal, of)
+
+
+def _or_why(of: Callable[[], Any]) -> tuple[Any, str]:
+    """What was found, or None and why there is nothing."""
+    try:
+        return of(), ""
+    except InputError as wrong:
+        return None, str(wrong)
+
+
+def _is_light(study: Opened) -> bool:
+    """Whether a distribution is judged at once, without JAX."""
+    n = 0 if study.charts else study.store.counters().counted
+    return can_judge(study.method, n, study.dim)
+
+
+def _counts(study: Opened, found: dict[str, Any]) -> Counts:
+    pending, ok, failed = (found[key] for key in (PENDING, OK, FAILED))
+    return Counts(pending, ok, failed, found["dropped"], found["imported"], enqueued(study.store))
+
+
+def _failures(study: Opened, found: dict[str, Any]) -> Failures:
+    """The failures, without what was dropped: of that nothing is known."""
+    nothing = dropped(study.store)
+    failed = [row for row in failures(study.store) if row.id not in nothing]
+    reasons = [row.told.note or "" for row in failed[-REASONS:]]
+    return Failures(len(failed), len(failed) / max(found[OK] + len(failed), 1), reasons[::-1])
+
+
+def _moved(move: Move) -> Moved:
+    info = {key: move.info.get(key) for key in OF_MOVES}
+    return Moved(move.id, _iso(move.made), move.counted, info)
+
+
+def _iso(at: float | None) -> str | None:
+    """A time as ISO 8601; None where it is none."""
+    try:
+        return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):  # a file may hold anything
+        return None
+
+
+def _worth(known: tuple[float, float, list[float], str] | None, words: str) -> dict[str, Any]:
+    """An expected return as JSON holds it."""
+    fields = ("mean", "stderr", "interval", "rests_on")
+    return {**dict(zip(fields, known or [None] * 4, strict=True)), "words": words}

@@ -1,0 +1,1 @@
+"""What results say: models of them, recommendations, predictions, and every sentence."""

@@ -1,0 +1,50 @@
+"""What a distribution is worth, as `Study.evaluate` says it."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import NamedTuple
+
+from recoup.study.space.goals import GOALS, MAXIMIZE
+from recoup.study.text.notebook import facts
+from recoup.study.voice.sentences import with_ends
+
+
+class Evaluation(NamedTuple):
+    """The expected return of a distribution, from results that others drew."""
+
+    mean: float  # not a number where the results say nothing
+    stderr: float
+    ess: float
+    pareto_k: float
+    samples: int
+    words: str  # what that means
+    low: float  # of the 95 % interval; not a number where none can be given
+    high: float
+    unseen: float  # share of the distribution where hardly any result could have been drawn
+    explained: float  # share of the returns' variance that a model took over; 0: weights alone
+    direction: str = MAXIMIZE.word  # minimize: it is an expected cost
+    improbable: Sequence[int] = ()  # trials whose results stand out, without which it is another
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval; not numbers where none can be given."""
+        return self.low, self.high
+
+    def __repr__(self) -> str:
+        worth = f"{self.samples} results that count for {self.ess:.1f}"
+        if self.explained == 1:  # by the model alone, which looks at others than weights do
+            worth = self.words.partition(":")[0]
+        return f"Evaluation({self._answer()}; {worth})"
+
+    def _repr_html_(self) -> str:
+        rows = {"effective sample size": f"{self.ess:.1f} of {self.samples}"}
+        if isfinite(self.pareto_k):
+            rows["Pareto k-hat"] = f"{self.pareto_k:.2f}"
+        rows["in words"] = self.words
+        return facts(f"Expected {GOALS[self.direction].noun}: {self._answer()}", rows)
+
+    def _answer(self) -> str:
+        if not isfinite(self.mean):
+            return "unknown"
+        without = "" if isfinite(self.low) else ", without an interval"
+        return f"{with_ends(self.mean, self.low, self.high)}{without}"

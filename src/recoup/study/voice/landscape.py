@@ -1,0 +1,251 @@
+"""What a study's results say of the returns about its newest distribution, by one model. No JAX.
+
+Everything that is said of the mean policy, of a candidate, of a point or of the next batch looks at
+this model; the search's own weights take no part. Chosen by the same results or not: a model that
+has seen all of them is not misled by which of them made the search go where it went.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import InputError
+from recoup.core.families.rho import Diagonal
+from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
+from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
+from recoup.engine.failure import CENSORED
+from recoup.store.dropped import dropped
+from recoup.store.rows import FAILED, Asked, Result
+from recoup.store.states import version_of
+from recoup.study.reader.opened import Opened
+from recoup.study.space.goals import turned
+from recoup.study.voice.coordinates import Coordinates
+
+LEAST = 8  # results that the model needs
+NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
+WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
+MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
+EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
+
+
+class Known(NamedTuple):
+    """A result that has a value and a place in the study's space."""
+
+    trial: int
+    kind: str
+    proposal: int | None
+    theta: np.ndarray  # latent
+    value: float  # larger is better
+
+
+class Results(NamedTuple):
+    """What was told, and what the model is made of."""
+
+    told: list[tuple[Asked, Result]]  # but for what was dropped
+    known: list[Known]  # over `unit`
+    unit: float
+    mean: np.ndarray  # [D] of the newest distribution, latent
+    std: np.ndarray
+
+    @property
+    def values(self) -> np.ndarray:
+        """Returns `[n]`, over the unit."""
+        return np.array([result.value for result in self.known])
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Latent thetas `[n, D]`."""
+        return np.stack([result.theta for result in self.known])
+
+    def without(self, trials: Collection[int]) -> "Results":
+        """The same as if some trials had not been told."""
+        told = [row for row in self.told if row[0].id not in trials]
+        return self._replace(told=told, known=[x for x in self.known if x.trial not in trials])
+
+
+class Landscape(NamedTuple):
+    """The model, in coordinates in which a distribution is N(0, I)."""
+
+    belief: Belief
+    coordinates: Coordinates
+
+    def whitened(self, theta: np.ndarray) -> np.ndarray:
+        """Latent thetas `[n, D]` in the coordinates."""
+        return self.coordinates.at(theta)
+
+    def at(self, theta: np.ndarray) -> Looks:
+        """Latent thetas `[m, D]`."""
+        return self.belief.looks(self.whitened(np.atleast_2d(theta)))
+
+    def here(self) -> Looks:
+        """The mean of the distribution."""
+        return self.belief.looks(np.zeros((1, len(self.belief.stretch))))
+
+    def around(self) -> Looks:
+        """What the distribution draws, of which that is the mean."""
+        return self.belief.looks(np.zeros((1, len(self.belief.stretch))), 1.0)
+
+    def draw(self, rho: Any) -> Looks:
+        """What a distribution draws."""
+        return self.belief.looks(*self.coordinates.of(rho))
+
+
+class Expected(NamedTuple):
+    """A mean return, as the model has it."""
+
+    value: float
+    stderr: float
+    interval: Interval
+
+
+def results_of(study: Opened) -> Results:
+    """What was told to a study so far; inside `reading()`, and remembered."""
+    return _remembered(study, "results", lambda: _results(study))
+
+
+def _remembered(study: Opened, name: str, make: Callable[[], Any]) -> Any:
+    """What `make` makes of a study, made again only where anything in the study has changed."""
+    version = version_of(study.store)
+    known = study.remembered.get(name)
+    if known is None or known[0] != version:
+        known = study.remembered[name] = version, make()
+    return known[1]
+
+
+def _results(study: Opened) -> Results:
+    """What was told so far."""
+    trials, nothing = study.store.trials(), dropped(study.store)
+    told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
+    known = _known(study, told)
+    unit = _unit([result.value for result in known])
+    scaled = [result._replace(value=result.value / unit) for result in known]
+    return Results(told, scaled, unit, study.mean, study.std)
+
+
+def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
+    """The results that have a value and lie within the study's bounds."""
+    values = [
+        turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
+    ]
+    if not values:
+        raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
+    failure = study.method.stated
+    worth = min(values) if failure == "worst" else None if failure == CENSORED else failure
+    found = []
+    for trial, result in told:
+        theta, inside = study.here(trial)
+        value = worth
+        if result.told.value is not None:
+            value = turned(result.told.value, study.sign)
+        if inside and value is not None:
+            found.append(Known(trial.id, trial.kind, trial.proposal, theta, float(value)))
+    if not found:
+        raise InputError(
+            f"all results of {study.path} lie outside of its bounds: tell some within."
+        )
+    return found
+
+
+def _unit(values: Sequence[float]) -> float:
+    """What returns are divided by: 1, unless their squares would be too large or too small."""
+    largest = max(abs(value) for value in values)
+    return 1.0 if largest == 0 or 1 / EXTREME < largest < EXTREME else largest
+
+
+def why_none(study: Opened, results: Results) -> str:
+    """Why there is no model, in words; empty where there is one."""
+    if study.method.space == "actions":
+        return "no trial of the mean policy by itself"
+    if len(results.known) < max(LEAST, study.dim + 2):
+        return "too few results near it"
+    values = results.values
+    if np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
+        return f"{len(values)} results that are all equal, so that there is no interval"
+    return ""
+
+
+def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
+    """The model about the newest distribution, or about another `rho` of its family.
+
+    Of a family of the user's, about its means and standard deviations. That about the newest is
+    remembered until anything in the study changes; inside `reading()`.
+    """
+    if rho is not None:
+        return fitted(study, results, rho)
+    return _remembered(study, "landscape", lambda: fitted(study, results, None))
+
+
+def fitted(study: Opened, results: Results, rho: Any = None) -> Landscape:
+    """The model in the coordinates of a distribution, the newest unless said; not remembered."""
+    found = coordinates(study, results, rho)
+    within = np.inf if found.has_choices else WITHIN
+    return Landscape(believed(found.at(results.theta), results.values, within=within), found)
+
+
+def everywhere(found: Landscape, results: Results) -> Landscape:
+    """The model of far results too, of the nearest where they are very many.
+
+    For what is asked of all that was tried; it is less exact about the distribution.
+    """
+    if found.belief.results == min(len(results.known), MOST):
+        return found
+    return found._replace(belief=believed(found.whitened(results.theta), results.values))
+
+
+def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:
+    """Those in which the newest distribution is N(0, I), or another `rho`."""
+    if rho is None:
+        own, newest = study.has_own_family, study.store.newest().numbers
+        rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
+    return Coordinates(study.parameters, rho)
+
+
+def worth_of(found: Landscape, looks: Looks, results: Results, better: float = 0.0) -> Expected:
+    """What one look is worth, over the unit of the results.
+
+    It may be so much `better` than the interval of the model has it, at most by half of its width.
+    """
+    mean, covariance = expected(found.belief, looks)
+    value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
+    if not np.isfinite(stderr):
+        return Expected(value, stderr, NOTHING)
+    many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
+    half = many * WIDER * quantile(found.belief.results) * stderr
+    interval = Interval(value - half, value + half + min(better, half))
+    levels = np.unique(results.values)
+    if len(levels) == 2:
+        return _of_two(value, stderr, interval, levels, _nearest(found, results))
+    return Expected(value, stderr, interval)
+
+
+def _nearest(found: Landscape, results: Results) -> np.ndarray:
+    """The returns of the results that lie nearest to the mean."""
+    far = np.sum(found.whitened(results.theta) ** 2, axis=1)
+    return results.values[np.argsort(far, kind="stable")[:NEAREST]]
+
+
+def _of_two(
+    value: float, stderr: float, interval: Interval, levels: np.ndarray, near: np.ndarray
+) -> Expected:
+    """The same where all returns are one of two, of which the model knows nothing.
+
+    Between the two, and never narrower than what the nearest results alone say of the chance of
+    the higher one: ten successes in a row are no certainty.
+    """
+    low, high = (float(level) for level in levels)
+    share = proportion(int(np.sum(near == high)), len(near))
+    ends = [low + (high - low) * end for end in share]
+    found = Interval(min(interval.low, ends[0]), max(interval.high, ends[1]))
+    inside = [float(x) for x in np.clip([value, *found], low, high)]
+    return Expected(inside[0], stderr, Interval(*inside[1:]))
+
+
+def left_out_of(study: Opened, results: Results) -> int:
+    """How many failures a model of the returns leaves out."""
+    return failures_of(results.told) if study.method.stated == CENSORED else 0
+
+
+def failures_of(told: Sequence[tuple[Asked, Result]]) -> int:
+    """How many results are failures."""
+    return sum(result.told.status == FAILED for _, result in told)

@@ -1,0 +1,100 @@
+"""Why the method `recoup` made its last step as it did, in sentences."""
+
+from math import expm1, isfinite
+from typing import Any
+
+from recoup.study.space.goals import MAXIMIZE, Goal
+from recoup.study.voice import sentences
+
+LITTLE = 0.1  # share of the weight below which earlier batches have next to no say
+MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
+NONE = 0.005  # share of a step below which nothing is said of it
+BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
+
+
+def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[str]:
+    """What the last step rests on, why it was long or short, and what it left unexplained.
+
+    What a mover has noted is said as it is.
+    """
+    if "share" not in notes:
+        return [sentences.noted(notes)]
+    notes = {**BEFORE, **notes}
+    if notes["flat"]:
+        better = "above" if goal is MAXIMIZE else "below"
+        said = [
+            f"All {goal.nouns} of the last batch were equal, and not {better} the best so far: the "
+            f"distribution stayed where it is and widened by {expm1(notes['spread']):.0%}."
+        ]
+    else:
+        said = [rests(notes, ess), f"{length(notes, goal)} {spread(notes, goal)}"]
+        said.append(unexplained(notes, goal))
+    if notes["repeat"]:
+        said.append(sentences.twice())
+    return said
+
+
+def rests(notes: dict[str, Any], ess: float) -> str:
+    """How much is the model's, the weights' and the best results', and what old ones are worth."""
+    words = (
+        f"The last step rests to {notes['share']:.0%} on a model of the newest "
+        f"{notes['modelled']} results"
+    )
+    if weights(notes) >= NONE:
+        words += f", and to {weights(notes):.0%} on weights, {_weighing(notes['old'], ess)}"
+    return f"{words}. {best(notes)}" if notes["bold"] >= NONE else f"{words}."
+
+
+def _weighing(old: float, ess: float) -> str:
+    """What the weights make of earlier batches, where results count for `ess` fresh ones."""
+    if ess == 0:
+        return "for which no result is near enough: that part moves nothing"
+    if old < LITTLE:
+        return "which give earlier batches next to no say"
+    return f"which give earlier batches {old:.0%} of the say: all count for {ess:.0f} fresh results"
+
+
+def weights(notes: dict[str, Any]) -> float:
+    """The share of the weights in the last step."""
+    return float(1 - notes["share"] - notes["bold"])
+
+
+def best(notes: dict[str, Any]) -> str:
+    """Why a part of the step is fitted to the best results."""
+    pairs = f"{notes['pairs']:.0f} candidate{'' if notes['pairs'] == 1 else 's'}"
+    return (
+        f"{notes['bold']:.0%} of the step is fitted to the best results alone: of what the model "
+        f"cannot explain, little is noise ({pairs} tried twice)."
+    )
+
+
+def length(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+    """Why the mean moved as far as it did."""
+    far = f"The mean moved by {notes['length']:.2g} standard deviations"
+    if notes["share"] < MOSTLY:
+        by = "weights" if weights(notes) >= notes["bold"] else "best results"
+        return f"{far}, mostly by the {by}."
+    if notes["bounded"]:
+        return f"{far}: as far as the model is trusted, which sees no {goal.top} within reach."
+    return f"{far}: the model has its {goal.top} nearby."
+
+
+def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+    """Why the spread grew or shrank."""
+    grew = expm1(notes["spread"])
+    if notes["widened"] and grew > 0:
+        on = "returns rise" if goal is MAXIMIZE else "costs fall"
+        why = f"{on} on beyond it" if notes["evident"] else "nothing stands out from noise"
+        return f"The spread grew by {grew:.0%}: {why}."
+    if abs(grew) < 0.005:
+        return "The spread stayed."
+    return f"The spread {'grew' if grew > 0 else 'shrank'} by {abs(grew):.0%}."
+
+
+def unexplained(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+    """What the model of the last step could not explain. What is to come, `recommend` forecasts."""
+    left = f"model left {notes['noise']:.0%} of the variance of its {goal.nouns} unexplained"
+    if isfinite(notes["gain"]) and not notes["evident"]:
+        nothing = f"Nothing stood out from noise: {goal.nouns} did not depend on theta visibly"
+        return f"{nothing}; that {left}."
+    return f"That {left}."

@@ -1,0 +1,313 @@
+"""Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
+
+from collections import Counter
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recoup.checks import check_count, check_positive
+from recoup.core.families.rho import Diagonal
+from recoup.core.worth import NOTHING, Interval
+from recoup.study.moves.settling import Mover
+from recoup.study.reader.opened import Opened
+from recoup.study.space.frozen import frozen_words
+from recoup.study.space.goals import MAXIMIZE, Goal
+from recoup.study.voice import sentences
+from recoup.study.voice.best import Best, best_of_each
+from recoup.study.voice.deciding import (
+    GO_ON,
+    MOST_BATCHES,
+    STOP,
+    TRY,
+    Outlook,
+    Plan,
+    decided,
+    has_lost,
+    planned,
+    shorter_steps,
+)
+from recoup.study.voice.doubts import doubted
+from recoup.study.voice.failing import Failing, Tried, in_order, tried_of
+from recoup.study.voice.gained import Batch, gained, times
+from recoup.study.voice.keeping import Within, keeping_of, outside, refused, within_words
+from recoup.study.voice.landscape import (
+    Landscape,
+    Results,
+    everywhere,
+    fitted,
+    landscape,
+    results_of,
+    why_none,
+)
+from recoup.study.voice.predict import Matters, matters
+from recoup.study.voice.rehearsal import Forecast, Scene, can_rehearse, forecasts
+from recoup.study.voice.worths import Worth, of_mean
+
+RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
+LATE = 4  # batches of which it is asked whether they strayed from limits
+
+
+class Recommendation(NamedTuple):
+    """The parameters to deploy, and what results say about them."""
+
+    theta: np.ndarray  # [P] the mean policy, in the user's units
+    params: dict[str, Any]  # the same by name
+    frozen: dict[str, Any]  # with them: parameters that are searched no more
+    low: np.ndarray  # [P] of the 95 % interval of the best value of each, the others staying
+    high: np.ndarray  # infinite where the best may lie beyond what was tried
+    choices: dict[str, dict[str, float]]  # by name: how surely each of several is the best one
+    expected: float  # return of these parameters; not a number where it is not known
+    stderr: float
+    interval: Interval
+    rests_on: str  # what it was taken from, in words
+    improbable: list[int]  # trials whose results stand out, without which something else is said
+    failing: Failing  # how often they fail
+    limits: list[Within]  # how surely they keep each limit
+    batches: list[Batch]
+    gain: float  # of a batch, over the last of them; not a number before the second
+    gain_interval: Interval
+    next_results: int  # that the next move needs
+    next_gain: float  # of the mean policy by that move; not a number where it is not forecast
+    next_gain_interval: Interval
+    next_draw_gain: float  # of a draw of the distribution, likewise
+    next_draw_gain_interval: Interval
+    verdict: str  # go on, stop, or try the mean
+    tries: int  # how often, for the last
+    plan: Plan | None  # of a budget, where one was given
+    matters: list[Matters]  # parameters and pairs, by what they explain; empty where not known
+    words: str
+    direction: str = MAXIMIZE.word  # minimize: what is expected are costs
+
+    def __str__(self) -> str:
+        return self.words
+
+    @property
+    def best(self) -> list[Any]:
+        """For each parameter the ends between which it is best, or how surely each choice is."""
+        ends = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
+        return [self.choices.get(name, [low, high]) for name, low, high in ends]
+
+    def plain(self) -> dict[str, Any]:
+        """The recommendation as JSON can hold it."""
+        pairs = zip(self.params.values(), self.theta.tolist(), strict=True)
+        found = self._asdict() | {
+            "theta": [word if isinstance(word, str) else value for word, value in pairs],
+            "batches": [batch._asdict() for batch in self.batches],
+            "failing": self.failing._asdict(),
+            "limits": [row._asdict() for row in self.limits],
+            "best_between": dict(zip(self.params, self.best, strict=True)),
+            "plan": None if self.plan is None else self.plan._asdict(),
+            "matters": [row._asdict() | {"names": list(row.names)} for row in self.matters],
+        }
+        for key in ("interval", "gain_interval", "next_gain_interval", "next_draw_gain_interval"):
+            found[key] = list(found[key])
+        del found["low"], found["high"], found["choices"]
+        return found
+
+
+def recommend(
+    study: Opened, mover: Mover, worth: float | None = None, budget: int | None = None
+) -> Recommendation:
+    """The mean policy, what its neighbourhood says, what the next batch should gain, what to do.
+
+    Nothing is computed by the search's weights: a model of the returns near the mean says what it
+    is worth and where each parameter is best; trials of the mean itself, where there are enough,
+    say the first without any model. The next moves are rehearsed on batches that it imagines.
+    """
+    least = 0.0 if worth is None else check_positive("worth", worth)
+    budget = None if budget is None else check_count("budget", budget)
+    with study.store.reading():
+        results = results_of(study)
+        tried = tried_of(study, results)
+        limits, fails = keeping_of(study, results), bool(tried.refused)
+        if not fails:
+            tried = tried._replace(refused=refused(limits, study.limits.within))
+        none = why_none(study, results)
+        found = None if none else landscape(study, results)
+        best = best_of_each(study, results, None if found is None else everywhere(found, results))
+        batches, past = gained(results.known)
+        now = of_mean(study, results, tried.failed, found, none)
+        outlook = Outlook(
+            worth=now,
+            doubt=doubted(study, results, now, lambda rest: _again(study, rest, tried.failed)),
+            batches=len(batches),
+            past=past,
+            coming=_coming(study, mover, results, found, budget),
+            noise=np.nan if found is None else found.belief.noise,
+            climbs=best.climbs,
+            wrong=[row for row in best.wrong if _is_within(study, results, row)],
+            rare=_rare(results.values),
+            fails=fails,
+            shorter=shorter_steps(study.method),
+            **_limits(study, results, limits),
+        )
+        explained = matters(study, results)
+    verdict, tries = decided(outlook, least / results.unit)
+    plan = None if budget is None else planned(outlook, budget, least / results.unit)
+    told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
+    said = sentences.what_matters(explained, best.known, study.goal)
+    words = filter(None, [told.words, said, frozen_words(study.frozen)])
+    return told._replace(matters=explained, words=" ".join(words))
+
+
+def _again(study: Opened, rest: Results, failed: int) -> Worth:
+    """What the mean policy is worth by a part of the results, which is not remembered."""
+    return of_mean(study, rest, failed, fitted(study, rest), "")
+
+
+def _is_within(study: Opened, results: Results, wrong: tuple[str, str, str]) -> bool:
+    """Whether limits, where there are any, would be kept by the choice that is better."""
+    if not study.limits.rows:
+        return True
+    name, _, better = wrong
+    params = {**study.params(study.in_units(results.mean)), name: better}
+    rho = Diagonal(study.latent_theta(list(params.values())), results.std)
+    return not outside(keeping_of(study, results, rho), study.limits.within)
+
+
+def _told(
+    study: Opened,
+    results: Results,
+    outlook: Outlook,
+    best: Best,
+    tried: Tried,
+    decision: tuple[str, int, Plan | None],
+) -> Recommendation:
+    """All of it in the user's units and words."""
+    unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
+    worth, past = outlook.worth.times(signed), outlook.past.times(unit)
+    verdict, tries, plan = decision
+    plan = None if plan is None else plan._replace(gain=plan.gain * unit)
+    coming = outlook.coming[0] if outlook.coming else None
+    theta = study.in_units(results.mean)
+    policy, draw = (
+        (np.nan, NOTHING) if x is None else (x.value * unit, times(x.interval, unit))
+        for x in ((None, None) if coming is None else (coming.policy, coming.draw))
+    )
+    found = Recommendation(
+        theta=theta,
+        params=study.params(theta),
+        frozen={row.name: row.value for row in study.frozen},
+        low=best.low,
+        high=best.high,
+        choices=best.choices,
+        expected=worth.value,
+        stderr=worth.stderr,
+        interval=worth.interval,
+        rests_on=worth.rests_on,
+        improbable=outlook.doubt.trials,
+        failing=tried.failing,
+        limits=outlook.limits,
+        batches=[batch.times(signed) for batch in gained(results.known)[0]],
+        gain=past.each,
+        gain_interval=past.interval,
+        next_results=0 if coming is None else coming.results,
+        next_gain=policy[0],
+        next_gain_interval=policy[1],
+        next_draw_gain=draw[0],
+        next_draw_gain_interval=draw[1],
+        verdict=verdict,
+        tries=tries,
+        plan=plan,
+        matters=[],
+        words="",
+        direction=study.goal.word,
+    )
+    return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
+
+
+def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, Any]:
+    """What an outlook says of limits."""
+    late = [result.told.also for _, result in in_order(study, results.told)[-LATE * study.batch :]]
+    return {
+        "limits": found,
+        "outside": [row.limit for row in outside(found, study.limits.within)],
+        "strayed": any(study.limits.broken(also) for also in late),
+    }
+
+
+def _rare(values: np.ndarray) -> int | None:
+    """How many results differ from all others, where they are too few to learn from."""
+    counts = Counter(values.tolist())
+    if len(counts) == 1 and len(values) > 1:
+        return 0
+    rarer = min(counts.values())
+    return rarer if len(counts) == 2 and rarer < RARE <= max(counts.values()) else None
+
+
+def _coming(
+    study: Opened, mover: Mover, results: Results, found: Landscape | None, budget: int | None
+) -> list[Forecast]:
+    """What the next moves should gain, as many as a budget allows for."""
+    if found is None or results.unit != 1.0 or not can_rehearse(study):
+        return []  # returns as large or small as numbers go are not imagined
+    batches = 1 if budget is None else int(np.clip(budget // study.batch, 1, MOST_BATCHES))
+    return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
+
+
+def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
+    said = [
+        sentences.deploy(tried.times, tried.failed, tried.refused),
+        *(within_words(row) for row in found.limits),
+        sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
+        outlook.doubt.words,
+        sentences.left_out_of_that(tried.left_out),
+        sentences.fails(*tried.failing[:4]) if tried.failures else "",
+        sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
+        *(sentences.better_choice(*row) for row in outlook.wrong),
+        _next(found, outlook, spread, goal, tried),
+    ]
+    if found.plan is not None:
+        said.append(_plan_words(found, found.plan, outlook, goal))
+    return " ".join(filter(None, said))
+
+
+def _plan_words(found: Recommendation, plan: Plan, outlook: Outlook, goal: Goal) -> str:
+    """How to spend a budget, and why so, in a sentence."""
+    if plan.search:
+        return sentences.plan(*plan, goal)
+    if found.verdict == GO_ON:
+        return sentences.plan_too_few(plan.tries, found.next_results)
+    return sentences.plan_after_loss(plan.tries) if has_lost(outlook) else sentences.plan(*plan)
+
+
+def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal, tried: Tried) -> str:
+    """What to do next, in a sentence."""
+    if outlook.outside:
+        return sentences.go_on_to_limits(outlook.outside)
+    if has_lost(outlook):
+        return sentences.lost(goal, outlook.shorter)
+    if outlook.fails:
+        return sentences.go_on_failing(tried.in_a_row)
+    if outlook.rare is not None:
+        return sentences.go_on_rare(outlook.rare, goal)
+    if not isfinite(found.gain):
+        return sentences.go_on_blind(goal)
+    if outlook.coming:
+        return _of_forecast(found, goal)
+    if found.verdict == STOP and not isfinite(found.gain_interval.high):
+        return sentences.stop_equal(goal)
+    if found.verdict == STOP:
+        return sentences.stop(found.gain_interval.high, spread, goal)
+    if found.verdict == TRY:
+        return sentences.try_the_mean(found.tries, goal)
+    if found.gain_interval.low > 0:
+        return sentences.gains_still(goal)
+    if outlook.climbs:
+        return sentences.go_on_for(outlook.climbs)
+    return sentences.go_on_perhaps(found.gain_interval.high, goal)
+
+
+def _of_forecast(found: Recommendation, goal: Goal) -> str:
+    policy = sentences.coming(
+        found.next_results, found.next_gain, *found.next_gain_interval, "the mean policy", goal
+    )
+    draw = sentences.coming_draw(found.next_draw_gain, *found.next_draw_gain_interval, goal)
+    if found.verdict == GO_ON and found.next_gain <= 0 < found.next_draw_gain:
+        return f"{sentences.closing_in()} {draw} {policy[:1].upper()}{policy[1:]}"
+    if found.verdict == GO_ON:
+        return f"Go on: {policy} {draw}"
+    if found.verdict == TRY:
+        return f"{sentences.try_the_mean(found.tries, goal)} {policy[:1].upper()}{policy[1:]}"
+    return f"Stop: {policy}"

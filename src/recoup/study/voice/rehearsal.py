@@ -1,0 +1,199 @@
+"""What the next moves should gain: they are made many times over, on batches that are imagined.
+
+The candidates of the next batch are known, since a trial's randomness depends on its number alone.
+What they will return is not: it is drawn, many times, from what the model of the returns believes;
+each time the move is made as it will be made, and the model, which has then seen that batch too,
+says what the new mean policy and the new distribution are worth beside today's.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.core.plain.belief import Seen, factored, joined
+from recoup.core.worth import Interval, quantile
+from recoup.engine.plain import can_move
+from recoup.store.rows import DRAWN, MIRROR, SAMPLED
+from recoup.study.moves.steps import Before
+from recoup.study.reader.ledger import Ledger
+from recoup.study.reader.ledger import Results as Rows
+from recoup.study.reader.opened import Opened
+from recoup.study.voice.landscape import Landscape
+
+DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
+DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
+WIDER = 1.4  # times its own errors, as `core.plain.belief`
+UNSEEN, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, for each parameter: what may not be seen
+
+
+class Gain(NamedTuple):
+    """What moves gain together, beside today."""
+
+    value: float
+    stderr: float
+    interval: Interval
+
+
+class Forecast(NamedTuple):
+    """What the first so many of the next moves gain."""
+
+    results: int  # that they need
+    policy: Gain  # of the mean policy, which is deployed
+    draw: Gain  # of a draw of the distribution
+
+
+class Scene(NamedTuple):
+    """What all rehearsals of a study share."""
+
+    study: Opened
+    ledger: Ledger
+    found: Landscape
+    unit: float  # of the model's returns
+
+
+class Stage(NamedTuple):
+    """How far a rehearsal has come."""
+
+    rows: Rows
+    old: int  # rows that the last move has seen
+    before: Before
+    last: int  # number of the last trial
+    cell: Seen
+
+
+def can_rehearse(study: Opened) -> bool:
+    """Whether moves of a study are made without a compiler, and so can be made many times."""
+    whole = study.method.space == "parameters" and not study.missing and not study.has_own_family
+    return whole and can_move(study.method, 0, study.dim)
+
+
+def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
+    """What the next `batches` moves gain, the first, the first two, and so on; in `reading()`.
+
+    Each rehearsal has random numbers of its own: the first moves of many are those of few.
+    """
+    study, belief = scene.study, scene.found.belief
+    draws = next(draws for most, draws in DRAWS if study.dim <= most)
+    rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
+    sizes = [max(study.batch - study.store.counters().fresh, 1)] + [study.batch] * (batches - 1)
+    waiting = _waiting(study)
+    if study.method.mirrored:  # only whole pairs are results
+        sizes, waiting = [size + size % 2 for size in sizes], []
+    cells = zip(belief.chosen(draws), rng.spawn(draws), strict=True)
+    gains = [list(_rehearsed(scene, cell, waiting, sizes, own)) for cell, own in cells]
+    means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
+    means, variances = belief.scale * means, belief.scale**2 * variances
+    unseen = min(UNSEEN * study.dim, MOST_UNSEEN)
+    return [
+        Forecast(
+            sum(sizes[: i + 1]),
+            _gain(means[:, i, 0], variances[:, i, 0], belief.results, DOUBT),
+            _gain(means[:, i, 1], variances[:, i, 1], belief.results, DOUBT_OF_DRAW, unseen),
+        )
+        for i in range(batches)
+    ]
+
+
+def _gain(
+    means: np.ndarray, variances: np.ndarray, results: int, doubt: float, unseen: float = 0.0
+) -> Gain:
+    """What rehearsals say together; a gain is shrunk as far as it is in doubt.
+
+    The model expects too much of steps that it has little to say about: g^2 / (g + doubt error). In
+    many dimensions it sees too little of what a draw gains: a share of that is an error too.
+    """
+    stderr = float(np.var(means) + np.mean(variances)) ** 0.5
+    value = float(np.mean(means))
+    if value > 0:
+        value *= value / (value + doubt * stderr)
+    stderr = float(np.hypot(stderr, unseen * value))
+    half = WIDER * quantile(results) * stderr
+    return Gain(value, stderr, Interval(value - half, value + half))
+
+
+def _waiting(study: Opened) -> list[np.ndarray]:
+    """Latent thetas of drawn trials that wait for a result."""
+    pending = (trial for trial in study.store.pending() if trial.kind in SAMPLED)
+    return [theta for theta, inside in map(study.here, pending) if inside]
+
+
+def _rehearsed(
+    scene: Scene,
+    cell: Seen,
+    waiting: list[np.ndarray],
+    sizes: list[int],
+    rng: np.random.Generator,
+) -> Iterator[np.ndarray]:
+    """Gains of mean policy and draw after each batch, and their variances `[4]`, of one cell."""
+    store, ledger = scene.study.store, scene.ledger
+    move, rows = store.last_move(), ledger.results(store.counters().counted)
+    old = int(np.searchsorted(ledger.counted, move.counted, "right"))
+    start = Before(store.newest().numbers, move.memory)
+    stage = Stage(rows, old, start, store.counters().last, cell)
+    for size in sizes:
+        stage = _moved(scene, stage, waiting[:size], size, rng)
+        waiting = []
+        yield _gains(scene, stage)
+
+
+def _moved(
+    scene: Scene, stage: Stage, waiting: list[np.ndarray], size: int, rng: np.random.Generator
+) -> Stage:
+    """A rehearsal after one more batch and its move."""
+    theta = np.array([*waiting, *_next_draws(scene.study, stage, size - len(waiting))])
+    looks, belief, hyper = scene.found.at(theta), scene.found.belief, stage.cell.hyper
+    mean, spread = stage.cell.expects(looks)
+    y = mean + factored(spread, hyper.signal * hyper.noise) @ rng.standard_normal(size)
+    returns = scene.unit * (belief.level + belief.scale * y)
+    rows = _with_results(stage.rows, stage.before.numbers, theta, returns)
+    after = _step(scene, stage, rows)
+    return Stage(rows, rows.n, after, stage.last + size, stage.cell.told(looks, y))
+
+
+def _next_draws(study: Opened, stage: Stage, n: int) -> list[np.ndarray]:
+    """The latent thetas that the distribution of a stage draws next."""
+    rho, pairs = study.rho(stage.before.numbers), study.method.mirrored
+    kinds = [MIRROR if pairs and i % 2 else DRAWN for i in range(n)]
+    return [study.drawn(rho, stage.last + i, kind) for i, kind in enumerate(kinds, 1)]
+
+
+def _step(scene: Scene, stage: Stage, rows: Rows) -> Before:
+    """The move that the rows make."""
+    from recoup.study.moves import uncompiled
+
+    row, ledger = scene.study.method, scene.ledger
+    with np.errstate(all="ignore"):
+        made = uncompiled.stepped(row, ledger, rows, stage.old, stage.before)
+    return Before(made.numbers, made.memory)
+
+
+def _gains(scene: Scene, stage: Stage) -> np.ndarray:
+    """What a rehearsal has gained: mean policy, draw, and the variances of both, over the unit."""
+    study, found = scene.study, scene.found
+    rho, now = study.rho(stage.before.numbers), study.rho(study.store.newest().numbers)
+    looks = joined(found.here(), found.draw(now), found.at(rho.mean), found.draw(rho))
+    mean, c = stage.cell.expects(looks)
+    policy = stage.cell.expects_apart(looks)  # what lies about the mean goes along with it
+    variances = [c[i, i] + c[i + 2, i + 2] - 2 * c[i, i + 2] for i in (0, 1)]
+    return np.array([policy[2] - policy[0], mean[3] - mean[1], *np.maximum(variances, 0.0)])
+
+
+def _with_results(rows: Rows, block: np.ndarray, theta: np.ndarray, returns: np.ndarray) -> Rows:
+    """Rows, and more of them that the distribution of a block of numbers drew."""
+    n, more, slot = rows.n, len(theta), len(rows.blocks)
+
+    def longer(x: np.ndarray, added: np.ndarray) -> np.ndarray:
+        return np.concatenate([x[:n], added])
+
+    return rows._replace(
+        samples=(longer(rows.samples[0], theta),),
+        returns=longer(rows.returns, returns),
+        also=longer(rows.also, np.full((more, rows.also.shape[1]), np.nan)),
+        proposal=longer(rows.proposal, np.full(more, slot, np.int32)),
+        outside=longer(rows.outside, np.zeros(more, bool)),
+        blocks=np.concatenate([rows.blocks, block[None]]),
+        charts=np.append(rows.charts, 0),
+        imported=np.append(rows.imported, False),
+        n=n + more,
+    )

@@ -1,0 +1,89 @@
+"""What the mean policy is worth, and what trials of it say by themselves. No JAX."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from recoup.core.plain.belief import expected, joined
+from recoup.core.worth import NOTHING, Interval, proportion, quantile
+from recoup.store.rows import MEAN
+from recoup.study.reader.opened import Opened
+from recoup.study.voice.gained import times
+from recoup.study.voice.landscape import Landscape, Results, worth_of
+
+AT_MEAN = 5  # trials of the mean policy that are enough by themselves
+SHARPER = 0.5  # of what a middle earns over a draw: by how much better it may be than the model has
+
+
+class Worth(NamedTuple):
+    """The expected return of the mean policy, and what that rests on."""
+
+    value: float
+    stderr: float
+    interval: Interval
+    rests_on: str
+    results: int = 0  # that say so
+
+    def times(self, unit: float) -> "Worth":
+        """The same in other units."""
+        value, stderr = self.value * unit + 0.0, self.stderr * abs(unit)
+        return Worth(value, stderr, times(self.interval, unit), self.rests_on, self.results)
+
+
+def of_mean(
+    study: Opened, results: Results, failed: int, found: Landscape | None, none: str
+) -> Worth:
+    """What the mean policy is worth: by trials of it, of which some `failed` or not, or by a model.
+
+    `none` is why there is no model, where `found` is none.
+    """
+    at_mean = [
+        r.value for r in results.known if r.kind == MEAN and np.array_equal(r.theta, results.mean)
+    ]
+    alone = None if failed else of_trials(at_mean, results.values)
+    if alone is not None:
+        return alone
+    if found is None:
+        equal = float(results.known[0].value) if "all equal" in none else np.nan
+        return Worth(equal, np.nan, NOTHING, none, 0)
+    return by_model(study, results, found)
+
+
+def by_model(study: Opened, results: Results, found: Landscape) -> Worth:
+    """What a model says of the middle that it is about.
+
+    A top may be sharper than a smooth model has it, and no top is blunter: so the interval reaches
+    farther on the better side, by a share of what the model sees of that top.
+    """
+    here, looked = worth_of(found, found.here(), results, _top(found)), found.belief.results
+    near = f"{looked} results, by a model of the {study.goal.nouns} near it"
+    return Worth(here.value, here.stderr, here.interval, near, looked)
+
+
+def _top(found: Landscape) -> float:
+    """How much better a middle may be than a model has it."""
+    here, draw = expected(found.belief, joined(found.here(), found.around()))[0]
+    return SHARPER * max(float(here - draw), 0.0)
+
+
+def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
+    """What trials of the mean policy itself say, where there are enough of them.
+
+    Where all returns ever told are one of two, Wilson's interval of the share of the higher one;
+    else Student's, if any differ: what has not varied yet may do so the next time.
+    """
+    if len(values) < AT_MEAN:
+        return None
+    mean, about = float(np.mean(values)), f"{len(values)} trials of the mean policy"
+    levels = np.unique(everything)
+    if len(levels) == 2:
+        low, high = (float(level) for level in levels)
+        share = proportion(sum(value == high for value in values), len(values))
+        ends = Interval(*(low + (high - low) * end for end in share))
+        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about, len(values))
+    if min(values) == max(values):
+        return None
+    stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
+    half = quantile(len(values)) * stderr
+    return Worth(mean, stderr, Interval(mean - half, mean + half), about, len(values))
