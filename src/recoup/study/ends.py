@@ -7,7 +7,7 @@ import numpy as np
 
 from recoup.store.amending import last_amended
 from recoup.store.dropped import AMENDED, is_drop
-from recoup.store.file import MEMORY
+from recoup.store.place import MEMORY
 from recoup.store.rows import Event, Told
 from recoup.study.amend import Amended
 from recoup.study.beside import (
