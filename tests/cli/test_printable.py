@@ -9,7 +9,7 @@ import pytest
 from program import recoup
 from waiting import LIMIT
 
-from recoup.cli.app import to_terminal
+from recoup.cli.app import for_tables
 from recoup.study.study import Study
 
 EVIL = "fell\x1b[2J\x1b]0;owned\x07\rover\nrecoup: all is well\t\x9b31m\u202e[red]\\"
@@ -107,8 +107,8 @@ def test_a_table_is_made_printable_on_a_terminal_alone(place):
 
     file, terminal = io.StringIO(), Terminal()
     with Study.open(place / FILE) as study:
-        write_csv(study.opened, to_terminal(file))
-        rows = write_csv(study.opened, to_terminal(terminal))
+        write_csv(study.opened, for_tables(file))
+        rows = write_csv(study.opened, for_tables(terminal))
     assert "\x1b" in file.getvalue()
     assert harmless(terminal.getvalue())
     assert len(terminal.getvalue().splitlines()) == rows + 1
@@ -151,14 +151,34 @@ def test_a_letter_that_a_stream_has_not_is_written_out(tmp_path, encoding):
         ("tell", "k.db", "2", "--failed", "slip \u4e2d"),
         ("show", "k.db"),
         ("trials", "k.db"),
-        ("export", "k.db"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "recoup", "study", *words],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONIOENCODING": encoding},
-            capture_output=True,
-            timeout=LIMIT,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert (b"\\u4e2d" if "tell" in words else b"k\\u03b1") in done.stdout
+        done = in_encoding(encoding, tmp_path, *words)
+        assert (b"\\u4e2d" if "tell" in words else b"k\\u03b1") in done
+
+
+def in_encoding(encoding, place, *words):
+    """What `recoup study` prints where standard output has an encoding, as bytes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "recoup", "study", *words],
+        cwd=place,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        timeout=LIMIT,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout
+
+
+def test_a_csv_is_in_utf_8_whatever_the_stream_has(tmp_path):
+    """Columns were named k\\u03b1, which no study has."""
+    how = {"params": {"k\u03b1": (1, 200), "g": (0, 1)}}
+    with Study.open(tmp_path / "k.db", **how) as study:
+        for trial in study.ask(4):
+            study.tell(trial.id, 1.0)
+    for words in (("ask", "--format", "csv"), ("trials", "--format", "csv"), ("export",)):
+        printed = in_encoding("ascii", tmp_path, words[0], "k.db", *words[1:])
+        assert "k\u03b1" in printed.decode("utf-8").splitlines()[0].split(",")
+    (tmp_path / "k.csv").write_bytes(printed)
+    Study.open(tmp_path / "again.db", **how).close()
+    done = recoup("study", "import", "again.db", "k.csv", cwd=tmp_path)
+    assert done.stdout.startswith("4 samples imported"), done.stderr

@@ -471,3 +471,10 @@ def test_a_mean_has_the_digits_that_its_error_allows():
     assert measured(0.5, 0.0) == "0.50 ± 0.00"
     assert measured(6.833432, 3e-16) == "6.83 ± 0.00"
     assert measured(0.0, 0.0) == "0.00 ± 0.00"
+
+
+def test_no_line_ends_between_a_number_and_its_unit():
+    text = '<td title="5 %">95 %: 5 cm, 3 s, 4 sets</td><code>a 5 % b</code><pre>7 %</pre>'
+    shown = re.sub(r"(?<=5) (?=%:|cm)|(?<=3) (?=s)", "\xa0", text)
+    assert html._unbroken(text) == shown
+    assert shown.count("\xa0") == 3

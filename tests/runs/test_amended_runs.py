@@ -447,6 +447,8 @@ class TestPointsOfTheCurve:
         best = before.best.iteration
         assert (before.history[-1].iteration, best) == (2, 1)
         old = (out / "policies" / "best.npz").read_bytes()
+        would = "(curve.png and policies/best.npz) would be of before it."
+        assert would in amended(out, trial=10, value=-3000.0, dry_run=True).words
         found = amended(out, trial=10, value=-3000.0)
         files = "(curve.png and policies/best.npz) are of before the amendment of trial 10"
         assert (found.moves, files in found.words) == ([], True)
@@ -469,7 +471,9 @@ class TestPointsOfTheCurve:
 
     def test_numbers_beside_a_return_leave_them(self, tmp_path):
         with_late_trials(tmp_path / "r")
-        amended(tmp_path / "r", trial=10, value=None, also={"force": 3.0})
+        how = {"trial": 10, "value": None, "also": {"force": 3.0}}
+        assert "would be of before" not in amended(tmp_path / "r", **how, dry_run=True).words
+        amended(tmp_path / "r", **how)
         assert recoup.load(tmp_path / "r").outdated is None
 
     def test_an_amendment_beside_a_running_one(self, tmp_path):

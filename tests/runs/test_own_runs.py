@@ -486,7 +486,7 @@ class TestNames:
             ("../m:f", {}, "must be written module:name"),
             ("sys:exit", {}, "makes no environment: SystemExit"),
             ("Pendulum-v1", {"engine": "ray", "address": "nowhere"}, "address must be auto"),
-            (lambda: 3, {}, "no Gymnasium environment; if it is a function of theta, give dim="),
+            (lambda: 3, {}, "no Gymnasium environment. If it is a function of theta, give dim="),
             (7, {}, "a task is a name"),
             (
                 own_tasks.robot,
@@ -794,3 +794,18 @@ def test_a_task_is_another_by_its_name_and_its_module_where_known(before, now, w
         warnings.simplefilter("always")
         problem._warn_of_another(before, now)
     assert bool(said) == warns
+
+
+@pytest.mark.parametrize(
+    ("learned", "how", "given", "kind"),
+    [
+        ("Walk", {"horizon": 3}, "quadratic", "environment"),
+        ("quadratic", {"dim": 2}, "make_walk", "function"),
+    ],
+)
+def test_a_task_of_another_kind_is_told_what_the_run_was_of(learned, how, given, kind, tmp_path):
+    """The hint was of options that `resume` has not, and to go on with what cannot be."""
+    run = recoup.train(f"own_tasks:{learned}", episodes=8, out=tmp_path / "r", **how)
+    with pytest.raises(InputError, match=f"was of the {kind} own_tasks:{learned}: give") as raised:
+        recoup.resume(run.out, task=f"own_tasks:{given}", episodes=16)
+    assert "--dim" not in str(raised.value)

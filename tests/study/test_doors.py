@@ -254,3 +254,11 @@ def test_the_command_line_refuses_it_with_one_sentence(study, new, words):
     assert len(sentence) < 600
     assert content(study) == before
     assert not new.path.exists()
+
+
+def test_a_study_in_memory_is_refused(tmp_path, monkeypatch):
+    """A file of that name was made."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="a study needs one: name a file"):
+        recoup.Study.open(":memory:", dim=2)
+    assert not list(tmp_path.iterdir())

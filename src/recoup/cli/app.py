@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Annotated, Any, NoReturn, cast
 
@@ -73,9 +74,16 @@ def stop(sentence: str) -> NoReturn:
     os._exit(130)
 
 
-def to_terminal(stream: IO[str]) -> IO[str]:
-    """A stream for a table: as it is into a file or a pipe, made printable on a terminal."""
-    return cast(IO[str], _Printable(stream)) if stream.isatty() else stream
+def for_tables(stream: IO[str]) -> IO[str]:
+    """A stream for a table: UTF-8 into a file or a pipe, made printable on a terminal.
+
+    The columns are named after parameters, and `import` reads UTF-8, whatever the locale is.
+    """
+    if stream.isatty():
+        return cast(IO[str], _Printable(stream))
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    return stream
 
 
 class _Printable:

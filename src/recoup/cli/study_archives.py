@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.app import ForceOption, print_json, say, to_terminal
+from recoup.cli.app import ForceOption, for_tables, print_json, say
 from recoup.cli.parsing import check_once, method_settings, names_given, typed_value, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -151,7 +151,7 @@ def export(
                 print_json([dict(zip(heads, row, strict=True)) for row in rows])
             return
         if out is None:
-            tables.write_csv(study.opened, to_terminal(sys.stdout))
+            tables.write_csv(study.opened, for_tables(sys.stdout))
             return
         count = tables.export(study.opened, out, format, force=force)
     print_json({"trials": count, "out": out}) if as_json else say(f"{count} trials in {out}")

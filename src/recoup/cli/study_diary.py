@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recoup.checks import InputError, check_choice, check_count, shortly
-from recoup.cli.app import print_json, to_terminal
+from recoup.cli.app import for_tables, print_json
 from recoup.cli.parsing import whole_option
 from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_of, opened
 from recoup.cli.study_tables import MANY, show_values, typed_value
@@ -288,7 +288,7 @@ def _last_time(trial: "TrialResult") -> float:
 
 
 def _print_csv(study: "Study", found: "Sequence[TrialResult]") -> None:
-    writer = csv.writer(to_terminal(sys.stdout), lineterminator="\n")
+    writer = csv.writer(for_tables(sys.stdout), lineterminator="\n")
     numbers = _numbers(found)
     beside = [*BESIDE, *(f"{ALSO}_{x}" for x in numbers)]
     writer.writerow(["id", *map(quoted, study.opened.labels), *beside])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from recoup.cli.app import print_json
+from recoup.cli.app import for_tables, print_json
 from recoup.cli.tables import Cell, show_table, show_text
 from recoup.store.rows import REPEAT
 from recoup.study.exchange.tables import quoted
@@ -66,7 +66,7 @@ def _explain_repeats(study: "Study", trials: "Sequence[Trial]") -> None:
 
 def _print_csv(trials: "Sequence[Trial]", beside: dict[str, list[Any]]) -> None:
     """Trials as CSV, with the columns `beside` them."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(for_tables(sys.stdout), lineterminator="\n")
     writer.writerow(["id", "seed", *map(quoted, _names(trials)), *beside])
     for i, trial in enumerate(trials):
         more = (column[i] for column in beside.values())

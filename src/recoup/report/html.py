@@ -34,6 +34,8 @@ def _is_page(path: Path) -> bool:
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 ROW = re.compile(r"<tr>")
 HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.S)
+MARKUP = re.compile(r"(<(?:pre|code|style)\b.*?</(?:pre|code|style)>|<[^>]*>)", re.S)
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:cm|s)\b)")
 PAGE_KIND = Kind((".html", ".htm"), _is_page)
 
 
@@ -50,8 +52,15 @@ def page(template: str, **values: Any) -> str:
     environment.filters["measured"] = measured
     environment.filters["digits"] = digits
     made = {"version": __version__, "date": date.today().isoformat()}
-    content = environment.get_template(template).render(**made, **values)
+    content = _unbroken(environment.get_template(template).render(**made, **values))
     return TABLE.sub(lambda found: _turning(found[0]), content)
+
+
+def _unbroken(content: str) -> str:
+    """A page on which no line ends between a number and its unit; what may be copied stays."""
+    parts = MARKUP.split(content)
+    parts[::2] = [BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text) for text in parts[::2]]
+    return "".join(parts)
 
 
 def _turning(table: str) -> str:

@@ -6,6 +6,7 @@ from math import log
 from typing import Any
 
 from recoup.checks import InputError, check_count, printable, shortly
+from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
 from recoup.tasks.policies.compared import ROLES, check_spaces, warn_of_before
@@ -177,19 +178,33 @@ def again(
         names=names,
         described=plan.policy,
     )
-    problem = host_task(found, how)
+    try:
+        problem = host_task(found, how)
+    except (InputError, Broken) as wrong:
+        if not _is_another(plan.task, found.name):
+            raise
+        kind = "function" if function else "environment"
+        raise InputError(
+            f"{wrong} This run was of the {kind} {plan.task}: give that {kind} again (--task, in "
+            "Python task=...)."
+        ) from wrong
     _warn_of_another(plan.task, found.name)
     return problem
 
 
-def _warn_of_another(before: str, now: str) -> None:
-    """Warns where a run is rolled out on a task of another name: it was renamed, or is another.
+def _is_another(before: str, now: str) -> bool:
+    """Whether a task has another name than before.
 
     A script that was run itself has no module in the names of its functions.
     """
     names = before.split(":"), now.split(":")
     known = 2 if all(len(name) == 2 for name in names) else 1
-    if names[0][-known:] != names[1][-known:]:
+    return names[0][-known:] != names[1][-known:]
+
+
+def _warn_of_another(before: str, now: str) -> None:
+    """Warns where a run is rolled out on a task of another name: it was renamed, or is another."""
+    if _is_another(before, now):
         warnings.warn(
             printable(
                 f"this run's task was {before}, and {now} is rolled out now: unless that is the "

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.store.dropped import AMENDED, is_drop, together
-from recoup.store.file import MEMORY, StudyFile
+from recoup.store.file import StudyFile
+from recoup.store.place import MEMORY
 from recoup.store.places import fills
 from recoup.store.queries import Queries
 from recoup.store.records import WRONG, as_kept, of_also, of_move, of_result, of_trajectory

@@ -34,6 +34,7 @@ from recoup.store.errors import Full, damage, opened_to_read, sensible, sqlite_e
 from recoup.store.names import check_names, why_only_read
 from recoup.store.place import (
     LOG,
+    MEMORY,
     address,
     beside,
     check_place,
@@ -57,7 +58,6 @@ from recoup.store.schema import (
 )
 from recoup.store.turns import Turn
 
-MEMORY = ":memory:"
 TOLD, NOTED = "results told to", "events, as amendments are, noted in"  # a file
 Row = TypeVar("Row")
 

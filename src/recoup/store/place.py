@@ -9,6 +9,7 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import BESIDE, check_directory, check_no_link_to_nowhere, clear_unfinished
 from recoup.store.errors import Exists
 
+MEMORY = ":memory:"  # in place of a path: a study of this process alone
 LOG, COUNT = "-wal", "-count"  # what lies beside a file that is open
 COUNTS = (0, 16, 20, 24, 32)  # bytes that a count may have, in files of any age
 
@@ -52,6 +53,11 @@ def is_writable(path: Path) -> bool:
 
 def check_place(path: Path) -> None:
     """Raises unless a new file can be made there; leftovers of killed processes are cleared."""
+    if str(path) == MEMORY:
+        raise InputError(
+            f"{MEMORY} names no file, and a study needs one: name a file, or search in memory with "
+            "`recoup.search`."
+        )
     if check_path("the new file", path).exists():
         raise Exists(f"{path} exists already.")
     check_no_link_to_nowhere(path)

@@ -316,11 +316,11 @@ class Study:
         given["also"] = also
         told = result_instead(self.opened, number, drop, **given)
         why = None if why is None else check_text("why", why)
-        how: dict[str, Any] = {"drop": drop is not None, "why": why, "dry": dry_run}
-        found = amend(self.opened, number, told, **how)
+        how: dict[str, Any] = {"drop": drop is not None, "dry": dry_run}
+        found = amend(self.opened, number, told, why=why, **how)
         if not dry_run:
             self._mover.settle()
-        said = of_its_run(self.opened, found.moves, dry_run)
+        said = of_its_run(self.opened, number, found.moves, told, **how)
         return found._replace(words=f"{found.words} {said}".strip())
 
     def cancel(self, id: int, why: str | None = None) -> Cancelled:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.store.file import MEMORY
+from recoup.store.place import MEMORY
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from recoup.store.amending import last_amended
 from recoup.store.dropped import AMENDED, is_drop
-from recoup.store.file import MEMORY
-from recoup.store.rows import Event
+from recoup.store.place import MEMORY
+from recoup.store.rows import Event, Told
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
 from recoup.study.run.beside import (
@@ -121,14 +121,19 @@ def of_others(
 
 def _of_its_curve(study: Opened, end: Event) -> str | None:
     """A sentence about the files that show the curve of a run, where an amendment changed it."""
-    trials, plan = _of_the_curve_since(study, end), study.settings[RUN]
+    trials = _of_the_curve_since(study, end)
     if not trials or str(study.path) == MEMORY:
         return None
-    kept = " and policies/best.npz" if plan.get("policy") and plan.get("keep_every") else ""
     return (
-        f"The files that follow from the curve of this run (curve.png{kept}) are of before the "
-        f"amendment of trial {trials[-1]}: {_resume(study)} makes them again."
+        f"{_files_of_its_curve(study)} are of before the amendment of trial {trials[-1]}: "
+        f"{_resume(study)} makes them again."
     )
+
+
+def _files_of_its_curve(study: Opened) -> str:
+    plan = study.settings[RUN]
+    kept = " and policies/best.npz" if plan.get("policy") and plan.get("keep_every") else ""
+    return f"The files that follow from the curve of this run (curve.png{kept})"
 
 
 def files_are_of_now(study: Opened, amended: int) -> None:
@@ -153,18 +158,28 @@ def _resume(study: Opened) -> str:
     return f"`recoup resume {study.path.parent}{named}`"
 
 
-def of_its_run(study: Opened, moves: Sequence[int], dry: bool = False) -> str:
-    """What an amendment means for the run of a study, if it has one.
+def of_its_run(
+    study: Opened, trial: int, moves: Sequence[int], told: Told, *, drop: bool, dry: bool
+) -> str:
+    """What an amendment of a trial means for the run of a study, if it has one.
 
-    `moves` are those that were made again; or would be, where it is `dry`.
+    `moves` are those that were made again, and `told` is the result now; or would be, where it is
+    `dry`.
     """
-    said = outdated(study)
-    if said or not dry or not moves:
-        return said or ""
-    if end_of(study) is not None:
+    if not dry:
+        return outdated(study) or ""
+    if end_of(study) is not None and moves:
         return "The final test of the run would be of before it."
-    kept = study.settings.get(RUN, {}).get("policy") and policies_beside(study)
-    return "Policies kept beside the run would be of before it." if kept else ""
+    if end_of(study) is not None and _would_change_the_curve(study, trial, told, drop):
+        return f"{_files_of_its_curve(study)} would be of before it."
+    said = outdated(study)
+    kept = moves and study.settings.get(RUN, {}).get("policy") and policies_beside(study)
+    return said or ("Policies kept beside the run would be of before it." if kept else "")
+
+
+def _would_change_the_curve(study: Opened, number: int, told: Told, drop: bool) -> bool:
+    changes = drop or study.store.results([number])[number].told.value != told.value
+    return changes and str(study.path) != MEMORY and bool(_of_the_curve(study, [number]))
 
 
 def _last_end(study: Opened) -> Event | None:
@@ -196,17 +211,21 @@ def _amended_since(study: Opened, end: Event | None = None) -> list[int]:
 
 
 def _of_the_curve_since(study: Opened, end: Event) -> list[int]:
-    """The trials that were amended since, of which points of the curve are made.
+    """The trials that were amended since, of which points of the curve are made."""
+    since = [event.content for event in study.store.events(AMENDED) if event.id > end.id]
+    others = [x["trial"] for x in since if is_drop(x) or x["was"][1] != x["now"][1]]
+    return _of_the_curve(study, others) if others else []
+
+
+def _of_the_curve(study: Opened, trials: list[int]) -> list[int]:
+    """Those of some trials of which points of the curve are made.
 
     On a task of the user's a point is made of the trials that a distribution has drawn, unless that
     was tested: so is the last.
     """
-    store = study.store
-    since = [event.content for event in store.events(AMENDED) if event.id > end.id]
-    others = [x["trial"] for x in since if is_drop(x) or x["was"][1] != x["now"][1]]
-    if not others or study.settings[RUN].get("tested", True):
+    if study.settings[RUN].get("tested", True):
         return []
-    tested = {test.move for test in store.tests()}
-    points = {move.proposal for move in store.moves() if move.id not in tested}
-    drew = {trial.id: trial.proposal for trial in store.asked(others)}
-    return [number for number in others if drew.get(number) in points]
+    tested = {test.move for test in study.store.tests()}
+    points = {move.proposal for move in study.store.moves() if move.id not in tested}
+    drew = {trial.id: trial.proposal for trial in study.store.asked(trials)}
+    return [number for number in trials if drew.get(number) in points]

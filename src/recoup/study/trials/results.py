@@ -126,7 +126,9 @@ def _number(value: Any, noun: str = "return") -> float:
     try:
         number = float(value)
     except OverflowError:
-        number = float("inf")
+        raise InputError(
+            f"a {noun} must be finite, got a whole number too large for a float (beyond 1.8e308)."
+        ) from None
     if not isfinite(number):
         raise InputError(
             f"a {noun} must be finite, got {number}: report a failure as failed='what happened' "

@@ -19,6 +19,7 @@ from recoup.tasks.policies.policy import make_policy, start_of, words_of
 from recoup.tasks.policies.spaces import inputs_of
 
 WARM_UP = "recoup warm-up"  # what the randomness of a warm-up is for
+NO_FUNCTION = " If it is a function of theta, give dim=... (--dim), or params=... (--param)."
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def _env_task(found: Found, how: How, discount: float) -> HostTask:
     if how.horizon is not None:
         check_count("horizon", how.horizon)
     make = envs_of(found, how.horizon, how.options)
-    observations, actions, limit = _looked_at(found, make)
+    hint = NO_FUNCTION if how.described is None else ""  # a run that goes on is of an environment
+    observations, actions, limit = _looked_at(found, make, hint)
     horizon = how.horizon if how.horizon is not None else limit
     if horizon is None:
         raise InputError(
@@ -127,13 +129,13 @@ def spaces_of(task: Any) -> tuple[str, tuple[Space, Space]]:
     if found.kind != ENVIRONMENT:
         raise InputError(f"{found.name} is no Gymnasium environment, nor does it make one.")
     make = envs_of(found, None, found.defaults.get("options") or {})
-    observations, actions, _ = _looked_at(found, make)
+    observations, actions, _ = _looked_at(found, make, NO_FUNCTION)
     return found.name, (observations, actions)
 
 
-def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | None]:
+def _looked_at(found: Found, make: Callable[..., Any], hint: str) -> tuple[Any, Any, int | None]:
     """Spaces and time limit of an environment, which is made for it and closed."""
-    env = _made(found, make)
+    env = _made(found, make, hint)
     try:
         if is_traced_env(env) and not isinstance(getattr(env, "action_space", None), Space):
             raise InputError(
@@ -141,8 +143,7 @@ def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | 
             )
         if not hasattr(env, "observation_space") or not hasattr(env, "action_space"):
             raise InputError(
-                f"{found.name} gave {type(env).__name__}, which is no Gymnasium environment; if it "
-                "is a function of theta, give dim=... (--dim), or params=... (--param)."
+                f"{found.name} gave {type(env).__name__}, which is no Gymnasium environment.{hint}"
             )
         spec = getattr(env, "spec", None)
         limit = None if spec is None else spec.max_episode_steps
@@ -153,7 +154,7 @@ def _looked_at(found: Found, make: Callable[..., Any]) -> tuple[Any, Any, int | 
             closed(close)
 
 
-def _made(found: Found, make: Callable[..., Any]) -> Any:
+def _made(found: Found, make: Callable[..., Any], hint: str) -> Any:
     """What makes environments, called; where it cannot be, that is said with the traceback."""
     try:
         with theirs():
@@ -162,9 +163,7 @@ def _made(found: Found, make: Callable[..., Any]) -> Any:
         if isinstance(wrong.__cause__, InputError):
             raise wrong.__cause__ from None
         raise Broken(
-            f"{found.name} makes no environment: {wrong.words}. If it is a function of theta, "
-            "give dim=... (--dim), or params=... (--param).",
-            wrong.trace,
+            f"{found.name} makes no environment: {wrong.words}.{hint}", wrong.trace
         ) from wrong.__cause__
 
 
