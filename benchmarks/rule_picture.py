@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.core.families.rho import Diagonal
+from recoup.core.families.shapes import DIAGONAL
 from recoup.core.plain import rule as rules
 from recoup.core.rules import model as models
 from recoup.core.rules.blend import Rule
@@ -26,7 +27,7 @@ def objective(theta):
 
 def run():
     """A few moves in one dimension: all samples, the last two distributions."""
-    rng, rule = np.random.default_rng(SEED), Rule(full=False)
+    rng, rule = np.random.default_rng(SEED), Rule(DIAGONAL)
     rho, memory, theta, returns = Diagonal(np.array([-1.6]), np.array([0.5])), None, [], []
     proposals = [rho]
     for i in range(MOVES):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from own_families import Round
+from own_families import ROUND_MOVING, Round, rounded
 
 import recoup
 from recoup.core import baselines, weights
@@ -427,3 +427,49 @@ def test_a_run_says_what_has_failed(tmp_path, monkeypatch):
     assert (run.episodes, run.failed, run.history[-1].iteration) == (12, 6, 3)  # they fill a batch
     assert run.summary()["episodes"] == 12
     assert recoup.load(tmp_path / "run").failed == 6
+
+
+class TestAFamilyThatARuleMoves:
+    """One with a single width: it takes the mean of a stretch, and finds the top."""
+
+    @pytest.mark.parametrize("name", ["recoup", "cem"])
+    def test_it_is_searched_with(self, name):
+        family = rounded(**ROUND_MOVING)
+        search = recoup.search(name, dim=3, batch=12, family=family)
+        state = search.init(KEY, mean=1.0)
+        for i in range(12):
+            theta, state = search.ask(jax.random.key(i), state)
+            state, _ = search.tell(jax.random.key(i), state, theta, -jnp.sum(theta**2, axis=1))
+        assert np.abs(state.mean).max() < 0.2
+        assert np.ptp(state.std) == 0 < state.std[0] < 0.5
+
+    def test_a_study_is_made_with_it_and_goes_on(self, tmp_path):
+        family, path = rounded(**ROUND_MOVING), tmp_path / "s.db"
+
+        def tell(study):
+            trials = study.ask(6)
+            study.tell([t.id for t in trials], [float(-(t.theta**2).sum()) for t in trials])
+
+        with recoup.Study.open(path, dim=3, batch=6, mean=1.0, family=family, seed=2) as study:
+            for _ in range(3):
+                tell(study)
+        with recoup.Study.open(path, family=family) as study:
+            for _ in range(3):
+                tell(study)
+            assert study.diagnostics()["moves"] == 6
+            assert np.abs(study.mean).max() < 0.5
+
+    @pytest.mark.parametrize("name", ["recoup", "reps"])
+    def test_what_it_has_not_is_said(self, name):
+        lacking = {**ROUND_MOVING, "stretched": None}
+        with pytest.raises(ValueError, match="'round' has no stretched: give them"):
+            recoup.search(name, dim=3, batch=6, family=rounded(**lacking))
+        with pytest.raises(ValueError, match="has no whitened, log_spread, stretched"):
+            recoup.search(name, dim=3, batch=6, family=ROUND)
+        with pytest.raises(ValueError, match="shape of a family must be one of diagonal, full"):
+            rounded(shape="round")
+
+    def test_limits_are_refused(self, tmp_path):
+        family = rounded(**ROUND_MOVING)
+        with pytest.raises(ValueError, match="limits are kept with a family of ours"):
+            recoup.Study.open(tmp_path / "s.db", dim=2, family=family, limits=["force<5"])

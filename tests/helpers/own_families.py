@@ -111,8 +111,23 @@ def round_density(rho, theta):
     return jnp.sum(-0.5 * ((theta - rho.centre) / jnp.exp(rho.log_width)) ** 2 - rho.log_width)
 
 
-def rounded(name="round"):
+def rounded(name="round", **more):
     """The family, with the width of its first coordinate."""
-    return recoup.family(
-        name, start=lambda mean, std: Round(mean, jnp.log(std[:1])), log_density=round_density
-    )
+    start = lambda mean, std: Round(mean, jnp.log(std[:1]))  # noqa: E731
+    return recoup.family(name, start=start, log_density=round_density, **more)
+
+
+def stretched_round(rho, delta, log, least):
+    wider = rho.log_width + jnp.mean(log)
+    return Round(rho.theta(delta), jnp.maximum(wider, jnp.mean(jnp.log(least))))
+
+
+ROUND_MOVING = {  # what a rule asks for
+    "whitened": lambda rho, theta: (theta - rho.centre) / jnp.exp(rho.log_width),
+    "log_spread": lambda rho: rho.log_width + 0 * rho.centre,
+    "stretched": stretched_round,
+    "refitted": lambda rho, delta, variance: Round(
+        rho.theta(delta), rho.log_width + jnp.log(jnp.mean(variance)) / 2
+    ),
+    "shape": "diagonal",
+}

@@ -114,7 +114,7 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
     if row.direction == "regression":
         return natural_gradient(discounted_score(discount), row.ridge)
     if row.direction == "fit":
-        return fit(part_of(UTILITIES, row.utility, row), row.family == "full")
+        return fit(part_of(UTILITIES, row.utility, row), family)
     return likelihood_ratio(family.score, baseline_of(row), family.coordinates)
 
 

@@ -18,6 +18,7 @@ from recoup.checks import (
     check_positive,
     nearest,
 )
+from recoup.core.families.family import moving
 from recoup.core.movers import as_mover, is_mover
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import FAMILIES, PARTS
@@ -336,8 +337,10 @@ def _check_parts(row: Method) -> None:
         part = getattr(row, key)
         if not callable(part):
             check_choice(key, part, PARTS[key])
-    if not row.way.own_family or not hasattr(row.family, "log_ratio"):
+    if not hasattr(row.family, "log_ratio"):
         check_choice("family", row.family, (*FAMILIES, AUTO))
+    elif row.way.moves:
+        moving(row.family)
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):
         check_choice("update", row.update, _updates(row))
     for key, part in own_parts(row).items():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import check_stds
-from recoup.core.families.family import Family
+from recoup.core.families.family import Family, moving
 from recoup.core.movers import Experience, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.plain import move as plain
@@ -45,15 +45,15 @@ def family_of(row: Method) -> Family:
 
 def can_judge(row: Method, n: int, dim: int) -> bool:
     """Whether candidates of so many results are judged here."""
-    if row.space != "parameters" or row.family not in ("diagonal", "full"):
+    if row.space != "parameters" or not isinstance(row.family, str):
         return False
-    return n * dim * (dim if row.family == "full" else 1) <= LARGEST
+    return n * family_of(row).work(dim) <= LARGEST
 
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
     if row.way.rule:
-        return True
+        return isinstance(row.family, str)
     return has_parts(row) and can_judge(row, n, dim)
 
 
@@ -130,7 +130,7 @@ def shapers_of(row: Method) -> list[Shaper]:
 
 def _direction_of(row: Method) -> Any:
     if row.direction == "fit":
-        return fit(part_of(UTILITIES, row.utility, row), row.family == "full")
+        return fit(part_of(UTILITIES, row.utility, row), family_of(row))
     return plain.likelihood_ratio(family_of(row), part_of(BASELINES, row.baseline, row))
 
 
@@ -154,15 +154,16 @@ def _info(family: Family, rho: Any, after: Any, found: Estimate) -> Info:
 
 def settings_of_rule(row: Method) -> Rule:
     """The row's settings, as the rule of `core.rules` takes them."""
-    own = {key: getattr(row, key) for key in Rule._fields if key not in ("full", "avoids")}
-    return Rule(full=row.family == "full", avoids=row.failure == AVOID, **own)
+    own = {key: getattr(row, key) for key in Rule._fields if key not in ("shape", "avoids")}
+    return Rule(moving(family_of(row)).shape, avoids=row.failure == AVOID, **own)
 
 
 def remembered_first(row: Method, rho: Any) -> Any:
     """What the rule or the mover of a row remembers before its first move."""
     if row.way.mover:
         return first_memory(np, row.way.mover, rho)
-    return blend.first_memory(np, settings_of_rule(row), rho.log_spread(np))
+    spread = moving(family_of(row)).log_spread(rho)
+    return blend.first_memory(np, settings_of_rule(row), spread)
 
 
 def make_rule_move(

@@ -29,7 +29,7 @@ class Way:
     fixed: tuple[str, ...] = ()  # fields of a method that it leaves no choice of
     updates: tuple[str, ...] = ("normalised", "natural", "adam")  # words that it has a meaning for
     length: str = "update"  # the part that says how long a step is; empty: none does
-    own_family: bool = True  # whether distributions of a user's are searched with it
+    moves: bool = False  # whether it asks a family for what `moving` names
     rule: bool = False  # whether it looks at the samples themselves: it takes no part, and NumPy
     # makes its moves whatever their size
     avoids: bool = False  # whether it can keep away from where trials fail
@@ -87,7 +87,7 @@ WAYS = {
         },
         fixed=("weighting", "normalize", "baseline"),
         length="",
-        own_family=False,
+        moves=True,
         rule=True,
         avoids=True,
         limits=True,
@@ -107,7 +107,7 @@ WAYS = {
         fixed=("update",),
         updates=("whole",),
         length="utility",
-        own_family=False,
+        moves=True,
     ),
 }
 SPACES = {"parameters": "parameters", "actions": "action space"}  # as they are called

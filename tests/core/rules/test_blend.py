@@ -11,6 +11,7 @@ import recoup
 from recoup.core.families.full import full_gaussian
 from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import RHOS, Diagonal, Full
+from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.plain import rule as plain
 from recoup.core.rules.blend import Rule, reach_of
 from recoup.engine import plain as moves
@@ -78,7 +79,7 @@ def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, no
     start, batch = rng.normal(size=dim), 7
     oracle = Plain(start, 0.5, **settings)
     rho = (Full if oracle.full else Diagonal).start(start, np.full(dim, 0.5))
-    rule = Rule(oracle.full, **settings)
+    rule = Rule(FULL if oracle.full else DIAGONAL, **settings)
     theta, returns, memory, proposals = np.zeros((0, dim)), np.zeros(0), None, [rho]
     for i in range(30):
         fresh = oracle.mean + rng.normal(size=(batch, dim)) @ oracle.factor.T
@@ -91,7 +92,7 @@ def test_thirty_updates_are_those_of_the_formulas_written_out(dim, objective, no
         theta, returns = np.concatenate([theta, fresh]), np.concatenate([returns, earned])
         drawn_by = np.repeat(np.arange(i + 1), batch)
         seen = told(theta, returns, drawn_by, proposals, batch)
-        made = plain.move(FAMILY[rule.full](), rule, None, rho, seen, memory)
+        made = plain.move(FAMILY[oracle.full](), rule, None, rho, seen, memory)
         rho, memory = made.rho, made.memory
         proposals.append(rho)
         assert bool(memory.pairs.wanted) == oracle.wanted
@@ -150,7 +151,7 @@ def searched(objective, dim, moves, batch=4, std=1.0, **settings):
         theta, returns = np.concatenate([theta, fresh]), np.append(returns, objective(fresh))
         seen = told(theta, returns, np.repeat(np.arange(i + 1), batch), proposals, batch)
         with np.errstate(all="ignore"):  # as a study does
-            rule = Rule(full, **settings)
+            rule = Rule(FULL if full else DIAGONAL, **settings)
             rho, memory, _ = plain.move(FAMILY[full](), rule, None, rho, seen, memory)
         proposals.append(rho)
     return rho
@@ -207,7 +208,7 @@ def test_where_no_sample_is_weighed_the_regression_moves_alone():
     theta = far.theta(rng.normal(size=(8, dim)))
     seen = told(theta, bowl(theta), np.zeros(8, int), [far], 4)
     with np.errstate(invalid="ignore"):  # as a study does
-        made = plain.move(full_gaussian(), Rule(full=True), None, rho, seen, None)
+        made = plain.move(full_gaussian(), Rule(FULL), None, rho, seen, None)
     assert not np.isfinite(made.found.objective)
     assert np.isfinite(made.rho.mean).all()
     assert np.isfinite(made.rho.factor).all()
@@ -242,5 +243,5 @@ def test_where_no_result_is_near_enough_earlier_ones_have_no_say():
     theta = np.stack([far.theta(rng.normal(size=3)) for _ in range(12)])
     seen = told(theta, bowl(theta), np.zeros(12, int), [far], 6)
     with np.errstate(all="ignore"):  # as a study does
-        found = plain.move(full_gaussian(), Rule(full=True), None, rho, seen, None).found
+        found = plain.move(full_gaussian(), Rule(FULL), None, rho, seen, None).found
     assert found.ess == found.max_weight == found.notes.old == 0

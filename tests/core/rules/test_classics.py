@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 import recoup
 from recoup.core.families.rho import Diagonal, Full
+from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.rules.classics import bounded, coefficients, elite, exponential, fitted
 from recoup.engine.methods import Method, method_row
 from recoup.study.study import Study
@@ -101,7 +102,7 @@ class TestEveryUtility:
             share = np.bincount(drawn_by, minlength=2) / n
             mixture = sum(s * density(x, at) for s, at in zip(share, proposals, strict=True))
             c = given(utility, density(x, proposals[0]) / mixture, np.sin(x) - 0.3 * x**2)
-            return np.ravel(fitted(np, x[:, None], c, full=False))
+            return np.ravel(fitted(np, x[:, None], c, DIAGONAL))
 
         fresh = np.array([one(np.zeros(n, int)) for _ in range(runs)])
         mixed = np.array([one(np.repeat([0, 1], n // 2)) for _ in range(runs)])
@@ -116,7 +117,7 @@ def test_the_fit_is_numpys_weighted_mean_and_covariance(full):
     factor = np.array([[0.5, 0, 0], [1.0, 2.0, 0], [-0.3, 0.4, 1.0]])
     rho = Full(eta, factor) if full else Diagonal(eta, tau)
     theta, c = rho.mean + RNG.normal(size=(30, 3)) @ np.diag([1, 2, 3]), given(elite(0.25))
-    new = rho.refitted(np, *fitted(np, rho.whitened(np, theta), c, full))
+    new = rho.refitted(np, *fitted(np, rho.whitened(np, theta), c, FULL if full else DIAGONAL))
     want = np.cov(theta.T, aweights=c, ddof=1)
     np.testing.assert_allclose(new.mean, np.average(theta, axis=0, weights=c), rtol=1e-12)
     np.testing.assert_allclose(new.std, np.sqrt(np.diag(want)), rtol=1e-12)
@@ -129,7 +130,7 @@ def test_the_fit_is_numpys_weighted_mean_and_covariance(full):
 def test_one_sample_alone_says_nothing_of_the_spread(full):
     rho = (Full if full else Diagonal).start(np.zeros(2), np.array([1.0, 2.0]))
     z = np.array([[1.0, 1.0], [3.0, -1.0]])
-    new = rho.refitted(np, *fitted(np, z, np.array([0.0, 1.0]), full))
+    new = rho.refitted(np, *fitted(np, z, np.array([0.0, 1.0]), FULL if full else DIAGONAL))
     np.testing.assert_allclose(new.mean, [3.0, -2.0])
     np.testing.assert_allclose(new.std, [1.0, 2.0])
 

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_t
 
 from recoup.core import arrays
+from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.prior import LEVEL, SLOPE
 from recoup.core.rules import model as models
 from recoup.core.rules.newton import clipped, tenths, trusted
@@ -80,19 +81,19 @@ def test_the_evidence_is_that_of_a_students_t(points):
 
 def test_slope_and_curvature_are_the_derivatives_of_the_expected_model(points):
     fit = models.fit(np, points, Y, HYPER)
-    local = models.local(np, points, HYPER, fit, full=True)
+    local = models.local(np, points, HYPER, fit, FULL)
     slope, hessian = derivatives(lambda shift: expected(shift) @ fit.alpha[VALID])
-    np.testing.assert_allclose(local.axes @ local.slope, slope, rtol=1e-5)
-    turned = local.axes @ np.diag(local.values) @ local.axes.T
+    np.testing.assert_allclose(local.axes.unturned(local.slope), slope, rtol=1e-5)
+    turned = local.axes.log(local.axes.values)
     np.testing.assert_allclose(turned, hessian, rtol=1e-4, atol=1e-6)
-    diagonal = models.local(np, points, HYPER, fit, full=False)
+    diagonal = models.local(np, points, HYPER, fit, DIAGONAL)
     np.testing.assert_allclose(diagonal.slope, slope, rtol=1e-5)
-    np.testing.assert_allclose(diagonal.values, np.diag(hessian), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(diagonal.axes.values, np.diag(hessian), rtol=1e-4, atol=1e-6)
 
 
 def test_their_doubt_is_what_the_points_have_left_of_the_prior(points):
     fit = models.fit(np, points, Y, HYPER)
-    local = models.local(np, points, HYPER, fit, full=True)
+    local = models.local(np, points, HYPER, fit, FULL)
     inverse = np.linalg.inv(models.covariance(np, points, HYPER)[np.ix_(VALID, VALID)])
     slopes, bends = derivatives(expected)
     trace = bends[0, 0] + bends[1, 1]
@@ -109,7 +110,8 @@ def test_their_doubt_is_what_the_points_have_left_of_the_prior(points):
         for j, b in enumerate(np.eye(2) * h):
             prior[i, j] = (both(a, b) - both(a, -b) - both(-a, b) + both(-a, -b)) / (4 * h * h)
     covariance = fit.signal * (prior - slopes @ inverse @ slopes.T)
-    along = np.diag(local.axes.T @ covariance @ local.axes)
+    axes = local.axes.turned(np.eye(len(covariance)))
+    along = np.diag(axes.T @ covariance @ axes)
     np.testing.assert_allclose(local.variance, along, rtol=2e-3)
     stencil = [*np.eye(2) * h, *-np.eye(2) * h, np.zeros(2)]
     c = np.array([1, 1, 1, 1, -4]) / h**2
@@ -184,7 +186,7 @@ def test_a_covariance_without_a_factor_leaves_a_model_that_expects_nothing(point
     found, model = models.sound(np, broken)
     assert not found
     np.testing.assert_array_equal(model.alpha, 0.0)
-    assert np.isfinite(models.local(np, points, HYPER, model, full=True).slope).all()
+    assert np.isfinite(models.local(np, points, HYPER, model, FULL).slope).all()
     kept, same = models.sound(np, models.fit(np, points, Y, HYPER))
     assert kept
     assert np.isfinite(same.evidence)

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 import recoup
+from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.rules import rugged
 from recoup.core.rules.blend import Rule, first_memory, is_flat
 from recoup.core.rules.model import apart_of
@@ -132,7 +133,7 @@ def test_the_bold_step_is_a_gaussian_fitted_to_the_tilted_weights(full):
     c /= c.sum()
     mean = c @ z
     spread = np.sqrt(c @ (z - mean) ** 2 / (1 - (c**2).sum()))
-    step = rugged.bold_step(np, z, omega, returns, full)
+    step = rugged.bold_step(np, z, omega, returns, FULL if full else DIAGONAL)
     np.testing.assert_allclose(step.delta, mean, atol=1e-4)
     log = np.diagonal(step.log) if full else step.log
     np.testing.assert_allclose(log, np.clip(np.log(spread), -0.5, 0.5), atol=1e-4)
@@ -143,7 +144,7 @@ def test_the_bold_step_is_a_gaussian_fitted_to_the_tilted_weights(full):
 @pytest.mark.parametrize("returns", [np.full(9, 2.0), np.eye(9)[3]])
 def test_the_bold_step_of_equal_returns_or_of_one_best_has_numbers(returns):
     z = np.random.default_rng(0).normal(size=(9, 3))
-    step = rugged.bold_step(np, z, np.full(9, 1 / 9), returns, full=False)
+    step = rugged.bold_step(np, z, np.full(9, 1 / 9), returns, DIAGONAL)
     assert np.isfinite(step.delta).all()
     assert (np.abs(step.log) <= rugged.MOST).all()
     if np.ptp(returns) == 0:
@@ -215,7 +216,7 @@ def test_a_batch_of_one_asks_for_one():
 
 def test_twins_alone_are_no_flat_batch():
     """Of one candidate, tried twice, nothing can be said about where returns differ."""
-    memory = first_memory(np, Rule(full=False), np.zeros(2))._replace(best=6.0, worst=-2.0)
+    memory = first_memory(np, Rule(DIAGONAL), np.zeros(2))._replace(best=6.0, worst=-2.0)
     z, valid = np.array([[0.3, -1.0], [0.3, -1.0], [1.2, 0.4]]), np.ones(3, bool)
     for n, flat in ((2, False), (3, True)):
         fresh = np.arange(3) < n

@@ -13,6 +13,7 @@ import numpy as np
 from recoup.checks import InputError, check_choice
 from recoup.core.arrays import Array, behind, namespace, repeat
 from recoup.core.families.rho import RHOS
+from recoup.core.families.shapes import SHAPES, Shape
 
 
 class Coordinates(NamedTuple):
@@ -48,12 +49,19 @@ class Family(NamedTuple):
     natural: Callable[[Any, Any], Any] | None = None  # rho, gradient -> F^-1 gradient
     moved: Callable[[Any, Any, float], Any] | None = None  # rho, natural direction, KL -> rho
     renyi2: Callable[[Any, Any], Array] | None = None  # p, q -> log E_q[(p / q)^2]
-    whitened: Callable[[Any, Any], Array] | None = None  # rho, sample -> the noise it was made of
+    whitened: Callable[[Any, Any], Array] | None = None  # rho, theta [..., D] -> its noise
+    log_spread: Callable[[Any], Array] | None = None  # rho -> log of the spread [D]
+    stretched: Callable[[Any, Array, Any, Array], Any] | None = None  # rho, delta [D], log, least
+    # [D] -> moved by delta in noise, the spread times exp(log) and not below the least
+    refitted: Callable[[Any, Array, Any], Any] | None = None  # rho, delta [D], covariance -> that
+    # with this mean and covariance in noise
+    shape: Shape | None = None  # of such a log, and of such a covariance
     ratio_of_noise: Callable[[Any, Any, Any], Array] | None = None  # `log_ratio` of the noise that
     # became a sample under the reference
     log_ratios: Callable[[Any, Any, Any], Array] | None = None  # rho [P], reference, samples [n]
     # -> [P, n], where products of matrices give them at once
     coordinates: Coordinates | None = None  # where they stand each for itself
+    work: Callable[[int], int] = lambda dim: dim  # D -> products that a sample's density costs
 
 
 def family(
@@ -68,7 +76,8 @@ def family(
     `start(mean, std)`, both `[D]`, gives rho: a NamedTuple of arrays with `mean` and `std`, and
     `theta(noise)`, the theta that standard normal noise `[D]` becomes. `log_density(rho, theta)` is
     that of one sample. Scores come by differentiation; a closed form of anything else can be given
-    by the name it has in `Family`.
+    by the name it has in `Family`. With all that `Moving` names it is moved by the default method
+    too; its `shape` is then "diagonal" or "full".
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or ":" in name:
         raise InputError(f"a family needs a name, which has no colon, got {name!r}.")
@@ -78,6 +87,8 @@ def family(
         raise InputError("a family draws by `theta(noise)` of its rho: leave out draw.")
     for key in more:
         check_choice("what is given of a family", key, Family._fields)
+    if "shape" in more:
+        more["shape"] = SHAPES[check_choice("the shape of a family", more["shape"], SHAPES)]
 
     import jax
     import jax.numpy as jnp
@@ -114,6 +125,37 @@ def _packed(rho: Any) -> np.ndarray:
 
     leaves = [np.ravel(leaf) for leaf in jax.tree.leaves(rho)]
     return np.concatenate(leaves).astype(np.float64)
+
+
+class Moving(NamedTuple):
+    """What a rule asks of a family: the fields of `Family` of these names, none of them None."""
+
+    whitened: Callable[[Any, Any], Array]
+    log_spread: Callable[[Any], Array]
+    stretched: Callable[[Any, Array, Any, Array], Any]
+    refitted: Callable[[Any, Array, Any], Any]
+    shape: Shape
+
+
+def moving(family: Any) -> Moving:
+    """What a rule asks of the family; raises where it does not offer all of it."""
+    lacking = [name for name in Moving._fields if getattr(family, name, None) is None]
+    if lacking:
+        raise InputError(
+            f"this method moves a distribution by {', '.join(Moving._fields)} of its family, and "
+            f"{getattr(family, 'name', family)!r} has no {', '.join(lacking)}: give them to "
+            "`recoup.family`, or take a method that follows a gradient."
+        )
+    return Moving(*(getattr(family, name) for name in Moving._fields))
+
+
+def by_methods(shape: Shape) -> dict[str, Any]:
+    """The fields of `Moving` for records of ours, which have the operations as methods."""
+
+    def named(name: str) -> Callable[..., Any]:
+        return lambda rho, *given: getattr(rho, name)(namespace(*rho, *given[:1]), *given)
+
+    return {name: named(name) for name in Moving._fields[:-1]} | {"shape": shape}
 
 
 def later(family: Family, *earlier: Array) -> Family:

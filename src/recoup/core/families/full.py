@@ -11,8 +11,16 @@ from functools import cache
 import numpy as np
 
 from recoup.core.arrays import Array, behind, namespace, solve_lower
-from recoup.core.families.family import Family, draw, length_to, longest_length, renyi2_of_axes
+from recoup.core.families.family import (
+    Family,
+    by_methods,
+    draw,
+    length_to,
+    longest_length,
+    renyi2_of_axes,
+)
 from recoup.core.families.rho import Full
+from recoup.core.families.shapes import FULL
 
 MAX_LOG_SCALE = 0.5  # the most that one natural step changes the log of the factor's diagonal by
 
@@ -34,8 +42,9 @@ def full_gaussian() -> Family:
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        whitened=_whitened,
         ratio_of_noise=ratio_of_noise,
+        work=lambda dim: dim**2,
+        **by_methods(FULL),
     )
 
 

@@ -8,12 +8,14 @@ from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.families.family import (
     Coordinates,
     Family,
+    by_methods,
     draw,
     length_to,
     longest_length,
     renyi2_of_axes,
 )
 from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
+from recoup.core.families.shapes import DIAGONAL
 
 
 @cache
@@ -33,12 +35,12 @@ def diagonal_gaussian() -> Family:
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        whitened=lambda rho, theta: rho.whitened(None, theta),
         ratio_of_noise=ratio_of_noise,
         log_ratios=log_ratios,
         coordinates=Coordinates(
             ratio_scale, ratio_vectors, ratio_terms, score_vectors, score_terms
         ),
+        **by_methods(DIAGONAL),
     )
 
 

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.families.family import Family
-from recoup.core.families.rho import Diagonal, Full
 
-Rho = Diagonal | Full
+Rho = Any  # a record of a family of ours, in NumPy
 
 # theta [n, D] -> its image where a proposal is Gaussian, and the log of the volume that the map
 # stretches by [n]: minus infinity where it has no image
@@ -30,8 +29,13 @@ class Proposals(NamedTuple):
         """
         ratio = self.family.ratio_of_noise
         assert ratio is not None
-        noise = self.reference.whitened(np, theta) if z is None else z
-        return ratio(rho, self.reference, noise)
+        return ratio(rho, self.reference, self.noise(self.reference, theta) if z is None else z)
+
+    def noise(self, rho: Rho, theta: np.ndarray) -> np.ndarray:
+        """What became `theta [n, D]` under rho `[n, D]`."""
+        whitened = self.family.whitened
+        assert whitened is not None
+        return whitened(rho, theta)
 
     def drawn_density(
         self, slot: int, theta: np.ndarray, z: np.ndarray | None = None
@@ -54,7 +58,7 @@ def row_of(rhos: Rho, slot: Any) -> Any:
 
 def own_density(proposals: Proposals, drawn_by: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Of each sample under the proposal that drew it `[n]`, as `mixtures.own_density`."""
-    if not proposals.charts and isinstance(proposals.rhos, Diagonal):
+    if not proposals.charts and proposals.family.coordinates is not None:
         return proposals.density(row_of(proposals.rhos, drawn_by), theta)
     found = np.zeros(len(theta))
     for slot in np.unique(drawn_by):
@@ -71,7 +75,7 @@ def gained_mixture(
     From a mixture of minus infinity it is the whole, as `mixtures.mixture_density`; from another,
     as `mixtures.gained_mixture`.
     """
-    z_ref = proposals.reference.whitened(np, theta)  # for all of them
+    z_ref = proposals.noise(proposals.reference, theta)  # for all of them
     for slot in np.flatnonzero(gained):
         row = proposals.drawn_density(int(slot), theta, z_ref)
         mixture = np.logaddexp(mixture, np.log(gained[slot]) + row)

@@ -32,7 +32,7 @@ def judged(
     target = drew.proposals.density(rho, samples.theta)
     target = np.where(drew.outside, -np.inf, target)
     weights = bounded_exp(target - drew.mixture + np.log(max(len(returns), 1)))
-    strata, z = len(drew.proposals.rhos.mean), rho.whitened(np, samples.theta)
+    strata, z = len(drew.proposals.rhos.mean), drew.proposals.noise(rho, samples.theta)
     drawn = np.ones(len(returns), bool)
     data = Weighed(weights, returns, valid, drawn, samples.drawn_by, strata, size)
     seen = looked_at(data, lambda rows: z[rows])
@@ -48,7 +48,7 @@ def unseen_share(rho: Rho, proposals: Proposals, counts: np.ndarray) -> float:
     some of them reach is looked at no more.
     """
     theta = rho.theta(probes(len(rho.mean)))
-    target, z = proposals.density(rho, theta), proposals.reference.whitened(np, theta)
+    target, z = proposals.density(rho, theta), proposals.noise(proposals.reference, theta)
     mixture, left = np.full(len(theta), -np.inf), np.arange(len(theta))
     for slot in np.flatnonzero(counts)[::-1]:
         row = proposals.drawn_density(int(slot), theta[left], z[left])

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.families.family import Family
+from recoup.core.families.family import Family, moving
 from recoup.core.objective import Estimate
 from recoup.core.plain.densities import Rho, row_of
 from recoup.core.plain.limits import Kept, beyond, worth_within
@@ -45,30 +45,32 @@ def move(
     limits: Kept | None = None,
 ) -> Made:
     """The move that the fresh results make, within limits; a memory of None has not begun."""
-    spread = rho.log_spread(np)
+    asked = moving(family)
+    spread = asked.log_spread(rho)
     if memory is None:
         memory = blend.first_memory(np, rule, spread)
     reach = reach_of(rho.mean.size, max(int(np.sum(told.fresh)), 1), window)
     n = len(told.returns)
     first = max(n - max(reach), 0)
     kept = told._replace(**{key: getattr(told, key)[first:] for key in told._fields[:-1]})
-    newness = np.arange(n - first)[::-1]
+    newness, z = np.arange(n - first)[::-1], asked.whitened(rho, kept.theta)
     recent = newness < reach.recent
     failed = kept.failed if rule.avoids and kept.failed.any() else None
     counted = kept.valid if failed is None else kept.valid | failed
+    near = recent & ~kept.foreign
     seen = Window(
-        z=rho.whitened(np, kept.theta),
+        z=z,
         returns=kept.returns,
         valid=counted,
         fresh=kept.fresh,
         modelled=newness < reach.modelled,
         recent=recent & counted,
-        log_weights=log_weights(family, rho, kept._replace(valid=counted), recent & ~kept.foreign),
+        log_weights=log_weights(family, rho, kept._replace(valid=counted), near, z),
         failed=failed,
     )
     within = seen if limits is None else _within(seen, kept.also, limits)
     made = blend.step(np, rule, within, memory, spread)
-    after = rho.stretched(np, *made.stretch, blend.narrowest(np, rule, memory))
+    after = asked.stretched(rho, *made.stretch, blend.narrowest(np, rule, memory))
     return Made(after, made.memory, _summary(told, kept, seen, made))
 
 
@@ -79,13 +81,18 @@ def _within(seen: Window, also: np.ndarray, limits: Kept) -> Window:
     return seen._replace(returns=worth_within(seen.returns, known, over, seen.modelled))
 
 
-def log_weights(family: Family, rho: Rho, told: Told, recent: np.ndarray) -> np.ndarray:
-    """log p(theta | rho) less that of the mixture of proposals that are near `[n]`."""
+def log_weights(
+    family: Family, rho: Rho, told: Told, recent: np.ndarray, z: np.ndarray
+) -> np.ndarray:
+    """log p(theta | rho) less that of the mixture of proposals that are near `[n]`.
+
+    `z [n, D]` is the noise that became theta under rho.
+    """
     ratio, renyi2 = family.ratio_of_noise, family.renyi2
     assert ratio is not None
     assert renyi2 is not None
     mixture, part = np.full(len(recent), -np.inf), np.zeros(len(recent), bool)
-    total, z = 0, rho.whitened(np, told.theta)
+    total = 0
     for slot in np.unique(told.drawn_by[recent]):
         drew = row_of(told.proposals, slot)
         if not renyi2(rho, drew) < FAR:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind, when
+from recoup.core.arrays import Array, behind, tree_map, when
+from recoup.core.families.shapes import Shape
 from recoup.core.rules import model as models
 from recoup.core.rules.failing import Known, dependence, worth_of_failing
 from recoup.core.rules.newton import (
@@ -37,7 +38,6 @@ from recoup.core.rules.weighted import Signal, Weighed, listened, weighed, weigh
 
 WIDER = 0.2  # log of how much a batch of equal returns widens the spread by
 WIDEST = 7.0  # mean log spread over the start's up to which it does
-NARROWEST = {False: 1e-3, True: 1e-6}  # spread over the start's; of a full covariance, conditional
 LARGEST = 1000  # samples that the regression looks at: its cost grows with their cube
 NUMBERS = 5 * 10**7  # that they have in all: above D = 50,000 they are fewer, down to two batches
 BATCHES = 9  # that the weights look at
@@ -49,7 +49,7 @@ EVIDENT = 2.0  # log-evidence against pure noise from which returns are known to
 class Rule(NamedTuple):
     """The settings of the rule."""
 
-    full: bool  # whether the distribution has a full covariance
+    shape: Shape  # of what the distribution's spread may become
     share: float | None = None  # of the regression; 1: it alone, 0: the weights alone; None: as
     # far as it knows the slope
     prior: float = 1.0  # squared length of bumps that is expected, over the number of dimensions
@@ -130,7 +130,7 @@ def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
 
 def narrowest(xp: Any, rule: Rule, memory: Memory) -> Array:
     """The least spread `[D]` that a move may end with."""
-    return NARROWEST[rule.full] * xp.exp(memory.start)
+    return rule.shape.narrowest * xp.exp(memory.start)
 
 
 class Reach(NamedTuple):
@@ -210,21 +210,21 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     found = weighed(xp, window.log_weights, window.returns, window.recent)
     signal, audible = listened(xp, memory.signal, window.z, found, fresh)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
-    other = weighted_step(xp, window.z, found, audible, fresh, shrink, rule.full, one.resolved)
+    other = weighted_step(xp, window.z, found, audible, fresh, shrink, rule.shape, one.resolved)
     alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
     part, of_spread = shares(xp, rule, one, found, alone)
     pairs, bold = judged(xp, rule, window, memory, one, found.ties)
     bold = xp.where(alone, 0.0, bold)
-    made = mixed(other, one.stretch, part, of_spread)
+    made = mixed(rule.shape, other, one.stretch, part, of_spread)
 
     def emboldened(made: Stretch) -> Stretch:
-        third = bold_step(xp, window.z, found.omega, window.returns, rule.full)
-        return mixed(made, third, bold, bold)
+        third = bold_step(xp, window.z, found.omega, window.returns, rule.shape)
+        return mixed(rule.shape, made, third, bold, bold)
 
     if rule.curious:
         made = when(xp, bold > 0, emboldened, lambda made: made, made)
-    made = widened(xp, made, flat, xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0))
-    spread = xp.mean(xp.diagonal(made.log) if rule.full else made.log)
+    made = widened(xp, rule.shape, made, flat, xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0))
+    spread = rule.shape.mean(xp, made.log)
     shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
     memory = memory._replace(hyper=one.hyper - shift, evident=one.evident)
     memory = memory._replace(signal=signal, pairs=pairs)
@@ -309,7 +309,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     sound, model = models.sound(xp, model)
     against = model.evidence + xp.log(1 + models.LEVEL * xp.sum(valid)) / 2
     evident = memory.evident | (against > EVIDENT)
-    local = models.local(xp, points, hyper, model, rule.full, rule.pulled)
+    local = models.local(xp, points, hyper, model, rule.shape, rule.pulled)
     outlook = Outlook(
         noise=xp.exp(hyper[1]) * model.signal,
         evident=evident,
@@ -317,15 +317,15 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
         late=memory.updates > 2,
         grown=grown,
     )
-    found = newton(xp, local, outlook, rule.widens)
-    gain = xp.sum(local.slope * found.delta + local.values * found.delta**2 / 2)
+    found = newton(xp, window.z.shape[1], local, outlook, rule.widens)
+    gain = xp.sum(local.slope * found.delta + local.axes.values * found.delta**2 / 2)
     return Regressed(
         step=found,
-        stretch=unturned(xp, local.axes, found),
+        stretch=unturned(local.axes, found),
         hyper=hyper,
         evident=evident,
         symmetric=is_symmetric(xp, at),
-        resolved=xp.where(sound, xp.mean(local.resolved), 0.0),
+        resolved=xp.where(sound, local.resolved, 0.0),
         gain=scale * gain,
         gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
         deviation=scale * xp.sqrt(found.variance),
@@ -339,14 +339,14 @@ def is_symmetric(xp: Any, at: Tenths) -> Array:
     return (xp.abs(xp.log(up / down)) < np.log(2.0)) & (at.high > at.low)
 
 
-def mixed(one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:
+def mixed(shape: Shape, one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:
     """One step, and of the other a share in the mean and one in the spread in its place."""
-    return Stretch(
-        (1 - mean) * one.delta + mean * other.delta, (1 - spread) * one.log + spread * other.log
-    )
+    delta = (1 - mean) * one.delta + mean * other.delta
+    return Stretch(delta, shape.mixed(one.log, other.log, spread))
 
 
-def widened(xp: Any, made: Stretch, flat: Array, wider: Array) -> Stretch:
+def widened(xp: Any, shape: Shape, made: Stretch, flat: Array, wider: Array) -> Stretch:
     """The step that was made; of a flat batch, only a `wider` spread."""
-    wider = wider * (xp.eye(made.delta.shape[0]) if made.log.ndim == 2 else xp.ones_like(made.log))
-    return Stretch(xp.where(flat, 0.0, made.delta), xp.where(flat, wider, made.log))
+    even = shape.even(xp, made.log, wider)
+    log = tree_map(xp, lambda x, y: xp.where(flat, x, y), even, made.log)
+    return Stretch(xp.where(flat, 0.0, made.delta), log)

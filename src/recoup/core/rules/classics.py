@@ -12,7 +12,8 @@ returns, or multiplying them by one, changes nothing.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from recoup.core.arrays import Array, repeat
+from recoup.core.arrays import Array, repeat, tree_map
+from recoup.core.families.shapes import Shape
 
 ALONE = 1e-3  # 1 - sum c^2 below which one sample is all there is: it says nothing of the spread
 COLDEST, HOTTEST = -30.0, 20.0  # log eta, over the range of returns, between which REPS looks
@@ -110,10 +111,10 @@ class Fitted(NamedTuple):
     """A Gaussian in the coordinates z of the distribution that moves."""
 
     mean: Array  # [D]
-    covariance: Array  # [D, D], or its diagonal [D]
+    covariance: Any  # a symmetric matrix, in the shape of the family
 
 
-def fitted(xp: Any, z: Array, c: Array, full: bool) -> Fitted:
+def fitted(xp: Any, z: Array, c: Array, shape: Shape) -> Fitted:
     """The Gaussian of the largest likelihood, for samples `z [n, D]` that count by `c [n]`.
 
     Implements: deisenroth2013 weighted maximum likelihood, mean = sum c z and covariance =
@@ -123,13 +124,13 @@ def fitted(xp: Any, z: Array, c: Array, full: bool) -> Fitted:
     small elite. Where one sample is all that counts, the spread stays as it was.
     """
     mean = c @ z
-    away = z - mean
-    return unbiased(xp, c, mean, (away * c[:, None]).T @ away if full else c @ away**2)
+    known, mass = unbiased(xp, c)
+    found = shape.covariance(xp, z - mean, c, mass)
+    as_it_was = shape.even(xp, found, 1.0)
+    return Fitted(mean, tree_map(xp, lambda x, y: xp.where(known, x, y), found, as_it_was))
 
 
-def unbiased(xp: Any, c: Array, mean: Array, found: Array) -> Fitted:
-    """The fit with this mean, from the covariance (or its diagonal) that was `found` without Z."""
+def unbiased(xp: Any, c: Array) -> tuple[Array, Array]:
+    """Whether more than one sample counts, and Z; 1 where none does."""
     z = xp.sum(c * (1 - c))
-    known, ones = z > ALONE, xp.ones(mean.shape[0], dtype=mean.dtype)
-    as_it_was = ones if found.ndim == 1 else xp.diag(ones)
-    return Fitted(mean, xp.where(known, found / xp.where(known, z, 1.0), as_it_was))
+    return z > ALONE, xp.where(z > ALONE, z, 1.0)

@@ -1,15 +1,17 @@
 """The classics as a direction that goes all the way to the new fit."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from recoup.core.arrays import Array, behind, namespace, tree_map
+from recoup.core.families.family import Family, moving
 from recoup.core.gradient import Direction, Earned, centre_of, relative
 from recoup.core.rules.classics import Fitted, Utility, coefficients, fitted, unbiased
 
 
-def fit(utility: Utility, full: bool) -> Direction:
+def fit(utility: Utility, family: Family) -> Direction:
     """The way from rho to the Gaussian fitted to samples that count by weight times `utility`.
 
     The weights are those of the row, against the mixture of all proposals of the window unless it
@@ -17,17 +19,19 @@ def fit(utility: Utility, full: bool) -> Direction:
     being far. The baseline is the weighted mean return: nothing subtracts it.
     """
 
+    asked = moving(family)
+
     @relative
     def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
         weights, returns = earned.weights.ravel(), earned.returns.ravel()
         xp = namespace(weights)
         c = coefficients(xp, utility, weights, returns)
-        if full or xp is np:
-            z = behind(xp, rho, weights).whitened(xp, samples.reshape(weights.size, -1))
-            found = fitted(xp, z, c, full)
+        if family.coordinates is None or xp is np:
+            z = asked.whitened(behind(xp, rho, weights), samples.reshape(weights.size, -1))
+            found = fitted(xp, z, c, asked.shape)
         else:
-            found = in_one_pass(rho, samples, c)
-        new = rho.refitted(xp, *found)
+            found = in_one_pass(asked.whitened, rho, samples, c)
+        new = asked.refitted(rho, *found)
         moves = xp.any(c > 0)
         way = tree_map(xp, lambda to, at: xp.where(moves, to - at, 0.0), new, rho)
         return way, centre_of(earned)
@@ -35,7 +39,9 @@ def fit(utility: Utility, full: bool) -> Direction:
     return direction
 
 
-def in_one_pass(rho: Any, samples: Array, c: Array) -> Fitted:
+def in_one_pass(
+    whitened: Callable[[Any, Any], Array], rho: Any, samples: Array, c: Array
+) -> Fitted:
     """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written: a form for JAX.
 
     Both moments are about the sample that counts most. It lies among those that are fitted, so
@@ -45,13 +51,14 @@ def in_one_pass(rho: Any, samples: Array, c: Array) -> Fitted:
 
     from recoup.core.columns import sum_columns
 
-    middle = rho.whitened(jnp, samples.reshape(c.size, -1)[jnp.argmax(c)])
+    middle = whitened(rho, samples.reshape(c.size, -1)[jnp.argmax(c)])
 
     def moments(vectors: tuple[Any, Array], x: Array) -> tuple[Array, Array]:
         rho, middle = vectors
-        away = rho.whitened(jnp, x) - middle
+        away = whitened(rho, x) - middle
         return away, away**2
 
-    each = c.reshape(samples.shape[:2])
-    first, second = sum_columns(moments, (rho, middle), samples, each)
-    return unbiased(jnp, c, middle + first, jnp.maximum(second - first**2, 0.0))
+    first, second = sum_columns(moments, (rho, middle), samples, c.reshape(samples.shape[:2]))
+    known, mass = unbiased(jnp, c)
+    found = jnp.maximum(second - first**2, 0.0) / mass
+    return Fitted(middle + first, jnp.where(known, found, 1.0))

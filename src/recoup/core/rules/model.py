@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Array, cholesky, mean_of, repeat, solve_lower, when
+from recoup.core.families.shapes import Axes, Shape
 from recoup.core.prior import LEVEL, SLOPE
 
 BOWL, NOISE = 0.25, 0.1  # where the search for a bowl's and the noise's variance begins
@@ -156,12 +157,11 @@ def log_prior(xp: Any, hyper: Array, middle: Array) -> Array:
 class Local(NamedTuple):
     """Slope and curvature of the expected return under N(0, I), and how far they are in doubt."""
 
-    values: Array  # [D] eigenvalues of the Hessian; of a diagonal one, its diagonal
-    axes: Array | None  # [D, D] columns, along which the others are; None: the coordinates'
-    slope: Array  # [D]
-    variance: Array  # [D] of the slope
-    doubt: Array  # standard deviation of the mean of the values
-    resolved: Array  # [D] share of the slope's prior variance that the points have taken away
+    axes: Axes  # of the Hessian, m of them; the others are along these
+    slope: Array  # [m]
+    variance: Array  # [m] of the slope
+    doubt: Array  # standard deviation of the mean of the Hessian's values
+    resolved: Array  # share of the slope's prior variance that the points have taken away
 
 
 class Images(NamedTuple):
@@ -190,7 +190,7 @@ def images(xp: Any, points: Points, hyper: Array) -> Images:
 
 
 def local(
-    xp: Any, points: Points, hyper: Array, model: Fit, full: bool, pulled: bool = True
+    xp: Any, points: Points, hyper: Array, model: Fit, shape: Shape, pulled: bool = True
 ) -> Local:
     """Slope and Hessian of the model's expectation, with their posterior variances.
 
@@ -204,16 +204,11 @@ def local(
     weights = model.alpha * seen.bumps / wide**2
     level = bowl / length * (model.alpha @ points.bowl) - xp.sum(weights) * wide
     slope, prior = seen.slope.T @ model.alpha, both / (length + 2) + SLOPE / length
-    if full:
-        hessian = (points.z * weights[:, None]).T @ points.z + level * xp.eye(dim)
-        values, axes = xp.linalg.eigh(hessian)
-        turned, mean, slope = seen.slope @ axes, points.mean @ axes, axes.T @ slope
-    else:
-        values, axes = weights @ points.z**2 + level, None
-        turned, mean = seen.slope, points.mean
+    axes = shape.axes(xp, points.z, weights, level)
+    turned, mean, slope = map(axes.turned, (seen.slope, points.mean, slope))
     known = solve_lower(xp, model.factor, xp.concatenate([turned, seen.bend[:, None]], axis=1))
     known = xp.sum(known**2, axis=0)
-    before = prior + bowl / length * mean**2
+    before = prior * axes.counts + bowl / length * mean**2
     variance = xp.maximum(before - known[:-1], 1e-12)
     resolved = xp.clip(1 - variance / before, 0.0, 1.0)
     if not pulled:
@@ -221,10 +216,9 @@ def local(
     square = float(dim) ** 2  # as a whole number it is too large for JAX from D = 46,341 on
     bend = both * (square + 2 * dim) / (length + 2) ** 2 + bowl * square / length - known[-1]
     return Local(
-        values=values,
         axes=axes,
         slope=slope,
         variance=model.signal * variance,
         doubt=xp.sqrt(model.signal * xp.maximum(bend, 1e-12)) / dim,
-        resolved=resolved,
+        resolved=xp.mean(axes.counts * resolved) * (len(resolved) / dim),
     )

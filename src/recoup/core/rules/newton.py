@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from recoup.core.arrays import Array, mean_of, quantiles, repeat
+from recoup.core.families.shapes import Axes
 from recoup.core.rules.model import Local
 
 WIDEST = 3.0  # the most that the mean log spread grows above its start, by widening
@@ -17,14 +18,14 @@ class Stretch(NamedTuple):
     """How a distribution moves, in its own coordinates: mean + delta, spread times exp(log)."""
 
     delta: Array  # [D]
-    log: Array  # [D, D] symmetric, or [D]
+    log: Any  # a symmetric matrix, in the shape of the family
 
 
 class Newton(NamedTuple):
     """The step, along the axes of the Hessian, and why it is as long as it is."""
 
-    delta: Array  # [D]
-    log: Array  # [D]
+    delta: Array  # [m]
+    log: Array  # [m]
     bounded: Array  # whether the trust region ended the step
     widened: Array  # whether the spread was widened
     noise: Array  # share of the return's variance that the model calls noise
@@ -105,30 +106,28 @@ def trusted(xp: Any, values: Array, slope: Array, radius: float) -> tuple[Array,
     return step(xp.where(bounded, mu, 0.0)), bounded
 
 
-def newton(xp: Any, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
+def newton(xp: Any, dim: int, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
     """The step of the mean, and of the spread by the natural gradient, over the return's spread."""
-    dim = local.values.shape[0]
-    delta, bounded = trusted(xp, local.values, local.slope, (dim + 3.0) ** 0.5 / 2)
+    values, counts = local.axes.values, local.axes.counts
+    delta, bounded = trusted(xp, values, local.slope, (dim + 3.0) ** 0.5 / 2)
     variance = outlook.noise + xp.sum(local.slope**2 + local.variance)
-    variance = variance + xp.sum(local.values**2) / 2
-    log = xp.clip(local.values / (2 * xp.sqrt(variance)), -BEND, BEND)
+    variance = variance + xp.sum(counts * values**2) / 2
+    log = xp.clip(values / (2 * xp.sqrt(variance)), -BEND, BEND)
     noise = outlook.noise / variance
     rise = xp.sum(local.slope * delta)
     steady = rise / xp.sqrt(xp.maximum(xp.sum(local.variance * delta**2), 1e-30))
-    unbent = outlook.late & (xp.mean(local.values) > -1.5 * local.doubt)
+    unbent = outlook.late & (xp.sum(counts * values) / dim > -1.5 * local.doubt)
     uphill = unbent & bounded & (steady > 1)
     lost = unbent & ~outlook.evident & ~outlook.tenths.lopsided
     for reason in (uphill, lost) if widens else ():
         log = xp.where(reason, xp.maximum(log, 0.0) + WIDER * noise, log)
-    bent = -xp.sum(local.values * (delta**2 + 1))
+    bent = -xp.sum(values * (delta**2 + counts))
     far = outlook.late & bounded & (steady > SURE) & (bent < rise / 2) & widens
     log = xp.where(far, STRIDE, log)
     log = xp.minimum(log, xp.maximum(xp.where(far, FARTHEST, WIDEST) - outlook.grown, 0.0))
     return Newton(delta, log, bounded, far | widens & (uphill | lost), noise, variance)
 
 
-def unturned(xp: Any, axes: Array | None, step: Newton) -> Stretch:
+def unturned(axes: Axes, step: Newton) -> Stretch:
     """The step in the coordinates of the distribution."""
-    if axes is None:
-        return Stretch(step.delta, step.log)
-    return Stretch(axes @ step.delta, (axes * step.log) @ axes.T)
+    return Stretch(axes.unturned(step.delta), axes.log(step.log))

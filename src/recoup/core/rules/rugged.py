@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Array
+from recoup.core.families.shapes import DIAGONAL, Shape
 from recoup.core.rules.classics import bounded, coefficients, fitted
 from recoup.core.rules.newton import Stretch
 
@@ -102,13 +103,13 @@ def curious(
     return pairs._replace(wanted=again & (unexplained > LEAST) & (batch >= SMALLEST))
 
 
-def bold_step(xp: Any, z: Array, omega: Array, returns: Array, full: bool) -> Stretch:
+def bold_step(xp: Any, z: Array, omega: Array, returns: Array, shape: Shape) -> Stretch:
     """The distribution fitted to what REPS makes of samples with weights `omega [n]`.
 
     Of the spread only the size along each coordinate: samples that count are too few for more.
     """
     c = coefficients(xp, bounded(KL), omega, returns)
-    found = fitted(xp, z, c, full=False)
+    found = fitted(xp, z, c, DIAGONAL)
     log = xp.log(xp.maximum(found.covariance, 1e-30)) / 2
     log = xp.where(xp.sum(c) > 0, xp.clip(log, -MOST, MOST), 0.0)
-    return Stretch(found.mean, xp.diag(log) if full else log)
+    return Stretch(found.mean, shape.along(xp, log))

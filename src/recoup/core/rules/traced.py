@@ -10,7 +10,7 @@ from jax import Array
 
 from recoup.core.archive import Archive
 from recoup.core.arrays import behind
-from recoup.core.families.family import Family, later
+from recoup.core.families.family import Family, later, moving
 from recoup.core.mixtures import mixture_density, picked
 from recoup.core.objective import Estimate
 from recoup.core.rules import blend
@@ -38,16 +38,18 @@ class Rows(NamedTuple):
 def traced(family: Family, rule: Rule, window: int | None) -> Traced:
     """The rule for rho of `family`; a `window` of so many batches, or as many as it is made for."""
 
+    asked = moving(family)
+
     def init(rho: Any) -> Memory:
-        return blend.first_memory(jnp, rule, rho.log_spread(jnp))
+        return blend.first_memory(jnp, rule, asked.log_spread(rho))
 
     def step(archive: Archive, rho: Any, memory: Memory) -> tuple[Any, Memory, Estimate]:
         assert archive.batches is not None
         dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
         rows = rows_of(family, archive, rho, reach_of(dim, batch, window), rule.avoids)
-        made = blend.step(jnp, rule, rows.window, memory, rho.log_spread(jnp))
+        made = blend.step(jnp, rule, rows.window, memory, asked.log_spread(rho))
         least = blend.narrowest(jnp, rule, memory)
-        after = rho.stretched(jnp, *made.stretch, least)
+        after = asked.stretched(rho, *made.stretch, least)
         return after, made.memory, _summary(archive, rows, made)
 
     return Traced(init, step)
@@ -69,7 +71,7 @@ def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach, avoids: bo
     valid, told = counted[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
-    z = behind(jnp, rho, b.own).whitened(jnp, theta)
+    z = moving(family).whitened(behind(jnp, rho, b.own), theta)
     weigh = partial(_log_weights, later(family, z), archive.proposals, rho)
     if reach.recent >= b.returns.size:  # all are weighed: where they lie, without a copy in order
         flat = b.samples.reshape(b.returns.size, -1)
@@ -115,9 +117,13 @@ def _padded(log_weights: Array, size: int) -> Array:
 
 
 def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
-    """Which of the proposals that `drew [P]` any sample are near enough to be weighed by `[P]`."""
+    """Which of the proposals that `drew [P]` any sample are near enough to be weighed by `[P]`.
+
+    All of them, of a family that has no such divergence.
+    """
     renyi2 = family.renyi2
-    assert renyi2 is not None
+    if renyi2 is None:
+        return drew
 
     def add(near: Array, slots: Array, part: Array) -> Array:
         found = part & (jax.vmap(partial(renyi2, rho))(picked(proposals, slots)) < FAR)

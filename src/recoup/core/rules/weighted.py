@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind
+from recoup.core.arrays import Array
+from recoup.core.families.shapes import Shape
 from recoup.core.objective import standard_error
 from recoup.core.rules.newton import Stretch
 from recoup.core.weights import effective_sample_size
@@ -138,7 +139,7 @@ def weighted_step(
     signal: Array,
     fresh: Array,
     shrink: Array,
-    full: bool,
+    shape: Shape,
     earlier: Array,
 ) -> Stretch:
     """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's.
@@ -152,11 +153,5 @@ def weighted_step(
     stride = STRIDE * (1 + signal) / xp.maximum(old, 1e-12) ** REUSED  # 0: none is weighed
     eager = 1 + 4 * found.ties
     log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
-    if not full:
-        return Stretch(stride * gradient, xp.clip(log, -MOST, MOST))
-    turn = (9 + 3 * float(np.log(dim))) / (5 * dim**1.5)
-    outer = (z * c[:, None]).T @ z
-    outer = outer - xp.diag(xp.diagonal(outer))
-    change = behind(xp, xp.diag(log) + eager * turn / 4 * outer, earlier)
-    values, axes = xp.linalg.eigh(change)
-    return Stretch(stride * gradient, (axes * xp.clip(values, -MOST, MOST)) @ axes.T)
+    turning = eager * shape.turn(dim) / 4
+    return Stretch(stride * gradient, shape.bounded(xp, log, z, c, turning, MOST, earlier))

@@ -107,6 +107,8 @@ def limits_given(given: Any, within: Any, row: Method) -> dict[str, Any]:
                 "force<50."
             )
         return {}
+    if not isinstance(row.family, str):
+        raise InputError("limits are kept with a family of ours: leave out family, or the limits.")
     if not row.way.limits:
         raise InputError(
             f"{row.name} looks at returns alone and keeps no limits: leave out method for the one "
