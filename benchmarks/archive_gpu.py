@@ -23,8 +23,8 @@ from recoup.core import columns, rows
 from recoup.core.families.gaussian import diagonal_gaussian, score_terms, score_vectors
 from recoup.core.families.rho import Diagonal
 from recoup.core.mixtures import mixture_density
-from recoup.core.rules.blend import reach_of
 from recoup.core.rules.traced import rows_of
+from recoup.core.rules.window import reach_of
 from recoup.engine.composition import composed
 from recoup.engine.methods import METHODS, default_batch, sized
 

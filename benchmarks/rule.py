@@ -9,7 +9,7 @@ import numpy as np
 import recoup
 from recoup.core.families.rho import RHOS
 from recoup.core.plain.rule import Told
-from recoup.core.rules.blend import reach_of
+from recoup.core.rules.window import reach_of
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, default_batch, sized
 
@@ -37,8 +37,17 @@ def by_numpy(dim):
         returns = np.concatenate([returns[batch:], objective(fresh) + rng.normal(size=batch)])
         drawn_by = np.concatenate([drawn_by[batch:], np.full(batch, i)])
         stacked = kind(*(np.stack(x) for x in zip(*proposals, strict=True)))
-        valid, none = np.ones(n, bool), np.zeros(n, bool)
-        told = Told(theta, returns, valid, drawn_by == i, drawn_by, none, stacked)
+        told = Told(
+            theta=theta,
+            returns=returns,
+            valid=np.ones(n, bool),
+            failed=np.zeros(n, bool),
+            fresh=drawn_by == i,
+            drawn_by=drawn_by,
+            also=np.zeros((n, 0)),
+            foreign=np.zeros(n, bool),
+            proposals=stacked,
+        )
         start = time.perf_counter()
         rho, memory, _ = plain.make_rule_move(row, rho, told, memory)
         times.append(time.perf_counter() - start)

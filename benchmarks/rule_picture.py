@@ -12,8 +12,8 @@ from recoup.core.families.rho import Diagonal
 from recoup.core.families.shapes import DIAGONAL
 from recoup.core.plain import rule as rules
 from recoup.core.rules import model as models
-from recoup.core.rules.blend import Rule
 from recoup.core.rules.newton import clipped, tenths
+from recoup.core.rules.window import Rule
 from recoup.pictures.curves import ACCENT, INK, SECOND
 
 MOVES, BATCH, NOISE, SEED = 4, 5, 1.2, 4

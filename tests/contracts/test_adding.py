@@ -137,7 +137,7 @@ def test_it_takes_two_files_of_code_and_works_in_every_door(kind, tmp_path):
         word, way = "better-half", '    "better-half": way_of_mover(BETTER),'
         added(copy, "rules/better.py", MOVER, "ways.py", "WAYS = {", way)
         table = copy / "engine" / "ways.py"
-        first = "from recoup.core.rules.blend import Reach, reach_of\n"
+        first = "from recoup.core.rules.window import Reach, reach_of\n"
         line = "from recoup.core.rules.better import BETTER\n"
         table.write_text(table.read_text().replace(first, line + first))
     else:

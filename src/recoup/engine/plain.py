@@ -18,9 +18,9 @@ from recoup.core.plain.densities import Proposals, Rho, gained_mixture, own_dens
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.limits import Kept
 from recoup.core.plain.move import estimate as estimate
-from recoup.core.rules import blend
-from recoup.core.rules.blend import Rule
 from recoup.core.rules.fit import fit
+from recoup.core.rules.window import Rule
+from recoup.core.rules.window import first_memory as first_rule_memory
 from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
@@ -163,7 +163,7 @@ def remembered_first(row: Method, rho: Any) -> Any:
     if row.way.mover:
         return first_memory(np, row.way.mover, rho)
     spread = moving(family_of(row)).log_spread(rho)
-    return blend.first_memory(np, settings_of_rule(row), spread)
+    return first_rule_memory(np, settings_of_rule(row), spread)
 
 
 def make_rule_move(

@@ -12,7 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_choice
 from recoup.core.movers import Mover, as_mover, is_mover
-from recoup.core.rules.blend import Reach, reach_of
+from recoup.core.rules.window import Reach, reach_of
 
 _WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
 _WEIGHED = tuple(key for key in _WEIGHING if key != "tau_floor")

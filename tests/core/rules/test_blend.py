@@ -13,7 +13,7 @@ from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import RHOS, Diagonal, Full
 from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.plain import rule as plain
-from recoup.core.rules.blend import Rule, reach_of
+from recoup.core.rules.window import Rule, reach_of
 from recoup.engine import plain as moves
 from recoup.engine.methods import METHODS, sized
 

@@ -10,9 +10,11 @@ from scipy.stats import chi2
 import recoup
 from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.rules import rugged
-from recoup.core.rules.blend import Rule, first_memory, is_flat
+from recoup.core.rules.blend import Observed, is_flat
 from recoup.core.rules.model import apart_of
 from recoup.core.rules.rugged import Pairs
+from recoup.core.rules.tuning import TUNED
+from recoup.core.rules.window import Rule, Window, first_memory
 
 Z = np.array([[0.3, -1.0], [1.2, 0.4], [0.3, -1.0], [-2.0, 0.1], [0.3, -1.0], [1.2, 0.4]])
 VALID = np.array([True, True, True, True, True, False])
@@ -126,7 +128,7 @@ def test_the_bold_step_is_a_gaussian_fitted_to_the_tilted_weights(full):
     def left(free):
         c = np.exp(free - free.max())
         c /= c.sum()
-        return rugged.KL - c @ np.log(c / omega)
+        return TUNED.bold_kl - c @ np.log(c / omega)
 
     best = minimize(lost, np.log(omega), constraints={"type": "ineq", "fun": left}, tol=1e-12)
     c = np.exp(best.x - best.x.max())
@@ -146,7 +148,7 @@ def test_the_bold_step_of_equal_returns_or_of_one_best_has_numbers(returns):
     z = np.random.default_rng(0).normal(size=(9, 3))
     step = rugged.bold_step(np, z, np.full(9, 1 / 9), returns, DIAGONAL)
     assert np.isfinite(step.delta).all()
-    assert (np.abs(step.log) <= rugged.MOST).all()
+    assert (np.abs(step.log) <= TUNED.bold_turn).all()
     if np.ptp(returns) == 0:
         np.testing.assert_array_equal(step.delta, 0)
         np.testing.assert_array_equal(step.log, 0)
@@ -188,7 +190,7 @@ def test_noise_alone_ends_repeats_after_a_few_pairs_and_makes_no_step_bold():
         return -jnp.sum((theta - 2) ** 2, axis=1) + 30 * jax.random.normal(key, theta.shape[:1])
 
     asked, notes = searched(noisy)
-    assert sum(repeats(asked)) == rugged.ENOUGH
+    assert sum(repeats(asked)) == TUNED.pairs
     assert np.mean([note.bold for note in notes]) < 0.02
 
 
@@ -220,4 +222,6 @@ def test_twins_alone_are_no_flat_batch():
     z, valid = np.array([[0.3, -1.0], [0.3, -1.0], [1.2, 0.4]]), np.ones(3, bool)
     for n, flat in ((2, False), (3, True)):
         fresh = np.arange(3) < n
-        assert is_flat(np, np.ones(3), fresh, memory, same_of(z, valid)) == flat
+        window = Window(z, np.ones(3), valid, fresh, valid, valid, np.zeros(3))
+        seen = Observed(window, fresh, earned=True)
+        assert is_flat(np, seen, memory, same_of(z, valid)) == flat

@@ -9,8 +9,9 @@ from recoup.core.objective import Estimate
 from recoup.core.plain.densities import Rho, row_of
 from recoup.core.plain.limits import Kept, beyond, worth_within
 from recoup.core.rules import blend
-from recoup.core.rules.blend import FAR, Memory, Rule, Window, reach_of
+from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import objective
+from recoup.core.rules.window import Memory, Rule, Window, first_memory, narrowest, reach_of
 
 
 class Told(NamedTuple):
@@ -48,7 +49,7 @@ def move(
     asked = moving(family)
     spread = asked.log_spread(rho)
     if memory is None:
-        memory = blend.first_memory(np, rule, spread)
+        memory = first_memory(np, rule, spread)
     reach = reach_of(rho.mean.size, max(int(np.sum(told.fresh)), 1), window)
     n = len(told.returns)
     first = max(n - max(reach), 0)
@@ -70,7 +71,7 @@ def move(
     )
     within = seen if limits is None else _within(seen, kept.also, limits)
     made = blend.step(np, rule, within, memory, spread)
-    after = asked.stretched(rho, *made.stretch, blend.narrowest(np, rule, memory))
+    after = asked.stretched(rho, *made.stretch, narrowest(np, rule, memory))
     return Made(after, made.memory, _summary(told, kept, seen, made))
 
 
@@ -95,7 +96,7 @@ def log_weights(
     total = 0
     for slot in np.unique(told.drawn_by[recent]):
         drew = row_of(told.proposals, slot)
-        if not renyi2(rho, drew) < FAR:
+        if not renyi2(rho, drew) < TUNED.far:
             continue
         mine = recent & (told.drawn_by == slot)
         count = int(np.sum(mine))

@@ -7,12 +7,9 @@ the weights keep what a smooth model cannot see.
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from recoup.core.arrays import Array, behind, tree_map, when
 from recoup.core.families.shapes import Shape
 from recoup.core.rules import model as models
-from recoup.core.rules.failing import Known, dependence, worth_of_failing
 from recoup.core.rules.newton import (
     Newton,
     Outlook,
@@ -31,122 +28,11 @@ from recoup.core.rules.rugged import (
     firsts,
     heard,
     merged,
-    no_pairs,
     twins,
 )
+from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Signal, Weighed, listened, weighed, weighted_step
-
-WIDER = 0.2  # log of how much a batch of equal returns widens the spread by
-WIDEST = 7.0  # mean log spread over the start's up to which it does
-LARGEST = 1000  # samples that the regression looks at: its cost grows with their cube
-NUMBERS = 5 * 10**7  # that they have in all: above D = 50,000 they are fewer, down to two batches
-BATCHES = 9  # that the weights look at
-FAR = float(np.log(30.0))  # Renyi divergence from which a proposal's samples are not weighed
-GROWS = 0.01  # log factor of every axis from which the regression is said to widen
-EVIDENT = 2.0  # log-evidence against pure noise from which returns are known to be more
-
-
-class Rule(NamedTuple):
-    """The settings of the rule."""
-
-    shape: Shape  # of what the distribution's spread may become
-    share: float | None = None  # of the regression; 1: it alone, 0: the weights alone; None: as
-    # far as it knows the slope
-    prior: float = 1.0  # squared length of bumps that is expected, over the number of dimensions
-    widens: bool = True  # whether the regression may widen the spread
-    pulled: bool = False  # whether its bowl pulls the mean as if the slope were known
-    most: float = 0.7  # of the spread's step that is the regression's, unless it widens
-    shrink: float = 0.25  # how much of the mean step's variance the weights' log spread loses
-    repeats: bool = True  # whether candidates are tried twice, and steps may be bold
-    avoids: bool = False  # whether what failed stands for a bad return; else it is left out
-
-    @property
-    def curious(self) -> bool:
-        """Whether it repeats: a share that is given is of two steps, not three."""
-        return self.repeats and self.share is None
-
-
-class Window(NamedTuple):
-    """Samples that the rule looks at, in any order, in the coordinates of what moves."""
-
-    z: Array  # [n, D]
-    returns: Array  # [n], zero where not valid
-    valid: Array  # [n] returns that are known
-    fresh: Array  # [n] of the batch that makes the move
-    modelled: Array  # [n] those that the regression looks at
-    recent: Array  # [n] those of the last batches, which the weights may look at
-    log_weights: Array  # [n] minus infinity where they do not
-    failed: Array | None = None  # [n] valid ones that stand for a bad return; None: there are none
-
-
-class Memory(NamedTuple):
-    """What the rule knows from move to move, beside the samples."""
-
-    hyper: Array  # [3] logarithms of squared length, noise and bowl
-    updates: Array
-    evident: Array
-    best: Array  # return ever seen
-    worst: Array
-    signal: Signal
-    start: Array  # [D] log spread at the start
-    pairs: Pairs
-
-
-class Notes(NamedTuple):
-    """Why the step was as long as it was."""
-
-    share: Array  # of the regression in this step
-    bounded: Array  # whether its trust region ended its step
-    widened: Array  # whether it widened the spread
-    flat: Array  # whether all fresh returns were equal, and the spread grew for that
-    noise: Array  # share of the variance of returns that the model calls noise
-    signal: Array  # share of the fresh batches' gradients that is no noise
-    evident: Array  # whether returns are known to be more than noise
-    length: Array  # of the mean's step, in standard deviations
-    spread: Array  # mean log factor of the spread
-    gain: Array  # of the regression's own step, as the model expects it, in returns
-    gain_stderr: Array
-    modelled: Array  # samples that the model was fitted to
-    old: Array  # share of the weight on samples of earlier batches
-    bold: Array  # share of this step that is fitted to the best samples
-    pairs: Array  # candidates that were tried twice, so far
-    repeat: Array  # whether the next batch tries one twice
-
-
-def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
-    """Before any move of a distribution with `log_spread [D]`."""
-    dim, dtype = log_spread.shape[0], log_spread.dtype
-    return Memory(
-        hyper=models.prior_of(xp, dim, rule.prior, dtype),
-        updates=xp.asarray(0, dtype=np.int32),
-        evident=xp.asarray(False),
-        best=xp.asarray(-np.inf, dtype=dtype),
-        worst=xp.asarray(np.inf, dtype=dtype),
-        signal=Signal(xp.zeros(dim, dtype=dtype), xp.zeros((), dtype=dtype)),
-        start=log_spread,
-        pairs=no_pairs(xp, dtype),
-    )
-
-
-def narrowest(xp: Any, rule: Rule, memory: Memory) -> Array:
-    """The least spread `[D]` that a move may end with."""
-    return rule.shape.narrowest * xp.exp(memory.start)
-
-
-class Reach(NamedTuple):
-    """How many of the newest samples the two halves look at."""
-
-    modelled: int
-    recent: int
-
-
-def reach_of(dim: int, batch: int, window: int | None) -> Reach:
-    """By the number of dimensions and the size of a batch; a `window` of batches cuts both."""
-    most = min(LARGEST, max(NUMBERS // dim, 2 * batch))
-    modelled = min(max(100 + 2 * dim, 2 * batch), most)
-    if window is None:
-        return Reach(modelled, BATCHES * batch)
-    return Reach(min(modelled, window * batch), min(BATCHES, window) * batch)
+from recoup.core.rules.window import Memory, Notes, Rule, Window, valued
 
 
 class Step(NamedTuple):
@@ -156,26 +42,6 @@ class Step(NamedTuple):
     memory: Memory
     weighed: Weighed
     notes: Notes
-
-
-def valued(xp: Any, window: Window, worst: Array) -> Window:
-    """The window with the return that its failed samples stand for; `worst` is the lowest ever.
-
-    They are left out where failing is not seen to depend on theta, unless most have failed.
-    """
-    if window.failed is None:
-        return window
-    part = window.modelled & window.valid
-    known = Known(window.z, window.returns, part & ~window.failed, part & window.failed)
-    share = dependence(xp, known)
-    worth = worth_of_failing(xp, known, worst, share)
-    counts = ~window.failed | (share > 0) | (xp.sum(known.failed) >= xp.sum(known.succeeded))
-    return window._replace(
-        returns=xp.where(window.failed, worth, window.returns),
-        valid=window.valid & counts,
-        recent=window.recent & counts,
-        log_weights=xp.where(counts, window.log_weights, -xp.inf),
-    )
 
 
 class Regressed(NamedTuple):
@@ -193,29 +59,75 @@ class Regressed(NamedTuple):
     same: Array  # [n, n] samples that are one candidate
 
 
+class Observed(NamedTuple):
+    """The samples with what failed ones stand for, and what the fresh ones are."""
+
+    window: Window
+    fresh: Array  # [n] those of the batch that makes the move which have a return
+    earned: Array  # whether any of these did not fail
+
+
+class Proposed(NamedTuple):
+    """A step of each half."""
+
+    one: Regressed
+    other: Stretch  # the weights'
+    found: Weighed
+    signal: Signal
+    audible: Array  # share of the fresh batches' gradients that is no noise
+
+
+class Combined(NamedTuple):
+    """One step of both, and how it came about."""
+
+    stretch: Stretch
+    share: Array  # of the regression
+    bold: Array
+    flat: Array
+    pairs: Pairs
+
+
 def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
     """One move, from the samples of a window; `log_spread [D]` is that before it."""
+    seen, memory = observed(xp, window, memory)
+    grown = log_spread - memory.start
+    halves = proposed(xp, rule, seen, memory, grown)
+    made = combined(xp, rule, seen, memory, halves, xp.mean(grown))
+    return remembered(xp, rule, seen, memory, halves, made)
+
+
+def observed(xp: Any, window: Window, memory: Memory) -> tuple[Observed, Memory]:
+    """The window with its failures valued, and a memory that has seen its returns."""
     fresh = window.fresh & window.valid
     earned = fresh if window.failed is None else fresh & ~window.failed
     best = xp.maximum(memory.best, xp.max(xp.where(earned, window.returns, -xp.inf)))
     worst = xp.minimum(memory.worst, xp.min(xp.where(earned, window.returns, xp.inf)))
     window = valued(xp, window, worst)
-    fresh = window.fresh & window.valid
     memory = memory._replace(updates=memory.updates + 1, best=best, worst=worst)
-    grown = log_spread - memory.start
+    return Observed(window, window.fresh & window.valid, xp.any(earned)), memory
+
+
+def proposed(xp: Any, rule: Rule, seen: Observed, memory: Memory, grown: Array) -> Proposed:
+    """What each half would do; the spread has `grown [D]` in logarithms since the start."""
+    window = seen.window
     one = regressed(xp, rule, window, memory, xp.mean(grown))
-    flat = is_flat(xp, window.returns, fresh, memory, one.same)
-    if window.failed is not None:  # failures alone are flat only where nothing else is known
-        flat = flat & (xp.any(earned) | ~xp.any(window.valid & ~window.failed))
     found = weighed(xp, window.log_weights, window.returns, window.recent)
-    signal, audible = listened(xp, memory.signal, window.z, found, fresh)
+    signal, audible = listened(xp, memory.signal, window.z, found, seen.fresh)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
-    other = weighted_step(xp, window.z, found, audible, fresh, shrink, rule.shape, one.resolved)
-    alone = (xp.min(one.step.log) > GROWS) & one.symmetric & (rule.share != 0)
+    how = (audible, seen.fresh, shrink, rule.shape, one.resolved)
+    return Proposed(one, weighted_step(xp, window.z, found, *how), found, signal, audible)
+
+
+def combined(
+    xp: Any, rule: Rule, seen: Observed, memory: Memory, halves: Proposed, grown: Array
+) -> Combined:
+    """One step of both halves, a bold one in its place as far as noise is little (10)."""
+    window, one, found = seen.window, halves.one, halves.found
+    alone = (xp.min(one.step.log) > TUNED.grows) & one.symmetric & (rule.share != 0)
     part, of_spread = shares(xp, rule, one, found, alone)
     pairs, bold = judged(xp, rule, window, memory, one, found.ties)
     bold = xp.where(alone, 0.0, bold)
-    made = mixed(rule.shape, other, one.stretch, part, of_spread)
+    made = mixed(rule.shape, halves.other, one.stretch, part, of_spread)
 
     def emboldened(made: Stretch) -> Stretch:
         third = bold_step(xp, window.z, found.omega, window.returns, rule.shape)
@@ -223,21 +135,36 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
 
     if rule.curious:
         made = when(xp, bold > 0, emboldened, lambda made: made, made)
-    made = widened(xp, rule.shape, made, flat, xp.where(xp.mean(grown) < WIDEST, WIDER, 0.0))
-    spread = rule.shape.mean(xp, made.log)
-    shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
-    memory = memory._replace(hyper=one.hyper - shift, evident=one.evident)
-    memory = memory._replace(signal=signal, pairs=pairs)
-    notes = Notes(
-        **said(xp, window, one, found, pairs),
+    flat = is_flat(xp, seen, memory, one.same)
+    wider = xp.where(grown < TUNED.widest_flat, TUNED.wider_flat, 0.0)
+    return Combined(
+        stretch=widened(xp, rule.shape, made, flat, wider),
         share=(1 - bold) * part,
         bold=bold,
         flat=flat,
-        signal=audible,
-        length=xp.sqrt(xp.sum(made.delta**2)),
+        pairs=pairs,
+    )
+
+
+def remembered(
+    xp: Any, rule: Rule, seen: Observed, memory: Memory, halves: Proposed, made: Combined
+) -> Step:
+    """The step with what is remembered, and why it was made."""
+    one, spread = halves.one, rule.shape.mean(xp, made.stretch.log)
+    shift = xp.where(xp.arange(3) == 0, 2 * spread, 0.0)  # the length is one of theta, not of z
+    memory = memory._replace(
+        hyper=one.hyper - shift, evident=one.evident, signal=halves.signal, pairs=made.pairs
+    )
+    notes = Notes(
+        **said(xp, seen.window, one, halves.found, made.pairs),
+        share=made.share,
+        bold=made.bold,
+        flat=made.flat,
+        signal=halves.audible,
+        length=xp.sqrt(xp.sum(made.stretch.delta**2)),
         spread=spread,
     )
-    return Step(made, memory, found, notes)
+    return Step(made.stretch, memory, halves.found, notes)
 
 
 def said(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) -> dict[str, Array]:
@@ -283,15 +210,20 @@ def judged(
     return curious(xp, pairs, noise, bold, memory.updates, xp.sum(window.fresh)), bold
 
 
-def is_flat(xp: Any, returns: Array, fresh: Array, memory: Memory, same: Array) -> Array:
+def is_flat(xp: Any, seen: Observed, memory: Memory, same: Array) -> Array:
     """Whether all fresh returns are one value below the best ever, or the only one ever.
 
-    Of one candidate alone nothing can be said.
+    Of one candidate alone nothing can be said; failures alone are flat only where nothing else is
+    known.
     """
-    high = xp.max(xp.where(fresh, returns, -xp.inf))
-    low = xp.min(xp.where(fresh, returns, xp.inf))
+    window, fresh = seen.window, seen.fresh
+    high = xp.max(xp.where(fresh, window.returns, -xp.inf))
+    low = xp.min(xp.where(fresh, window.returns, xp.inf))
     several = xp.sum(fresh & firsts(xp, same & fresh)) > 1
-    return several & (high == low) & ((high < memory.best) | (memory.best <= memory.worst))
+    flat = several & (high == low) & ((high < memory.best) | (memory.best <= memory.worst))
+    if window.failed is None:
+        return flat
+    return flat & (seen.earned | ~xp.any(window.valid & ~window.failed))
 
 
 def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:
@@ -308,7 +240,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
     sound, model = models.sound(xp, model)
     against = model.evidence + xp.log(1 + models.LEVEL * xp.sum(valid)) / 2
-    evident = memory.evident | (against > EVIDENT)
+    evident = memory.evident | (against > TUNED.evident)
     local = models.local(xp, points, hyper, model, rule.shape, rule.pulled)
     outlook = Outlook(
         noise=xp.exp(hyper[1]) * model.signal,
@@ -336,7 +268,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
 def is_symmetric(xp: Any, at: Tenths) -> Array:
     """Whether the best tenth lies as far from the middle as the worst, to a factor of two."""
     up, down = xp.maximum(at.high - at.middle, 1e-30), xp.maximum(at.middle - at.low, 1e-30)
-    return (xp.abs(xp.log(up / down)) < np.log(2.0)) & (at.high > at.low)
+    return (xp.abs(xp.log(up / down)) < TUNED.symmetric) & (at.high > at.low)
 
 
 def mixed(shape: Shape, one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:

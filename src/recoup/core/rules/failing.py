@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Array, mean_of, quantiles
+from recoup.core.rules.tuning import TUNED
 
-BAD = 0.1  # of the returns lie below what a failure is worth that theta hardly decides
 BELOW = 1e-3  # of a return, by which a failure is worse than the only one that is known
-DOUBT = 2.0  # times what chance alone makes of a difference, up to which it is none
 
 
 class Known(NamedTuple):
@@ -33,7 +32,7 @@ def worth_of_failing(xp: Any, known: Known, worst: Array, share: Array) -> Array
     number below will do where only one return is known: the rule looks at no unit.
     """
     part, any_return = known.succeeded, xp.any(known.succeeded)
-    bad = quantiles(xp, known.returns, part | ~any_return, (BAD,))[0]
+    bad = quantiles(xp, known.returns, part | ~any_return, (TUNED.bad,))[0]
     lowest = xp.minimum(xp.min(xp.where(part, known.returns, xp.inf)), worst)
     lowest = xp.where(xp.isfinite(lowest), lowest, 0.0)
     bad = xp.where(any_return, bad, lowest)
@@ -61,5 +60,5 @@ def dependence(xp: Any, known: Known) -> Array:
     tiny = float(np.finfo(known.z.dtype).tiny)
     square = xp.sum((of_failed - of_succeeded) ** 2 / xp.maximum(variance * each, tiny))
     by_chance = known.z.shape[1] * degrees / xp.maximum(degrees - 2, 1)
-    share = xp.clip(1 - DOUBT * by_chance / xp.maximum(square, tiny), 0.0, 1.0)
+    share = xp.clip(1 - TUNED.doubt * by_chance / xp.maximum(square, tiny), 0.0, 1.0)
     return xp.where((failed > 0) & (succeeded > 0), xp.where(degrees > 2, share, 0.0), 1.0)

@@ -12,11 +12,7 @@ import numpy as np
 from recoup.core.arrays import Array, cholesky, mean_of, repeat, solve_lower, when
 from recoup.core.families.shapes import Axes, Shape
 from recoup.core.prior import LEVEL, SLOPE
-
-BOWL, NOISE = 0.25, 0.1  # where the search for a bowl's and the noise's variance begins
-SPREADS = (1.0, 3.0, 1.5)  # of the prior of the logarithms of length, noise, bowl
-STRIDES = tuple(float(np.log(x)) for x in (1.5, 2.0, 2.0))  # tried up and down
-EARLY = 50  # points up to which all three are tried in every update; above, one in turn
+from recoup.core.rules.tuning import TUNED
 
 
 class Points(NamedTuple):
@@ -59,7 +55,7 @@ def points_of(xp: Any, z: Array, valid: Array, apart: Array | None = None) -> Po
 
 def prior_of(xp: Any, dim: int, length: float, dtype: Any) -> Array:
     """The middle of the prior: logarithms of squared length, noise and bowl `[3]`."""
-    return xp.log(xp.asarray([length * dim, NOISE, BOWL], dtype=dtype))
+    return xp.log(xp.asarray([length * dim, TUNED.noise_prior, TUNED.bowl_prior], dtype=dtype))
 
 
 def covariance(xp: Any, points: Points, hyper: Array) -> Array:
@@ -109,10 +105,10 @@ def improved(
 
     All three are tried one after the other while there are few points, later that of the `turn`.
     """
-    dim, early = points.z.shape[1], xp.sum(points.valid) <= EARLY
+    dim, early = points.z.shape[1], xp.sum(points.valid) <= TUNED.early
     low = xp.log(xp.asarray([0.3 * dim, 1e-6, 1e-30], dtype=y.dtype))
     high = xp.log(xp.asarray([1e3 * dim, 1e3, 1e30], dtype=y.dtype))
-    strides = xp.asarray(STRIDES, dtype=y.dtype)
+    strides = xp.asarray(np.log(TUNED.strides), dtype=y.dtype)
 
     def attempt(at: tuple[Array, Array, Fit]) -> tuple[Array, Array, Fit]:
         trial, hyper, best = at
@@ -130,7 +126,7 @@ def improved(
         return when(xp, tried, attempt, lambda left: (left[0] + 1, *left[1:]), at)
 
     first = (xp.asarray(0), hyper, fit(xp, points, y, hyper))
-    _, hyper, best = repeat(xp, 2 * len(STRIDES), go_on, first)
+    _, hyper, best = repeat(xp, 2 * len(TUNED.strides), go_on, first)
     return hyper, best
 
 
@@ -151,7 +147,7 @@ def sound(xp: Any, model: Fit) -> tuple[Array, Fit]:
 
 def log_prior(xp: Any, hyper: Array, middle: Array) -> Array:
     """Normal in the logarithms; but for a constant."""
-    return -xp.sum(((hyper - middle) / xp.asarray(SPREADS, dtype=hyper.dtype)) ** 2) / 2
+    return -xp.sum(((hyper - middle) / xp.asarray(TUNED.prior_spreads, dtype=hyper.dtype)) ** 2) / 2
 
 
 class Local(NamedTuple):

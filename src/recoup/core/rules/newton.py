@@ -5,13 +5,7 @@ from typing import Any, NamedTuple
 from recoup.core.arrays import Array, mean_of, quantiles, repeat
 from recoup.core.families.shapes import Axes
 from recoup.core.rules.model import Local
-
-WIDEST = 3.0  # the most that the mean log spread grows above its start, by widening
-BEND = 0.3  # the most that a log spread changes in one update
-WIDER = 0.15  # how much of the noise's share a log spread grows by, where it widens
-FARTHEST = 7.0  # the same as WIDEST where the top is known to be far away
-SURE = 3.0  # standard errors of the rise from which it is
-STRIDE = 0.3  # what the log spread then grows by
+from recoup.core.rules.tuning import TUNED
 
 
 class Stretch(NamedTuple):
@@ -42,7 +36,7 @@ class Tenths(NamedTuple):
     @property
     def lopsided(self) -> Array:
         """Whether few returns lie far above the others: a plateau with a way out."""
-        return self.high - self.middle > 4 * (self.middle - self.low) + 1e-12
+        return self.high - self.middle > TUNED.lopsided * (self.middle - self.low) + 1e-12
 
 
 def tenths(xp: Any, returns: Array, valid: Array) -> Tenths:
@@ -74,7 +68,7 @@ def clipped(xp: Any, returns: Array, valid: Array, at: Tenths) -> tuple[Array, A
 
 def _centred(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
     ample = (xp.sum(valid) >= 8) & (at.high > at.middle)
-    lowest = xp.where(ample, at.middle - 6 * (at.high - at.middle), -xp.inf)
+    lowest = xp.where(ample, at.middle - TUNED.outlier * (at.high - at.middle), -xp.inf)
     best = xp.where(xp.any(valid), xp.max(xp.where(valid, returns, -xp.inf)), 0.0)
     y = xp.where(valid, xp.maximum(returns, lowest) - best, 0.0)  # equal ones are exactly zero
     return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
@@ -109,22 +103,24 @@ def trusted(xp: Any, values: Array, slope: Array, radius: float) -> tuple[Array,
 def newton(xp: Any, dim: int, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
     """The step of the mean, and of the spread by the natural gradient, over the return's spread."""
     values, counts = local.axes.values, local.axes.counts
-    delta, bounded = trusted(xp, values, local.slope, (dim + 3.0) ** 0.5 / 2)
+    delta, bounded = trusted(xp, values, local.slope, TUNED.radius * (dim + 3.0) ** 0.5)
     variance = outlook.noise + xp.sum(local.slope**2 + local.variance)
     variance = variance + xp.sum(counts * values**2) / 2
-    log = xp.clip(values / (2 * xp.sqrt(variance)), -BEND, BEND)
+    log = xp.clip(values / (2 * xp.sqrt(variance)), -TUNED.bend, TUNED.bend)
     noise = outlook.noise / variance
     rise = xp.sum(local.slope * delta)
     steady = rise / xp.sqrt(xp.maximum(xp.sum(local.variance * delta**2), 1e-30))
-    unbent = outlook.late & (xp.sum(counts * values) / dim > -1.5 * local.doubt)
-    uphill = unbent & bounded & (steady > 1)
+    unbent = outlook.late & (xp.sum(counts * values) / dim > -TUNED.unbent * local.doubt)
+    uphill = unbent & bounded & (steady > TUNED.uphill)
     lost = unbent & ~outlook.evident & ~outlook.tenths.lopsided
     for reason in (uphill, lost) if widens else ():
-        log = xp.where(reason, xp.maximum(log, 0.0) + WIDER * noise, log)
-    bent = -xp.sum(values * (delta**2 + counts))
-    far = outlook.late & bounded & (steady > SURE) & (bent < rise / 2) & widens
-    log = xp.where(far, STRIDE, log)
-    log = xp.minimum(log, xp.maximum(xp.where(far, FARTHEST, WIDEST) - outlook.grown, 0.0))
+        log = xp.where(reason, xp.maximum(log, 0.0) + TUNED.wider * noise, log)
+    lost_to_curvature = -xp.sum(values * (delta**2 + counts)) / 2
+    straight = lost_to_curvature < TUNED.straight * rise
+    far = outlook.late & bounded & (steady > TUNED.sure) & straight & widens
+    log = xp.where(far, TUNED.stride_far, log)
+    most = xp.where(far, TUNED.widest_far, TUNED.widest)
+    log = xp.minimum(log, xp.maximum(most - outlook.grown, 0.0))
     return Newton(delta, log, bounded, far | widens & (uphill | lost), noise, variance)
 
 

@@ -13,15 +13,10 @@ from recoup.core.arrays import Array
 from recoup.core.families.shapes import DIAGONAL, Shape
 from recoup.core.rules.classics import bounded, coefficients, fitted
 from recoup.core.rules.newton import Stretch
+from recoup.core.rules.tuning import TUNED
 
-LEAST = 2 / 3  # share of the variance of returns that must be unexplained for all of this
-ENOUGH = 3  # pairs after which no candidate is repeated, unless steps are bold
-AGAIN = 3  # then one batch in so many repeats one: elsewhere there may be more noise
-REMEMBERED = 6  # pairs that the estimate of the noise rests on, about
 UNLIKELY = (0.103, 0.352, 0.711, 1.145, 1.635)  # chi^2 of 2 to 6 pairs, below which 5 % lie
 SMALLEST = 3  # results of a batch from which it may repeat a candidate: two are left
-KL = 1.0  # divergence of what the bold step is fitted to from the samples' weights
-MOST = 0.5  # the most that a log spread changes in one bold step
 DIGITS = 100  # machine precisions, over the squares, within which two samples are one candidate
 
 
@@ -76,31 +71,32 @@ def heard(xp: Any, pairs: Pairs, same: Array, returns: Array, fresh: Array) -> P
     apart = xp.where(new, xp.abs(returns[:, None] - returns), 0.0)
     largest = xp.maximum(xp.max(apart), pairs.noise)
     unit = xp.where(largest > 0, largest, 1.0)  # squares of any returns are then numbers
-    count, old = xp.sum(new), xp.minimum(pairs.count, REMEMBERED)
+    count, old = xp.sum(new), xp.minimum(pairs.count, TUNED.remembered)
     square = old * (pairs.noise / unit) ** 2 + xp.sum((apart / unit) ** 2) / 2
     noise = unit * xp.sqrt(square / xp.maximum(old + count, 1))
     return pairs._replace(count=pairs.count + count, noise=noise)
 
 
 def boldness(xp: Any, pairs: Pairs, unexplained: Array, deviation: Array) -> Array:
-    """Share of the bold step: what is rugged of the returns' variance, from `LEAST` of it on.
+    """Share of the bold step: what is rugged of the returns' variance, from two thirds of it on.
 
     `unexplained` is the share of it that the model calls noise, `deviation` its root. Of the noise
     of rollouts, as much as the pairs make likely: the upper end of its interval, one-sided, 95 %.
     """
-    many = xp.clip(pairs.count, 2, REMEMBERED)
+    many = xp.clip(pairs.count, 2, min(TUNED.remembered, 1 + len(UNLIKELY)))
     unlikely = xp.asarray(UNLIKELY, dtype=pairs.noise.dtype)[xp.asarray(many - 2, dtype=int)]
     relative = pairs.noise / xp.where(deviation > 0, deviation, 1.0)
     noise = xp.where(pairs.count > 1, relative**2 * many / unlikely, 1.0)
-    return xp.clip((unexplained - noise - LEAST) / (1 - LEAST), 0.0, 1.0)
+    least = TUNED.unexplained
+    return xp.clip((unexplained - noise - least) / (1 - least), 0.0, 1.0)
 
 
 def curious(
     xp: Any, pairs: Pairs, unexplained: Array, bold: Array, updates: Array, batch: Array
 ) -> Pairs:
     """With the word whether the next batch, as large as this one, repeats a candidate."""
-    again = (pairs.count < ENOUGH) | ((bold > 0) & (updates % AGAIN == 0))
-    return pairs._replace(wanted=again & (unexplained > LEAST) & (batch >= SMALLEST))
+    again = (pairs.count < TUNED.pairs) | ((bold > 0) & (updates % TUNED.again == 0))
+    return pairs._replace(wanted=again & (unexplained > TUNED.unexplained) & (batch >= SMALLEST))
 
 
 def bold_step(xp: Any, z: Array, omega: Array, returns: Array, shape: Shape) -> Stretch:
@@ -108,8 +104,8 @@ def bold_step(xp: Any, z: Array, omega: Array, returns: Array, shape: Shape) -> 
 
     Of the spread only the size along each coordinate: samples that count are too few for more.
     """
-    c = coefficients(xp, bounded(KL), omega, returns)
+    c = coefficients(xp, bounded(TUNED.bold_kl), omega, returns)
     found = fitted(xp, z, c, DIAGONAL)
     log = xp.log(xp.maximum(found.covariance, 1e-30)) / 2
-    log = xp.where(xp.sum(c) > 0, xp.clip(log, -MOST, MOST), 0.0)
+    log = xp.where(xp.sum(c) > 0, xp.clip(log, -TUNED.bold_turn, TUNED.bold_turn), 0.0)
     return Stretch(found.mean, shape.along(xp, log))

@@ -14,8 +14,9 @@ from recoup.core.families.family import Family, later, moving
 from recoup.core.mixtures import mixture_density, picked
 from recoup.core.objective import Estimate
 from recoup.core.rules import blend
-from recoup.core.rules.blend import FAR, Memory, Reach, Rule, Window, reach_of
+from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import objective
+from recoup.core.rules.window import Memory, Reach, Rule, Window, first_memory, narrowest, reach_of
 from recoup.core.sweeps import in_rounds, totals_by
 
 
@@ -41,14 +42,14 @@ def traced(family: Family, rule: Rule, window: int | None) -> Traced:
     asked = moving(family)
 
     def init(rho: Any) -> Memory:
-        return blend.first_memory(jnp, rule, asked.log_spread(rho))
+        return first_memory(jnp, rule, asked.log_spread(rho))
 
     def step(archive: Archive, rho: Any, memory: Memory) -> tuple[Any, Memory, Estimate]:
         assert archive.batches is not None
         dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
         rows = rows_of(family, archive, rho, reach_of(dim, batch, window), rule.avoids)
         made = blend.step(jnp, rule, rows.window, memory, asked.log_spread(rho))
-        least = blend.narrowest(jnp, rule, memory)
+        least = narrowest(jnp, rule, memory)
         after = asked.stretched(rho, *made.stretch, least)
         return after, made.memory, _summary(archive, rows, made)
 
@@ -126,7 +127,7 @@ def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
         return drew
 
     def add(near: Array, slots: Array, part: Array) -> Array:
-        found = part & (jax.vmap(partial(renyi2, rho))(picked(proposals, slots)) < FAR)
+        found = part & (jax.vmap(partial(renyi2, rho))(picked(proposals, slots)) < TUNED.far)
         return near.at[jnp.where(part, slots, drew.size)].set(found, mode="drop")
 
     size = sum(leaf[0].size for leaf in jax.tree.leaves(proposals))

@@ -13,13 +13,8 @@ from recoup.core.arrays import Array
 from recoup.core.families.shapes import Shape
 from recoup.core.objective import standard_error
 from recoup.core.rules.newton import Stretch
+from recoup.core.rules.tuning import TUNED
 from recoup.core.weights import effective_sample_size
-
-RANKED = 0.2  # least share of rank utilities in the coefficients
-STRIDE = 0.85  # of the mean, in natural gradients, without any signal; twice that if all is
-CALM = 0.2  # how fast the average of fresh gradients forgets
-REUSED = 0.3  # power of the effective sample size, in batches, that the stride grows by
-MOST = 0.5  # the most that a log spread changes in one update
 
 
 class Weighed(NamedTuple):
@@ -77,7 +72,7 @@ def weighed(xp: Any, log_weights: Array, returns: Array, recent: Array) -> Weigh
     standard = standardised(xp, omega, returns)
     largest = xp.max(xp.where(recent, returns, -xp.inf))
     ranked, ties = utilities(xp, omega, returns, largest)
-    share = xp.maximum(RANKED, ties)
+    share = xp.maximum(TUNED.ranked, ties)
     return Weighed(omega, share * ranked + (1 - share) * standard, ties)
 
 
@@ -125,8 +120,9 @@ def listened(
     """The signal with one more fresh batch, and the share of it that is no noise, in [0, 1]."""
     mass = xp.sum(xp.where(fresh, found.omega, 0.0))
     c = xp.where(fresh, found.coefficients, 0.0) / xp.where(mass > 0, mass, 1.0)
-    mean = (1 - CALM) * signal.mean + CALM * (c @ z)
-    variance = (1 - CALM) ** 2 * signal.variance + CALM**2 * xp.sum(c**2 @ z**2)
+    new = TUNED.calm
+    mean = (1 - new) * signal.mean + new * (c @ z)
+    variance = (1 - new) ** 2 * signal.variance + new**2 * xp.sum(c**2 @ z**2)
     power = xp.sum(mean**2)
     share = xp.where(power > 0, 1 - variance / xp.where(power > 0, power, 1.0), 0.0)
     return Signal(mean, variance), xp.clip(share, 0.0, 1.0)
@@ -150,8 +146,8 @@ def weighted_step(
     rate = (3 + float(np.log(dim))) / (5 * dim**0.5)
     gradient, variance = c @ z, c**2 @ z**2
     old = xp.sum(found.omega**2) * xp.maximum(xp.sum(fresh), 1)  # a batch over the effective size
-    stride = STRIDE * (1 + signal) / xp.maximum(old, 1e-12) ** REUSED  # 0: none is weighed
-    eager = 1 + 4 * found.ties
+    stride = TUNED.stride * (1 + signal) / xp.maximum(old, 1e-12) ** TUNED.reused  # 0: none weighed
+    eager = 1 + TUNED.eager * found.ties
     log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
     turning = eager * shape.turn(dim) / 4
-    return Stretch(stride * gradient, shape.bounded(xp, log, z, c, turning, MOST, earlier))
+    return Stretch(stride * gradient, shape.bounded(xp, log, z, c, turning, TUNED.turn, earlier))
