@@ -561,7 +561,7 @@ class TestNamesAndDimensions:
             ({"freeze": ["k", "d", "offset"]}, "at least one"),
             ({"params": {"friction": (0, 1)}}, "friction is new: say what it was"),
             ({"params": ["friction=0:1@2"]}, "friction must lie in"),
-            ({"params": ["friction=0:1@x"]}, "behind @ stands a value"),
+            ({"params": ["friction=0:1@x"]}, "after @ stands a value"),
             ({"params": ["k=5:90:log@7"]}, "k is there already"),
             ({"params": {"k": (1, 9, "int")}}, "cannot become whole"),
             ({"params": {"k": (9, 1)}}, "low must lie below high"),

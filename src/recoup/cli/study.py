@@ -113,7 +113,7 @@ def new(
     param: Annotated[
         list[str] | None,
         typer.Option(
-            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int behind it, "
+            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int after it, "
             "or NAME=ONE|OTHER|..., unordered choices.",
             metavar="NAME=LOW:HIGH",
         ),

@@ -37,7 +37,7 @@ EXAMPLES = """
 """
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
 
-ORDER = (  # of the commands in the help; others stand behind them
+ORDER = (  # of the commands in the help; others stand after them
     *("new", "ask", "pending", "tell", "amend", "cancel", "enqueue", "show", "trials", "log"),
     *("best", "note", "title", "plot", "recommend", "predict", "evaluate", "check", "export"),
     *("import", "replay", "fork", "upgrade"),
@@ -104,7 +104,7 @@ FormatOption = Annotated[
     str | None,
     typer.Option(
         help=f"{', '.join(FORMATS)} (a table unless said). In csv a text that a spreadsheet would "
-        "take for a formula, as the choice -1, stands behind a '.",
+        "take for a formula, as the choice -1, stands after a '.",
         metavar="FORMAT",
     ),
 ]

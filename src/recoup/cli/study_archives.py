@@ -264,7 +264,7 @@ def fork(
         list[str] | None,
         typer.Option(
             "--param",
-            help="Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says behind @ "
+            help="Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says after @ "
             "what it was in all results so far: NAME=LOW:HIGH@VALUE.",
             metavar="NAME=LOW:HIGH",
         ),

@@ -37,7 +37,7 @@ class Curve(NamedTuple):
 
     run: int
     batch: int
-    spent: list[int]  # episodes behind each point: whole batches
+    spent: list[int]  # episodes of each point: whole batches
     search: list[float]  # J, expected return of the search distribution
     policy: list[float]  # m, of its mean policy
     seconds: float  # a run's share of the time

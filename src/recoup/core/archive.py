@@ -243,7 +243,7 @@ def _own_density(
 
 
 def _next_order(archive: Archive) -> Array:
-    """The order of a batch that comes behind all others."""
+    """The order of a batch that comes after all others."""
     return jnp.int32(1) if archive.batches is None else 1 + jnp.max(archive.batches.order)
 
 

@@ -56,7 +56,7 @@ def leave_one_out(size: int) -> Baseline:
     """The optimal scalar computed without the draw it is subtracted from, `[B, N]`.
 
     Implements: zhao2013 Thm. 2, leave-one-out. A draw is `size` adjacent samples: a mirrored pair
-    leaves together. Sums leave a draw out by adding what lies before and behind it, so that one
+    leaves together. Sums leave a draw out by adding what lies before and after it, so that one
     that outweighs all others costs no digits. With no other draw there is no baseline, b = 0.
     """
 

@@ -1,8 +1,8 @@
 """Weighted sums over all samples, coordinate by coordinate, in one read of them on a CUDA GPU.
 
 XLA walks down a column with too little in flight where rows are long (`docs/benchmarks.md`). A
-program of the kernel here has some columns and a share of the rows; the shares are added up behind,
-in a fixed order.
+program of the kernel here has some columns and a share of the rows; the shares are added up after
+it, in a fixed order.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def plain(each: Each, vectors: Any, samples: Any, coefficients: Array) -> Any:
 def by_kernel(
     each: Each, vectors: Any, samples: Array, coefficients: Array, interpret: bool = False
 ) -> Any:
-    """What `plain` gives: most columns by the kernel, those behind its last whole part by XLA."""
+    """What `plain` gives: most columns by the kernel, those after its last whole part by XLA."""
     whole = samples.shape[-1] // WIDE * WIDE
     found = _column_sums(each, vectors, samples, coefficients, interpret)
     if whole == samples.shape[-1]:

@@ -58,7 +58,7 @@ def plain(family: Family, rho: Any, references: Any, samples: Array) -> tuple[Ar
 def by_kernel(
     family: Family, rho: Any, references: Any, samples: Array, interpret: bool = False
 ) -> tuple[Array, Array]:
-    """What `plain` gives: most columns by the kernel, those behind its last whole step by XLA."""
+    """What `plain` gives: most columns by the kernel, those after its last whole step by XLA."""
     assert family.coordinates is not None
     of = family.coordinates
 

@@ -121,7 +121,7 @@ def products(function: Callable[..., Array], *rows: Array) -> Array:
     """The sum of `function(*parts)` over parts of the columns of all `rows [m, D]`.
 
     It multiplies matrices. Parts are `LONG` columns each: few long rows fill a device only so, and
-    long sums lose digits. They are cut before anything is computed of them, and not copied behind.
+    long sums lose digits. They are cut before anything is computed of them, never copied.
     """
     whole = rows[0].shape[1] // LONG * LONG
 
@@ -214,7 +214,7 @@ def _walk(body: Body, m: int, chunks: int, start: Any, samples: Any) -> Any:
 def _go_round(
     body: Callable[[Any, Array, Array], Any], m: int, rounds: int, start: Any, wanted: Array
 ) -> Any:
-    """The total by `rounds` of `m` indices; the last may reach behind the end, where none is."""
+    """The total by `rounds` of `m` indices; the last may reach beyond the end, where none is."""
     if rounds == 1:
         return body(start, jnp.arange(wanted.size), wanted)
 

@@ -385,7 +385,7 @@ def _with_unit(label: str, unit: str) -> str:
 
 
 def _broken(name: str, width: int) -> str:
-    """A name on lines of about so many letters, broken behind underscores and spaces."""
+    """A name on lines of about so many letters, broken after underscores and spaces."""
     lines = [""]
     for part in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
         if lines[-1] and len(lines[-1] + part) > width:

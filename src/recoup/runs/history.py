@@ -58,7 +58,7 @@ class Step:
     pareto_k: float | None = None
     kl: float | None = None
     flatten: float | None = None  # nu of w^nu, where the method may choose it
-    curve_episodes: int = 0  # behind that point of the curve
+    curve_episodes: int = 0  # of that point of the curve
     wall_s: float = np.nan  # since it began, without the time it was stopped (of your tasks: with
     # it); not a number where it was not tested
 

@@ -22,7 +22,7 @@ from recoup.tasks.own.host import HostTask
 from recoup.tasks.registry import make_env, make_problem, named, task_row
 
 VIDEO, STRIP, STEPS, STEPS_PLOT = "policy.mp4", "strip.png", "steps.csv", "steps.png"
-EPISODES = 20  # behind the distances and costs along the episode
+EPISODES = 20  # of the distances and costs along the episode
 HEADER = "episode,step,distance_m,control_cost"
 TABLE = Kind((".csv",), lambda path: beginning_of(path).startswith(f"{HEADER}\n".encode()))
 FILES = {VIDEO: FILM, STRIP: PICTURE, STEPS: TABLE, STEPS_PLOT: PICTURE}

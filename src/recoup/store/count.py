@@ -23,7 +23,7 @@ except ImportError:  # Windows
 
 CONTENT = struct.Struct("<qqIq")  # results told, last trial, identity of the file, last event
 OLDER = struct.Struct("<qqI")  # without events
-CRC = struct.Struct("<I")  # behind them
+CRC = struct.Struct("<I")  # after them
 AGAIN = 0.005  # seconds between two looks at a lock
 FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # a link that lies there is none of ours
 

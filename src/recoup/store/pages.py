@@ -181,7 +181,7 @@ def cells(page: bytes, size: int, kind: int = LEAF) -> list[int]:
 def places(page: bytes) -> Iterator[int]:
     """Where rows may begin in a page that does not say it.
 
-    Few of all: behind its length and its id, a row has the length of its header, which is small,
+    Few of all: after its length and its id, a row has the length of its header, which is small,
     and a zero, since SQLite keeps the id elsewhere.
     """
     content = np.frombuffer(page, np.uint8)
@@ -204,7 +204,7 @@ def _page_size(file: bytes) -> int:
 
 
 def _head(page: bytes) -> int:
-    """Where the header of a page begins: in the first, behind that of the file."""
+    """Where the header of a page begins: in the first, after that of the file."""
     return 100 if page[:16] == MAGIC else 0
 
 

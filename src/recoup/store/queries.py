@@ -249,7 +249,7 @@ class Queries:
         )
 
     def fresh(self, after: int) -> list[Fresh]:
-        """The results behind the place `after`, in the order of places."""
+        """The results after the place `after`, in the order of places."""
         rows = self._file.rows(
             "SELECT told.counted, told.id, status, kind, proposal FROM told "
             "JOIN asked ON asked.id = told.id WHERE counted > ? ORDER BY counted",

@@ -161,7 +161,7 @@ def _tree(pages: Pages, table: str, root: int) -> tuple[dict[int, Record], list[
 def _leaf(
     pages: Pages, table: str, page: bytes, after: int, last: int, rows: dict[int, Record]
 ) -> list[Gap]:
-    """Where rows of a leaf may be lost, with ids behind `after` up to `last`; the others to `rows`.
+    """Where rows of a leaf may be lost, with ids after `after` up to `last`; the others to `rows`.
 
     Between the neighbours of one that cannot be read; all over, where it is not sure how many the
     leaf had.

@@ -23,7 +23,7 @@ EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; o
 BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
 NEWEST = BESIDE  # that this recoup reads
 
-TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` behind
+TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, the only one that changes; first in the file
         "trials INTEGER",
         "ok INTEGER",
@@ -94,7 +94,7 @@ def checksum(table: str, row: Sequence[Any]) -> int:
     for value in row:
         if type(value) is bytes:
             crc, text = zlib.crc32(value, zlib.crc32(text.encode(), crc)), ""
-        else:  # together with those behind it: fewer calls, the same checksum
+        else:  # together with those after it: fewer calls, the same checksum
             text += repr(value)
     return zlib.crc32(text.encode(), crc)
 

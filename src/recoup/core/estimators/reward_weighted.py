@@ -2,7 +2,7 @@
 
 EM in place of a gradient: no step size. The direction is the whole way to the M-step's solution, so
 that adding it to the policy lands there. EM needs worths that are not negative: all T rewards of an
-episode, those of 0 behind an early end among them, are shifted by the smallest in the archive,
+episode, those of 0 after an early end among them, are shifted by the smallest in the archive,
 which adds the same constant to every return.
 
 Even nu = 1 is biased: w_t covers the actions up to t, while R~ weighs the likelihood of them all.

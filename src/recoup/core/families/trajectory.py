@@ -23,7 +23,7 @@ class Trajectory(NamedTuple):
     """One episode as the estimators need it: T (F + A + 1) numbers.
 
     The actions are those the policy drew, before any clipping by the environment. An episode that
-    ended early has `steps` below T; what lies behind is ignored, and earns nothing. `tell` takes N
+    ended early has `steps` below T; what lies after is ignored, and earns nothing. `tell` takes N
     of them at once, with a leading axis `[N]`.
     """
 
@@ -101,7 +101,7 @@ def discounted_score(discount: float) -> Callable[[Policy, Trajectory], Policy]:
 
 
 def discounted_rewards(discount: float, trajectory: Trajectory) -> Array:
-    """gamma^(t-1) r_t `[T]`, zero behind the last step; their sum is the return."""
+    """gamma^(t-1) r_t `[T]`, zero after the last step; their sum is the return."""
     return jnp.where(live(trajectory), discounts(discount, trajectory) * trajectory.rewards, 0.0)
 
 
@@ -117,7 +117,7 @@ def live(trajectory: Trajectory) -> Array:
 
 
 def ended(trajectory: Trajectory) -> Trajectory:
-    """The trajectory with zeros behind its last step, whatever was there."""
+    """The trajectory with zeros after its last step, whatever was there."""
     happened = live(trajectory)
     return Trajectory(
         features=jnp.where(happened[:, None], trajectory.features, 0.0),

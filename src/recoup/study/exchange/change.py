@@ -243,11 +243,11 @@ def _with_values(given: Any) -> list[tuple[Parameter, Any]]:
 
 
 def _typed(text: str) -> float:
-    """The number that stands behind @."""
+    """The number that stands after @."""
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"behind @ stands a value, got {shortly(text)}.") from None
+        raise InputError(f"after @ stands a value, got {shortly(text)}.") from None
 
 
 def _value_of(p: Parameter, was: Any, known: Sequence[str]) -> float:

@@ -206,7 +206,7 @@ def _line(cells: Iterable[Any]) -> str:
 
 
 def quoted(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula, behind a quotation mark.
+    """A text that a spreadsheet would take for a formula, after a quotation mark.
 
     One that begins with such marks gets another, so that `unquoted` gives back what it was.
     """
@@ -307,7 +307,7 @@ def _told_later(study: Opened) -> dict[int, str]:
 
 
 def bare_names(study: Opened) -> list[str]:
-    """What columns about latent numbers are called behind their prefix: names, or 0, 1, ..."""
+    """What columns about latent numbers are called after their prefix: names, or 0, 1, ..."""
     return [p.name for p in study.columns] or [str(i) for i in range(study.dim)]
 
 

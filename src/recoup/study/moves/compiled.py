@@ -33,7 +33,7 @@ from recoup.study.reader.ledger import Ledger, Results, room
 def stepped(
     row: Method, discount: float, ledger: Ledger, results: Results, old: int, before: Before
 ) -> Stepped:
-    """The move of all `results`; those behind the first `old` are new."""
+    """The move of all `results`; those after the first `old` are new."""
     dim = ledger.dim
     with kept_compilations(), jax.enable_x64(True):
         method = composed(row, discount)

@@ -23,7 +23,7 @@ from recoup.study.space.goals import turned, turned_ends
 def make_move(
     row: Method, discount: float, ledger: Ledger, upto: int, since: int, before: Before
 ) -> Made:
-    """The move that the results up to the place `upto` make; those behind `since` are new."""
+    """The move that the results up to the place `upto` make; those after `since` are new."""
     results = ledger.results(upto)
     old = int(np.searchsorted(ledger.counted, since, "right"))
     before = before._replace(memory=completed(row, before.memory))

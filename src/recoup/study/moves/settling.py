@@ -10,7 +10,7 @@ The life of a trial in the file:
                  to its *mark*, the place where it is full
     move         a row of `moves` with that mark, and of `proposals` with the distribution made
 
-So a move is made of all results whose place lies at or before its mark (of a window: behind the
+So a move is made of all results whose place lies at or before its mark (of a window: after the
 mark of an earlier move), whatever was told since; whichever process makes it finds the same.
 
 A result that is amended, by whichever process, replaces rows: what is remembered of results is
@@ -191,7 +191,7 @@ class Mover:
 
 
 def window_start(opened: Opened, number: int) -> int:
-    """The place behind which the results of the move after `number` lie."""
+    """The place after which the results of the move after `number` lie."""
     window = opened.method.window
     first = 0 if window is None else max(number + 1 - window, 0)
     return opened.store.move_upto(first).counted if first else 0

@@ -22,7 +22,7 @@ NOTHING = np.zeros(0)
 
 
 def stepped(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
-    """The move of all `results`; those behind the first `old` are new."""
+    """The move of all `results`; those after the first `old` are new."""
     if row.way.rule:
         return _by_rule(row, ledger, results, old, before)
     return _by_estimate(row, ledger, results, before)

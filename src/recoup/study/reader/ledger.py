@@ -37,7 +37,7 @@ class Results(NamedTuple):
     charts: np.ndarray  # [P] the bounds under which each is Gaussian; 0: those of the study
     imported: np.ndarray  # [P] those that are from elsewhere
     reference: np.ndarray  # [K] the proposal that densities are relative to
-    n: int  # how many results there are; the rows behind them are empty
+    n: int  # how many results there are; the rows after them are empty
 
 
 class AsTold(NamedTuple):
@@ -62,7 +62,7 @@ class Ledger:
         elsewhere: Sequence[Elsewhere] = (),
         told: AsTold = AsTold(),  # noqa: B008  a value
     ) -> None:
-        """Those behind the place `after`; with or without `foreign` ones, from elsewhere.
+        """Those after the place `after`; with or without `foreign` ones, from elsewhere.
 
         `told` says how they were told; what they are worth is kept so that larger is better.
 

@@ -326,7 +326,7 @@ class Opened:
         return self.charts[number - 1] if number else self.parameters
 
     def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
-        """The results behind the place `after`, none read yet; `foreign` ones too, or not."""
+        """The results after the place `after`, none read yet; `foreign` ones too, or not."""
         return Ledger(
             self.store,
             self.layout,

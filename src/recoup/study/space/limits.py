@@ -239,7 +239,7 @@ def check_told(limits: Limits, numbers: Mapping[str, float]) -> None:
 
 
 def in_words(also: Mapping[str, float] | None) -> str:
-    """Numbers beside a return in a few words, behind a comma; empty where there are none."""
+    """Numbers beside a return in a few words, after a comma; empty where there are none."""
     return "".join(f", {name} {value:.6g}" for name, value in (also or {}).items())
 
 

@@ -78,7 +78,7 @@ def repeated(store: Store, number: int) -> int:
 
 
 def _kinds(opened: Opened, newest: Proposal, last: int, more: int) -> list[tuple[str, int]]:
-    """The kinds of `more` trials behind trial `last` that the newest distribution draws.
+    """The kinds of `more` trials after trial `last` that the newest distribution draws.
 
     With each the trial that a repeat has the theta of; 0 where it is none.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WHOLE = ("episodes", "proposal")  # columns of whole numbers, some of which may be missing
 SHORT = ("id", "status", "kind", "return", "stderr", "episodes")  # before the parameters
-THEN = {"asked": "asked_at", "told": "told_at"}  # behind them; another name where one is called so
+THEN = {"asked": "asked_at", "told": "told_at"}  # after them; another name where one is called so
 NOTE = "note"
 
 

@@ -565,7 +565,7 @@ def _why(refused: str, unseen: float, draw: int, goal: Goal) -> str:
 
 
 def left_out_here(failures: int) -> str:
-    """The failures that a judgement leaves out, behind a space; empty where there are none.
+    """The failures that a judgement leaves out, after a space; empty where there are none.
 
     Backed by: *coverage*, the rows of failures.
     """
