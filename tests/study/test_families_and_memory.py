@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from own_families import leaning
 from studies import content, killed_at, work
 
 import recoup
@@ -633,3 +634,20 @@ class TestRoom:
                 found.append([np.concatenate(pair) for pair in study.distributions().values()])
         assert len(found[0]) == 18
         np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"freeze": {"b": 0.4}}, {"params": {"a": (-3, 4), "b": (0, 1)}}],
+    ids=["freeze", "wide"],
+)
+def test_a_family_of_ones_own_is_forked_into_no_other_space(tmp_path, change):
+    """What it drew is known to Python alone, in the space that it was drawn in."""
+    params = {"a": (-3, 3), "b": (0, 1)}
+    how = {"params": params, "family": leaning(lean=0.3), "method": "mis-pgpe-ob", "batch": 4}
+    with Study.open(tmp_path / "s.db", **how) as study:
+        for trial in study.ask(4):
+            study.tell(trial.id, -float(trial.theta[0] ** 2))
+        with pytest.raises(recoup.InputError, match="only Python knows the family leaning"):
+            study.fork(tmp_path / "f.db", **change)
+    assert not (tmp_path / "f.db").exists()

@@ -95,13 +95,19 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
 
 def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
     """Raises where the densities of old results cannot be known in the new latent space."""
-    other_bounds = change is not None and not change.keeps_bounds
-    correlated = study.starts_as != study.family  # or else of a shape that nobody but Python knows
-    if other_bounds and correlated and not row.way.any_bounds:
+    other_space = change is not None and not change.keeps_bounds
+    if other_space and study.has_own_family:
         raise InputError(
-            f"under other bounds the correlations of the family {study.family} are no longer those "
-            f"of a Gaussian, which {row.name} needs: only names can be changed (or fork it with "
-            "method='recoup', which does not)."
+            f"only Python knows the family {study.family}, and only in the space that it was drawn "
+            "in: only names of its parameters can be changed. Start another study with the other "
+            "parameters."
+        )
+    correlated = study.starts_as != study.family
+    if other_space and correlated and not row.way.any_bounds:
+        raise InputError(
+            f"in another space (other bounds, a parameter added or frozen) the correlations of the "
+            f"family {study.family} are no longer those of a Gaussian, which {row.name} needs: "
+            "only names can be changed (or fork it with method='recoup', which does not)."
         )
     if _charts(study, change):
         check_charts(row, study.dim)
