@@ -17,7 +17,7 @@ PAGES = ("README.md", "docs/search.md", "docs/own-parts.md")
 README, SEARCH, *OTHERS = ((ROOT / name).read_text() for name in PAGES)
 EXAMPLES = re.findall(r"```python\n(.*?)```", "".join([README, SEARCH, *OTHERS]), re.S)
 NAMES = ["study", "search", "actions", "estimate"]
-NAMES += ["weighting", "baseline", "direction", "update", "family"]
+NAMES += ["weighting", "baseline", "direction", "update", "family", "moved family"]
 EXAMPLE = dict(zip(NAMES, EXAMPLES, strict=False))
 PICTURES = re.findall(r"!\[([^]]*)\]\(([^)]+)\)", README)
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
