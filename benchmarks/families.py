@@ -1,8 +1,8 @@
 """What correlations buy the method `recoup`: its three families at equal rollouts.
 
-`python -m benchmarks.families 50 200` prints a row for each task and family: log10 of the regret of
-the mean policy, or its return, over the same starts and the same noise, and the difference from the
-diagonal family run by run. NumPy makes the moves, as in a study.
+`python -m benchmarks.families 50 200 ridge` prints a row for each task and family: log10 of the
+regret of the mean policy, or its return, over the same starts and the same noise, and the
+difference from the diagonal family run by run. NumPy makes the moves, as in a study.
 """
 
 import sys
@@ -19,7 +19,7 @@ from recoup.engine.methods import METHODS, default_batch
 from recoup.tasks import lqr
 
 FAMILIES = ("diagonal", "full", "lowrank")
-SIZES = {50: (6, 1000), 200: (4, 1500), 1000: (3, 480)}  # D -> runs, rollouts
+SIZES = {50: (6, 1000), 200: (3, 1000), 1000: (2, 360)}  # D -> runs, rollouts
 STATES = {50: 10, 200: 20, 1000: 40}  # of linear-quadratic control, with D / states actions
 STEEP = 4  # directions of the ridge
 
@@ -105,11 +105,12 @@ def error(x):
 
 def main():
     tasks = [x for x in sys.argv[1:] if x in TASKS] or TASKS
-    for dim in [int(x) for x in sys.argv[1:] if x not in TASKS] or SIZES:
+    families = [x for x in FAMILIES if x in sys.argv] or FAMILIES
+    for dim in [int(x) for x in sys.argv[1:] if x.isdigit()] or SIZES:
         runs, rollouts = SIZES[dim]
         for task in tasks:
             first = None
-            for family in FAMILIES if dim < 1000 else ("diagonal", "lowrank"):  # full: hours
+            for family in families:
                 found = [searched(family, task, dim, run, rollouts) for run in range(runs)]
                 score = np.array([worth(task, dim, i, x[0]) for i, x in enumerate(found)])
                 first = score if first is None else first
