@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import cholesky, lower_of, solve_lower
-from recoup.core.families.spikes import compressed, lengths, waves
+from recoup.core.families.spikes import compressed, diagonalised, lengths, waves
 
 MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 RANK = 8  # axes of a covariance of low rank, where there are as many coordinates
@@ -241,10 +241,9 @@ class LowRank(NamedTuple):
         `log` has that `diagonal [D]`, `axes` Q `[D, k]` and `values [k]`. The spread stays above
         `least [D]`. If a number were infinite, nothing moves.
         """
-        q, r = xp.linalg.qr(log.axes)
-        values, turn = xp.linalg.eigh((r * log.values) @ r.T)
+        values, axes = diagonalised(xp, log.axes, xp.diag(log.values))
         first = xp.exp(log.diagonal)
-        new = self._times(xp, delta, first, q @ turn, xp.expm1(2 * values)).floored(xp, least)
+        new = self._times(xp, delta, first, axes, xp.expm1(2 * values)).floored(xp, least)
         sound = xp.asarray(True)
         for part in new:
             sound = sound & xp.all(xp.isfinite(part))

@@ -4,18 +4,27 @@ from typing import Any
 
 import numpy as np
 
+from recoup.core.arrays import behind
+
+
+def diagonalised(xp: Any, basis: Any, core: Any) -> tuple[Any, Any]:
+    """Values `[k]` and orthonormal axes `[D, k]` of B C B^T, of `basis [D, m]`; k = min(D, m)."""
+    q, r = xp.linalg.qr(basis)
+    r = behind(xp, r, q)
+    values, turn = xp.linalg.eigh(r @ core @ r.T)
+    return values, q @ turn
+
 
 def compressed(xp: Any, tau: Any, basis: Any, core: Any, rank: int) -> tuple[Any, Any, Any]:
     """tau, axes and scale of the covariance tau (I + B C B^T) tau, with `rank` axes.
 
     Those that stretch most, up or down; tau keeps the variance of every coordinate.
     """
-    q, r = xp.linalg.qr(basis)
-    values, turn = xp.linalg.eigh(r @ core @ r.T)
+    values, all_axes = diagonalised(xp, basis, core)
     tiny = float(np.finfo(tau.dtype).tiny)
     log = xp.log(xp.maximum(1 + values, tiny)) / 2
     most = xp.argsort(-xp.abs(log))[:rank]
-    axes, scale = q @ turn[:, most], xp.exp(log[most])
+    axes, scale = all_axes[:, most], xp.exp(log[most])
     variance = xp.maximum(1 + ((basis @ core) * basis).sum(-1), tiny)
     return tau * xp.sqrt(variance) / lengths(axes, scale), axes, scale
 
