@@ -23,12 +23,15 @@ DIM, BATCH, RUNS = 4, 6, 3
 GRADIENT = {"family": "full", "epsilon": 0.2}
 METHODS = [  # with a full covariance; of each what another has not
     ("recoup", {"family": "full"}),
+    ("recoup", {"family": "lowrank"}),
     ("cem", {"family": "full", "window": 3}),
     ("mis-pgpe-ob", {"family": "full", "update": "natural"}),
     *(
         pytest.param(name, settings, marks=pytest.mark.slow)
         for name, settings in (
             ("recoup", {"family": "diagonal"}),
+            ("reps", {"family": "lowrank"}),
+            ("mis-pgpe-ob", {"family": "lowrank"}),
             ("recoup", {"family": "full", "window": 2, "pulled": True, "share": 0.0}),
             ("recoup", {"family": "full", "share": 1.0}),
             ("rwr", {"family": "full"}),

@@ -152,6 +152,7 @@ def stopped_in(monkeypatch, home, name, after, go):
         ("toy", "mis-pgpe-ob", {"mirrored": True}),
         ("toy", "tiw-pgpe-ob", {"update": "adam"}),
         ("mountain-car", "tiw-pgpe-ob", {}),
+        ("mountain-car", "mis-pgpe-ob", {"family": "lowrank"}),
         ("mountain-car", "tiw-enac", {}),
         ("mountain-car", "mis-pgpe-ob", {"family": "full", "update": "adam"}),
         ("reach-2", "iw-pgpe-ob", {}),

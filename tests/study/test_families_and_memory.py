@@ -132,7 +132,12 @@ def adam(adam_file, tmp_path):
         yield study
 
 
-SETTINGS = [{"family": "full"}, {"update": "adam"}, {"family": "full", "update": "adam"}]
+SETTINGS = [
+    {"family": "full"},
+    {"family": "lowrank"},
+    {"update": "adam"},
+    {"family": "full", "update": "adam"},
+]
 
 
 class TestBoth:

@@ -34,8 +34,10 @@ ROWS = {  # every word of every table, and what goes with it
     "pairs-split": {"mirrored": True, "baseline": "split", "failure": "worst"},
     "full": {"family": "full", "baseline": "coordinate"},
     "full-natural": {"family": "full", "update": "natural", "failure": "worst"},
+    "lowrank": {"family": "lowrank"},
     "elite": {"method": "cem"},
     "elite-full": {"method": "cem", "family": "full", "window": 3},
+    "kl-lowrank": {"method": "reps", "family": "lowrank", "window": 3},
     "exponential": {"method": "rwr", "family": "diagonal", "failure": "worst"},
     "kl": {"method": "reps"},
 }

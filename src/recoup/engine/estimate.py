@@ -104,7 +104,8 @@ def estimate(
     others fill up arrays of one shape and take part in nothing.
 
     With `family="full"`, Cholesky factors `[D, D]` of the covariance may stand in place of standard
-    deviations; with a family of your own, `proposals` and `target` are its rho.
+    deviations; with `family="lowrank"` a rho of it may stand in place of a pair; with a family of
+    your own, `proposals` and `target` are its rho.
 
     Computed in float64 if any array is float64, in float32 otherwise.
     """
@@ -257,6 +258,8 @@ def _rho(row: Method, what: str, value: Any) -> Any:
             raise InputError(
                 f"`estimate({what}=...)` must be rho of the family, got {type(value).__name__}."
             )
+        return value
+    if isinstance(value, RHOS[row.family]):
         return value
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise InputError(

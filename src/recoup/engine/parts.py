@@ -35,6 +35,7 @@ BASELINES = {
 FAMILIES = {
     "diagonal": Part("families.gaussian:diagonal_gaussian", made=True),
     "full": Part("families.full:full_gaussian", made=True),
+    "lowrank": Part("families.lowrank:low_rank_gaussian", made=True),
 }
 UTILITIES = {
     "elite": Part("rules.classics:elite", ("elite",), made=True),
