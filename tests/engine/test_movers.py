@@ -346,3 +346,61 @@ def test_a_memory_that_no_file_can_hold_makes_no_study(tmp_path):
     with pytest.raises(recoup.InputError, match=r"\['why'\]"):
         recoup.Study.open(tmp_path / "s.db", dim=2, batch=4, method=wordy)
     assert not (tmp_path / "s.db").exists()
+
+
+def added_up(name, start, arrays=1):
+    """A mover that stays, and counts by `start` from there."""
+
+    def step(xp, seen, rho, memory):
+        return rho, tuple(x + start for x in memory), {"at": xp.sum(memory[0])}
+
+    return recoup.Mover(name, step, init=lambda xp, rho: (start + 0 * rho.mean,) * arrays)
+
+
+def told(study, results):
+    for trial in study.ask(results):
+        study.tell(trial.id, float(trial.theta[0]))
+    return [move["notes"].get("at") for move in study.history()]
+
+
+def test_a_fork_has_the_mover_that_it_is_given_and_a_memory_of_its_own(tmp_path):
+    one, other, longer = added_up("one", 1.0), added_up("other", -5.0), added_up("longer", 2.0, 3)
+    with recoup.Study.open(tmp_path / "s.db", dim=3, batch=4, method=one) as study:
+        assert told(study, 8) == [3.0, 6.0]
+        for name, method, first in (("a", one, 9.0), ("b", other, -15.0), ("c", longer, 6.0)):
+            with study.fork(tmp_path / f"{name}.db", method=method) as fork:
+                assert told(fork, 4) == [first]
+        with study.fork(tmp_path / "again.db") as fork:
+            assert told(fork, 4) == [9.0]
+        with study.fork(tmp_path / "ours.db", method="recoup") as fork:
+            assert len(told(fork, 4)) == 1
+            with fork.fork(tmp_path / "back.db", method=one) as back:
+                assert told(back, 4) == [3.0]
+
+
+def test_a_fork_has_the_parts_of_a_row_that_it_is_given(tmp_path):
+    def middle(earned, scores):
+        return jnp.median(earned.returns)
+
+    row = Method("mine", weighting="balance", baseline=middle)
+    with recoup.Study.open(tmp_path / "s.db", dim=3, batch=8, method="mis-pgpe-ob") as study:
+        worked(study, 1)
+        with study.fork(tmp_path / "f.db", method=row) as fork:
+            assert fork.opened.missing == {}
+
+
+@pytest.mark.parametrize("family", ["diagonal", "full", "lowrank"])
+def test_a_stretch_along_the_coordinates_suits_every_family(tmp_path, family):
+    """As docs/own-parts.md has it: `log [D]` and `variance [D]`."""
+
+    def step(xp, seen, rho, memory):
+        log = xp.asarray([0.1, -0.2, 0.3])
+        wider = rho.stretched(xp, 0.1 * xp.ones(3), log, 1e-3)
+        return wider.refitted(xp, 0 * log, xp.asarray([0.25, 1.0, 4.0])), memory
+
+    mover = recoup.Mover("stretches", step)
+    want = [np.full(3, 0.4), np.exp([0.1, -0.2, 0.3]) * [0.5, 1.0, 2.0]]
+    found = studied(tmp_path / "s.db", mover, moves=1, family=family)
+    np.testing.assert_allclose(found, np.concatenate(want), rtol=1e-6)
+    found, _ = searched(mover, batches=1, family=family)
+    np.testing.assert_allclose(found, np.concatenate(want), rtol=1e-5)

@@ -334,3 +334,37 @@ def test_a_bad_tell_gets_one_sentence(told, sentence):
     told = {"theta": np.zeros((4, 2)), "returns": np.zeros(4), **told}
     with pytest.raises(ValueError, match=sentence):
         search.tell(jax.random.key(0), state, **told)
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["all", "one fails"])
+@pytest.mark.parametrize("family", ["diagonal", "full", "lowrank"])
+@pytest.mark.parametrize("method", ["recoup", "mis-pgpe-ob", "iw-pgpe-ob"])
+def test_an_estimate_at_the_distribution_that_moved_is_what_the_move_said(method, family, fails):
+    drew, theta, returns = [], [], []
+    with jax.enable_x64(True):
+        search = recoup.search(method, dim=3, batch=8, family=family)
+        state = search.init(jax.random.key(0), mean=0.2)
+        for i in range(3):
+            asked, state = search.ask(jax.random.key(i), state)
+            earned = -jnp.sum((asked - 1) ** 2, axis=1)
+            earned = earned.at[2].set(jnp.nan) if fails and i == 1 else earned
+            drew, theta, returns = [*drew, state.rho], [*theta, asked], [*returns, earned]
+            before, (state, info) = state, search.tell(jax.random.key(i), state, asked, earned)
+        found = search.estimate(before.rho, state.archive)
+        for key in ("objective", "objective_stderr", "ess", "mean_weight", "max_weight"):
+            assert getattr(found, key) == pytest.approx(float(getattr(info, key)), rel=1e-9), key
+        if method != "recoup" or family != "diagonal":
+            return
+        stacked = (np.stack([rho.mean for rho in drew]), np.stack([rho.std for rho in drew]))
+        other = recoup.estimate(
+            np.concatenate(theta),
+            np.concatenate(returns),
+            proposals=stacked,
+            proposal=np.repeat(np.arange(3), 8),
+            target=(drew[-1].mean, drew[-1].std),
+            weighting="balance",
+            normalize=True,
+            baseline="optimal",
+        )
+    np.testing.assert_allclose(found.gradient.eta, other.mean_gradient, rtol=1e-9)
+    np.testing.assert_allclose(found.gradient.tau, other.std_gradient, rtol=1e-9)

@@ -634,3 +634,20 @@ class TestSlips:
         noise = np.random.default_rng(3).standard_normal(60)
         rising = {i: 3.0 - 10 * 0.92**i + 0.5 * float(noise[i]) for i in range(60)}
         assert slips(rising) == []
+
+
+@pytest.mark.parametrize("method", ["niw-pgpe", "mis-pgpe-ob", "recoup"])
+def test_moves_made_again_say_how_many_results_came_late(tmp_path, method):
+    """And what follows from it is said as if the right value had been told."""
+    said = []
+    for name, slip in (("right", 0.0), ("amended", 99.0)):
+        how = {"dim": 2, "method": method, "batch": 4, "seed": 0}
+        with Study.open(tmp_path / f"{name}.db", **how) as study:
+            right = {t.id: -float(t.theta @ t.theta) for t in study.ask(8)}
+            for number, value in right.items():
+                study.tell(number, value + (slip if number == 6 else 0.0))
+            if slip:
+                study.amend(6, right[6])
+            said.append(([move["late"] for move in study.history()], study.snapshot().advice))
+    assert said[0] == said[1]
+    assert said[0][0] == [0, 4]

@@ -20,7 +20,7 @@ from recoup.core.movers import Experience, Mover, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
 from recoup.core.rules.fit import fit
-from recoup.core.rules.traced import Traced, traced
+from recoup.core.rules.traced import Traced, estimator_of_rule, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, FAMILIES, UPDATES, UTILITIES, WEIGHTINGS, part_of
@@ -84,7 +84,11 @@ def baseline_of(row: Method) -> Baseline:
 
 def estimator_of(row: Method, family: Family, discount: float = 1.0) -> Estimator:
     """The estimator of the row, on samples of `family`."""
-    estimate = _estimator_of(row, family, discount)
+    if row.way.rule:
+        direction = _direction_of(row, family, discount)
+        estimate = estimator_of_rule(family, settings_of_rule(row), row.window, direction)
+    else:
+        estimate = _estimator_of(row, family, discount)
     return lambda rho, archive: estimate(rho, with_failures(archive, row.stated))
 
 

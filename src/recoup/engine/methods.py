@@ -144,7 +144,7 @@ METHODS = {
             "a regression on old and new samples, and a weighted step beside it; batch from D",
             family="auto",
             direction="blend",
-            weighting="own",  # of `search.estimate`; a move weighs against a mixture of its own
+            weighting="own",  # for which proposals are kept; it weighs against a mixture of its own
             normalize=True,
             baseline="optimal",
             failure=AVOID,

@@ -7,7 +7,7 @@ by its 1 / s. With y = (theta - eta) / tau and z = M^-1 y the noise, log p is, b
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from recoup.core.arrays import Array, behind, namespace, repeat
 from recoup.core.families.family import Family, by_methods, draw
 from recoup.core.families.rho import RANK, LowRank
 from recoup.core.families.shapes import Axes, Shape
-from recoup.core.families.spikes import compressed, waves
+from recoup.core.families.spikes import Spiked, compressed, spiked, waves
 
 ROUNDS = 4  # of the iteration that looks for the leading axes of a matrix
 LEAST = 1e-3  # of a coordinate that the leading axes leave over
@@ -154,14 +154,6 @@ def renyi2_divergence(p: LowRank, q: LowRank) -> Array:
     return xp.where((below == 0) & xp.isfinite(found), found, xp.inf)
 
 
-class Spiked(NamedTuple):
-    """A symmetric matrix: diag(diagonal) + axes diag(values) axes^T."""
-
-    diagonal: Array  # [D]
-    axes: Array  # [D, k]
-    values: Array  # [k]
-
-
 def leading(xp: Any, product: Callable[[Array], Array], like: Array) -> tuple[Array, Array]:
     """The values `[r]` of a symmetric matrix that are largest, but for signs, and their axes.
 
@@ -250,7 +242,7 @@ LOW_RANK = Shape(
     turn=lambda dim: (9 + 3 * float(np.log(dim))) / (5 * dim**1.5),
     axes=_axes,
     bounded=_bounded,
-    along=lambda xp, log: Spiked(log, xp.zeros_like(log)[:, None][:, :0], log[:0]),
+    along=spiked,
     mixed=_mixed,
     mean=lambda xp, log: xp.mean(log.diagonal + log.axes**2 @ log.values),
     even=lambda xp, log, size: Spiked(size * xp.ones_like(log.diagonal), log.axes, 0 * log.values),

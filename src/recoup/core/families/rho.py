@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import cholesky, lower_of, solve_lower
-from recoup.core.families.spikes import compressed, diagonalised, lengths, waves
+from recoup.core.families.spikes import compressed, diagonalised, lengths, spiked, waves
 
 MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 RANK = 8  # axes of a covariance of low rank, where there are as many coordinates
@@ -123,12 +123,12 @@ class Full(NamedTuple):
         return xp.zeros_like(self.eta) + xp.mean(axes)
 
     def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Full":
-        """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric.
+        """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric; or `[D]`.
 
         What the factor becomes, A exp(log), has another that is lower triangular and means the
         same; its diagonal stays above `least [D]`. If a number were infinite, nothing moves.
         """
-        values, axes = xp.linalg.eigh(log)
+        values, axes = xp.linalg.eigh(xp.diag(log) if log.ndim == 1 else log)
         factor = lower_of(xp, self.factor @ (axes * xp.exp(values)))
         factor = factor + xp.diag(xp.maximum(least - xp.diagonal(factor), 0.0))
         eta = self.eta + self.factor @ delta
@@ -136,10 +136,11 @@ class Full(NamedTuple):
         return Full(xp.where(sound, eta, self.eta), xp.where(sound, factor, self.factor))
 
     def refitted(self, xp: Any, delta: Any, covariance: Any) -> "Full":
-        """The Gaussian that has mean `delta [D]` and `covariance [D, D]` in noise.
+        """The Gaussian that has mean `delta [D]` and `covariance [D, D]`, or `[D]`, in noise.
 
         A covariance that is flat in some direction is a little wider, by rounding errors.
         """
+        covariance = xp.diag(covariance) if covariance.ndim == 1 else covariance
         tiny = 4 * float(np.finfo(covariance.dtype).eps) * (1 + xp.trace(covariance))
         turn = cholesky(xp, covariance + tiny * xp.eye(delta.shape[0], dtype=delta.dtype))
         return Full(self.eta + self.factor @ delta, self.factor @ turn)
@@ -238,9 +239,10 @@ class LowRank(NamedTuple):
     def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "LowRank":
         """Moved by `delta [D]` in noise, the spread times exp(diagonal) exp(Q diag(values) Q^T).
 
-        `log` has that `diagonal [D]`, `axes` Q `[D, k]` and `values [k]`. The spread stays above
-        `least [D]`. If a number were infinite, nothing moves.
+        `log` has that `diagonal [D]`, `axes` Q `[D, k]` and `values [k]`; `[D]` is the diagonal
+        alone. The spread stays above `least [D]`. If a number were infinite, nothing moves.
         """
+        log = spiked(xp, log)
         values, axes = diagonalised(xp, log.axes, xp.diag(log.values))
         first = xp.exp(log.diagonal)
         new = self._times(xp, delta, first, axes, xp.expm1(2 * values)).floored(xp, least)
@@ -250,7 +252,8 @@ class LowRank(NamedTuple):
         return LowRank(*(xp.where(sound, x, y) for x, y in zip(new, self, strict=True)))
 
     def refitted(self, xp: Any, delta: Any, covariance: Any) -> "LowRank":
-        """The Gaussian with mean `delta [D]` and diagonal + Q diag(values) Q^T in noise."""
+        """The Gaussian with mean `delta [D]` and that covariance in noise, held as a `log` is."""
+        covariance = spiked(xp, covariance)
         first = xp.sqrt(covariance.diagonal)
         axes = covariance.axes / first[:, None]
         return self._times(xp, delta, first, axes, covariance.values)

@@ -1,14 +1,31 @@
 """Matrices that are the identity but along a few axes: I + B C B^T."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import behind
+from recoup.core.arrays import Array, behind
+
+
+class Spiked(NamedTuple):
+    """A symmetric matrix: diag(diagonal) + axes diag(values) axes^T."""
+
+    diagonal: Array  # [D]
+    axes: Array  # [D, k]
+    values: Array  # [k]
+
+
+def spiked(xp: Any, matrix: Any) -> Spiked:
+    """A matrix that is held so already, or the diagonal one of `[D]`."""
+    if isinstance(matrix, Spiked):
+        return matrix
+    return Spiked(matrix, xp.zeros_like(matrix)[:, None][:, :0], matrix[:0])
 
 
 def diagonalised(xp: Any, basis: Any, core: Any) -> tuple[Any, Any]:
     """Values `[k]` and orthonormal axes `[D, k]` of B C B^T, of `basis [D, m]`; k = min(D, m)."""
+    if not basis.shape[1]:
+        return basis[0], basis
     q, r = xp.linalg.qr(basis)
     r = behind(xp, r, q)
     values, turn = xp.linalg.eigh(r @ core @ r.T)

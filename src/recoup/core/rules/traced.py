@@ -10,12 +10,14 @@ from jax import Array
 
 from recoup.core.archive import Archive
 from recoup.core.arrays import behind
+from recoup.core.estimators.whole import Estimator, direction_of, earned_by
 from recoup.core.families.family import Family, later, moving
+from recoup.core.gradient import Direction
 from recoup.core.mixtures import mixture_density, picked
 from recoup.core.objective import Estimate
 from recoup.core.rules import blend
 from recoup.core.rules.tuning import TUNED
-from recoup.core.rules.weighted import objective
+from recoup.core.rules.weighted import Weighed, objective, weighed
 from recoup.core.rules.window import Memory, Reach, Rule, Window, first_memory, narrowest, reach_of
 from recoup.core.sweeps import in_rounds, totals_by
 
@@ -51,9 +53,34 @@ def traced(family: Family, rule: Rule, window: int | None) -> Traced:
         made = blend.step(jnp, rule, rows.window, memory, asked.log_spread(rho))
         least = narrowest(jnp, rule, memory)
         after = asked.stretched(rho, *made.stretch, least)
-        return after, made.memory, _summary(archive, rows, made)
+        found = _summary(archive, rows, made.weighed, made.stretch)
+        return after, made.memory, found._replace(notes=made.notes)
 
     return Traced(init, step)
+
+
+def estimator_of_rule(
+    family: Family, rule: Rule, window: int | None, direction: Direction
+) -> Estimator:
+    """`estimate(rho, archive)` by the weights of the rule: at a distribution that moves, its own.
+
+    The gradient is the `direction` under these weights.
+    """
+
+    def estimate(rho: Any, archive: Archive) -> Estimate:
+        b = archive.batches
+        assert b is not None
+        reach = reach_of(rho.mean.shape[0], b.returns.shape[1], window)
+        rows = rows_of(family, archive, rho, reach, rule.avoids)
+        seen = rows.window
+        found = weighed(jnp, seen.log_weights, seen.returns, seen.recent)
+        said = _summary(archive, rows, found, None)
+        omega = said.weights / jnp.maximum(jnp.sum(said.weights), 1e-30)
+        earned = earned_by(archive, b.returns, omega * jnp.sum(b.valid))
+        gradient, baseline = direction_of(direction, behind(jnp, rho, omega), b.samples, earned)
+        return said._replace(gradient=gradient, baseline=baseline)
+
+    return estimate
 
 
 def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach, avoids: bool = False) -> Rows:
@@ -135,13 +162,13 @@ def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
     return in_rounds(add, jnp.zeros(drew.size, bool), drew, work)
 
 
-def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
-    """What the weights say of the objective, and why the step was made."""
+def _summary(archive: Archive, rows: Rows, by: Weighed, gradient: Any) -> Estimate:
+    """What the weights say of the objective."""
     b, window = archive.batches, rows.window
     assert b is not None
     found = objective(
         jnp,
-        made.weighed,
+        by,
         window.log_weights,
         window.returns,
         window.failed,
@@ -150,7 +177,7 @@ def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
     )
     weights = jnp.zeros(b.returns.size, found.weights.dtype).at[rows.place].set(found.weights)
     return Estimate(
-        gradient=made.stretch,
+        gradient=gradient,
         objective=found.mean,
         objective_stderr=found.stderr,
         weights=weights.reshape(b.valid.shape),
@@ -160,5 +187,4 @@ def _summary(archive: Archive, rows: Rows, made: blend.Step) -> Estimate:
         samples=jnp.sum(b.valid, dtype=weights.dtype),
         mean_weight=found.mean_weight,
         censored=jnp.sum(b.failed),
-        notes=made.notes,
     )

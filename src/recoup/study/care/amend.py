@@ -18,6 +18,7 @@ from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
 from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
 from recoup.study.exchange.replay import moves_again
+from recoup.study.moves.settling import late_in
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
 from recoup.study.trials.results import BEFORE, in_words, told_of, told_within
@@ -155,7 +156,10 @@ def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Re
     try:
         with copy.writing():
             _put(study, copy, number, told, drop)
-        made = list(moves_again(Opened(copy, study.parts), place))
+        there = Opened(copy, study.parts)
+        made = list(moves_again(there, place))
+        for mark, move in made:
+            move.info["late"] = late_in(there, mark.number, mark.counted)
     finally:
         copy.close()
     remade = [

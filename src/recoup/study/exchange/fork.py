@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_mapping, check_start
+from recoup.core.movers import is_mover
 from recoup.engine.methods import Method, known_method, settings_of
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
@@ -31,6 +32,7 @@ from recoup.study.reader.settings import (
     method_of,
     of_the_problem,
     parameters_given,
+    parts_given,
     resolved,
 )
 from recoup.study.space.candidates import means_given, stds_given
@@ -152,7 +154,7 @@ def _settings(
         check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
     both = {**given.get("defaults", {}), **changes}
-    return found, {key: value for key, value in both.items() if is_part(key, value)}
+    return found, parts_given(both)
 
 
 def _check_changed(study: Opened, changes: Mapping[str, Any], found: Mapping[str, Any]) -> None:
@@ -221,8 +223,19 @@ def _start(
     same &= goal_of(settings) == study.goal
     same &= limits_of(settings) == study.limits  # by which it saw returns
     same &= not is_part("update", changes.get("update"))  # of which nobody knows that it is
+    same &= _steps_alike(study, settings, changes)
     memory = study.store.last_move().memory if same else None
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
+
+
+def _steps_alike(study: Opened, settings: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    """Whether a rule or a mover that has a memory of its own is the one that the study has."""
+    rows = study.method, known_method(changes.get("method", study.method))
+    if not any(row.way.rule or row.way.mover for row in rows):
+        return True
+    given = changes.get("method")
+    other = is_mover(given) and given is not study.parts.get("direction")  # of which nobody knows
+    return settings["method"] == study.settings["method"] and not other
 
 
 def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:

@@ -165,14 +165,8 @@ class Mover:
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
-        new, late, valued = 0, 0, self.opened.method.values_failures
-        for place, number, status, kind, proposal in self.store.fresh(before):
-            if kind == FOREIGN:
-                continue
-            ready = int(fills(status, valued))
-            if self.opened.method.mirrored:
-                partner = partner_of(number, kind)
-                ready += fills(self.store.results([partner])[partner].told.status, valued)
+        new, late = 0, 0
+        for place, ready, proposal in _filling(self.opened, before):
             new += ready
             late += ready if proposal != newest else 0
             if new >= self.opened.batch:
@@ -188,6 +182,26 @@ class Mover:
         if method.window is None and method.reweighs:
             return (kept or self._looks).now()
         return self.opened.ledger(window_start(self.opened, number), method.reweighs)
+
+
+def _filling(opened: Opened, after: int) -> Iterator[tuple[int, int, int | None]]:
+    """Places after one, how many results of a batch each fills, and the proposal that drew them."""
+    store, valued = opened.store, opened.method.values_failures
+    for place, number, status, kind, proposal in store.fresh(after):
+        if kind == FOREIGN:
+            continue
+        ready = int(fills(status, valued))
+        if opened.method.mirrored:
+            partner = partner_of(number, kind)
+            ready += fills(store.results([partner])[partner].told.status, valued)
+        yield place, ready, proposal
+
+
+def late_in(opened: Opened, number: int, upto: int) -> int:
+    """How many results of the batch of a move, up to a place, an older distribution has drawn."""
+    before = opened.store.move_upto(number - 1)
+    found = _filling(opened, before.counted)
+    return sum(n for place, n, drew in found if place <= upto and drew != before.proposal)
 
 
 def window_start(opened: Opened, number: int) -> int:
