@@ -242,7 +242,7 @@ def test_a_study_moves_as_the_search_does_with_a_row_and_a_utility_of_ones_own(t
         ("reps", {"baseline": "optimal"}, "'baseline' is not a setting of reps"),
         ("cem", {"normalize": True}, "'normalize' is not a setting of cem"),
         ("cem", {"utility": "best"}, "utility must be one of elite, exponential, kl"),
-        ("cem", {"family": "policy"}, "family must be one of diagonal, full, auto"),
+        ("cem", {"family": "policy"}, "family must be one of diagonal, full, lowrank, auto"),
         ("mis-pgpe-ob", {"elite": 0.5}, "'elite' is not a setting of mis-pgpe-ob"),
         ("r3", {"direction": "fit"}, "is for methods that explore in parameters"),
     ],
