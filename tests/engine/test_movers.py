@@ -303,6 +303,16 @@ def test_what_cannot_be_a_mover_is_refused(given, words):
         recoup.search(recoup.Mover(**made), dim=2, batch=4)
 
 
+def test_a_memory_by_keys_of_several_kinds_is_refused_in_a_sentence(tmp_path):
+    def init(xp, rho):
+        return {"drift": xp.zeros(3), 1: xp.zeros(())}
+
+    mixed = recoup.Mover("mixed", lambda xp, seen, rho, memory: (rho, memory), init=init)
+    with pytest.raises(recoup.InputError, match="keys of a dict in a memory must be texts"):
+        recoup.Study.open(tmp_path / "s.db", dim=3, method=mixed)
+    assert not (tmp_path / "s.db").exists()
+
+
 def test_a_mover_has_the_settings_of_what_draws_and_weighs():
     row = known_method(MOMENTUM)
     assert (row.name, row.weighting, row.window) == ("momentum", "balance", None)

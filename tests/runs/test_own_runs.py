@@ -732,6 +732,9 @@ class TestWhatIsGivenAgain:
         done = program("resume", out, "--task", "own_tasks:Walk")
         assert (done.returncode, done.stderr) == (0, "")
         assert recoup.resume(out).finished  # nothing is given, nothing is made
+        done = program("resume", out)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert " parameters" in done.stdout
 
     def test_another_task_is_refused_where_a_run_is_finished(self, tmp_path):
         recoup.train(own_tasks.Walk, **SHORT, out=tmp_path / "r")

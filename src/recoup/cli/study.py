@@ -48,7 +48,7 @@ from recoup.study.exchange.tables import ALSO
 from recoup.study.space.parameters import parameter, parameters_of
 from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
 from recoup.study.trials.results import BEFORE, in_words, trial_number
-from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, more_results
+from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, due, more_results
 from recoup.study.voice.slips import slips
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def amend(
     given = typed_result(value, failed, None if trajectory == BEFORE else trajectory, also)
     if trajectory == BEFORE:
         given["trajectory"] = BEFORE
-    with opened(file) as study:
+    with opened(file, read_only=dry_run) as study:
         found = study.amend(id, **given, drop=drop, why=why, dry_run=dry_run)
     print_json(found) if as_json else show_text(found.words)
 
@@ -295,7 +295,8 @@ def amend(
 def _say_next(study: "Study", moves: int) -> None:
     if moves:
         print(f"The distribution moved{'' if moves == 1 else f' {moves} times'}.")
-    print(f"{more_results(study.until_move())} until the next move.")
+    left = study.until_move()
+    show_text(f"{more_results(left)} until the next move." if left else due(study.opened.lacks))
 
 
 def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":

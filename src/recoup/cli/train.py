@@ -363,11 +363,12 @@ def _show(run: "Run", out: Path) -> None:
 
 
 def _about(run: "Run") -> str:
-    """What was searched, on a task of the user's."""
+    """What was searched, on a task of the user's: a finished run may not know its code."""
     from recoup.tasks.own.host import HostTask
 
     warm = f"; {run.plan.warm_up} episodes of warm-up before" if run.plan.warm_up else ""
     found = dict(run.mean_policy).items() if run.names else ()
     names = [f"{name}={x if isinstance(x, str) else f'{x:.6g}'}" for name, x in found]
-    words = run.task.words if isinstance(run.task, HostTask) else f"{run.task.dim} parameters"
+    made, dim = run.problem, len(run.names) or run.mean.size
+    words = made.words if isinstance(made, HostTask) else f"{dim:,} parameters"
     return f"{words}{warm}" + (f": {', '.join(names)}" if names else "")

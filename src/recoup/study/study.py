@@ -109,6 +109,7 @@ class Study:
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
 
         An existing study goes on with the settings it was made with; others given here must agree.
+        A move that was due when its last process was killed is made now.
         Results are returns, larger is better; with `direction="minimize"` costs, smaller is better.
         `params` names the parameters, with bounds and scales if they have any: `{"stiffness": (10,
         200, "log"), "offset": None}`, or each as a mapping, which may give a unit: `{"low": 10,
@@ -152,6 +153,7 @@ class Study:
             check_same(path, study.settings, given)
             if called is not None:
                 check_same_title(store, called)
+            study._mover.catch_up()
         except BaseException:
             store.close()
             raise
@@ -390,7 +392,7 @@ class Study:
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves again."""
-        return max(self.batch - self.store.counters().fresh, 0)
+        return self.opened.until_move()
 
     def trials(self) -> list[TrialResult]:
         """All trials by number, with what came of them; `for trial in study` gives the same."""

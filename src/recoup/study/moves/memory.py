@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, shortly
 from recoup.core.rules.rugged import no_pairs
 from recoup.engine import plain
 from recoup.engine.methods import Method
@@ -29,11 +29,11 @@ def flattened(memory: Any) -> Memory:
 
 
 def _places(memory: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The arrays of nested tuples, records, lists and mappings, by their places."""
+    """The arrays of nested tuples, records, lists and dicts, by their places."""
     if memory is None:
         return
     if isinstance(memory, dict):
-        parts = [(f"[{key!r}]", memory[key]) for key in sorted(memory)]
+        parts = [(f"[{key!r}]", memory[key]) for key in _in_order(memory)]
     elif hasattr(memory, "_fields"):
         parts = [(f".{key}", value) for key, value in memory._asdict().items()]
     elif isinstance(memory, (tuple, list)):
@@ -43,6 +43,15 @@ def _places(memory: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         return
     for place, part in parts:
         yield from _places(part, path + place)
+
+
+def _in_order(memory: dict[Any, Any]) -> list[Any]:
+    try:
+        return sorted(memory)
+    except TypeError:
+        raise InputError(
+            f"the keys of a dict in a memory must be texts, got {shortly(list(memory))}."
+        ) from None
 
 
 def check_first(row: Method, rho: Any) -> None:

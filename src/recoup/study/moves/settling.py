@@ -18,7 +18,7 @@ dropped then, and a move that was being made of them is made anew.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
@@ -29,6 +29,7 @@ from recoup.store.rows import FOREIGN, Move
 from recoup.store.turns import Turn
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.opened import Opened
+from recoup.study.reader.settings import RUN
 
 if TYPE_CHECKING:
     from recoup.study.moves.steps import Made
@@ -77,7 +78,17 @@ class Mover:
         self._turn = Turn()
         self._moves, self._looks = Kept(opened), Kept(opened)
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
+        """Makes the moves that a stop has left due, as a study is opened; never fails.
+
+        What is in their way is said by the next `ask` or `tell`. A run makes its own: it shows and
+        tests each.
+        """
+        with suppress(Exception):
+            if RUN not in self.opened.settings and not self.opened.until_move():
+                self.settle(0.0)
+
+    def settle(self, wait: float = WAIT) -> None:
         """Makes the moves that the results told so far allow, unless another is at it.
 
         None where a part of the method is missing: they are made once it is given again. What
@@ -87,7 +98,7 @@ class Mover:
         if self.store.read_only or self.opened.missing:
             return
         for _ in range(self.store.counters().fresh // self.opened.batch):
-            with self._turn.taken(WAIT) as mine, self._alone(mine) as alone:
+            with self._turn.taken(wait) as mine, self._alone(mine, wait) as alone:
                 if not alone:
                     return
                 with self._results_stay():
@@ -106,12 +117,12 @@ class Mover:
             ) from None
 
     @contextmanager
-    def _alone(self, mine: bool) -> Iterator[bool]:
+    def _alone(self, mine: bool, wait: float) -> Iterator[bool]:
         """Whether it is this thread's turn, and no other process makes a move meanwhile."""
         if not mine:
             yield False
             return
-        with self.store.alone(WAIT) as alone:
+        with self.store.alone(wait) as alone:
             yield alone
 
     def all_results(self) -> Ledger:
@@ -122,13 +133,10 @@ class Mover:
         """What the next move will be made of, as far as it was told; inside `reading()`."""
         return self._results_of(self.store.last_move().id)
 
-    def _due(self) -> bool:
-        return self.store.counters().fresh >= self.opened.batch
-
     def _move(self) -> None:
         """Makes the next move, if one is due; another process may make it too: it is the same."""
         with self.store.reading():
-            if not self._due():
+            if self.opened.until_move():
                 return
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)

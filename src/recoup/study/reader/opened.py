@@ -132,6 +132,15 @@ class Opened:
                 f"in Python, by {given}."
             )
 
+    @property
+    def lacks(self) -> list[str]:
+        """Those parts, as a sentence names them."""
+        return [f"{key}={text}" for key, text in self.missing.items()]
+
+    def until_move(self) -> int:
+        """How many results are missing until the distribution moves; 0 where a move is due."""
+        return max(self.batch - self.store.counters().fresh, 0)
+
     # -- distributions --
 
     @cached_property

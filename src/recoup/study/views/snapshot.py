@@ -140,7 +140,8 @@ class Snapshot(NamedTuple):
         said: list[str] = self.found["advice"]
         if self.recommendation is None:
             return [self.of_mean_policy, *said]
-        return [self.recommendation.words, self.of_a_draw, *said]
+        words = self.recommendation.words
+        return [words, self.of_a_draw, *(one for one in said if one not in words)]
 
     def _limits(self) -> list[dict[str, Any]]:
         """Every limit: how often it was broken, how surely it is to be kept, and is now."""

@@ -133,7 +133,7 @@ def summary_rows(
         f"{'' if len(study.labels) == 1 else 's'}",
         "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
-        "moves": f"{found['moves']}; the next after {sentences.more_results(found['until_move'])}",
+        "moves": f"{found['moves']}; {sentences.next_move(found['until_move'])}",
         "best": _best(study, found, best, counted),
     }
     if limits := found.get("limits"):

@@ -12,11 +12,10 @@ MANY, LEAST = 0.3, 3  # failures that are spoken of: more than this share, and n
 
 def advice(method: Method, batch: int, found: dict[str, Any], goal: Goal = MAXIMIZE) -> list[str]:
     """What `Study.diagnostics` found, in sentences."""
-    said = []
-    if found["missing"] and not found["until_move"]:
-        said.append(sentences.due(found["missing"]))
+    left = found["until_move"]
+    said = [] if left else [sentences.due(found["missing"])]
     if found["moves"] == 0:
-        said.append(sentences.first_move(found["until_move"]))
+        said += [sentences.first_move(left)] if left else []
     elif found.get("notes"):
         said += reasons(found["notes"], found["ess"], goal)
     elif method.window == 1:

@@ -143,11 +143,12 @@ def recommend(
             **_limits(study, results, limits),
         )
         explained = matters(study, results)
+        due = "" if study.until_move() else sentences.due(study.lacks)
     verdict, tries = decided(outlook, least / results.unit)
     plan = None if budget is None else planned(outlook, budget, least / results.unit)
     told = _told(study, results, outlook, best, tried, (verdict, tries, plan))
     said = sentences.what_matters(explained, best.known, study.goal)
-    words = filter(None, [told.words, said, frozen_words(study.frozen)])
+    words = filter(None, [due, told.words, said, frozen_words(study.frozen)])
     return told._replace(matters=explained, words=" ".join(words))
 
 
@@ -240,7 +241,7 @@ def _coming(
     study: Opened, mover: Mover, results: Results, found: Landscape | None, budget: int | None
 ) -> list[Forecast]:
     """What the next moves should gain, as many as a budget allows for."""
-    if found is None or results.unit != 1.0 or not can_rehearse(study):
+    if found is None or results.unit != 1.0 or not can_rehearse(study) or not study.until_move():
         return []  # returns as large or small as numbers go are not imagined
     batches = 1 if budget is None else int(np.clip(budget // study.batch, 1, MOST_BATCHES))
     return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)

@@ -71,12 +71,13 @@ def can_rehearse(study: Opened) -> bool:
 def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     """What the next `batches` moves gain, the first, the first two, and so on; in `reading()`.
 
+    None may be due: that one is made of results that are there, not of imagined ones.
     Each rehearsal has random numbers of its own: the first moves of many are those of few.
     """
     study, belief = scene.study, scene.found.belief
     draws = next(draws for most, draws in DRAWS if study.dim <= most)
     rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
-    sizes = [max(study.batch - study.store.counters().fresh, 1)] + [study.batch] * (batches - 1)
+    sizes = [study.until_move()] + [study.batch] * (batches - 1)
     waiting = _waiting(study)
     if study.method.mirrored:  # only whole pairs are results
         sizes, waiting = [size + size % 2 for size in sizes], []

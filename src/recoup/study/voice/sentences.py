@@ -691,11 +691,24 @@ def first_move(left: int) -> str:
     return f"The distribution moves after {more_results(left)}."
 
 
-def due(missing: Sequence[str]) -> str:
-    """That a move waits for a part of the method that only Python can give."""
+def next_move(left: int) -> str:
+    """When the distribution moves next."""
+    return f"the next after {more_results(left)}" if left else "the next is due"
+
+
+def due(missing: Sequence[str] = ()) -> str:
+    """That results have filled a batch and the move is not made yet, and what makes it.
+
+    `missing` are the parts of the method that it waits for, which only Python can give.
+    """
+    if not missing:
+        return (
+            "A move is due: the next `ask` or `tell` makes it, and what is said here of the "
+            "distribution and its mean is of before it."
+        )
     return (
         f"A move is due. It needs {' and '.join(missing)}, which a file cannot hold: it is made "
-        "once the study is opened with it, in Python. Nothing told is lost."
+        "once the study is opened, or its run resumed, with it, in Python. Nothing told is lost."
     )
 
 
