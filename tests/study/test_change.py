@@ -414,6 +414,29 @@ class TestNamesAndDimensions:
                 assert f"{48 - len(near)} stood elsewhere and are left out" in words
             assert all(verdict.sound for verdict in check(tmp_path / "b.db"))
 
+    def test_what_stood_near_a_frozen_value_is_said_once_it_is_searched_again(self, tmp_path):
+        params = {"kp": (1, 200, "log"), "kd": (0, 5)}
+        with recoup.Study.open(
+            tmp_path / "a.db", params=params, batch=6, mean={"kp": 60, "kd": 1}
+        ) as study:
+            for trial in study.ask(12):
+                study.tell(trial.id, -abs(trial.params["kp"] - 60))
+            study.enqueue({"kp": 60, "kd": 1})
+            study.tell(study.ask()[0].id, 0.0)
+            study.fork(tmp_path / "b.db", freeze={"kp": 60}).close()
+        with recoup.Study.open(tmp_path / "b.db") as less:
+            near = less.counts()["ok"] - 1  # the last stood at it
+            assert near > 0
+            study = less.fork(tmp_path / "c.db", batch=4)
+            less.tell(less.ask()[0].id, 0.0)
+        with study as again:  # which forks between keep
+            again.fork(tmp_path / "d.db", params={"kp": (1, 200, "log")}).close()
+        with recoup.Study.open(tmp_path / "d.db") as more:
+            said = forked_words(more.opened, "c.db")
+            assert f"{near} of them stood near the value that was frozen, not at it" in said
+            with more.fork(tmp_path / "e.db") as last:
+                assert "stood near" not in forked_words(last.opened, "d.db")
+
     @pytest.mark.parametrize(
         ("params", "rename"),
         [

@@ -6,16 +6,21 @@ That its return is one of nearby values, and not of these, is all that is left o
 else the fork changes comes after that, as it would in a fork of the fork.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.store.rows import Asked
+from recoup.store.store import Store
 from recoup.study.exchange.change import CLOSE, Change
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import Parameter, places_of, to_latent, to_user
 
 NEAR = 0.5  # standard deviations of the newest distribution, latent: from there it is another place
+
+
+NEARBY, THAWED = "nearby", "thawed"  # in the event of a fork: trials, and how many are spoken of
 
 
 class Freezing(NamedTuple):
@@ -98,3 +103,20 @@ def freezing_of(study: Opened, change: Change) -> Freezing | None:
         reach=NEAR * study.std,
         rest=change.rest,
     )
+
+
+def nearby(
+    study: Opened, new: Store, change: Change | None, before: Sequence[int] = ()
+) -> dict[str, Any]:
+    """The trials of a fork that stood near a frozen value, not at it: a file keeps no more of them.
+
+    Those of the forks `before` are among them; how many, where it is searched again.
+    """
+    kept = {trial.id for trial in new.asked()}
+    found, freezing = kept.intersection(before), change and freezing_of(study, change)
+    if freezing is not None:
+        asked = study.store.asked(kept)
+        found |= {trial.id for trial in asked if not freezing.is_at(study.here(trial)[0])}
+    stay = study.frozen if change is None else change.stay
+    again = {row.name for row in study.frozen} - {row.name for row in stay}
+    return {NEARBY: sorted(found), THAWED: len(found) if again else 0}

@@ -15,7 +15,14 @@ from recoup.store.errors import damage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.states import enqueued
 from recoup.store.store import Store
-from recoup.study.exchange.carried_over import NEAR, Freezing, freezing_of
+from recoup.study.exchange.carried_over import (
+    NEAR,
+    NEARBY,
+    THAWED,
+    Freezing,
+    freezing_of,
+    nearby,
+)
 from recoup.study.exchange.change import KEYS, Change, change_of
 from recoup.study.exchange.duplicates import ASKED, asked_when
 from recoup.study.exchange.samples import IMPORTED
@@ -89,6 +96,8 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
         copy_writing(study.store, new)
         timed = asked_when(study.store).intersection(trial.id for trial in new.asked())
         behind = {WAITING: study.store.pending_count(), IN_LINE: enqueued(study.store)}
+        earlier = [event.content.get(NEARBY, []) for event in study.store.events(FORKED)[-1:]]
+        found |= nearby(study, new, change, *earlier)
         new.note(FORKED, {"of": str(study.path), **found, **behind, ASKED: sorted(timed)})
 
     start, memory = _start(study, settings, changes, change)
@@ -293,6 +302,11 @@ def forked_words(study: Opened, of: Any) -> str:
         if not found.get("frozen"):
             why = f"{'has' if found['left_out'] == 1 else 'have'} no place among its parameters"
         said.append(f"{found['left_out']} {why} and are left out")
+    if found.get(THAWED):
+        said.append(
+            f"{found[THAWED]} of them stood near the value that was frozen, not at it, and stand "
+            "at it here: what it was in them is in the study that froze it"
+        )
     if found["unweighed"]:
         said.append(
             f"{found['unweighed']} stand at one value of a parameter that is drawn from now on (or "
