@@ -361,6 +361,7 @@ from recoup.tasks.engines.cluster import Cluster
 from recoup.tasks.engines.engine import Job
 from recoup.tasks.own.function import Calls
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 sys.path.insert(0, "lib")
 import robots
 
