@@ -21,6 +21,22 @@ def objective(theta):
     return -np.sum((theta - 1) ** 2, axis=1)
 
 
+def told_by(theta, returns, drawn_by, proposals):
+    """Results without failures, those of the newest proposal fresh."""
+    n = len(returns)
+    return Told(
+        theta=theta,
+        returns=returns,
+        valid=np.ones(n, bool),
+        failed=np.zeros(n, bool),
+        fresh=drawn_by == drawn_by.max(),
+        drawn_by=drawn_by,
+        also=np.zeros((n, 0)),
+        foreign=np.zeros(n, bool),
+        proposals=proposals,
+    )
+
+
 def by_numpy(dim):
     """Median seconds of a move, the window full."""
     row, batch = sized(METHODS["recoup"], dim), default_batch(METHODS["recoup"], dim)
@@ -37,17 +53,7 @@ def by_numpy(dim):
         returns = np.concatenate([returns[batch:], objective(fresh) + rng.normal(size=batch)])
         drawn_by = np.concatenate([drawn_by[batch:], np.full(batch, i)])
         stacked = kind(*(np.stack(x) for x in zip(*proposals, strict=True)))
-        told = Told(
-            theta=theta,
-            returns=returns,
-            valid=np.ones(n, bool),
-            failed=np.zeros(n, bool),
-            fresh=drawn_by == i,
-            drawn_by=drawn_by,
-            also=np.zeros((n, 0)),
-            foreign=np.zeros(n, bool),
-            proposals=stacked,
-        )
+        told = told_by(theta, returns, drawn_by, stacked)
         start = time.perf_counter()
         rho, memory, _ = plain.make_rule_move(row, rho, told, memory)
         times.append(time.perf_counter() - start)

@@ -8,6 +8,8 @@ import sys
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.rule import told_by
+from recoup.core.families.gaussian import diagonal_gaussian
 from recoup.core.families.rho import Diagonal
 from recoup.core.families.shapes import DIAGONAL
 from recoup.core.plain import rule as rules
@@ -36,16 +38,9 @@ def run():
         returns.append(objective(fresh[:, 0]) + NOISE * rng.normal(size=BATCH))
         every, earned = np.concatenate(theta), np.concatenate(returns)
         drawn_by = np.repeat(np.arange(i + 1), BATCH)
-        told = rules.Told(
-            every,
-            earned,
-            np.ones(len(earned), bool),
-            drawn_by == i,
-            drawn_by,
-            np.zeros(len(earned), bool),
-            Diagonal(*(np.stack(x) for x in zip(*proposals, strict=True))),
-        )
-        before, made = rho, rules.move(rule, None, rho, told, memory)
+        stacked = Diagonal(*(np.stack(x) for x in zip(*proposals, strict=True)))
+        told = told_by(every, earned, drawn_by, stacked)
+        before, made = rho, rules.move(diagonal_gaussian(), rule, None, rho, told, memory)
         rho, memory = made.rho, made.memory
         proposals.append(rho)
     return every[:, 0], earned, before, rho, made
@@ -86,7 +81,7 @@ def main(path):
     """Draws it."""
     theta, returns, before, after, made = run()
     length, noise, bowl = made.memory.hyper
-    hyper = np.array([length + 2 * made.notes.spread, noise, bowl])  # as the move used it
+    hyper = np.array([length + 2 * made.found.notes.spread, noise, bowl])  # as the move used it
     fitted, curve, error = model_of(theta, returns, before, hyper)
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, sharex=True)
