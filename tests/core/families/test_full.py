@@ -10,6 +10,7 @@ from scipy import stats
 from recoup.core.families import gaussian
 from recoup.core.families.family import draw
 from recoup.core.families.full import (
+    Full,
     floored,
     full_gaussian,
     kl_divergence,
@@ -20,7 +21,7 @@ from recoup.core.families.full import (
     renyi2_divergence,
     score,
 )
-from recoup.core.families.rho import Diagonal, Full
+from recoup.core.families.gaussian import Diagonal
 
 pytestmark = pytest.mark.usefixtures("x64")
 FAMILY = full_gaussian()

@@ -9,8 +9,8 @@ from scipy.linalg import expm
 
 from recoup.core.families import full, lowrank
 from recoup.core.families.family import draw
-from recoup.core.families.lowrank import LOW_RANK, Spiked, low_rank_gaussian
-from recoup.core.families.rho import RANK, Full, LowRank
+from recoup.core.families.full import Full
+from recoup.core.families.lowrank import LOW_RANK, RANK, LowRank, Spiked, low_rank_gaussian
 from recoup.core.families.spikes import waves
 
 pytestmark = pytest.mark.usefixtures("x64")
