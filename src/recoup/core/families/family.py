@@ -85,22 +85,33 @@ def moving(family: Any) -> Moving:
     return Moving(*(getattr(family, name) for name in Moving._fields))
 
 
-def of_records(name: str, rho: Any, kl: Callable[[Any, Any], Array], **more: Any) -> Family:
-    """The family of a record of ours, which has these operations as methods; `more` are others."""
+def of_records(
+    name: str,
+    rho: Any,
+    kl: Callable[[Any, Any], Array],
+    ratio_of_noise: Callable[[Any, Any, Any], Array],
+    **more: Any,
+) -> Family:
+    """The family of a record of ours, and of closed forms; `more` are others, by name."""
 
-    def named(name: str) -> Any:
+    def by_method(name: str) -> Any:
         return lambda rho, *given: getattr(rho, name)(namespace(*rho, *given[:1]), *given)
 
-    return Family(
-        name=name,
-        start=rho.start,
-        draw=draw,
-        divergence=lambda new, old, samples, valid: kl(new, old),
-        packed=rho.packed,
-        unpacked=rho.unpacked,
-        **{name: named(name) for name in Moving._fields[:-1]},
-        **more,
-    )
+    def log_ratio(rho: Any, reference: Any, theta: Array) -> Array:
+        return ratio_of_noise(rho, reference, whitened(reference, theta))
+
+    whitened = by_method("whitened")
+    given = {
+        "start": rho.start,
+        "draw": draw,
+        "log_ratio": log_ratio,
+        "ratio_of_noise": ratio_of_noise,
+        "divergence": lambda new, old, samples, valid: kl(new, old),
+        "packed": rho.packed,
+        "unpacked": rho.unpacked,
+        **{name: by_method(name) for name in Moving._fields[:-1]},
+    }
+    return Family(name=name, **{**given, **more})
 
 
 def block(*parts: Any) -> np.ndarray:

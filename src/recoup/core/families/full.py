@@ -95,9 +95,8 @@ class Full(NamedTuple):
         """
         old = [i for i in source if i is not None]
         new = [j for j, i in enumerate(source) if i is not None]
-        upper = np.linalg.qr((self.factor[old] / self.std[old, None]).T, mode="r")
         found = np.eye(len(source))
-        found[np.ix_(new, new)] = (upper * np.sign(np.diagonal(upper))[:, None]).T
+        found[np.ix_(new, new)] = lower_of(np, self.factor[old] / self.std[old, None])
         return Full(mean, std[:, None] * found)
 
     def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Full":
@@ -106,8 +105,7 @@ class Full(NamedTuple):
         With the fixed ones first, the factor's first rows say which noise became the values, and
         the others what it adds to the mean.
         """
-        upper = np.linalg.qr(self.factor[[*fixed, *kept]].T, mode="r")
-        factor, n = (upper * np.sign(np.diagonal(upper))[:, None]).T, len(fixed)
+        factor, n = lower_of(np, self.factor[[*fixed, *kept]]), len(fixed)
         noise = solve_lower(np, factor[:n, :n], (values - self.eta[list(fixed)])[:, None])[:, 0]
         return Full(self.eta[list(kept)] + factor[n:, :n] @ noise, factor[n:, n:])
 
@@ -146,15 +144,14 @@ def full_gaussian() -> Family:
         "full",
         Full,
         kl_divergence,
+        ratio_of_noise,
         shape=FULL,
-        log_ratio=log_ratio,
         score=score,
         log_density=log_density,
         floored=floored,
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        ratio_of_noise=ratio_of_noise,
         work=lambda dim: dim**2,
     )
 
@@ -167,11 +164,6 @@ def log_density(rho: Full, theta: Array) -> Array:
     xp, z = namespace(rho.factor, theta), _whitened(rho, theta)
     constant = xp.sum(xp.log(_scale(rho))) + 0.5 * z.shape[-1] * xp.log(2 * np.pi)
     return -constant - 0.5 * xp.sum(z**2, axis=-1)
-
-
-def log_ratio(rho: Full, reference: Full, theta: Array) -> Array:
-    """log p(theta | rho) - log p(theta | reference) of one sample, a scalar."""
-    return ratio_of_noise(rho, reference, _whitened(reference, theta))
 
 
 def ratio_of_noise(rho: Full, reference: Full, z: Array) -> Array:

@@ -95,6 +95,7 @@ def diagonal_gaussian() -> Family:
         "diagonal",
         Diagonal,
         kl_divergence,
+        ratio_of_noise,
         shape=DIAGONAL,
         log_ratio=log_ratio,
         score=score,
@@ -103,7 +104,6 @@ def diagonal_gaussian() -> Family:
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        ratio_of_noise=ratio_of_noise,
         log_ratios=log_ratios,
         coordinates=Coordinates(
             ratio_scale, ratio_vectors, ratio_terms, score_vectors, score_terms

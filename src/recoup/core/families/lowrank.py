@@ -176,13 +176,12 @@ def low_rank_gaussian() -> Family:
         "lowrank",
         LowRank,
         kl_divergence,
+        ratio_of_noise,
         shape=LOW_RANK,
-        log_ratio=log_ratio,
         score=score,
         log_density=log_density,
         floored=floored,
         renyi2=renyi2_divergence,
-        ratio_of_noise=ratio_of_noise,
         work=lambda dim: dim * min(dim, RANK),
     )
 
@@ -197,11 +196,6 @@ def log_density(rho: LowRank, theta: Array) -> Array:
     z = rho.whitened(xp, theta)
     constant = xp.sum(xp.log(rho.tau)) + xp.sum(xp.log(rho.scale))
     return -constant - 0.5 * z.shape[-1] * xp.log(2 * np.pi) - 0.5 * xp.sum(z**2, axis=-1)
-
-
-def log_ratio(rho: LowRank, reference: LowRank, theta: Array) -> Array:
-    """log p(theta | rho) - log p(theta | reference) of one sample, a scalar."""
-    return ratio_of_noise(rho, reference, reference.whitened(namespace(theta), theta))
 
 
 def ratio_of_noise(rho: LowRank, reference: LowRank, z: Array) -> Array:
