@@ -59,9 +59,10 @@ def of_gaussians(study: Opened, mean: np.ndarray, std: np.ndarray) -> np.ndarray
     dim = study.dim
 
     def started(rows: np.ndarray) -> np.ndarray:
-        if not study.has_own_family:
-            return study.start(rows[:, :dim], rows[:, dim:])
-        found = np.stack([study.start(row[:dim], row[dim:]) for row in rows])
+        if study.has_own_family:
+            found = np.stack([study.start(row[:dim], row[dim:]) for row in rows])
+        else:
+            found = study.start(rows[:, :dim], rows[:, dim:])
         shown = np.hstack(study.shown(found))
         if not np.allclose(shown, rows, rtol=CLOSE, atol=CLOSE * rows[:, dim:].min()):
             raise InputError(
