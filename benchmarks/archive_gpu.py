@@ -20,8 +20,7 @@ import recoup
 from benchmarks.ask_tell import compared
 from benchmarks.many_runs import learn
 from recoup.core import columns, rows
-from recoup.core.families.gaussian import diagonal_gaussian, score_terms, score_vectors
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian, score_terms, score_vectors
 from recoup.core.mixtures import mixture_density
 from recoup.core.rules.traced import rows_of
 from recoup.core.rules.window import reach_of

@@ -24,8 +24,7 @@ from scipy.special import ndtr
 
 from benchmarks.returns import KINDS, function, noise
 from recoup.core.archive import Drawn, from_samples
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.judgement import judged_archive, unseen_share
 from recoup.core.worth import UNSEEN, probes, student, worth
 

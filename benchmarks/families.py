@@ -11,14 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from recoup.core.families.rho import RHOS
+from recoup.core.families.table import FAMILIES, WORDS
 from recoup.core.plain.rule import Told
 from recoup.core.rules.blend import reach_of
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, default_batch
 from recoup.tasks import lqr
 
-FAMILIES = ("diagonal", "full", "lowrank")
 SIZES = {50: (6, 1000), 200: (3, 1000), 1000: (2, 360)}  # D -> runs, rollouts
 STATES = {50: 10, 200: 20, 1000: 40}  # of linear-quadratic control, with D / states actions
 STEEP = 4  # directions of the ridge
@@ -75,7 +74,7 @@ def searched(family, task, dim, run, rollouts):
     objective, rng = make(dim, run), np.random.default_rng([1, dim, run])
     row = replace(METHODS["recoup"], family=family)
     batch = default_batch(row, dim)
-    rho, memory = RHOS[family].start(np.zeros(dim), np.full(dim, std)), None
+    rho, memory = FAMILIES[family].rho.start(np.zeros(dim), np.full(dim, std)), None
     keep = -(-max(reach_of(dim, batch, None)) // batch)  # batches
     told, rhos = [], []
     for _ in range(rollouts // batch):
@@ -105,7 +104,7 @@ def error(x):
 
 def main():
     tasks = [x for x in sys.argv[1:] if x in TASKS] or TASKS
-    families = [x for x in FAMILIES if x in sys.argv] or FAMILIES
+    families = [x for x in WORDS if x in sys.argv] or WORDS
     for dim in [int(x) for x in sys.argv[1:] if x.isdigit()] or SIZES:
         runs, rollouts = SIZES[dim]
         for task in tasks:

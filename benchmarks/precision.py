@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recoup.core.families.family import draw
-from recoup.core.families.gaussian import kl_divergence, log_density, log_ratio
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, kl_divergence, log_density, log_ratio
 
 DIM, SAMPLES = 100_000, 100
 

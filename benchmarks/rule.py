@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 import recoup
-from recoup.core.families.rho import RHOS
+from recoup.core.families.table import FAMILIES
 from recoup.core.plain.rule import Told
 from recoup.core.rules.window import reach_of
 from recoup.engine import plain
@@ -40,7 +40,7 @@ def told_by(theta, returns, drawn_by, proposals):
 def by_numpy(dim):
     """Median seconds of a move, the window full."""
     row, batch = sized(METHODS["recoup"], dim), default_batch(METHODS["recoup"], dim)
-    rng, kind = np.random.default_rng(0), RHOS[row.family]
+    rng, kind = np.random.default_rng(0), FAMILIES[row.family].rho
     rho, memory, proposals = kind.start(np.zeros(dim), np.full(dim, 0.5)), None, []
     n = max(reach_of(dim, batch, None))
     theta = rho.theta(rng.normal(size=(n, dim)))

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.rule import told_by
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.families.shapes import DIAGONAL
 from recoup.core.plain import rule as rules
 from recoup.core.rules import model as models

@@ -14,7 +14,7 @@ if _BY_HAND:
 if TYPE_CHECKING:
     from recoup.checks import InputError as InputError
     from recoup.core.families.family import Family as Family
-    from recoup.core.families.family import family as family
+    from recoup.core.families.own import family as family
     from recoup.core.families.trajectory import Trajectory as Trajectory
     from recoup.core.gradient import relative as relative
     from recoup.core.movers import Experience as Experience
@@ -68,7 +68,7 @@ _HOMES = {
     "Update": "recoup.core.updates",
     "estimate": "recoup.engine.estimate",
     "evaluate": "recoup.runs.train",
-    "family": "recoup.core.families.family",
+    "family": "recoup.core.families.own",
     "load": "recoup.runs.run",
     "load_policy": "recoup.tasks.policies.files",
     "needs": "recoup.core.weights",

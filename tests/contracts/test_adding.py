@@ -1,7 +1,8 @@
-"""A part or a method is added in two files of code, and works in every door, compiled and not.
+"""What is added in two files of code works in every door, compiled and not.
 
-In a copy of the package: one function in `core`, one row in `engine/parts.py`, or of a mover in
-`engine/ways.py`.
+In a copy of the package, as CONTRIBUTING says: a part is one function in `core` and one row in
+`engine/parts.py`, a mover has its row in `engine/ways.py`; a family is one file and one row of
+`core/families/table.py`, a task one file and one row of `tasks/registry.py`.
 """
 
 import os
@@ -16,6 +17,7 @@ from waiting import LIMIT
 import recoup
 
 PACKAGE = Path(recoup.__file__).parent
+HELPERS = Path(__file__).parent.parent / "helpers"
 
 WEIGHTING = '''
 
@@ -63,6 +65,34 @@ PARTS = {  # file of core, what is added to it, and the row; what a method is gi
         '"elite": Part("rules.classics:elite", ("elite",), made=True),',
         "upper-half",
         ", made=True",
+    ),
+}
+FILES = {  # of the package: the new one, the table, and lines with what is added below them
+    "family": (
+        Path("core/families/round.py"),
+        "core/families/table.py",
+        (
+            "from recoup.core.families.policy import Policy",
+            "from recoup.core.families.round import Round, round_gaussian",
+        ),
+        ("FAMILIES = {", '    "round": Ours(Round, round_gaussian),'),
+    ),
+    "task": (
+        Path("tasks/rail.py"),
+        "tasks/registry.py",
+        (
+            "    for row in (",
+            """        TaskRow(
+            "rail",
+            "a cart on a rail, to be pushed to a mark; 2 parameters",
+            "recoup.tasks.rail:rail",
+            horizon=5,
+            discount=0.9,
+            batch=6,
+            env_id="recoup/Rail-v0",
+            random=False,
+        ),""",
+        ),
     ),
 }
 HOMES = {
@@ -121,11 +151,18 @@ print("every door")
 
 def added(copy, file, code, table, row, more):
     """In a copy of the package: code in a file of `core`, and a line below a row of a table."""
-    home, rows = copy / "core" / file, copy / "engine" / table
+    home = copy / "core" / file
     home.write_text((home.read_text() if home.exists() else "") + code)
-    text = rows.read_text()
-    assert text.count(row) == 1
-    rows.write_text(text.replace(row, f"{row}\n{more}"))
+    below(copy / "engine" / table, (row, more))
+
+
+def below(file, *lines):
+    """In a file, each of the new lines below the one that it is given with."""
+    text = file.read_text()
+    for line, new in lines:
+        assert text.count(line) == 1
+        text = text.replace(line, f"{line}\n{new}")
+    file.write_text(text)
 
 
 @pytest.mark.slow
@@ -136,18 +173,35 @@ def test_it_takes_two_files_of_code_and_works_in_every_door(kind, tmp_path):
     if kind == "mover":
         word, way = "better-half", '    "better-half": way_of_mover(BETTER),'
         added(copy, "rules/better.py", MOVER, "ways.py", "WAYS = {", way)
-        table = copy / "engine" / "ways.py"
-        first = "from recoup.core.rules.window import Reach, reach_of\n"
-        line = "from recoup.core.rules.better import BETTER\n"
-        table.write_text(table.read_text().replace(first, line + first))
+        line = "from recoup.core.rules.better import BETTER"
+        below(
+            copy / "engine" / "ways.py",
+            ("from recoup.core.movers import Mover, as_mover, is_mover", line),
+        )
     else:
         file, code, row, word, more = PARTS[kind]
         added(copy, file, code, "parts.py", row, f'    "{word}": Part("{HOMES[word]}"{more}),')
     (tmp_path / "doors.py").write_text(DOORS)
+    walk_through(tmp_path, "doors.py", kind, word)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FILES)
+def test_a_family_or_a_task_is_one_file_and_one_row(kind, tmp_path):
+    copy = tmp_path / "src" / "recoup"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    file, table, *rows = FILES[kind]
+    shutil.copy(HELPERS / "adding" / file.name, copy / file)
+    below(copy / table, *rows)
+    walk_through(tmp_path, HELPERS / "adding" / f"{kind}_doors.py")
+
+
+def walk_through(folder, *words):
+    """A program that ends with "every door", where the copy is the package."""
     done = subprocess.run(
-        [sys.executable, "doors.py", kind, word],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},
+        [sys.executable, *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": f"{folder / 'src'}{os.pathsep}{HELPERS}"},
         capture_output=True,
         text=True,
         timeout=LIMIT,

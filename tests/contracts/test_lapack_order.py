@@ -15,8 +15,7 @@ from waiting import LIMIT
 import recoup
 from recoup.core.archive import Drawn, from_samples
 from recoup.core.arrays import behind
-from recoup.core.families.full import full_gaussian
-from recoup.core.families.rho import Full
+from recoup.core.families.full import Full, full_gaussian
 from recoup.core.judgement import judged_archive
 
 DIM, BATCH, RUNS = 4, 6, 3

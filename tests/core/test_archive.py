@@ -9,8 +9,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from recoup.core import archive as archives
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 
 pytestmark = pytest.mark.usefixtures("x64")
 DIM, BATCH = 3, 4

@@ -8,8 +8,7 @@ from passes import ForcedKernel
 
 import recoup
 from recoup.core import columns, kernels
-from recoup.core.families.gaussian import score_terms, score_vectors
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, score_terms, score_vectors
 from recoup.engine import search as searches
 
 

@@ -11,8 +11,7 @@ from scipy.special import ndtr
 from recoup.core import intervals, judgement, objective
 from recoup.core import worth as host
 from recoup.core.archive import Drawn, from_samples
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.surrogate import fitted
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method

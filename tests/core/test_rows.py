@@ -10,9 +10,8 @@ from passes import ForcedKernel
 
 import recoup
 from recoup.core import kernels, rows
-from recoup.core.families.full import full_gaussian
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal, Full
+from recoup.core.families.full import Full, full_gaussian
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.engine import search as searches
 
 FAMILY = diagonal_gaussian()

@@ -5,8 +5,7 @@ import optax
 import pytest
 
 from recoup.core.estimators.whole import Estimate
-from recoup.core.families.gaussian import diagonal_gaussian, kl_divergence
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian, kl_divergence
 from recoup.core.updates import adam, ascend, natural_step, normalised_ascent
 
 pytestmark = pytest.mark.usefixtures("x64")

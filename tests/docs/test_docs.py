@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from console import alike, run, steps, tidy, write_scripts
 
+from recoup.core.families.table import WORDS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,3 +19,11 @@ def test_commands_print_what_is_written(tmp_path):
     for command, output in found:
         printed = run(command, tmp_path)
         assert alike(printed, tidy(output)), f"$ {command}\n{printed}"
+
+
+@pytest.mark.parametrize(
+    ("page", "row"), [("recoup.md", "| `family` | by D"), ("study.md", "| `family` | the")]
+)
+def test_every_family_with_a_word_is_listed(page, row):
+    (line,) = (x for x in (ROOT / "docs" / page).read_text().splitlines() if x.startswith(row))
+    assert all(word in line for word in WORDS)

@@ -15,7 +15,7 @@ from waiting import LIMIT
 
 import recoup
 from recoup.compare.entrants import batch_of, entrant_of
-from recoup.core.families.rho import Full
+from recoup.core.families.full import Full
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, Method, known_method
 

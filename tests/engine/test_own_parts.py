@@ -12,8 +12,7 @@ from own_families import ROUND_MOVING, Round, rounded
 import recoup
 from recoup.core import baselines, weights
 from recoup.core.families.full import full_gaussian
-from recoup.core.families.gaussian import diagonal_gaussian, log_density
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian, log_density
 from recoup.core.updates import normalised_ascent
 from recoup.engine.composition import composed
 from recoup.engine.methods import METHODS, Method, method_row

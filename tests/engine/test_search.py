@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import recoup
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 
 
 def sphere(theta):

@@ -10,8 +10,8 @@ from scipy import stats
 
 import recoup
 from recoup.core.estimators.reward_weighted import GRID
-from recoup.engine.composition import family_of
 from recoup.engine.methods import METHODS
+from recoup.engine.plain import family_of
 from recoup.runs.lockstep import search_of
 from recoup.tasks.measured import measured
 from recoup.tasks.models import task_of

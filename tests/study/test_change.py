@@ -9,8 +9,7 @@ from scipy import integrate, stats
 
 import recoup
 from recoup.checks import InputError
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.plain.densities import Proposals
 from recoup.study.care.verify import check
 from recoup.study.exchange.fork import forked_words

@@ -17,7 +17,8 @@ from scipy.stats import norm
 from recoup import Study
 from recoup.checks import InputError
 from recoup.cli.study_tables import print_trials
-from recoup.core.families.rho import Diagonal, Full
+from recoup.core.families.full import Full
+from recoup.core.families.gaussian import Diagonal
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.exchange.fork import forked_words

@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as arrays
 from own_families import leaning, plain_widths, rounded, width_first
 
 from recoup.checks import InputError
-from recoup.core.families.rho import RHOS, STARTS_AS
+from recoup.core.families.table import FAMILIES as OURS
+from recoup.core.families.table import WORDS
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.exchange.read import read_samples
@@ -25,8 +26,7 @@ DIM = 3
 START = {"batch": 6, "seed": 5, "std": 0.7, "method": "mis-pgpe-ob"}
 NAMED = {"stiffness": (10, 200, "log"), "count": (1, 9, "int"), "offset": None}
 LEANING, ROUND = leaning(lean=0.8), rounded()
-OURS = ("diagonal", "full", "lowrank")
-FAMILIES = {**{name: name for name in OURS}, "leaning": LEANING, "round": ROUND}
+FAMILIES = {**{name: name for name in WORDS}, "leaning": LEANING, "round": ROUND}
 DREW = ("family", "rho_", "mean_", "std_")  # how columns begin of what drew a row
 FILES = ("csv", "parquet", "db", "npz")
 
@@ -269,7 +269,7 @@ class TestNames:
         study, family, named = source
         path = exported(study, tmp_path / f"t.{ending}")
         for other in FAMILIES:
-            if other == family or (family == "diagonal" and other in OURS):
+            if other == family or (family == "diagonal" and other in WORDS):
                 continue
             with opened(tmp_path / f"{other}.db", other, named=named) as new:
                 before = contents(new)
@@ -447,7 +447,7 @@ class TestByHand:
     def test_a_spread_that_none_has_is_refused_before_it_is_written(self, tmp_path, family):
         with opened(tmp_path / "a.db", family) as study:
             block = study.store.proposal(0).numbers.copy()
-            block[DIM if family in RHOS else slice(DIM, None)] = -1.0 if family in RHOS else -1e4
+            block[DIM if family in OURS else slice(DIM, None)] = -1.0 if family in OURS else -1e4
             before = contents(study)
             with pytest.raises(InputError, match="must be positive standard deviations"):
                 study.import_samples(np.ones((4, DIM)), np.arange(4.0), rho=block)
@@ -617,13 +617,14 @@ class TestTheFamilyOfAFile:
 
 
 def test_every_family_says_what_it_starts_as():
-    for name, rho in RHOS.items():
-        known = RHOS[STARTS_AS[name]]
+    for ours in OURS.values():
+        first = OURS[ours.starts_as] if ours.starts_as else ours
+        known = first.rho
         mean, std = np.array([0.3, -0.2]), np.array([0.5, 2.0])
-        started = rho.start(mean, std)
+        started = ours.rho.start(mean, std)
         np.testing.assert_array_equal(started.mean, known.start(mean, std).mean)
         np.testing.assert_array_equal(started.std, known.start(mean, std).std)
-        assert STARTS_AS[STARTS_AS[name]] == STARTS_AS[name]
+        assert first.starts_as is None
         assert known.start(mean, std).packed().size == 4  # those given, and no other
 
 

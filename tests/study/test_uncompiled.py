@@ -10,8 +10,7 @@ import pytest
 
 import recoup
 from recoup.core import updates
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.engine import plain
 from recoup.engine.parts import BASELINES, UPDATES
 from recoup.study.moves import compiled, uncompiled

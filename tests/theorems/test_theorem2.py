@@ -8,8 +8,7 @@ from quadrature import Case, wavy
 from recoup.core import theory
 from recoup.core.baselines import coordinate, optimal
 from recoup.core.directions import scores_of
-from recoup.core.families.gaussian import score
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, score
 from recoup.core.gradient import Earned
 
 pytestmark = pytest.mark.usefixtures("x64")

@@ -20,8 +20,7 @@ from recoup.checks import (
     check_positive,
     check_stds,
 )
-from recoup.core.families.gaussian import log_ratio
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, log_ratio
 
 
 class BlockBounds(NamedTuple):

@@ -15,7 +15,7 @@ from recoup.core.estimators.per_decision import decision_estimator
 from recoup.core.estimators.reward_weighted import reward_weighted
 from recoup.core.estimators.whole import Estimator, estimator
 from recoup.core.families.family import Family
-from recoup.core.families.trajectory import discounted_score, gaussian_policy
+from recoup.core.families.trajectory import discounted_score
 from recoup.core.movers import Experience, Mover, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
@@ -23,8 +23,8 @@ from recoup.core.rules.fit import fit
 from recoup.core.rules.traced import Traced, estimator_of_rule, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
-from recoup.engine.parts import BASELINES, FAMILIES, UPDATES, UTILITIES, WEIGHTINGS, part_of
-from recoup.engine.plain import settings_of_rule, shapers_of
+from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
+from recoup.engine.plain import family_of, settings_of_rule, shapers_of
 
 
 class Composed(NamedTuple):
@@ -63,13 +63,6 @@ def _moves_of(row: Method, family: Family, discount: float) -> Traced:
     if row.way.mover:
         return _by_mover(row, row.way.mover, _estimator_of(row, family, discount))
     return _by_estimate(row, family, estimator_of(row, family, discount))
-
-
-def family_of(row: Method) -> Family:
-    """The family of the row's samples."""
-    if row.space == "actions":
-        return gaussian_policy()
-    return part_of(FAMILIES, row.family, row)
 
 
 def ratio_of(row: Method) -> weights.Ratio:

@@ -13,7 +13,7 @@ from recoup.checks import (
     is_traced,
 )
 from recoup.core.arrays import leaves, namespace, tree_map
-from recoup.core.families.rho import RHOS, Full
+from recoup.core.families.table import FAMILIES
 from recoup.core.objective import Estimate
 from recoup.core.pareto import pareto_k
 from recoup.core.plain.densities import Proposals
@@ -259,32 +259,27 @@ def _rho(row: Method, what: str, value: Any) -> Any:
                 f"`estimate({what}=...)` must be rho of the family, got {type(value).__name__}."
             )
         return value
-    if isinstance(value, RHOS[row.family]):
+    rho = FAMILIES[row.family].rho
+    if isinstance(value, rho):
         return value
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise InputError(
             f"`estimate({what}=...)` must be a pair (means, stds), got {type(value).__name__}."
         )
     mean, std = (x if hasattr(x, "shape") else np.asarray(x) for x in value)
-    if row.family == "full" and std.ndim == mean.ndim + 1:
-        return Full(mean, std)
+    if hasattr(rho, "check_factor") and std.ndim == mean.ndim + 1:
+        return rho(mean, std)
     check_numbers(f"`estimate({what}=...)` means", mean)
     several = "s" if what == "proposals" else ""
     check_shape(f"`estimate({what}=...)` std{several}", std, "[..., D]", tuple(mean.shape))
-    return RHOS[row.family].start(mean, std)
+    return rho.start(mean, std)
 
 
 def _check_rho(what: str, rho: Any, name: str, letters: str, shape: tuple[int, ...]) -> None:
     check_shape(f"`estimate({what}=...)` {name}", rho.mean, letters, shape)
     several = "s" if name.endswith("s") else ""
-    if isinstance(rho, Full):
-        factor = f"`estimate({what}=...)` factor{several}"
-        check_shape(factor, rho.factor, letters[:-1] + ", D]", (*shape, shape[-1]))
-        check_finite(factor, rho.factor)
-        if not is_traced(rho.factor) and np.triu(np.asarray(rho.factor), 1).any():
-            raise InputError(f"{factor} must be lower triangular.")
-        diagonal = namespace(rho.factor).diagonal(rho.factor, axis1=-2, axis2=-1)
-        check_stds(f"{factor} diagonal", diagonal)
+    if hasattr(rho, "check_factor"):
+        rho.check_factor(f"`estimate({what}=...)` factor{several}", letters, shape)
     check_shape(f"`estimate({what}=...)` std{several}", rho.std, letters, shape)
     check_finite(f"`estimate({what}=...)` {name}", rho.mean)
     check_stds(f"`estimate({what}=...)` std{several}", rho.std)

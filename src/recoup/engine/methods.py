@@ -19,9 +19,10 @@ from recoup.checks import (
     nearest,
 )
 from recoup.core.families.family import moving
+from recoup.core.families.table import WORDS
 from recoup.core.movers import as_mover, is_mover
 from recoup.engine.failure import AVOID, CENSORED, check_failure
-from recoup.engine.parts import FAMILIES, PARTS
+from recoup.engine.parts import GIVEN, PARTS
 from recoup.engine.ways import WAYS, Way, settings_in, way_of
 
 
@@ -306,6 +307,13 @@ def sized(row: Method, dim: int) -> Method:
     return replace(row, family="full" if dim in FULL else "diagonal")
 
 
+def family_name(row: Method) -> str:
+    """The name of the family of the row's samples."""
+    if row.space == "actions":
+        return "policy"
+    return row.family if isinstance(row.family, str) else row.family.name
+
+
 def default_batch(row: Method, dim: int) -> int | None:
     """The batch that a method is made for, if it is made for one."""
     return None if row.way.batch is None else row.way.batch(dim)
@@ -327,7 +335,7 @@ def _check_fields(row: Method) -> None:
 
 def own_parts(row: Method) -> dict[str, Any]:
     """The parts of a row that are no words: functions and objects that only Python can give."""
-    given = {key: getattr(row, key) for key in (*PARTS, "direction")}
+    given = {key: getattr(row, key) for key in GIVEN}
     return {key: part for key, part in given.items() if not isinstance(part, str)}
 
 
@@ -338,7 +346,7 @@ def _check_parts(row: Method) -> None:
         if not callable(part):
             check_choice(key, part, PARTS[key])
     if not hasattr(row.family, "log_ratio"):
-        check_choice("family", row.family, (*FAMILIES, AUTO))
+        check_choice("family", row.family, (*WORDS, AUTO))
     elif row.way.moves:
         moving(row.family)
     if isinstance(row.update, str) or not (_is_rule(row.update) or _is_transformation(row.update)):

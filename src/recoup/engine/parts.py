@@ -1,6 +1,7 @@
 """The parts that the words of a method's row name. Needs no JAX.
 
-A new weighting, baseline, utility, update or family is its function in `core`, and a row here.
+A new weighting, baseline, utility or update is its function in `core`, and a row here; families
+are rows of `core.families.table`.
 """
 
 from collections.abc import Mapping
@@ -32,11 +33,6 @@ BASELINES = {
     "earlier": Part("baselines:earlier", ("draw",), made=True),
     "split": Part("baselines:split", ("draw",), made=True),
 }
-FAMILIES = {
-    "diagonal": Part("families.gaussian:diagonal_gaussian", made=True),
-    "full": Part("families.full:full_gaussian", made=True),
-    "lowrank": Part("families.lowrank:low_rank_gaussian", made=True),
-}
 UTILITIES = {
     "elite": Part("rules.classics:elite", ("elite",), made=True),
     "exponential": Part("rules.classics:exponential", ("temperature",), made=True),
@@ -51,10 +47,10 @@ UPDATES = {  # made with the family first
 PARTS: dict[str, Mapping[str, Part]] = {
     "weighting": WEIGHTINGS,
     "baseline": BASELINES,
-    "family": FAMILIES,
     "utility": UTILITIES,
     "update": UPDATES,
 }
+GIVEN = (*PARTS, "family", "direction")  # that a user may give an object for
 
 
 def part_of(table: Mapping[str, Part], word: Any, row: Any, *first: Any) -> Any:

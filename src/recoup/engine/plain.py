@@ -10,6 +10,7 @@ import numpy as np
 
 from recoup.checks import check_stds
 from recoup.core.families.family import Family, moving
+from recoup.core.families.table import FAMILIES
 from recoup.core.movers import Experience, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.plain import move as plain
@@ -25,22 +26,17 @@ from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, nee
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
 from recoup.engine.info import Info
-from recoup.engine.methods import Method
-from recoup.engine.parts import (
-    BASELINES,
-    FAMILIES,
-    UPDATES,
-    UTILITIES,
-    WEIGHTINGS,
-    part_of,
-)
+from recoup.engine.methods import Method, family_name
+from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
 
 LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
 
 
 def family_of(row: Method) -> Family:
-    """The row's family of distributions of theta."""
-    return part_of(FAMILIES, row.family, row)
+    """The family of the row's samples."""
+    if row.space == "parameters" and not isinstance(row.family, str):
+        return row.family
+    return FAMILIES[family_name(row)].made()
 
 
 def can_judge(row: Method, n: int, dim: int) -> bool:

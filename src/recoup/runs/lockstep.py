@@ -12,8 +12,8 @@ import jax
 import numpy as np
 from jax import Array
 
-from recoup.engine.composition import family_of
 from recoup.engine.methods import METHODS
+from recoup.engine.plain import family_of
 from recoup.engine.search import Search, SearchState, search
 from recoup.tasks.rollouts import fresh_returns, roll_out
 from recoup.tasks.task import Task

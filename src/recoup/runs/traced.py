@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.engine.composition import family_of
 from recoup.engine.kept import kept_compilations
+from recoup.engine.plain import family_of
 from recoup.runs.fresh import Evaluated
 from recoup.runs.plan import Plan
 from recoup.tasks.engines.attempt import Raised, theirs

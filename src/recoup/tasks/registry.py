@@ -15,7 +15,7 @@ from recoup.checks import (
     check_count,
     nearest,
 )
-from recoup.tasks.row import MODEL, TaskRow
+from recoup.tasks.row import TaskRow
 from recoup.tasks.suite import ROWS
 from recoup.tasks.task import Task
 
@@ -29,25 +29,19 @@ TASKS = {
             "toy",
             "1-D linear system with noise; one parameter",
             "recoup.tasks.toy:toy",
-            MODEL,
             horizon=10,
             discount=0.9,
             batch=10,
-            epsilon=0.1,
-            test_episodes=100,
             env_id="recoup/Toy-v0",
-            env="recoup.tasks.gym_envs:ModelEnv",
         ),
         TaskRow(
             "mountain-car",
             "car in a valley, force as the paper prints it: unbounded; 12 parameters",
             "recoup.tasks.mountain_car:mountain_car",
-            MODEL,
             horizon=40,
             discount=0.95,
             batch=10,
             epsilon=1.0,
-            test_episodes=100,
             env_id="recoup/MountainCar-v0",
             env="recoup.tasks.gym_envs:PictureEnv",
             random=False,
@@ -56,12 +50,10 @@ TASKS = {
             "mountain-car-weak",
             "the same with |force| <= 0.3: too weak to climb directly; 12 parameters",
             "recoup.tasks.mountain_car:mountain_car",
-            MODEL,
             horizon=40,
             discount=0.95,
             batch=10,
             epsilon=1.0,
-            test_episodes=100,
             env_id="recoup/MountainCarWeak-v0",
             env="recoup.tasks.gym_envs:PictureEnv",
             options={"force_limit": 0.3},
@@ -73,13 +65,12 @@ TASKS = {
                 f"humanoid upper body reaches a target with {joints} joints; "
                 f"{2 * joints**2} parameters [mujoco]",
                 "recoup.tasks.reach.rules:reach",
-                "recoup.tasks.reach.task:task_of",
                 horizon=100,
                 discount=0.9,
                 batch=3,
-                epsilon=0.1,
                 test_episodes=50,
                 env_id=REACH,
+                task="recoup.tasks.reach.task:task_of",
                 env="recoup.tasks.reach.env:ReachEnv",
                 options={"joints": joints},
                 packages=("mujoco",),

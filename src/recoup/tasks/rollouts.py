@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 
 from recoup.core.families.family import Family
-from recoup.core.families.rho import Policy
+from recoup.core.families.policy import Policy
 from recoup.core.families.trajectory import Episodes, Trajectory, discounted_rewards
 from recoup.tasks.task import Task
 

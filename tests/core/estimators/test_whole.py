@@ -8,8 +8,7 @@ import pytest
 from recoup.core import baselines
 from recoup.core.directions import likelihood_ratio
 from recoup.core.estimators.whole import direction_of
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.gradient import Earned
 
 PROBLEMS, DIM = 500, 8

@@ -10,20 +10,21 @@ from scipy import stats
 from recoup.core.families import gaussian
 from recoup.core.families.family import draw
 from recoup.core.families.full import (
+    Full,
     floored,
     full_gaussian,
     kl_divergence,
     log_density,
-    log_ratio,
     moved,
     natural,
     renyi2_divergence,
     score,
 )
-from recoup.core.families.rho import Diagonal, Full
+from recoup.core.families.gaussian import Diagonal
 
 pytestmark = pytest.mark.usefixtures("x64")
 FAMILY = full_gaussian()
+log_ratio = FAMILY.log_ratio
 P = Full(np.array([0.3, -1.0, 2.0]), np.array([[0.5, 0, 0], [0.4, 1.2, 0], [-0.7, 0.2, 0.9]]))
 Q = Full(np.array([0.1, -0.6, 1.5]), np.array([[0.8, 0, 0], [-0.3, 1.1, 0], [0.2, 0.5, 1.4]]))
 THETA = np.array([0.7, -2.5, 3.1])

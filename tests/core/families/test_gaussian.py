@@ -7,6 +7,7 @@ from scipy import stats
 
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import (
+    Diagonal,
     fisher,
     kl_divergence,
     log_density,
@@ -15,7 +16,6 @@ from recoup.core.families.gaussian import (
     renyi2_divergence,
     score,
 )
-from recoup.core.families.rho import Diagonal
 from recoup.core.sweeps import LONG
 
 pytestmark = pytest.mark.usefixtures("x64")

@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from recoup.core.families.full import full_gaussian
-from recoup.core.families.gaussian import diagonal_gaussian, log_ratio
-from recoup.core.families.lowrank import low_rank_gaussian
-from recoup.core.families.rho import Diagonal, Full, LowRank
+from recoup.core.families.full import Full, full_gaussian
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian, log_ratio
+from recoup.core.families.lowrank import LowRank, low_rank_gaussian
 
 pytestmark = pytest.mark.usefixtures("x64")
 RNG = np.random.default_rng(4)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from recoup.core.families.rho import RHOS, Diagonal, Full
+from recoup.core.families.full import Full
+from recoup.core.families.gaussian import Diagonal
+from recoup.core.families.table import FAMILIES
 
 FACTOR = np.array([[0.5, 0.0, 0.0], [0.3, 1.2, 0.0], [-0.7, 0.4, 2.0]])
 BEFORE = Full(np.array([1.0, 2.0, 3.0]), FACTOR)
@@ -34,9 +36,10 @@ def test_coordinates_keep_their_correlations_wherever_they_go(source):
     np.testing.assert_array_equal(plain.packed(), [*mean, *std])
 
 
-@pytest.mark.parametrize("family", RHOS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_what_must_be_positive_is_not_where_a_density_would_have_no_scale(family):
-    rho = RHOS[family].start(np.zeros((2, 3)), np.array([[1.0, 2.0, 0.5], [1.0, -2.0, 0.5]]))
+    std = np.array([[1.0, 2.0, 0.5], [1.0, -2.0, 0.5]])
+    rho = FAMILIES[family].rho.start(np.zeros((2, 3)), std)
     np.testing.assert_array_equal(rho.positive > 0, [[True] * 3, [True, False, True]])
 
 

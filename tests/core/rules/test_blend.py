@@ -8,10 +8,10 @@ import pytest
 from plain_rules import Plain
 
 import recoup
-from recoup.core.families.full import full_gaussian
-from recoup.core.families.gaussian import diagonal_gaussian
-from recoup.core.families.rho import RHOS, Diagonal, Full
+from recoup.core.families.full import Full, full_gaussian
+from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.families.shapes import DIAGONAL, FULL
+from recoup.core.families.table import FAMILIES
 from recoup.core.plain import rule as plain
 from recoup.core.rules.window import Rule, reach_of
 from recoup.engine import plain as moves
@@ -112,7 +112,7 @@ def test_jax_makes_the_moves_of_numpy(dim, double, failure):
         row = replace(sized(METHODS["recoup"], dim), failure=failure)
         search = recoup.search("recoup", dim=dim, batch=6, failure=failure)
         state = search.init(jax.random.key(0), mean=0.0, std=0.5)
-        rho = RHOS[row.family].start(np.zeros(dim), np.full(dim, 0.5))
+        rho = FAMILIES[row.family].rho.start(np.zeros(dim), np.full(dim, 0.5))
         rng, proposals, memory = np.random.default_rng(0), [rho], None
         theta, returns, drawn_by = np.zeros((0, dim)), np.zeros(0), np.zeros(0, int)
         for i in range(1 + max(reach_of(dim, 6, None)) // 6):

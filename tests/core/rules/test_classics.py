@@ -10,7 +10,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
 import recoup
-from recoup.core.families.rho import Diagonal, Full
+from recoup.core.families.full import Full
+from recoup.core.families.gaussian import Diagonal
 from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.rules.classics import bounded, coefficients, elite, exponential, fitted
 from recoup.engine.methods import Method, method_row

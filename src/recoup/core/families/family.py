@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.checks import InputError, check_choice
+from recoup.checks import InputError
 from recoup.core.arrays import Array, behind, namespace, repeat
-from recoup.core.families.rho import RHOS
-from recoup.core.families.shapes import SHAPES, Shape
+from recoup.core.families.shapes import Shape
 
 
 class Coordinates(NamedTuple):
@@ -64,69 +63,6 @@ class Family(NamedTuple):
     work: Callable[[int], int] = lambda dim: dim  # D -> products that a sample's density costs
 
 
-def family(
-    name: str,
-    *,
-    start: Callable[[Any, Any], Any],
-    log_density: Callable[[Any, Any], Array],
-    **more: Any,
-) -> Family:
-    """A family of your own, from how it starts and its log-density.
-
-    `start(mean, std)`, both `[D]`, gives rho: a NamedTuple of arrays with `mean` and `std`, and
-    `theta(noise)`, the theta that standard normal noise `[D]` becomes. `log_density(rho, theta)` is
-    that of one sample. Scores come by differentiation; a closed form of anything else can be given
-    by the name it has in `Family`. With all that `Moving` names it is moved by the default method
-    too; its `shape` is then "diagonal" or "full".
-    """
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or ":" in name:
-        raise InputError(f"a family needs a name, which has no colon, got {name!r}.")
-    if name in RHOS:
-        raise InputError(f"{name!r} is the name of a family of ours: give yours another.")
-    if "draw" in more:
-        raise InputError("a family draws by `theta(noise)` of its rho: leave out draw.")
-    for key in more:
-        check_choice("what is given of a family", key, Family._fields)
-    if "shape" in more:
-        more["shape"] = SHAPES[check_choice("the shape of a family", more["shape"], SHAPES)]
-
-    import jax
-    import jax.numpy as jnp
-
-    def log_ratio(rho: Any, reference: Any, sample: Any) -> Array:
-        return log_density(rho, sample) - log_density(reference, sample)
-
-    def unpacked(numbers: Any, dim: int) -> Any:
-        like = start(np.zeros(dim), np.ones(dim))
-        leaves, structure = jax.tree.flatten(like)
-        sizes = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
-        parts = np.split(np.asarray(numbers), sizes, axis=-1)
-        shaped = [
-            part.reshape(*part.shape[:-1], *np.shape(leaf))
-            for part, leaf in zip(parts, leaves, strict=True)
-        ]
-        return jax.tree.unflatten(structure, shaped)
-
-    given = {
-        "log_density": log_density,
-        "draw": draw,
-        "log_ratio": log_ratio,
-        "score": jax.grad(log_density),
-        "divergence": lambda new, old, samples, valid: jnp.asarray(jnp.nan),
-        "packed": _packed,
-        "unpacked": unpacked,
-    }
-    return Family(name=name, start=start, **{**given, **more})
-
-
-def _packed(rho: Any) -> np.ndarray:
-    """The numbers of a rho without leading axes, one array after the other."""
-    import jax
-
-    leaves = [np.ravel(leaf) for leaf in jax.tree.leaves(rho)]
-    return np.concatenate(leaves).astype(np.float64)
-
-
 class Moving(NamedTuple):
     """What a rule asks of a family: the fields of `Family` of these names, none of them None."""
 
@@ -149,13 +85,38 @@ def moving(family: Any) -> Moving:
     return Moving(*(getattr(family, name) for name in Moving._fields))
 
 
-def by_methods(shape: Shape) -> dict[str, Any]:
-    """The fields of `Moving` for records of ours, which have the operations as methods."""
+def of_records(
+    name: str,
+    rho: Any,
+    kl: Callable[[Any, Any], Array],
+    ratio_of_noise: Callable[[Any, Any, Any], Array],
+    **more: Any,
+) -> Family:
+    """The family of a record of ours, and of closed forms; `more` are others, by name."""
 
-    def named(name: str) -> Callable[..., Any]:
+    def by_method(name: str) -> Any:
         return lambda rho, *given: getattr(rho, name)(namespace(*rho, *given[:1]), *given)
 
-    return {name: named(name) for name in Moving._fields[:-1]} | {"shape": shape}
+    def log_ratio(rho: Any, reference: Any, theta: Array) -> Array:
+        return ratio_of_noise(rho, reference, whitened(reference, theta))
+
+    whitened = by_method("whitened")
+    given = {
+        "start": rho.start,
+        "draw": draw,
+        "log_ratio": log_ratio,
+        "ratio_of_noise": ratio_of_noise,
+        "divergence": lambda new, old, samples, valid: kl(new, old),
+        "packed": rho.packed,
+        "unpacked": rho.unpacked,
+        **{name: by_method(name) for name in Moving._fields[:-1]},
+    }
+    return Family(name=name, **{**given, **more})
+
+
+def block(*parts: Any) -> np.ndarray:
+    """The parts `[..., K]` of a rho as one block of numbers, which is what a study file stores."""
+    return np.concatenate([np.asarray(part, np.float64) for part in parts], axis=-1)
 
 
 def later(family: Family, *earlier: Array) -> Family:

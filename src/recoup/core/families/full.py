@@ -6,45 +6,153 @@ uncorrelated, with variance 1, and 2 on H's diagonal. So the Fisher information 
 whatever the covariance is.
 """
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind, namespace, solve_lower
+from recoup.checks import InputError, check_finite, check_shape, check_stds, is_traced
+from recoup.core.arrays import Array, behind, cholesky, lower_of, namespace, solve_lower
 from recoup.core.families.family import (
     Family,
-    by_methods,
-    draw,
+    block,
     length_to,
     longest_length,
+    of_records,
     renyi2_of_axes,
 )
-from recoup.core.families.rho import Full
 from recoup.core.families.shapes import FULL
 
 MAX_LOG_SCALE = 0.5  # the most that one natural step changes the log of the factor's diagonal by
 
 
+class Full(NamedTuple):
+    """Of the Gaussian with full covariance: means `eta [D]`, and `factor [D, D]`.
+
+    The factor is lower triangular with a positive diagonal; the covariance is factor factor^T.
+    """
+
+    eta: Any
+    factor: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., D]`."""
+        return self.eta
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[..., D]` of the coordinates, each by itself."""
+        return (self.factor**2).sum(-1) ** 0.5
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "Full":
+        """The Gaussian with these means and standard deviations, each `[D]`, uncorrelated."""
+        return cls(mean, std[..., None] * np.eye(std.shape[-1], dtype=std.dtype))
+
+    def theta(self, noise: Any) -> Any:
+        """The theta `[..., D]` that standard normal noise `[..., D]` becomes."""
+        return self.eta + (self.factor * noise[..., None, :]).sum(-1)
+
+    def whitened(self, xp: Any, theta: Any) -> Any:
+        """The noise `[n, D]` that became `theta [n, D]`."""
+        return solve_lower(xp, self.factor, (theta - self.eta).T).T
+
+    def log_spread(self, xp: Any) -> Any:
+        """The mean logarithm of the axes' lengths, for each of `[D]` the same."""
+        axes = xp.log(xp.diagonal(self.factor))
+        return xp.zeros_like(self.eta) + xp.mean(axes)
+
+    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Full":
+        """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric; or `[D]`.
+
+        What the factor becomes, A exp(log), has another that is lower triangular and means the
+        same; its diagonal stays above `least [D]`. If a number were infinite, nothing moves.
+        """
+        values, axes = xp.linalg.eigh(xp.diag(log) if log.ndim == 1 else log)
+        factor = lower_of(xp, self.factor @ (axes * xp.exp(values)))
+        factor = factor + xp.diag(xp.maximum(least - xp.diagonal(factor), 0.0))
+        eta = self.eta + self.factor @ delta
+        sound = xp.all(xp.isfinite(factor)) & xp.all(xp.isfinite(eta))
+        return Full(xp.where(sound, eta, self.eta), xp.where(sound, factor, self.factor))
+
+    def refitted(self, xp: Any, delta: Any, covariance: Any) -> "Full":
+        """The Gaussian that has mean `delta [D]` and `covariance [D, D]`, or `[D]`, in noise.
+
+        A covariance that is flat in some direction is a little wider, by rounding errors.
+        """
+        covariance = xp.diag(covariance) if covariance.ndim == 1 else covariance
+        tiny = 4 * float(np.finfo(covariance.dtype).eps) * (1 + xp.trace(covariance))
+        turn = cholesky(xp, covariance + tiny * xp.eye(delta.shape[0], dtype=delta.dtype))
+        return Full(self.eta + self.factor @ delta, self.factor @ turn)
+
+    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "Full":
+        """That of other coordinates, with means and standard deviations `[D]` of their own.
+
+        `source [D]` says where each was before: those keep their correlations; None is new, and has
+        none.
+        """
+        old = [i for i in source if i is not None]
+        new = [j for j, i in enumerate(source) if i is not None]
+        found = np.eye(len(source))
+        found[np.ix_(new, new)] = lower_of(np, self.factor[old] / self.std[old, None])
+        return Full(mean, std[:, None] * found)
+
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Full":
+        """That of the `kept` coordinates where the `fixed` ones have `values [F]`.
+
+        With the fixed ones first, the factor's first rows say which noise became the values, and
+        the others what it adds to the mean.
+        """
+        factor, n = lower_of(np, self.factor[[*fixed, *kept]]), len(fixed)
+        noise = solve_lower(np, factor[:n, :n], (values - self.eta[list(fixed)])[:, None])[:, 0]
+        return Full(self.eta[list(kept)] + factor[n:, :n] @ noise, factor[n:, n:])
+
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., D]`: the diagonal of the factor."""
+        return np.diagonal(self.factor, axis1=-2, axis2=-1)
+
+    def check_factor(self, name: str, letters: str, shape: tuple[int, ...]) -> None:
+        """Raises unless the factor is one beside means of this shape.
+
+        A user may give a factor wherever standard deviations may stand.
+        """
+        check_shape(name, self.factor, letters[:-1] + ", D]", (*shape, shape[-1]))
+        check_finite(name, self.factor)
+        if not is_traced(self.factor) and np.triu(np.asarray(self.factor), 1).any():
+            raise InputError(f"{name} must be lower triangular.")
+        check_stds(f"{name} diagonal", _scale(self))
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., D + D (D + 1) / 2]`: means, then the factor row by row."""
+        rows, columns = np.tril_indices(np.shape(self.eta)[-1])
+        return block(self.eta, np.asarray(self.factor)[..., rows, columns])
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "Full":
+        """What `packed` has packed, of `dim` means."""
+        place, lower = _triangle(dim)
+        return cls(numbers[..., :dim], numbers[..., dim:][..., place] * lower)
+
+
 @cache
 def full_gaussian() -> Family:
     """The family of Gaussians with any covariance; one object."""
-    return Family(
-        name="full",
-        start=Full.start,
-        draw=draw,
-        log_ratio=log_ratio,
+    return of_records(
+        "full",
+        Full,
+        kl_divergence,
+        ratio_of_noise,
+        shape=FULL,
         score=score,
-        divergence=lambda new, old, samples, valid: kl_divergence(new, old),
-        packed=Full.packed,
-        unpacked=Full.unpacked,
         log_density=log_density,
         floored=floored,
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        ratio_of_noise=ratio_of_noise,
         work=lambda dim: dim**2,
-        **by_methods(FULL),
     )
 
 
@@ -56,11 +164,6 @@ def log_density(rho: Full, theta: Array) -> Array:
     xp, z = namespace(rho.factor, theta), _whitened(rho, theta)
     constant = xp.sum(xp.log(_scale(rho))) + 0.5 * z.shape[-1] * xp.log(2 * np.pi)
     return -constant - 0.5 * xp.sum(z**2, axis=-1)
-
-
-def log_ratio(rho: Full, reference: Full, theta: Array) -> Array:
-    """log p(theta | rho) - log p(theta | reference) of one sample, a scalar."""
-    return ratio_of_noise(rho, reference, _whitened(reference, theta))
 
 
 def ratio_of_noise(rho: Full, reference: Full, z: Array) -> Array:
@@ -163,7 +266,7 @@ def _whitened(rho: Full, theta: Array) -> Array:
 
 
 def _scale(rho: Full) -> Array:
-    return namespace(rho.factor).diagonal(rho.factor)
+    return namespace(rho.factor).diagonal(rho.factor, axis1=-2, axis2=-1)
 
 
 def _to_local(rho: Full, gradient: Full) -> Full:
@@ -188,3 +291,11 @@ def _local_kl(local: Full) -> Array:
     spread = 0.5 * xp.expm1(2 * log_scale) - log_scale
     below = xp.tril(local.factor, -1)
     return xp.sum(spread) + 0.5 * (xp.sum(below**2) + xp.sum(local.eta**2))
+
+
+@lru_cache(maxsize=32)
+def _triangle(dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each entry of a matrix, its place among those of the lower triangle, and which are."""
+    lower = np.tri(dim, dtype=bool)
+    place = np.cumsum(lower).reshape(dim, dim) - 1
+    return np.where(lower, place, 0), lower

@@ -1,6 +1,8 @@
 """The paper's search distribution: the diagonal Gaussian over policy parameters."""
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,39 +10,104 @@ from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.families.family import (
     Coordinates,
     Family,
-    by_methods,
-    draw,
+    block,
     length_to,
     longest_length,
+    of_records,
     renyi2_of_axes,
 )
-from recoup.core.families.rho import MAX_LOG_TAU, Diagonal
 from recoup.core.families.shapes import DIAGONAL
+
+MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
+
+
+class Diagonal(NamedTuple):
+    """Of the diagonal Gaussian over theta: means `eta [D]`, standard deviations `tau [D]`."""
+
+    eta: Any
+    tau: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., D]`."""
+        return self.eta
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[..., D]`."""
+        return self.tau
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "Diagonal":
+        """The Gaussian with these means and standard deviations, each `[D]`."""
+        return cls(mean, std)
+
+    def theta(self, noise: Any) -> Any:
+        """The theta `[..., D]` that standard normal noise `[..., D]` becomes.
+
+        Implements: zhao2013 S2.2 p(theta_i | rho_i) = N(theta_i | eta_i, tau_i^2).
+        """
+        return self.eta + self.tau * noise
+
+    def whitened(self, xp: Any, theta: Any) -> Any:
+        """The noise `[n, D]` that became `theta [n, D]`."""
+        return (theta - self.eta) / self.tau
+
+    def log_spread(self, xp: Any) -> Any:
+        """Logarithms of the standard deviations `[D]`."""
+        return xp.log(self.tau)
+
+    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Diagonal":
+        """Moved by `delta [D]` in noise, the spread times exp(`log [D]`), but not below `least`."""
+        return Diagonal(self.eta + self.tau * delta, xp.maximum(self.tau * xp.exp(log), least))
+
+    def refitted(self, xp: Any, delta: Any, variance: Any) -> "Diagonal":
+        """The Gaussian that has mean `delta [D]` and `variance [D]` in noise."""
+        return Diagonal(self.eta + self.tau * delta, self.tau * xp.sqrt(variance))
+
+    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "Diagonal":
+        """That of other coordinates, with means and standard deviations `[D]` of their own."""
+        return Diagonal(mean, std)
+
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Diagonal":
+        """That of the `kept` coordinates where the `fixed` ones have `values`: of no account."""
+        return Diagonal(self.eta[list(kept)], self.tau[list(kept)])
+
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., D]`."""
+        return self.tau
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., 2 D]`."""
+        return block(self.eta, self.tau)
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "Diagonal":
+        """What `packed` has packed, of `dim` means."""
+        return cls(numbers[..., :dim], numbers[..., dim:])
 
 
 @cache
 def diagonal_gaussian() -> Family:
     """The paper's family; one object, so that what was compiled for it is found again."""
-    return Family(
-        name="diagonal",
-        start=Diagonal.start,
-        draw=draw,
+    return of_records(
+        "diagonal",
+        Diagonal,
+        kl_divergence,
+        ratio_of_noise,
+        shape=DIAGONAL,
         log_ratio=log_ratio,
         score=score,
-        divergence=lambda new, old, samples, valid: kl_divergence(new, old),
-        packed=Diagonal.packed,
-        unpacked=Diagonal.unpacked,
         log_density=log_density,
         floored=floored,
         natural=natural,
         moved=moved,
         renyi2=renyi2_divergence,
-        ratio_of_noise=ratio_of_noise,
         log_ratios=log_ratios,
         coordinates=Coordinates(
             ratio_scale, ratio_vectors, ratio_terms, score_vectors, score_terms
         ),
-        **by_methods(DIAGONAL),
     )
 
 

@@ -5,40 +5,184 @@ by its 1 / s. With y = (theta - eta) / tau and z = M^-1 y the noise, log p is, b
 -sum log tau - sum log s - |z|^2 / 2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recoup.core.arrays import Array, behind, namespace, repeat
-from recoup.core.families.family import Family, by_methods, draw
-from recoup.core.families.rho import RANK, LowRank
+from recoup.core.families.family import Family, block, of_records
 from recoup.core.families.shapes import Axes, Shape
-from recoup.core.families.spikes import Spiked, compressed, spiked, waves
+from recoup.core.families.spikes import Spiked, compressed, diagonalised, lengths, spiked, waves
 
+RANK = 8  # axes, where there are as many coordinates
 ROUNDS = 4  # of the iteration that looks for the leading axes of a matrix
 LEAST = 1e-3  # of a coordinate that the leading axes leave over
+
+
+class LowRank(NamedTuple):
+    """Of the Gaussian whose covariance is of low rank beside a diagonal, in O(D r) numbers.
+
+    Means `eta [D]`, `tau [D]`, orthonormal `axes [D, r]` and `scale [r]`: theta = eta + tau * M z
+    with M = I + U diag(scale - 1) U^T. Noise along an axis is multiplied by its scale, which may
+    be wide or narrow; across them all it is left alone. M is its own square root of the
+    covariance, symmetric, and its inverse has 1 / scale in place of scale.
+    """
+
+    eta: Any
+    tau: Any
+    axes: Any
+    scale: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., D]`."""
+        return self.eta
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations `[..., D]` of the coordinates, each by itself."""
+        return self.tau * lengths(self.axes, self.scale)
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "LowRank":
+        """The Gaussian with these means and standard deviations, each `[D]`, uncorrelated.
+
+        Its axes, of scale 1, are waves over the coordinates: where a gradient begins.
+        """
+        axes = (np.zeros((*std.shape, 1)) + waves(std.shape[-1], RANK)).astype(std.dtype)
+        return cls(mean, std, axes, 0 * axes[..., 0, :] + 1)
+
+    def theta(self, noise: Any) -> Any:
+        """The theta `[..., D]` that standard normal noise `[..., D]` becomes."""
+        along = (self.axes * noise[..., :, None]).sum(-2) * (self.scale - 1)
+        return self.eta + self.tau * (noise + (self.axes * along[..., None, :]).sum(-1))
+
+    def whitened(self, xp: Any, theta: Any) -> Any:
+        """The noise `[n, D]` that became `theta [n, D]`."""
+        return self.multiplied((theta - self.eta) / self.tau, 1 / self.scale)
+
+    def multiplied(self, x: Any, scale: Any) -> Any:
+        """`x [..., D]`, times `scale [r]` along the axes."""
+        return x + ((x @ self.axes) * (scale - 1)) @ self.axes.T
+
+    def log_spread(self, xp: Any) -> Any:
+        """Logarithms of the spread `[D]`, that of each axis shared among its coordinates."""
+        return xp.log(self.tau) + self.axes**2 @ xp.log(self.scale)
+
+    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "LowRank":
+        """Moved by `delta [D]` in noise, the spread times exp(diagonal) exp(Q diag(values) Q^T).
+
+        `log` has that `diagonal [D]`, `axes` Q `[D, k]` and `values [k]`; `[D]` is the diagonal
+        alone. The spread stays above `least [D]`. If a number were infinite, nothing moves.
+        """
+        log = spiked(xp, log)
+        values, axes = diagonalised(xp, log.axes, xp.diag(log.values))
+        first = xp.exp(log.diagonal)
+        new = self._times(xp, delta, first, axes, xp.expm1(2 * values)).floored(xp, least)
+        sound = xp.asarray(True)
+        for part in new:
+            sound = sound & xp.all(xp.isfinite(part))
+        return LowRank(*(xp.where(sound, x, y) for x, y in zip(new, self, strict=True)))
+
+    def refitted(self, xp: Any, delta: Any, covariance: Any) -> "LowRank":
+        """The Gaussian with mean `delta [D]` and that covariance in noise, held as a `log` is."""
+        covariance = spiked(xp, covariance)
+        first = xp.sqrt(covariance.diagonal)
+        axes = covariance.axes / first[:, None]
+        return self._times(xp, delta, first, axes, covariance.values)
+
+    def _times(self, xp: Any, delta: Any, first: Any, axes: Any, values: Any) -> "LowRank":
+        """The spread times K K^T = E (I + V diag(values) V^T) E in noise, E = diag(`first`).
+
+        M E = E (I + E^-1 U L (E U)^T), so that E joins tau, and the rest is I and a matrix of low
+        rank: the `r` axes of it that stretch most are kept, and tau makes up in every coordinate
+        for the variance of the others.
+        """
+        less, thin, wide = self.scale - 1, self.axes / first[:, None], self.axes * first[:, None]
+        seen = wide + (axes * values) @ (axes.T @ wide)
+        none = xp.zeros((len(values), len(less)), dtype=first.dtype)
+        both = less[:, None] * (wide.T @ seen) * less
+        rest, here = xp.zeros_like(both), xp.diag(less)
+        rows = [[xp.diag(values), none, none], [none.T, both, here], [none.T, here, rest]]
+        eta = self.eta + self.tau * self.multiplied(delta, self.scale)
+        basis = xp.concatenate([axes, thin, seen], axis=1)
+        return LowRank(eta, *compressed(xp, self.tau * first, basis, xp.block(rows), len(less)))
+
+    def floored(self, xp: Any, least: Any) -> "LowRank":
+        """No tau below `least`, nor the length of an axis: its scale times |tau u|."""
+        tau = xp.maximum(self.tau, least)
+        shortest = xp.sqrt(((self.axes * (0 * tau + least)[:, None]) ** 2).sum(0))
+        length = xp.sqrt(((self.axes * tau[:, None]) ** 2).sum(0))
+        return self._replace(tau=tau, scale=xp.maximum(self.scale, shortest / length))
+
+    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "LowRank":
+        """That of other coordinates, with means and standard deviations `[D]` of their own.
+
+        `source [D]` says where each was before: those keep their correlations; None is new, and has
+        none.
+        """
+        rows = [self.axes[i] if i is not None else 0 * self.axes[0] for i in source]
+        found = self._of_rows(np.ones(len(source)), np.stack(rows))
+        return found._replace(eta=mean, tau=std / lengths(found.axes, found.scale))
+
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "LowRank":
+        """That of the `kept` coordinates where the `fixed` ones have `values [F]`.
+
+        The inverse of a covariance, of which those of the kept are a block, has 1 / scale.
+        """
+        both, n = [*kept, *fixed], len(kept)
+        all_of = self._of_rows(self.tau[both], self.axes[both])
+        inner = all_of._replace(scale=1 / all_of.scale)
+        found = inner._of_rows(1 / all_of.tau[:n], all_of.axes[:n])
+        new = LowRank(self.eta[list(kept)], 1 / found.tau, found.axes, 1 / found.scale)
+        known = all_of.axes[n:].T @ ((values - self.eta[list(fixed)]) / all_of.tau[n:])
+        pull = all_of.axes[:n] @ ((inner.scale**2 - 1) * known)
+        return new._replace(eta=new.eta - new.tau * new.multiplied(pull, new.scale**2))
+
+    def _of_rows(self, tau: np.ndarray, axes: np.ndarray) -> "LowRank":
+        """The one with covariance tau (I + axes (scale^2 - 1) axes^T) tau, of mean zero."""
+        more = waves(len(tau), RANK)  # as many axes as so many coordinates have
+        core = np.diag(np.append(self.scale**2 - 1, np.zeros(more.shape[1])))
+        basis = np.concatenate([axes, more], axis=1)
+        return LowRank(0 * tau, *compressed(np, tau, basis, core, more.shape[1]))
+
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., D]`: tau, and every scale."""
+        return self.tau * np.min(self.scale, axis=-1, keepdims=True)
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., 2 D + D r + r]`: means, tau, axes row by row, scale."""
+        axes = np.asarray(self.axes)
+        flat = axes.reshape(*axes.shape[:-2], -1)
+        return block(self.eta, self.tau, flat, self.scale)
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "LowRank":
+        """What `packed` has packed, of `dim` means."""
+        rank = (numbers.shape[-1] - 2 * dim) // (dim + 1)
+        axes = numbers[..., 2 * dim : 2 * dim + dim * rank]
+        axes = axes.reshape(*numbers.shape[:-1], dim, rank)
+        scale = numbers[..., 2 * dim + dim * rank :]
+        return cls(numbers[..., :dim], numbers[..., dim : 2 * dim], axes, scale)
 
 
 @cache
 def low_rank_gaussian() -> Family:
     """The family of Gaussians with `RANK` axes beside the coordinates; one object."""
-    return Family(
-        name="lowrank",
-        start=LowRank.start,
-        draw=draw,
-        log_ratio=log_ratio,
+    return of_records(
+        "lowrank",
+        LowRank,
+        kl_divergence,
+        ratio_of_noise,
+        shape=LOW_RANK,
         score=score,
-        divergence=lambda new, old, samples, valid: kl_divergence(new, old),
-        packed=LowRank.packed,
-        unpacked=LowRank.unpacked,
         log_density=log_density,
         floored=floored,
         renyi2=renyi2_divergence,
-        ratio_of_noise=ratio_of_noise,
         work=lambda dim: dim * min(dim, RANK),
-        **by_methods(LOW_RANK),
     )
 
 
@@ -52,11 +196,6 @@ def log_density(rho: LowRank, theta: Array) -> Array:
     z = rho.whitened(xp, theta)
     constant = xp.sum(xp.log(rho.tau)) + xp.sum(xp.log(rho.scale))
     return -constant - 0.5 * z.shape[-1] * xp.log(2 * np.pi) - 0.5 * xp.sum(z**2, axis=-1)
-
-
-def log_ratio(rho: LowRank, reference: LowRank, theta: Array) -> Array:
-    """log p(theta | rho) - log p(theta | reference) of one sample, a scalar."""
-    return ratio_of_noise(rho, reference, reference.whitened(namespace(theta), theta))
 
 
 def ratio_of_noise(rho: LowRank, reference: LowRank, z: Array) -> Array:

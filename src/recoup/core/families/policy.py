@@ -3,12 +3,56 @@
 Features `[F]` and actions `[A]` are of one step; theta and mu are `[F A]`, row by row.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from jax import Array
+import numpy as np
 
-from recoup.core.families.gaussian import log_ratio, score
-from recoup.core.families.rho import Diagonal, Policy
+from recoup.core.arrays import Array
+from recoup.core.families.family import block
+from recoup.core.families.gaussian import Diagonal, log_ratio, score
+
+
+class Policy(NamedTuple):
+    """Of the linear Gaussian policy: means `mu [F A]`, standard deviations `sigma [A]` of actions.
+
+    Here the sample is a trajectory; theta, what a trial is given, is the policy's mu.
+    """
+
+    mu: Any
+    sigma: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means `[..., F A]`."""
+        return self.mu
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations of the actions `[..., A]`."""
+        return self.sigma
+
+    @classmethod
+    def start(cls, mean: Any, std: Any) -> "Policy":
+        """The policy with these means `[F A]` and standard deviations `[A]`."""
+        return cls(mean, std)
+
+    def theta(self, noise: Any) -> Any:
+        """mu, whatever the noise: such a policy draws its actions, not its parameters."""
+        return self.mu
+
+    @property
+    def positive(self) -> Any:
+        """What must be positive `[..., A]`."""
+        return self.sigma
+
+    def packed(self) -> np.ndarray:
+        """One block of numbers `[..., F A + A]`."""
+        return block(self.mu, self.sigma)
+
+    @classmethod
+    def unpacked(cls, numbers: Any, dim: int) -> "Policy":
+        """What `packed` has packed, of `dim` means."""
+        return cls(numbers[..., :dim], numbers[..., dim:])
 
 
 def linear(theta: Any, features: Any) -> Any:

@@ -15,8 +15,7 @@ from jax import Array
 
 from recoup.core.families.family import Family
 from recoup.core.families.gaussian import kl_divergence
-from recoup.core.families.policy import action_distribution, step_log_ratio, step_score
-from recoup.core.families.rho import Policy
+from recoup.core.families.policy import Policy, action_distribution, step_log_ratio, step_score
 
 
 class Trajectory(NamedTuple):

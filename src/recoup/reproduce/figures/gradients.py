@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from recoup.core.families.family import draw
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
 from recoup.reproduce.jobs import Arrays, Job, Tick

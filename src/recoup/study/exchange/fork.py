@@ -8,7 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.core.movers import is_mover
-from recoup.engine.methods import Method, known_method, settings_of
+from recoup.engine.methods import Method, family_name, known_method, settings_of
 from recoup.store.amending import told_first
 from recoup.store.dropped import dropped
 from recoup.store.errors import damage
@@ -34,7 +34,6 @@ from recoup.study.reader.settings import (
     STEPPING,
     UNITS,
     completed,
-    family_name,
     is_part,
     method_of,
     of_the_problem,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_numbers, check_stds
-from recoup.core.families.rho import RHOS, STARTS_AS
+from recoup.core.families.table import FAMILIES
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import spread_out
 
@@ -59,9 +59,10 @@ def of_gaussians(study: Opened, mean: np.ndarray, std: np.ndarray) -> np.ndarray
     dim = study.dim
 
     def started(rows: np.ndarray) -> np.ndarray:
-        if not study.has_own_family:
-            return study.start(rows[:, :dim], rows[:, dim:])
-        found = np.stack([study.start(row[:dim], row[dim:]) for row in rows])
+        if study.has_own_family:
+            found = np.stack([study.start(row[:dim], row[dim:]) for row in rows])
+        else:
+            found = study.start(rows[:, :dim], rows[:, dim:])
         shown = np.hstack(study.shown(found))
         if not np.allclose(shown, rows, rtol=CLOSE, atol=CLOSE * rows[:, dim:].min()):
             raise InputError(
@@ -74,12 +75,12 @@ def of_gaussians(study: Opened, mean: np.ndarray, std: np.ndarray) -> np.ndarray
 
 
 def _packed_start(family: str, dim: int) -> np.ndarray:
-    return RHOS[family].start(np.zeros(dim), np.ones(dim)).packed()
+    return FAMILIES[family].rho.start(np.zeros(dim), np.ones(dim)).packed()
 
 
 def _widened(study: Opened, family: str, blocks: np.ndarray) -> np.ndarray:
     """Blocks of the family that the study's own starts as, as those of its own."""
-    rho = RHOS[family].unpacked(blocks, study.dim)
+    rho = FAMILIES[family].rho.unpacked(blocks, study.dim)
     return study.start(rho.mean, rho.std)
 
 
@@ -126,7 +127,7 @@ def check_told(study: Opened, source: Any, families: Iterable[str]) -> None:
     """Raises unless means and standard deviations tell all of what these families drew."""
     for family in {name for name in families if name}:
         check_family(study, source, family)
-        if STARTS_AS.get(family) != family:
+        if family != study.starts_as:
             raise InputError(
                 f"{source} says that the family {family} drew its samples, of which mean and std "
                 "do not tell all, and does not have its numbers rho: export the study again (or "

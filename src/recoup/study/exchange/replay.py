@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.engine.methods import Method, known_method, method_row
+from recoup.engine.methods import Method, family_name, known_method, method_row
 from recoup.study.moves.memory import known_then
 from recoup.study.reader.opened import Mark, Opened, check_own_family
-from recoup.study.reader.settings import STEPPING, family_name, of_the_problem
+from recoup.study.reader.settings import STEPPING, of_the_problem
 from recoup.study.space.goals import turned_row
 
 if TYPE_CHECKING:

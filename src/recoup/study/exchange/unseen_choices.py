@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import drawn_as
 from recoup.study.space.parameters import places_of, to_user, value_of

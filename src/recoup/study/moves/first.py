@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from recoup.core.families.rho import RHOS
-from recoup.engine.plain import can_move
+from recoup.engine.methods import family_name
+from recoup.engine.plain import can_move, family_of
 from recoup.store.rows import START, Proposal
 from recoup.study.moves.memory import check_first
 from recoup.study.reader.opened import start_block
-from recoup.study.reader.settings import family_name, method_of
+from recoup.study.reader.settings import method_of
 
 
 def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Proposal:
@@ -17,7 +17,7 @@ def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None 
     family = family_name(row)
     numbers = start_block(family, row, settings["mean"], settings["std"])
     if row.way.mover and can_move(row, 0, settings["dim"]):
-        check_first(row, RHOS[row.family].unpacked(numbers, settings["dim"]))
+        check_first(row, family_of(row).unpacked(numbers, settings["dim"]))
     elif row.way.mover or not isinstance(row.update, str):
         from recoup.study.moves.compiled import check_memory  # needs JAX, as such a rule does
 

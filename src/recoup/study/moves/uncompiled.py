@@ -5,7 +5,6 @@ Only here are results known that were drawn under other bounds.
 
 import numpy as np
 
-from recoup.core.families.rho import RHOS
 from recoup.core.plain.densities import Proposals, gained_mixture, own_density
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.move import Samples, valued
@@ -34,7 +33,7 @@ def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) 
     needs_own, needs_mixture = plain.needs(row)
     own = _extended_own(samples, proposals, ledger.own) if needs_own else NOTHING
     mixture = _extended_mixture(samples, proposals, ledger.mixture) if needs_mixture else NOTHING
-    rho = RHOS[row.family].unpacked(before.numbers, ledger.dim)
+    rho = plain.family_of(row).unpacked(before.numbers, ledger.dim)
     target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
     densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
     memory = remembered(row, rho, before.memory) if row.way.mover else None
@@ -44,7 +43,7 @@ def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) 
 
 def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
     """The move of a method that looks at the samples themselves."""
-    n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
+    family, n = plain.family_of(row), max(results.n, 1)  # all were dropped: one without return
     returns, valid = valued(results.returns[:n], row.stated)
     inside = ~results.outside[:n]
     drawn_by = results.proposal[:n]
@@ -57,9 +56,9 @@ def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Be
         drawn_by=drawn_by,
         also=np.where(inside[:, None], results.also[:n], np.nan),
         foreign=results.charts[drawn_by] != 0,
-        proposals=rho_type.unpacked(results.blocks, ledger.dim),
+        proposals=family.unpacked(results.blocks, ledger.dim),
     )
-    rho = rho_type.unpacked(before.numbers, ledger.dim)
+    rho = family.unpacked(before.numbers, ledger.dim)
     memory = remembered(row, rho, before.memory)
     after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
     return Stepped(after.packed(), flattened(memory), info, NOTHING, NOTHING)
@@ -69,18 +68,17 @@ def judged(
     row: Method, ledger: Ledger, results: Results, target: np.ndarray
 ) -> tuple[Seen, np.ndarray, float, int]:
     """What `results` say of the distribution of a block of numbers."""
-    rho_type = RHOS[row.family]
     samples, proposals, outside = _placed(row, ledger, results)
     drew = Drew(proposals, outside, _extended_mixture(samples, proposals, ledger.mixture))
-    return plain.judge(row, rho_type.unpacked(target, ledger.dim), samples, drew)
+    return plain.judge(row, proposals.family.unpacked(target, ledger.dim), samples, drew)
 
 
 def _placed(row: Method, ledger: Ledger, results: Results) -> tuple[Samples, Proposals, np.ndarray]:
     """Samples, what drew them, and which of them lie outside of the study's bounds `[n]`."""
-    n, rho_type, family = results.n, RHOS[row.family], plain.family_of(row)
+    n, family = results.n, plain.family_of(row)
     samples = Samples(results.samples[0][:n], results.returns[:n], results.proposal[:n])
     rhos, reference = (
-        rho_type.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
+        family.unpacked(block, ledger.dim) for block in (results.blocks, results.reference)
     )
     if not ledger.charts:
         return samples, Proposals(family, rhos, reference), np.zeros(n, bool)

@@ -19,8 +19,10 @@ from recoup.checks import (
     check_whole_numbers,
     shortly,
 )
-from recoup.core.families.rho import RHOS, STARTS_AS, Diagonal
-from recoup.engine.parts import PARTS
+from recoup.core.families.gaussian import Diagonal
+from recoup.core.families.table import FAMILIES
+from recoup.engine.methods import family_name
+from recoup.engine.parts import GIVEN
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import Asked, Memory
 from recoup.store.store import Store
@@ -33,7 +35,6 @@ from recoup.study.reader.settings import (
     as_made,
     charts_of,
     check_settings,
-    family_name,
     layout_of,
     method_of,
     missing_parts,
@@ -78,7 +79,7 @@ class Opened:
         """`parts` are those of the method that only Python can give."""
         self.store = store
         for key in parts or {}:
-            check_choice("a part of a method", key, (*PARTS, "direction"))
+            check_choice("a part of a method", key, GIVEN)
         with sensible(store.path):
             self.settings = as_made(store.settings())
             check_settings(self.settings)
@@ -149,7 +150,7 @@ class Opened:
             self.check_whole()
         if self.has_own_family:
             return in_double(self.method.family.unpacked)
-        return RHOS[self.family].unpacked
+        return FAMILIES[self.family].rho.unpacked
 
     @property
     def has_own_family(self) -> bool:
@@ -160,7 +161,7 @@ class Opened:
     @property
     def starts_as(self) -> str | None:
         """The family that means and standard deviations tell all of; None of one of the user's."""
-        return None if self.has_own_family else STARTS_AS[self.family]
+        return None if self.has_own_family else FAMILIES[self.family].starts_as or self.family
 
     def rho(self, numbers: Any) -> Any:
         """The hyper-parameter that a block of numbers `[..., K]` holds."""
@@ -380,7 +381,7 @@ def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:
     """The block of numbers `[K]` of a distribution with latent means and deviations."""
     mean, std = np.asarray(mean, float), np.asarray(std, float)
     if method.space == "actions" or isinstance(method.family, str):
-        return RHOS[family].start(mean, std).packed()
+        return FAMILIES[family].rho.start(mean, std).packed()
     own = method.family
     return np.asarray(in_double(lambda: own.packed(own.start(mean, std)))(), np.float64)
 

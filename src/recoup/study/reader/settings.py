@@ -32,7 +32,7 @@ from recoup.engine.methods import (
     settings_of,
     sized,
 )
-from recoup.engine.parts import PARTS
+from recoup.engine.parts import GIVEN
 from recoup.store.layout import Layout
 from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
@@ -116,7 +116,7 @@ def without_other_families(settings: Mapping[str, Any], parts: Mapping[str, Any]
 
 def is_part(key: str, value: Any) -> bool:
     """Whether a setting is a part of a method that only Python can give."""
-    return key in (*PARTS, "direction") and not isinstance(value, (str, type(None)))
+    return key in GIVEN and not isinstance(value, (str, type(None)))
 
 
 def parts_given(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,13 +161,6 @@ def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     if any(len(columns_of(parameters)) != settings["dim"] for parameters in found):
         raise ValueError("earlier bounds of another number of parameters")
     return found
-
-
-def family_name(row: Method) -> str:
-    """The name that the file gives to the family of the study's distributions."""
-    if row.space == "actions":
-        return "policy"
-    return row.family if isinstance(row.family, str) else row.family.name
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
 from recoup.store.amending import told_first

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED

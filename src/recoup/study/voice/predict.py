@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
 from recoup.core.worth import MOST, NOTHING

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import check_count, check_positive
-from recoup.core.families.rho import Diagonal
+from recoup.core.families.gaussian import Diagonal
 from recoup.core.worth import NOTHING, Interval
 from recoup.study.moves.settling import Mover
 from recoup.study.reader.opened import Opened

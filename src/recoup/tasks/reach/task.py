@@ -9,8 +9,7 @@ import numpy as np
 from jax import Array
 
 from recoup.checks import check_shape
-from recoup.core.families.policy import linear
-from recoup.core.families.rho import Policy
+from recoup.core.families.policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory
 from recoup.tasks.reach.engine import Recorded, engine_of
 from recoup.tasks.reach.rules import Reach
