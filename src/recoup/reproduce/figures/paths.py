@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, Contrast, contrast
+from recoup.reproduce.claims import Contrast, Said, contrast
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import gradients
@@ -93,11 +93,6 @@ def _reached(data: Arrays, key: str) -> np.ndarray:
     return data[f"{key} return"] >= start + NEAR * (data["best"][0] - start)
 
 
-def path_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 3; a run index is one run from each of the three starts."""
-    return [*_ten_sample_claims(data), *_one_sample_claims(data)]
-
-
 def _share(data: Arrays, key: str) -> np.ndarray:
     """Of the three starts, from how many a run comes near the maximum `[R]`."""
     return _reached(data, key).mean(0)
@@ -124,74 +119,6 @@ def _not_all(data: Arrays, key: str) -> Contrast:
 def _straight(data: Arrays, key: str) -> Contrast:
     what = f"{DETOUR} minus the length of the path of {key} over the straight line"
     return contrast(what, DETOUR - data[f"{key} detour"].mean(0), most=DETOUR - 1)
-
-
-def _ten_sample_claims(data: Arrays) -> list[Claim]:
-    gain = (data["iw-pgpe-ob N=10 return"] - data["iw-pgpe N=10 return"]).mean(0)
-    return [
-        Claim(
-            "toy-paths.niw-fails",
-            "S4.1.3",
-            "NIW-PGPE can not properly update the solutions [N = 10], which means that the "
-            "inconsistency can not be overcome by increasing the number of samples.",
-            (_few(data, "niw-pgpe N=10"),),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-sometimes",
-            "S4.1.3",
-            "IW-PGPE can lead the solutions to an area with large returns sometimes, but can not "
-            "always reach [it] after 20 iterations.",
-            (_some(data, "iw-pgpe N=10"), _not_all(data, "iw-pgpe N=10")),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-ob-arrives",
-            "S4.1.3",
-            "IW-PGPE_OB gives the reliable update directions and the three paths converge rapidly "
-            "to the vicinity of the maximum point without detours.",
-            (_most(data, "iw-pgpe-ob N=10"), _straight(data, "iw-pgpe-ob N=10")),
-            f"{VICINITY} Rapidly: within the 20 iterations of the figure. Without detours: the "
-            f"path to the vicinity is less than {DETOUR} times as long as the straight line; of "
-            f"iw-pgpe-ob it is {data['iw-pgpe-ob N=10 detour'].mean():.2f} times, of iw-pgpe "
-            f"{data['iw-pgpe N=10 detour'].mean():.2f} times.",
-        ),
-        Claim(
-            "toy-paths.baseline-helps",
-            "S4.1.3",
-            "The optimal constant baseline highly contributes to improving the convergence "
-            "property of IW-PGPE.",
-            (contrast("iw-pgpe-ob minus iw-pgpe, expected return at the end, N = 10", gain),),
-        ),
-    ]
-
-
-def _one_sample_claims(data: Arrays) -> list[Claim]:
-    return [
-        Claim(
-            "toy-paths.niw-fails-n1",
-            "S4.1.3",
-            "NIW-PGPE can not properly update the solutions to the maximum point [N = 1].",
-            (_few(data, "niw-pgpe N=1"),),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-not-always-n1",
-            "S4.1.3",
-            "The IW-PGPE solutions can not always reach an area with large returns after 200 "
-            "iterations [N = 1].",
-            (_not_all(data, "iw-pgpe N=1"),),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-ob-reliable-n1",
-            "S4.1.3",
-            "The proposed IW-PGPE_OB can still find fairly reliable update directions with only "
-            "N = 1.",
-            (_most(data, "iw-pgpe-ob N=1"),),
-            VICINITY,
-        ),
-    ]
 
 
 def draw_paths(data: Arrays) -> Picture:
@@ -222,6 +149,71 @@ def draw_paths(data: Arrays) -> Picture:
     return figure
 
 
+SAID = (
+    Said(
+        "toy-paths.niw-fails",
+        "S4.1.3",
+        "NIW-PGPE can not properly update the solutions [N = 10], which means that the "
+        "inconsistency can not be overcome by increasing the number of samples.",
+        lambda data: (_few(data, "niw-pgpe N=10"),),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-sometimes",
+        "S4.1.3",
+        "IW-PGPE can lead the solutions to an area with large returns sometimes, but can not "
+        "always reach [it] after 20 iterations.",
+        lambda data: (_some(data, "iw-pgpe N=10"), _not_all(data, "iw-pgpe N=10")),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-ob-arrives",
+        "S4.1.3",
+        "IW-PGPE_OB gives the reliable update directions and the three paths converge rapidly "
+        "to the vicinity of the maximum point without detours.",
+        lambda data: (_most(data, "iw-pgpe-ob N=10"), _straight(data, "iw-pgpe-ob N=10")),
+        lambda data: (
+            f"{VICINITY} Rapidly: within the 20 iterations of the figure. Without detours: the "
+            f"path to the vicinity is less than {DETOUR} times as long as the straight line; of "
+            f"iw-pgpe-ob it is {data['iw-pgpe-ob N=10 detour'].mean():.2f} times, of iw-pgpe "
+            f"{data['iw-pgpe N=10 detour'].mean():.2f} times."
+        ),
+    ),
+    Said(
+        "toy-paths.baseline-helps",
+        "S4.1.3",
+        "The optimal constant baseline highly contributes to improving the convergence "
+        "property of IW-PGPE.",
+        lambda data: {
+            "iw-pgpe-ob minus iw-pgpe, expected return at the end, N = 10": (
+                data["iw-pgpe-ob N=10 return"] - data["iw-pgpe N=10 return"]
+            ).mean(0)
+        },
+    ),
+    Said(
+        "toy-paths.niw-fails-n1",
+        "S4.1.3",
+        "NIW-PGPE can not properly update the solutions to the maximum point [N = 1].",
+        lambda data: (_few(data, "niw-pgpe N=1"),),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-not-always-n1",
+        "S4.1.3",
+        "The IW-PGPE solutions can not always reach an area with large returns after 200 "
+        "iterations [N = 1].",
+        lambda data: (_not_all(data, "iw-pgpe N=1"),),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-ob-reliable-n1",
+        "S4.1.3",
+        "The proposed IW-PGPE_OB can still find fairly reliable update directions with only N = 1.",
+        lambda data: (_most(data, "iw-pgpe-ob N=1"),),
+        VICINITY,
+    ),
+)
+
 FIGURES = (
     Figure(
         "toy-paths",
@@ -232,7 +224,7 @@ FIGURES = (
         "start are drawn, all are counted.",
         jobs=path_jobs,
         collect=collect_paths,
-        claims=path_claims,
         draw=draw_paths,
+        said=SAID,
     ),
 )
