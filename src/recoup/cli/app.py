@@ -31,6 +31,11 @@ ForceOption = Annotated[
 ]
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help: what is typed behind `recoup`."""
+    return "\n[bold]Examples[/]\n" + "".join(f"\n  recoup {line}\n" for line in lines)
+
+
 def fail(sentence: str, status: int) -> NoReturn:
     """Ends with one sentence and a status."""
     print(f"recoup: {printable(sentence)}", file=sys.stderr)

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from recoup.checks import InputError, as_typed, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, fail, interruptible, say, stop
+from recoup.cli.app import ForceOption, JsonOption, app, examples, fail, interruptible, say, stop
 from recoup.cli.parsing import complete_task, number, whole_option
 from recoup.cli.tables import show_table, show_text
 from recoup.cli.train import prints_elsewhere
@@ -29,20 +29,16 @@ if TYPE_CHECKING:
     from recoup.compare.comparison import Order, Plan
     from recoup.compare.work import Chunk
 
-COMPARE_EXAMPLES = f"""
-[bold]Examples[/]
-
-  recoup compare --task mountain-car --method recoup --method cma-es --method snes
-  --runs 5 --episodes 100
-
-  recoup compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1
-  --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400
-
-  recoup compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe
-
-  recoup compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}
-  (starts to choose settings on, apart from those of the tests)
-
+COMPARE_EXAMPLES = examples(
+    "compare --task mountain-car --method recoup --method cma-es --method snes\n"
+    "  --runs 5 --episodes 100",
+    "compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1\n"
+    "  --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400",
+    "compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe",
+    f"compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}\n"
+    "  (starts to choose settings on, apart from those of the tests)",
+)
+AGAIN = """
 The same command again goes on where it was; other methods, tasks or more runs are added.
 """
 
@@ -64,7 +60,7 @@ def complete_entrant(incomplete: str) -> list[tuple[str, str]]:
     return [row for row in rows if row[0].startswith(incomplete)]
 
 
-@app.command(epilog=COMPARE_EXAMPLES)
+@app.command(epilog=COMPARE_EXAMPLES + AGAIN)
 def compare(
     task: Annotated[
         list[str],

@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recoup.checks import InputError, printable
-from recoup.cli.app import JsonOption, app, print_json
+from recoup.cli.app import JsonOption, app, examples, print_json
 from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
     from recoup.tasks.policies.files import SavedPolicy
 
-EXPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup export-policy runs/CartPole-v1-recoup-0
-
-  recoup export-policy runs/CartPole-v1-recoup-0 --onnx
-
-  recoup export-policy runs/CartPole-v1-recoup-0 --torchscript robot.pt --which best
-
-  recoup export-policy runs/mine --torchscript --policy my_module:Net
-
+EXPORT_EXAMPLES = examples(
+    "export-policy runs/CartPole-v1-recoup-0",
+    "export-policy runs/CartPole-v1-recoup-0 --onnx",
+    "export-policy runs/CartPole-v1-recoup-0 --torchscript robot.pt --which best",
+    "export-policy runs/mine --torchscript --policy my_module:Net",
+)
+TAKEN = """
 [bold]What they take[/]
 
 The observation as the environment gives it, one at a time: with ONNX Runtime \
@@ -34,7 +30,7 @@ and choices are inside. A policy.npz runs in NumPy: docs/policy-file.md.
 """
 
 
-@app.command("export-policy", epilog=EXPORT_EXAMPLES)
+@app.command("export-policy", epilog=EXPORT_EXAMPLES + TAKEN)
 def export_policy(
     run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
     file: Annotated[

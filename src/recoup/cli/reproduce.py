@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recoup.checks import InputError, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, interruptible, print_json, stop
+from recoup.cli.app import ForceOption, JsonOption, app, examples, interruptible, print_json, stop
 from recoup.cli.parsing import whole_option
 from recoup.cli.tables import Cell, show_table
 from recoup.reproduce import ORDER
@@ -15,15 +15,11 @@ from recoup.reproduce import ORDER
 if TYPE_CHECKING:
     from recoup.reproduce.reproduce import Finding
 
-REPRODUCE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup reproduce toy-variance
-
-  recoup reproduce reach-2 reach-2-cost --quick
-
-  recoup reproduce all
-"""
+REPRODUCE_EXAMPLES = examples(
+    "reproduce toy-variance",
+    "reproduce reach-2 reach-2-cost --quick",
+    "reproduce all",
+)
 VERDICTS = {
     "holds": Cell("✓ holds", True, "green"),
     "does not hold": Cell("✗ does not hold", True, "red"),

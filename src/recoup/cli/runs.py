@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_path, printable
-from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
+from recoup.cli.app import ForceOption, JsonOption, app, examples, print_json, say, say_path
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.study_app import blaming
 from recoup.cli.tables import show_table
@@ -20,33 +20,21 @@ if TYPE_CHECKING:
     from recoup.runs.fresh import Evaluated
     from recoup.runs.run import Run
 
-EVALUATE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup evaluate runs/mountain-car-recoup-0
-
-  recoup evaluate runs/mountain-car-recoup-0 --episodes 1000 --json
-
-  recoup evaluate runs/mountain-car-recoup-0 --which best
-"""
-RENDER_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup render runs/reach-2-recoup-0
-
-  recoup render runs/mountain-car-recoup-0 --steps 0,10,20,30,40 --out pictures
-"""
-REPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup report runs/mountain-car-recoup-0
-
-  recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
-
-  recoup report robot.db
-
-  recoup report monday.db tuesday.db   (curves laid over each other, numbers side by side)
-"""
+EVALUATE_EXAMPLES = examples(
+    "evaluate runs/mountain-car-recoup-0",
+    "evaluate runs/mountain-car-recoup-0 --episodes 1000 --json",
+    "evaluate runs/mountain-car-recoup-0 --which best",
+)
+RENDER_EXAMPLES = examples(
+    "render runs/reach-2-recoup-0",
+    "render runs/mountain-car-recoup-0 --steps 0,10,20,30,40 --out pictures",
+)
+REPORT_EXAMPLES = examples(
+    "report runs/mountain-car-recoup-0",
+    "report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)",
+    "report robot.db",
+    "report monday.db tuesday.db   (curves laid over each other, numbers side by side)",
+)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES)

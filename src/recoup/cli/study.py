@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recoup.checks import InputError
-from recoup.cli.app import print_json, say_path
+from recoup.cli.app import examples, print_json, say_path
 from recoup.cli.parsing import (
     method_settings,
     names_given,
@@ -55,52 +55,31 @@ if TYPE_CHECKING:
     from recoup.store.rows import Told
     from recoup.study.study import Study
 
-NEW_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study new robot.db --dim 12 --std 0.3
-
-  recoup study new robot.db --dim 2 --mean -1,0.5 --std 0.3,0.1 --method iw-pgpe-ob --batch 5
-
-  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset
-
-  recoup study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40
-
-  recoup study new robot.db --param stiffness=10:200:log --limit "force<50" --within 0.95
-"""
-TELL_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study tell robot.db 3 -12.3
-
-  recoup study tell robot.db 3 -12.3 -11.8 -12.9   (three episodes of one theta, one result)
-
-  recoup study tell robot.db 4 --failed "gripper slipped"
-
-  recoup study tell robot.db 3 -12.3 --also force=41   (a number that a limit may be on)
-
-  recoup study tell robot.db --file results.csv    (columns id, return, failed, also_force)
-"""
-AMEND_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study amend robot.db 6 -12.5 --why "a slip of the keyboard" --dry-run
-
-  recoup study amend robot.db 6 --failed "the gripper opened"
-
-  recoup study amend robot.db 6 --also force=41   (the return stays)
-
-  recoup study amend robot.db 6 --drop "the sensor was loose"
-
-  recoup study amend arm.db 6 --trajectory episode.npz   (for methods that explore in actions)
-"""
-EVALUATE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study evaluate robot.db
-
-  recoup study evaluate robot.db --mean 400,0.6 --std 0.5 --json
-"""
+NEW_EXAMPLES = examples(
+    "study new robot.db --dim 12 --std 0.3",
+    "study new robot.db --dim 2 --mean -1,0.5 --std 0.3,0.1 --method iw-pgpe-ob --batch 5",
+    "study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset",
+    'study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40',
+    'study new robot.db --param stiffness=10:200:log --limit "force<50" --within 0.95',
+)
+TELL_EXAMPLES = examples(
+    "study tell robot.db 3 -12.3",
+    "study tell robot.db 3 -12.3 -11.8 -12.9   (three episodes of one theta, one result)",
+    'study tell robot.db 4 --failed "gripper slipped"',
+    "study tell robot.db 3 -12.3 --also force=41   (a number that a limit may be on)",
+    "study tell robot.db --file results.csv    (columns id, return, failed, also_force)",
+)
+AMEND_EXAMPLES = examples(
+    'study amend robot.db 6 -12.5 --why "a slip of the keyboard" --dry-run',
+    'study amend robot.db 6 --failed "the gripper opened"',
+    "study amend robot.db 6 --also force=41   (the return stays)",
+    'study amend robot.db 6 --drop "the sensor was loose"',
+    "study amend arm.db 6 --trajectory episode.npz   (for methods that explore in actions)",
+)
+EVALUATE_EXAMPLES = examples(
+    "study evaluate robot.db",
+    "study evaluate robot.db --mean 400,0.6 --std 0.5 --json",
+)
 LONGEST = 18  # digits of a trial's id
 
 

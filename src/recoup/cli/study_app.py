@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from recoup.checks import InputError, check_choice, check_path
 from recoup.cli.app import JsonOption as JsonOption
+from recoup.cli.app import examples
 from recoup.cli.parsing import (
     complete_method,
     complete_setting,
@@ -22,19 +23,13 @@ from recoup.cli.parsing import (
 if TYPE_CHECKING:
     from recoup.study.study import Study
 
-EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1
-
-  recoup study ask robot.db -n 4
-
-  recoup study tell robot.db 3 -12.3
-
-  recoup study tell robot.db 4 --failed "gripper slipped"
-
-  recoup study show robot.db
-"""
+EXAMPLES = examples(
+    "study new robot.db --param stiffness=10:200:log --param damping=0:1",
+    "study ask robot.db -n 4",
+    "study tell robot.db 3 -12.3",
+    'study tell robot.db 4 --failed "gripper slipped"',
+    "study show robot.db",
+)
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
 
 ORDER = (  # of the commands in the help; others stand after them

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.app import ForceOption, for_tables, print_json, say
+from recoup.cli.app import ForceOption, examples, for_tables, print_json, say
 from recoup.cli.parsing import check_once, method_settings, names_given, typed_value, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -32,52 +32,30 @@ from recoup.cli.tables import show_text
 if TYPE_CHECKING:
     from recoup.study.study import Study
 
-CHECK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study check robot.db
-
-  recoup study check robot.db --recover saved.db
-"""
-EXPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study export robot.db > trials.csv
-
-  recoup study export robot.db --out trials.parquet
-"""
-IMPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study import robot.db last-year.db
-
-  recoup study import robot.db samples.csv --mean 0,0 --std 0.5
-"""
-REPLAY_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study replay robot.db --method iw-pgpe-ob
-
-  recoup study replay robot.db --set share=0.5 --plot replay.png
-"""
-FORK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
-
-  recoup study fork runs/reach-2-recoup-0/study.db by-hand.db --std 0.3
-
-  recoup study fork robot.db wider.db --param stiffness=10:400:log
-
-  recoup study fork robot.db gentle.db --limit "force<40"   (in place of all limits; none: without)
-
-  recoup study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0
-"""
-UPGRADE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study upgrade old.db robot.db
-"""
+CHECK_EXAMPLES = examples(
+    "study check robot.db",
+    "study check robot.db --recover saved.db",
+)
+EXPORT_EXAMPLES = examples(
+    "study export robot.db > trials.csv",
+    "study export robot.db --out trials.parquet",
+)
+IMPORT_EXAMPLES = examples(
+    "study import robot.db last-year.db",
+    "study import robot.db samples.csv --mean 0,0 --std 0.5",
+)
+REPLAY_EXAMPLES = examples(
+    "study replay robot.db --method iw-pgpe-ob",
+    "study replay robot.db --set share=0.5 --plot replay.png",
+)
+FORK_EXAMPLES = examples(
+    "study fork robot.db careful.db --method tiw-pgpe-ob --batch 4",
+    "study fork runs/reach-2-recoup-0/study.db by-hand.db --std 0.3",
+    "study fork robot.db wider.db --param stiffness=10:400:log",
+    'study fork robot.db gentle.db --limit "force<40"   (in place of all limits; none: without)',
+    "study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0",
+)
+UPGRADE_EXAMPLES = examples("study upgrade old.db robot.db")
 
 
 @app.command(epilog=CHECK_EXAMPLES)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from recoup.checks import InputError
-from recoup.cli.app import print_json
+from recoup.cli.app import examples, print_json
 from recoup.cli.parsing import check_once, duration, typed_value
 from recoup.cli.study_app import (
     SIGNED,
@@ -19,24 +19,16 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import print_trials, print_waiting
 
-ASK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study ask robot.db
-
-  recoup study ask robot.db -n 4 --json
-
-  recoup study ask robot.db --at mean
-
-  recoup study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)
-"""
-ENQUEUE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study enqueue robot.db 0.3 -1.2
-
-  recoup study enqueue robot.db stiffness=400 gripper=soft --note "last year's gains"
-"""
+ASK_EXAMPLES = examples(
+    "study ask robot.db",
+    "study ask robot.db -n 4 --json",
+    "study ask robot.db --at mean",
+    "study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)",
+)
+ENQUEUE_EXAMPLES = examples(
+    "study enqueue robot.db 0.3 -1.2",
+    'study enqueue robot.db stiffness=400 gripper=soft --note "last year\'s gains"',
+)
 
 
 @app.command(epilog=ASK_EXAMPLES)

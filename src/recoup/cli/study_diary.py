@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recoup.checks import InputError, check_choice, check_count, shortly
-from recoup.cli.app import for_tables, print_json
+from recoup.cli.app import examples, for_tables, print_json
 from recoup.cli.parsing import whole_option
 from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_of, opened
 from recoup.cli.study_tables import MANY, show_values, typed_value
@@ -41,39 +41,21 @@ STATUSES = (OK, FAILED, PENDING, CANCELLED)
 KINDS = (DRAWN, MIRROR, REPEAT, MEAN, OWN, FOREIGN)
 NEWEST = 20  # rows, unless said
 BESIDE = ("kind", "status", "return", "stderr", "episodes", "note", "notes", "asked_at", "told_at")
-TRIALS_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study trials robot.db
-
-  recoup study trials robot.db --status failed --last 5
-
-  recoup study trials robot.db --format csv > trials.csv
-"""
-LOG_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study log robot.db
-
-  recoup study log robot.db --last 5 --json
-"""
-CANCEL_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study cancel robot.db 7 --why "the arm would hit the table"
-"""
-NOTE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study note robot.db "new gripper pads"
-
-  recoup study note robot.db 7 "slipped a little at the end"
-"""
-TITLE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study title robot.db "Left arm, new pads"
-"""
+TRIALS_EXAMPLES = examples(
+    "study trials robot.db",
+    "study trials robot.db --status failed --last 5",
+    "study trials robot.db --format csv > trials.csv",
+)
+LOG_EXAMPLES = examples(
+    "study log robot.db",
+    "study log robot.db --last 5 --json",
+)
+CANCEL_EXAMPLES = examples('study cancel robot.db 7 --why "the arm would hit the table"')
+NOTE_EXAMPLES = examples(
+    'study note robot.db "new gripper pads"',
+    'study note robot.db 7 "slipped a little at the end"',
+)
+TITLE_EXAMPLES = examples('study title robot.db "Left arm, new pads"')
 
 LastOption = Annotated[int | None, whole_option(f"The newest N ({NEWEST} of a table unless said).")]
 AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]

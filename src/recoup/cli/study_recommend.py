@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recoup.checks import InputError, shortly
-from recoup.cli.app import print_json
+from recoup.cli.app import examples, print_json
 from recoup.cli.parsing import check_once, typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
@@ -25,22 +25,15 @@ from recoup.study.voice.sentences import (
 if TYPE_CHECKING:
     from recoup.study.voice.recommend import Recommendation
 
-EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study recommend robot.db
-
-  recoup study recommend robot.db --budget 15   (how many to search with, how many of the mean)
-
-  recoup study recommend robot.db --worth 0.5 --json
-"""
-PREDICT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study predict robot.db --param stiffness=300
-
-  recoup study predict robot.db --param stiffness=300 --param damping=0.7 --json
-"""
+EXAMPLES = examples(
+    "study recommend robot.db",
+    "study recommend robot.db --budget 15   (how many to search with, how many of the mean)",
+    "study recommend robot.db --worth 0.5 --json",
+)
+PREDICT_EXAMPLES = examples(
+    "study predict robot.db --param stiffness=300",
+    "study predict robot.db --param stiffness=300 --param damping=0.7 --json",
+)
 
 
 @app.command(epilog=EXAMPLES)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recoup.checks import printable
-from recoup.cli.app import JsonOption, app, fail, interruptible, say, stop
+from recoup.cli.app import JsonOption, app, examples, fail, interruptible, say, stop
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -32,34 +32,21 @@ from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 if TYPE_CHECKING:
     from recoup.runs.run import Run
 
-TRAIN_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup train mountain-car
-
-  recoup train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json
-
-  recoup train toy --method mis-pgpe-ob --mean -1.6 --std 1 --set update=natural --set kl=0.5
-
-  recoup train CartPole-v1 --episodes 200
-
-  recoup train Swimmer-v5 --policy mlp --policy-option hidden=16,16 --engine process --workers 4
-
-  recoup train robot:make_env --normalize --warm-up 5 --engine process --timeout 10m
-
-  recoup train robot:rollout --param stiffness=10:200:log --param damping=0:1 --episodes 100
-"""
-RESUME_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup resume runs/mountain-car-recoup-0
-
-  recoup resume runs/mountain-car-recoup-0 --iterations 60
-
-  recoup resume runs/mountain-car-recoup-0 --episodes 400
-
-  recoup resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8
-"""
+TRAIN_EXAMPLES = examples(
+    "train mountain-car",
+    "train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json",
+    "train toy --method mis-pgpe-ob --mean -1.6 --std 1 --set update=natural --set kl=0.5",
+    "train CartPole-v1 --episodes 200",
+    "train Swimmer-v5 --policy mlp --policy-option hidden=16,16 --engine process --workers 4",
+    "train robot:make_env --normalize --warm-up 5 --engine process --timeout 10m",
+    "train robot:rollout --param stiffness=10:200:log --param damping=0:1 --episodes 100",
+)
+RESUME_EXAMPLES = examples(
+    "resume runs/mountain-car-recoup-0",
+    "resume runs/mountain-car-recoup-0 --iterations 60",
+    "resume runs/mountain-car-recoup-0 --episodes 400",
+    "resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8",
+)
 
 Engine = Annotated[
     str | None,
