@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-MODEL = "recoup.tasks.models:task_of"
-
 
 @dataclass(frozen=True)
 class TaskRow:
@@ -13,14 +11,14 @@ class TaskRow:
     name: str
     summary: str
     problem: str  # module:factory of what the task is about; the factory takes the options
-    task: str  # module:function that makes the `Task` of it
     horizon: int
-    discount: float
     batch: int
-    epsilon: float
-    test_episodes: int
     env_id: str
-    env: str  # module:class
+    env: str = "recoup.tasks.gym_envs:ModelEnv"  # module:class
+    task: str = "recoup.tasks.models:task_of"  # module:function that makes the `Task` of it
+    discount: float = 1.0
+    epsilon: float = 0.1
+    test_episodes: int = 100
     options: dict[str, Any] = field(default_factory=dict)  # that make it this task
     packages: tuple[str, ...] = ()  # that it needs beside ours
     trace: str | None = None  # module:function that measures distance and cost along episodes

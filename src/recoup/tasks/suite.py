@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from recoup.tasks.row import MODEL, TaskRow
+from recoup.tasks.row import TaskRow
 
 # Methods and their settings are chosen on starts of the tuning seed; what is reported was measured
 # on starts of the test seed, which nothing was chosen on.
@@ -20,14 +20,9 @@ def _function(name: str, dim: int, summary: str) -> TaskRow:
         f"{name}-{dim}",
         f"{summary}; {dim} parameters",
         "recoup.tasks.functions:function",
-        MODEL,
         horizon=1,
-        discount=1.0,
         batch=_batch(dim),
-        epsilon=0.1,
-        test_episodes=100,
         env_id=f"recoup/{name.capitalize()}{dim}-v0",
-        env="recoup.tasks.gym_envs:ModelEnv",
         options={"name": name, "dim": dim},
         mean=1.0,
         std=0.5,
@@ -41,14 +36,9 @@ def _lqr(states: int, actions: int) -> TaskRow:
         f"linear-quadratic control, {states} states, {actions} actions, random first states; "
         f"{dim} parameters",
         "recoup.tasks.lqr:lqr",
-        MODEL,
         horizon=25,
-        discount=1.0,
         batch=_batch(dim),
-        epsilon=0.1,
-        test_episodes=100,
         env_id=f"recoup/LQR{dim}-v0",
-        env="recoup.tasks.gym_envs:ModelEnv",
         options={"states": states, "actions": actions},
         drawn=False,
         std=0.4,
@@ -64,14 +54,9 @@ ROWS = (
         "pendulum",
         "Gymnasium's pendulum, linear on cos, sin, velocity and 1; 4 parameters",
         "recoup.tasks.pendulum:pendulum",
-        MODEL,
         horizon=200,
-        discount=1.0,
         batch=_batch(4),
-        epsilon=0.1,
-        test_episodes=100,
         env_id="recoup/Pendulum-v0",
-        env="recoup.tasks.gym_envs:ModelEnv",
     ),
     _lqr(4, 2),
     _lqr(8, 4),
