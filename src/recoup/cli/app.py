@@ -15,11 +15,7 @@ import typer
 
 from recoup.checks import printable, without_nan
 
-app = typer.Typer(
-    rich_markup_mode="rich",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(rich_markup_mode="rich", no_args_is_help=True, pretty_exceptions_enable=False)
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")

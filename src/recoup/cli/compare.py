@@ -87,8 +87,7 @@ def compare(
     runs: Annotated[int, whole_option("Runs of each method on each task.")] = 10,
     episodes: Annotated[int, whole_option("Episodes that each run may spend.")] = 400,
     checkpoints: Annotated[
-        str | None,
-        typer.Option(help="Episodes after which runs are tested, separated by commas."),
+        str | None, typer.Option(help="Episodes after which runs are tested, separated by commas.")
     ] = None,
     seed: Annotated[
         int,

@@ -94,8 +94,7 @@ def _print_version(asked: bool) -> None:
 @app.callback(help=HELP, epilog=EXAMPLES)
 def recoup(  # noqa: D103
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Print it.", callback=_print_version, is_eager=True),
+        bool, typer.Option("--version", help="Print it.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass

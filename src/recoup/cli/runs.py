@@ -119,8 +119,7 @@ def render(
 @app.command(epilog=REPORT_EXAMPLES)
 def report(
     runs: Annotated[
-        list[Path],
-        typer.Argument(help="Run directories, or files of studies.", metavar="RUN..."),
+        list[Path], typer.Argument(help="Run directories, or files of studies.", metavar="RUN...")
     ],
     out: Annotated[
         Path | None,

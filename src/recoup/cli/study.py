@@ -37,10 +37,7 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import (
-    show_distribution,
-    summary_rows,
-)
+from recoup.cli.study_tables import show_distribution, summary_rows
 from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
@@ -345,10 +342,7 @@ def show(file: File, as_json: JsonOption = False) -> None:
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
 def evaluate(
-    file: File,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    as_json: JsonOption = False,
+    file: File, mean: MeanOption = None, std: StdOption = None, as_json: JsonOption = False
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
     from recoup.study.views.snapshot import of_a_draw

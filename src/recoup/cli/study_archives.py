@@ -32,10 +32,7 @@ from recoup.cli.tables import show_text
 if TYPE_CHECKING:
     from recoup.study.study import Study
 
-CHECK_EXAMPLES = examples(
-    "study check robot.db",
-    "study check robot.db --recover saved.db",
-)
+CHECK_EXAMPLES = examples("study check robot.db", "study check robot.db --recover saved.db")
 EXPORT_EXAMPLES = examples(
     "study export robot.db > trials.csv",
     "study export robot.db --out trials.parquet",
@@ -147,8 +144,7 @@ def import_(
         typer.Option(help="Mean of what drew them, where the file does not say.", metavar="X,..."),
     ] = None,
     std: Annotated[
-        list[str] | None,
-        typer.Option(help="Its standard deviations, likewise.", metavar="X,..."),
+        list[str] | None, typer.Option(help="Its standard deviations, likewise.", metavar="X,...")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -38,8 +38,7 @@ def ask(
         int | None, typer.Option("-n", help="How many trials (1 unless said).", metavar="N")
     ] = None,
     at: Annotated[
-        str | None,
-        typer.Option(help="`mean`: the mean policy, which is no part of any estimate."),
+        str | None, typer.Option(help="`mean`: the mean policy, which is no part of any estimate.")
     ] = None,
     lease: LeaseOption = None,
     format: FormatOption = None,
@@ -53,11 +52,7 @@ def ask(
 
 
 @app.command()
-def pending(
-    file: File,
-    format: FormatOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def pending(file: File, format: FormatOption = None, as_json: JsonOption = False) -> None:
     """Show again the trials that wait for a result, since when, and how long their leases run."""
     form = form_of(format, as_json)
     with opened(file, read_only=True) as study:

@@ -46,10 +46,7 @@ TRIALS_EXAMPLES = examples(
     "study trials robot.db --status failed --last 5",
     "study trials robot.db --format csv > trials.csv",
 )
-LOG_EXAMPLES = examples(
-    "study log robot.db",
-    "study log robot.db --last 5 --json",
-)
+LOG_EXAMPLES = examples("study log robot.db", "study log robot.db --last 5 --json")
 CANCEL_EXAMPLES = examples('study cancel robot.db 7 --why "the arm would hit the table"')
 NOTE_EXAMPLES = examples(
     'study note robot.db "new gripper pads"',

@@ -66,11 +66,7 @@ def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
 
 
 def engine_of(
-    problem: Problem,
-    settings: Mapping[str, Any],
-    batch: int,
-    trials: int,
-    here: str | None = None,
+    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int, here: str | None = None
 ) -> tuple[Engine, Rules]:
     """What rolls a run's trials out, and by what rules; no more workers than trials.
 

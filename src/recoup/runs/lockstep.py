@@ -96,10 +96,7 @@ def learn(
 
 
 def in_lock_step(
-    last: int,
-    tested: Collection[int],
-    move: Callable[[int], None],
-    test: Callable[[int], Any],
+    last: int, tested: Collection[int], move: Callable[[int], None], test: Callable[[int], Any]
 ) -> dict[int, Any]:
     """The one loop: `last` moves of runs side by side, and what is found after those `tested`.
 

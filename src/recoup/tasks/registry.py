@@ -7,14 +7,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from recoup.checks import (
-    STEPS,
-    InputError,
-    check_between,
-    check_choice,
-    check_count,
-    nearest,
-)
+from recoup.checks import STEPS, InputError, check_between, check_choice, check_count, nearest
 from recoup.tasks.row import TaskRow
 from recoup.tasks.suite import ROWS
 from recoup.tasks.task import Task

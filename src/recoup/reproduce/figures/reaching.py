@@ -165,10 +165,7 @@ TWO_SAID = (
         "reach-2.niw-ob-falls-behind",
         "S4.3.2",
         "NIW-PGPE_OB is not as good as IW-PGPE_OB especially at the later iterations.",
-        lambda data: (
-            *above_at_end(data, OURS, ["niw-pgpe-ob"]),
-            _widens(data, "niw-pgpe-ob"),
-        ),
+        lambda data: (*above_at_end(data, OURS, ["niw-pgpe-ob"]), _widens(data, "niw-pgpe-ob")),
     ),
     Said(
         "reach-2.reinforce-stays",

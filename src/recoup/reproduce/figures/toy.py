@@ -145,10 +145,7 @@ RETURNS_SAID = (
         "toy-returns.above-pgpe-ob",
         "S4.1.4",
         "The plain PGPE_OB method works fairly well, but it is still not as good as IW-PGPE_OB.",
-        lambda data: (
-            gains_half(data, "pgpe-ob", OURS),
-            *_above(data, OURS, ["pgpe-ob"]),
-        ),
+        lambda data: (gains_half(data, "pgpe-ob", OURS), *_above(data, OURS, ["pgpe-ob"])),
         "Fairly well: more than half of what iw-pgpe-ob gains.",
     ),
     Said(
