@@ -2,21 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from recoup.checks import InputError, as_typed, check_count
 from recoup.cli.app import ForceOption, JsonOption, app, examples, fail, interruptible, say, stop
@@ -165,6 +154,7 @@ def _compared(
     from recoup.compare.summary import summary
     from recoup.compare.work import default_workers
     from recoup.report.comparison import check_comparison, write_comparison
+    from recoup.runs.progress import advancing
     from recoup.tasks.engines.engine import Broken
 
     place = out.absolute()  # a task may change the directory
@@ -178,7 +168,9 @@ def _compared(
             processes = default_workers() if workers is None else workers
             if not silent:
                 _say(plan, left, processes)
-            with _progress(sum(chunk.episodes for chunk in left), silent) as show:
+            episodes = sum(chunk.episodes for chunk in left)
+            hidden = silent or not episodes
+            with advancing(episodes, hidden, "compiling ...", period=300) as show:
                 curves = run(order, place, processes, show)
             said = summary(plan, curves)
             written = write_comparison(said, place, force=force)
@@ -205,23 +197,6 @@ def _say(plan: "Plan", left: "list[Chunk]", workers: int) -> None:
         time = in_words(seconds(plan, left, workers))
         words = f"{runs_in_words(runs)} to make{kept}: roughly {time}"
     print(words, file=sys.stderr)
-
-
-@contextmanager
-def _progress(episodes: int, silent: bool) -> Iterator[Callable[[str, int], None]]:
-    """A function that is told of episodes that were spent, while the context lasts."""
-    columns = (
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.description}"),
-    )
-    console = Console(stderr=True, quiet=silent or not episodes)
-    with Progress(*columns, console=console, speed_estimate_period=300) as bar:
-        row = bar.add_task("compiling ...", total=episodes)
-        yield lambda name, done: bar.update(row, advance=done, description=name)
 
 
 def _show(said: dict[str, Any], written: dict[str, Path]) -> None:

@@ -57,7 +57,7 @@ def reproduce(
     from recoup.reproduce.reproduce import ALL, directory_of, work_left
     from recoup.reproduce.reproduce import reproduce as run
     from recoup.reproduce.workers import default_workers
-    from recoup.runs.progress import reproducing
+    from recoup.runs.progress import advancing
 
     size = "quick" if quick else "paper" if paper else "default"
     processes = default_workers() if workers is None else check_count("workers", workers)
@@ -65,7 +65,7 @@ def reproduce(
     if ALL in figures:
         check_page(out / PAGE, Over(force))
     try:
-        with interruptible(), reproducing(work_left(figures, size, out), quiet or as_json) as show:
+        with interruptible(), advancing(work_left(figures, size, out), quiet or as_json) as show:
             findings = run(figures, size, out, show, processes, force=force)
     except KeyboardInterrupt:
         stop(f"stopped; the same command goes on from what lies in {out}.")

@@ -37,7 +37,7 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import show_distribution, summary_rows
+from recoup.cli.study_tables import show_distribution
 from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
@@ -45,6 +45,7 @@ from recoup.study.exchange.tables import ALSO
 from recoup.study.space.parameters import parameter, parameters_of
 from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
 from recoup.study.trials.results import BEFORE, in_words, trial_number
+from recoup.study.views.summary import best_trial, summary_rows
 from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, due, more_results
 from recoup.study.voice.slips import slips
 
@@ -332,7 +333,8 @@ def show(file: File, as_json: JsonOption = False) -> None:
         if as_json:
             print_json({**now.found, **now.plain()})
             return
-        show_facts(summary_rows(study, now.found, now.best, now.waiting))
+        best = best_trial(now.best)
+        show_facts(summary_rows(study.opened, now.found, best, now.waiting))
         print()
         show_distribution(study)
         for sentence in now.advice:

@@ -88,7 +88,10 @@ def trials(
             print("There is no such trial." if status or kind else "No trial was asked for yet.")
         else:
             _show_trials(study, shown)
-            _say_left_out(len(shown), len(found))
+            if len(shown) < len(found):
+                print()
+                newest = f"The newest {len(shown)} of {len(found)} trials"
+                show_text(f"{newest}: --all shows all of them.")
 
 
 @app.command(epilog=LOG_EXAMPLES)
@@ -212,19 +215,13 @@ def _how_many(last: int | None, everything: bool, form: str, there: int) -> int:
     return max(there, 1) if everything or form != "table" else NEWEST
 
 
-def _say_left_out(shown: int, there: int) -> None:
-    if shown < there:
-        print()
-        show_text(f"The newest {shown} of {there} trials: --all shows all of them.")
-
-
 def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
     """Prints trials, a row each: what came of them, their parameters, and what is to be said."""
     at, opened_ = now(), study.opened
     value = labelled(opened_.goal.noun, opened_.return_unit)
     columns = {
         "id": [str(trial.id) for trial in found],
-        "when": [when(_last_time(trial), at) for trial in found],
+        "when": [when(t.asked_at if t.told_at is None else t.told_at, at) for t in found],
         "kind": [trial.kind for trial in found],
         value: [trial.status if t is None else typed(t) for trial in found for t in [trial.value]],
         "±": ["" if trial.stderr is None else f"{trial.stderr:.2g}" for trial in found],
@@ -259,11 +256,6 @@ def _numbers(found: "Sequence[TrialResult]") -> list[str]:
 
 def _value(trial: "TrialResult", i: int) -> Any:
     return trial.params[trial.names[i]] if trial.names else float(trial.theta[i])
-
-
-def _last_time(trial: "TrialResult") -> float:
-    """When a trial was told, or asked for while it was not."""
-    return trial.asked_at if trial.told_at is None else trial.told_at
 
 
 def _print_csv(study: "Study", found: "Sequence[TrialResult]") -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -182,7 +183,7 @@ def train(
 ) -> None:
     """Learn a task; write a run directory."""
     settings, options = method_settings(set_), pairs("--option", option or [])
-    out = out or Path("runs") / f"{_file_name(task)}-{method}-{seed}"
+    out = out or Path("runs") / f"{re.sub('[/:]', '-', task)}-{method}-{seed}"
     from recoup.runs.train import train as train_task
 
     def learn() -> "Run":
@@ -296,11 +297,6 @@ def prints_elsewhere() -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(ours, 1)
         os.close(ours)
-
-
-def _file_name(task: str) -> str:
-    """A task's name as part of a directory's."""
-    return task.replace("/", "-").replace(":", "-")
 
 
 def _go_on(run: Path, task: str | None) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure as Picture
 
 from recoup.reproduce.claims import Contrast, Said, contrast, slope
-from recoup.reproduce.drawing import curve, legend, picture
+from recoup.reproduce.drawing import curve, legend, picture, stderr
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import directions, gradients
 from recoup.reproduce.figures.gradients import ESTIMATORS, ITERATIONS, SHAPED
@@ -67,11 +67,6 @@ def _bias(data: Arrays, method: str) -> np.ndarray:
     chance = data[f"{method} variance"] / data["trials"]
     scale = (data["truth"][..., 0] ** 2).mean(-1)
     return (data[f"{method} bias2"] - chance).mean(-1) / scale
-
-
-def _noise(data: Arrays, method: str) -> float:
-    """The standard error of the squared bias, in units of the limit."""
-    return contrast("", _bias(data, method)).stderr / SMALL
 
 
 def _first_bias(data: Arrays, method: str) -> float:
@@ -216,7 +211,8 @@ SAID = (
         lambda data: _biased_less(data, "iw-pgpe"),
         lambda data: (
             f"{TOLERANCE} The estimate is unbiased (S3.1); with {int(data['trials']):,} trials the "
-            f"standard error of this number is {_noise(data, 'iw-pgpe'):.2g} times that limit."
+            f"standard error of this number is {stderr(_bias(data, 'iw-pgpe')) / SMALL:.2g} times "
+            "that limit."
         ),
     ),
     Said(

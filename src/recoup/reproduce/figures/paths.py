@@ -62,9 +62,8 @@ def _detour(surface: np.ndarray, best: float, paths: np.ndarray) -> np.ndarray:
 
     Of `paths [start, R, L + 1, 2]`; one that does not come near counts to its end.
     """
-    returns = np.stack(
-        [gradients.expected_return(surface, *np.moveaxis(at, -1, 0)) for at in _moved(paths)], -1
-    )
+    by_move = np.moveaxis(paths, (2, 3), (0, 1))  # so that one at a time fits in memory
+    returns = np.stack([gradients.expected_return(surface, *at) for at in by_move], -1)
     near = returns >= returns[..., :1] + NEAR * (best - returns[..., :1])
     last = np.where(near.any(-1), near.argmax(-1), paths.shape[2] - 1)[..., None]
     lengths = np.linalg.norm(np.diff(paths, axis=2), axis=-1).cumsum(-1)
@@ -72,11 +71,6 @@ def _detour(surface: np.ndarray, best: float, paths: np.ndarray) -> np.ndarray:
     straight = np.linalg.norm(ends - paths[:, :, 0], axis=-1)
     length = np.take_along_axis(lengths, np.maximum(last - 1, 0), 2)[..., 0]
     return np.where(last[..., 0] > 0, length / np.maximum(straight, 1e-9), 1.0)
-
-
-def _moved(paths: np.ndarray) -> np.ndarray:
-    """The iterations first: `[L + 1, start, R, 2]`, so that one at a time fits in memory."""
-    return np.moveaxis(paths, 2, 0)
 
 
 def _summit(surface: np.ndarray) -> tuple[float, float, float]:

@@ -15,7 +15,6 @@ from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures.episodes import ARRIVED, SHORT, closest, half_way, traced
 from recoup.reproduce.figures.reaching import OURS, reach_jobs
 from recoup.reproduce.jobs import Arrays
-from recoup.reproduce.sizes import Size
 from recoup.tasks.registry import make_env, make_task
 
 STRIP = {2: (0, 2, 4, 6, 10, 100), 4: (0, 4, 6, 20, 50, 100)}
@@ -57,11 +56,6 @@ def film_policy(joints: int, data: Arrays, path: Path, over: Over) -> None:
     """A video of the policy on the strip."""
     theta = _typical(data) if joints == 2 else _best(data)
     write_video(_shot(joints, tuple(theta)), path, over)
-
-
-def collect_far(size: Size, results: dict[str, Arrays]) -> Arrays:
-    """The motions with four joints, and how near the arm could come without the waist."""
-    return {**traced(4, size, results), "arm alone": np.array(_arm_alone())}
 
 
 def _arm_alone() -> float:
@@ -230,7 +224,7 @@ FIGURES = (
         "An episode of the final mean policy of the best run. (The paper's caption says the 50th "
         "iteration; its runs have 300.)",
         jobs=lambda size: reach_jobs(4, size, (OURS,)),
-        collect=collect_far,
+        collect=lambda *found: {**traced(4, *found), "arm alone": np.array(_arm_alone())},
         draw=partial(draw_strip, 4),
         said=FOUR_SAID,
         film=partial(film_policy, 4),
