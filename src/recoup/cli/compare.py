@@ -5,11 +5,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import InputError, as_typed, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, examples, fail, interruptible, say, stop
-from recoup.cli.parsing import complete_task, number, whole_option
+from recoup.cli.app import (
+    ForceOption,
+    JsonOption,
+    app,
+    examples,
+    fail,
+    interruptible,
+    option,
+    say,
+    stop,
+)
+from recoup.cli.parsing import complete_task, number, number_option, whole_option
 from recoup.cli.tables import show_table, show_text
 from recoup.cli.train import prints_elsewhere
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
@@ -53,9 +61,9 @@ def complete_entrant(incomplete: str) -> list[tuple[str, str]]:
 def compare(
     task: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--task",
-            help=f"One of `recoup tasks`, {', '.join(GYM_TASKS)}, a Gymnasium id or "
+            f"One of `recoup tasks`, {', '.join(GYM_TASKS)}, a Gymnasium id or "
             "module:callable, repeatable; TASK@0.25 with other standard deviations at the start; "
             f"or a list: {', '.join(LISTS)}.",
             metavar="TASK",
@@ -64,9 +72,9 @@ def compare(
     ],
     method: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--method",
-            help="One of `recoup methods` that searches parameters, or of another library (cma-es, "
+            "One of `recoup methods` that searches parameters, or of another library (cma-es, "
             "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
             "optuna-cma-es, evotorch-pgpe), repeatable; METHOD:key=value,... with settings.",
             metavar="METHOD",
@@ -76,33 +84,29 @@ def compare(
     runs: Annotated[int, whole_option("Runs of each method on each task.")] = 10,
     episodes: Annotated[int, whole_option("Episodes that each run may spend.")] = 400,
     checkpoints: Annotated[
-        str | None, typer.Option(help="Episodes after which runs are tested, separated by commas.")
+        str | None, option("Episodes after which runs are tested, separated by commas.")
     ] = None,
     seed: Annotated[
         int,
         whole_option(f"Seed of starts, noise and tests ({TEST_SEED} is that of reported results)."),
     ] = TEST_SEED,
     out: Annotated[
-        Path, typer.Option(help="Directory; what lies there already is not computed again.")
+        Path, option("Directory; what lies there already is not computed again.")
     ] = Path("runs/compare"),
     workers: Annotated[int | None, whole_option("Processes (one a core unless said).")] = None,
     std_factor: Annotated[
-        float,
-        typer.Option(
-            help="Factor of all standard deviations at the start.", parser=number, metavar="X"
-        ),
+        float, number_option("Factor of all standard deviations at the start.")
     ] = 1.0,
     against: Annotated[
         str | None,
-        typer.Option(
-            help="The method that differences are taken to (the first unless said).",
-            metavar="METHOD",
+        option(
+            "The method that differences are taken to (the first unless said).", metavar="METHOD"
         ),
     ] = None,
     target: Annotated[
         float | None,
-        typer.Option(
-            help="Return to count episodes to (unless said, what iw-pgpe-ob has at the end, or "
+        option(
+            "Return to count episodes to (unless said, what iw-pgpe-ob has at the end, or "
             "the method that differences are taken to).",
             parser=number,
             metavar="X",
@@ -117,7 +121,7 @@ def compare(
     ] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no tables.")] = False,
+    quiet: Annotated[bool, option("--quiet", "No progress, no tables.")] = False,
 ) -> None:
     """Compare methods: curves and tables with intervals, over the same starts and noise."""
     from recoup.compare.arenas import Asking

@@ -11,7 +11,7 @@ import typer
 
 from recoup import __version__
 from recoup.checks import InputError
-from recoup.cli.app import app, examples, fail, stop
+from recoup.cli.app import app, examples, fail, option, stop
 from recoup.cli.study_app import app as study_app
 
 # Commands are listed in the order in which these modules add them.
@@ -94,7 +94,7 @@ def _print_version(asked: bool) -> None:
 @app.callback(help=HELP, epilog=EXAMPLES)
 def recoup(  # noqa: D103
     version: Annotated[
-        bool, typer.Option("--version", help="Print it.", callback=_print_version, is_eager=True)
+        bool, option("--version", "Print it.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass

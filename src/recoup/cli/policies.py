@@ -4,10 +4,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import InputError, printable
-from recoup.cli.app import JsonOption, app, examples, print_json
+from recoup.cli.app import JsonOption, app, argument, examples, option, print_json
 from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
@@ -32,29 +30,22 @@ and choices are inside. A policy.npz runs in NumPy: docs/policy-file.md.
 
 @app.command("export-policy", epilog=EXPORT_EXAMPLES + TAKEN)
 def export_policy(
-    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    run: Annotated[Path, argument("A run directory.", "RUN")],
     file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A new file (policy.npz, .onnx or .pt here unless said).", metavar="FILE"
-        ),
+        Path | None, argument("A new file (policy.npz, .onnx or .pt here unless said).", "FILE")
     ] = None,
-    onnx: Annotated[
-        bool, typer.Option("--onnx", help="For ONNX Runtime; needs the package onnx.")
-    ] = False,
-    torchscript: Annotated[
-        bool, typer.Option("--torchscript", help="For libtorch; needs PyTorch.")
-    ] = False,
+    onnx: Annotated[bool, option("--onnx", "For ONNX Runtime; needs the package onnx.")] = False,
+    torchscript: Annotated[bool, option("--torchscript", "For libtorch; needs PyTorch.")] = False,
     which: WhichOption = "last",
     policy: Annotated[
         str | None,
-        typer.Option(
-            help="The run's policy or network again, where it is code: module:name, itself or "
+        option(
+            "The run's policy or network again, where it is code: module:name, itself or "
             "what makes it.",
             metavar="POLICY",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    force: Annotated[bool, option("--force", "Write over a file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a learned policy for other programs: plain NumPy, ONNX or TorchScript."""

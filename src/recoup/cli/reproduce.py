@@ -4,10 +4,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recoup.checks import InputError, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, examples, interruptible, print_json, stop
+from recoup.cli.app import (
+    ForceOption,
+    JsonOption,
+    app,
+    argument,
+    examples,
+    interruptible,
+    option,
+    print_json,
+    stop,
+)
 from recoup.cli.parsing import whole_option
 from recoup.cli.tables import Cell, show_table
 from recoup.reproduce import ORDER
@@ -29,23 +37,17 @@ OPEN = Cell("? inconclusive", True, "yellow")
 
 @app.command(epilog=REPRODUCE_EXAMPLES)
 def reproduce(
-    figures: Annotated[
-        list[str], typer.Argument(help=f"{', '.join(ORDER)}, or all.", metavar="FIGURE...")
-    ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few runs: all figures in ten minutes.")
-    ] = False,
+    figures: Annotated[list[str], argument(f"{', '.join(ORDER)}, or all.", "FIGURE...")],
+    quick: Annotated[bool, option("--quick", "Few runs: all figures in ten minutes.")] = False,
     paper: Annotated[
-        bool, typer.Option("--paper", help="The paper's own numbers of runs and trials.")
+        bool, option("--paper", "The paper's own numbers of runs and trials.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory (runs/reproduce-SIZE unless said).")
-    ] = None,
+    out: Annotated[Path | None, option("Directory (runs/reproduce-SIZE unless said).")] = None,
     workers: Annotated[
         int | None, whole_option("Processes that measure (one a core unless said).")
     ] = None,
     force: ForceOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+    quiet: Annotated[bool, option("--quiet", "No progress, no table.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure, draw and judge figures of the paper; `all` ends in a page."""

@@ -5,10 +5,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recoup.checks import InputError
-from recoup.cli.app import examples, print_json, say_path
+from recoup.cli.app import argument, examples, option, print_json, say_path
 from recoup.cli.parsing import (
     method_settings,
     names_given,
@@ -89,17 +87,16 @@ def new(
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int after it, "
+        option(
+            "A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int after it, "
             "or NAME=ONE|OTHER|..., unordered choices.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
     params: Annotated[
         Path | None,
-        typer.Option(
-            help="A TOML file of them: a table each, with low, high, scale, choices, start, std, "
-            "unit.",
+        option(
+            "A TOML file of them: a table each, with low, high, scale, choices, start, std, unit.",
             metavar="TOML",
         ),
     ] = None,
@@ -112,19 +109,16 @@ def new(
         int | None, whole_option("Steps of an episode, for methods that explore in actions.")
     ] = None,
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
-    discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    discount: Annotated[float | None, option("Of rewards, likewise.")] = None,
     minimize: MinimizeOption = False,
     limit: LimitOption = None,
     within: WithinOption = None,
     set_: SetOption = None,
-    title: Annotated[str | None, typer.Option(help="What the study is called.")] = None,
+    title: Annotated[str | None, option("What the study is called.")] = None,
     unit: Annotated[
-        list[str] | None,
-        typer.Option(help="The unit of a parameter, repeatable.", metavar="NAME=UNIT"),
+        list[str] | None, option("The unit of a parameter, repeatable.", metavar="NAME=UNIT")
     ] = None,
-    return_unit: Annotated[
-        str | None, typer.Option(help="The unit of returns.", metavar="UNIT")
-    ] = None,
+    return_unit: Annotated[str | None, option("The unit of returns.", metavar="UNIT")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a study in a new file; of what is told, larger is better unless you --minimize."""
@@ -156,26 +150,19 @@ def new(
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
 def tell(
     file: File,
-    id: Annotated[
-        int | None, typer.Argument(help="The trial.", metavar="[ID]", parser=whole)
-    ] = None,
+    id: Annotated[int | None, argument("The trial.", "[ID]", parser=whole)] = None,
     value: Annotated[
-        list[str] | None,
-        typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
+        list[str] | None, argument("Its return, or those of several episodes.", "[RETURN...]")
     ] = None,
-    failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    failed: Annotated[str | None, option("Why it failed, in place of a return.")] = None,
     trajectory: Annotated[
         Path | None,
-        typer.Option(
-            help="A .npz file with features, actions, rewards, for methods that explore in actions."
-        ),
+        option("A .npz file with features, actions, rewards, for methods that explore in actions."),
     ] = None,
     also: AlsoOption = None,
     results: Annotated[
         Path | None,
-        typer.Option(
-            "--file", help="A CSV file with columns id, return, failed, and also_NAME if there are."
-        ),
+        option("--file", "A CSV file with columns id, return, failed, and also_NAME if there are."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -239,24 +226,23 @@ def amend(
     file: File,
     id: Id,
     value: Annotated[
-        list[str] | None,
-        typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
+        list[str] | None, argument("Its return, or those of several episodes.", "[RETURN...]")
     ] = None,
-    failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    failed: Annotated[str | None, option("Why it failed, in place of a return.")] = None,
     trajectory: Annotated[
         str | None,
-        typer.Option(
-            help=f"A .npz file as `tell` takes it, or {BEFORE}: that which an amendment took away.",
+        option(
+            f"A .npz file as `tell` takes it, or {BEFORE}: that which an amendment took away.",
             metavar=f"FILE|{BEFORE}",
         ),
     ] = None,
     also: AlsoOption = None,
     drop: Annotated[
-        str | None, typer.Option(help="Why it is worth nothing: kept, and counted for nothing.")
+        str | None, option("Why it is worth nothing: kept, and counted for nothing.")
     ] = None,
-    why: Annotated[str | None, typer.Option(help="Why it is put right.")] = None,
+    why: Annotated[str | None, option("Why it is put right.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+        bool, option("--dry-run", "Say what would change, and change nothing.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,10 +2,8 @@
 
 from typing import Annotated
 
-import typer
-
 from recoup.checks import InputError
-from recoup.cli.app import examples, print_json
+from recoup.cli.app import argument, examples, option, print_json
 from recoup.cli.parsing import check_once, duration, typed_value
 from recoup.cli.study_app import (
     SIGNED,
@@ -34,11 +32,9 @@ ENQUEUE_EXAMPLES = examples(
 @app.command(epilog=ASK_EXAMPLES)
 def ask(
     file: File,
-    n: Annotated[
-        int | None, typer.Option("-n", help="How many trials (1 unless said).", metavar="N")
-    ] = None,
+    n: Annotated[int | None, option("-n", "How many trials (1 unless said).", metavar="N")] = None,
     at: Annotated[
-        str | None, typer.Option(help="`mean`: the mean policy, which is no part of any estimate.")
+        str | None, option("`mean`: the mean policy, which is no part of any estimate.")
     ] = None,
     lease: LeaseOption = None,
     format: FormatOption = None,
@@ -66,11 +62,8 @@ def pending(file: File, format: FormatOption = None, as_json: JsonOption = False
 @app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
 def enqueue(
     file: File,
-    theta: Annotated[
-        list[str],
-        typer.Argument(help="Values in order, or NAME=VALUE of each.", metavar="VALUE..."),
-    ],
-    note: Annotated[str | None, typer.Option(help="Why this one.")] = None,
+    theta: Annotated[list[str], argument("Values in order, or NAME=VALUE of each.", "VALUE...")],
+    note: Annotated[str | None, option("Why this one.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put a theta of your own choice in line for the next `ask`."""

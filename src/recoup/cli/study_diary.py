@@ -5,10 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import InputError, check_choice, check_count, shortly
-from recoup.cli.app import examples, for_tables, print_json
+from recoup.cli.app import argument, examples, for_tables, option, print_json
 from recoup.cli.parsing import whole_option
 from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_of, opened
 from recoup.cli.study_tables import MANY, show_values, typed_value
@@ -55,14 +53,14 @@ NOTE_EXAMPLES = examples(
 TITLE_EXAMPLES = examples('study title robot.db "Left arm, new pads"')
 
 LastOption = Annotated[int | None, whole_option(f"The newest N ({NEWEST} of a table unless said).")]
-AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
+AllOption = Annotated[bool, option("--all", "All of them.")]
 
 
 @app.command(epilog=TRIALS_EXAMPLES)
 def trials(
     file: File,
-    status: Annotated[str | None, typer.Option(help=f"Only {', '.join(STATUSES)}.")] = None,
-    kind: Annotated[str | None, typer.Option(help=f"Only {', '.join(KINDS)}.")] = None,
+    status: Annotated[str | None, option(f"Only {', '.join(STATUSES)}.")] = None,
+    kind: Annotated[str | None, option(f"Only {', '.join(KINDS)}.")] = None,
     last: LastOption = None,
     everything: AllOption = False,
     format: FormatOption = None,
@@ -142,7 +140,7 @@ def best(file: File, as_json: JsonOption = False) -> None:
 def cancel(
     file: File,
     id: Id,
-    why: Annotated[str | None, typer.Option(help="Why it will not be rolled out.")] = None,
+    why: Annotated[str | None, option("Why it will not be rolled out.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say that a trial will not be rolled out: it is not handed out or waited for any more.
@@ -158,9 +156,7 @@ def cancel(
 @app.command(epilog=NOTE_EXAMPLES)
 def note(
     file: File,
-    words: Annotated[
-        list[str], typer.Argument(help="A text, or a trial and a text.", metavar="[ID] TEXT")
-    ],
+    words: Annotated[list[str], argument("A text, or a trial and a text.", "[ID] TEXT")],
     as_json: JsonOption = False,
 ) -> None:
     """Write down something about a study, or about one of its trials."""
@@ -175,9 +171,7 @@ def note(
 @app.command(epilog=TITLE_EXAMPLES)
 def title(
     file: File,
-    text: Annotated[
-        str | None, typer.Argument(help="Another title; an empty one for none.", metavar="[TEXT]")
-    ] = None,
+    text: Annotated[str | None, argument("Another title; an empty one for none.", "[TEXT]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """What a study is called; with a text, call it that."""

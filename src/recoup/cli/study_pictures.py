@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from recoup.cli.app import ForceOption, examples, say_path
+from recoup.cli.app import ForceOption, examples, option, say_path
 from recoup.cli.study_app import File, JsonOption, app, opened
 
 PLOT_EXAMPLES = examples(
@@ -17,9 +15,7 @@ PLOT_EXAMPLES = examples(
 @app.command(epilog=PLOT_EXAMPLES)
 def plot(
     file: File,
-    out: Annotated[
-        Path, typer.Option(help="The picture: a .png, .pdf or .svg file.", metavar="PNG")
-    ],
+    out: Annotated[Path, option("The picture: a .png, .pdf or .svg file.", metavar="PNG")],
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:

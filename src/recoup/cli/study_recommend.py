@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recoup.checks import InputError, shortly
-from recoup.cli.app import examples, print_json
+from recoup.cli.app import examples, option, print_json
 from recoup.cli.parsing import check_once, typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
@@ -41,8 +39,8 @@ def recommend(
     file: File,
     worth: Annotated[
         float | None,
-        typer.Option(
-            help="A difference in return that matters to you: a batch from which less than a tenth "
+        option(
+            "A difference in return that matters to you: a batch from which less than a tenth "
             "of it is expected is not worth its trials."
         ),
     ] = None,
@@ -109,8 +107,8 @@ def predict(
     file: File,
     param: Annotated[
         list[str],
-        typer.Option(
-            help="A parameter's value, repeatable; the others stay at the mean policy.",
+        option(
+            "A parameter's value, repeatable; the others stay at the mean policy.",
             metavar="NAME=VALUE",
         ),
     ],

@@ -10,10 +10,18 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import printable
-from recoup.cli.app import JsonOption, app, examples, fail, interruptible, say, stop
+from recoup.cli.app import (
+    JsonOption,
+    app,
+    argument,
+    examples,
+    fail,
+    interruptible,
+    option,
+    say,
+    stop,
+)
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -21,7 +29,7 @@ from recoup.cli.parsing import (
     complete_task,
     duration,
     method_settings,
-    number,
+    number_option,
     pairs,
     vector,
     whole_option,
@@ -50,35 +58,29 @@ RESUME_EXAMPLES = examples(
 )
 
 Engine = Annotated[
-    str | None,
-    typer.Option(help="serial (unless said), process or ray; for tasks of yours.", metavar="NAME"),
+    str | None, option("serial (unless said), process or ray; for tasks of yours.", metavar="NAME")
 ]
 Workers = Annotated[int | None, whole_option("Workers (as many as cores unless said).")]
-Sync = Annotated[
-    bool | None, typer.Option("--sync", help="Wait for a batch before asking for the next.")
-]
-Timeout = Annotated[
-    str | None, typer.Option(help="What a trial may take, like 90s or 10m.", metavar="TIME")
-]
+Sync = Annotated[bool | None, option("--sync", "Wait for a batch before asking for the next.")]
+Timeout = Annotated[str | None, option("What a trial may take, like 90s or 10m.", metavar="TIME")]
 Retries = Annotated[int | None, whole_option("How often a failed trial is tried again (1).")]
-Address = Annotated[str | None, typer.Option(help="Of a Ray cluster, like auto or host:6379.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no table.")]
+Address = Annotated[str | None, option("Of a Ray cluster, like auto or host:6379.")]
+Quiet = Annotated[bool, option("--quiet", "No progress, no table.")]
 
 
 @app.command(epilog=TRAIN_EXAMPLES)
 def train(
     task: Annotated[
         str,
-        typer.Argument(
-            help="One of `recoup tasks`, a Gymnasium id, or module:callable (an environment's "
+        argument(
+            "One of `recoup tasks`, a Gymnasium id, or module:callable (an environment's "
             "constructor; with --dim or --param a function).",
             metavar="TASK",
             autocompletion=complete_task,
         ),
     ],
     method: Annotated[
-        str,
-        typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),
+        str, option("See `recoup methods`.", metavar="NAME", autocompletion=complete_method)
     ] = DEFAULT_METHOD,
     episodes: Annotated[int | None, whole_option("Rollouts to spend in all.")] = None,
     iterations: Annotated[
@@ -89,15 +91,15 @@ def train(
     ] = None,
     seed: Annotated[int, whole_option("Seed of all randomness.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Run directory (runs/TASK-METHOD-SEED unless said).")
+        Path | None, option("Run directory (runs/TASK-METHOD-SEED unless said).")
     ] = None,
     mean: Annotated[
-        str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
+        str | None, option("Start of the means: a number, or D separated by commas.")
     ] = None,
     std: Annotated[
         str | None,
-        typer.Option(
-            help="Start of the standard deviations (in action space, of the actions), likewise; 1, "
+        option(
+            "Start of the standard deviations (in action space, of the actions), likewise; 1, "
             "or by the policy's fan-in, unless said."
         ),
     ] = None,
@@ -105,27 +107,24 @@ def train(
         int | None, whole_option("Steps of an episode (the task's own unless said).")
     ] = None,
     discount: Annotated[
-        float | None,
-        typer.Option(
-            help="Discount factor (the task's own unless said).", parser=number, metavar="X"
-        ),
+        float | None, number_option("Discount factor (the task's own unless said).")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--option",
-            help="An option of the task or environment, repeatable; features=raw for reach-2.",
+            "An option of the task or environment, repeatable; features=raw for reach-2.",
             metavar="KEY=VALUE",
         ),
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="linear (unless said), kernels or mlp.", metavar="NAME")
+        str | None, option("linear (unless said), kernels or mlp.", metavar="NAME")
     ] = None,
     policy_option: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--policy-option",
-            help="Of the policy, repeatable: hidden=32,32, size=5, bias=false, actions=squash.",
+            "Of the policy, repeatable: hidden=32,32, size=5, bias=false, actions=squash.",
             metavar="KEY=VALUE",
         ),
     ] = None,
@@ -133,8 +132,7 @@ def train(
         int | None, whole_option("Episodes whose mean is a trial's return (1 unless said).")
     ] = None,
     normalize: Annotated[
-        bool | None,
-        typer.Option("--normalize", help="Normalise observations by those of the warm-up."),
+        bool | None, option("--normalize", "Normalise observations by those of the warm-up.")
     ] = None,
     warm_up: Annotated[
         int | None, whole_option("Episodes before the search, for --normalize or kernels.")
@@ -142,9 +140,9 @@ def train(
     dim: Annotated[int | None, whole_option("Parameters of a function of theta.")] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--param",
-            help="A parameter of a function, repeatable: NAME or NAME=LOW:HIGH[:log].",
+            "A parameter of a function, repeatable: NAME or NAME=LOW:HIGH[:log].",
             metavar="NAME=RANGE",
         ),
     ] = None,
@@ -159,9 +157,9 @@ def train(
     ] = None,
     test_all: Annotated[
         bool,
-        typer.Option(
+        option(
             "--test-all",
-            help="Test after every iteration; unless said, after each of the first ten, every "
+            "Test after every iteration; unless said, after each of the first ten, every "
             "second up to 20, every fourth up to 40 and so on, and after the last.",
         ),
     ] = False,
@@ -171,9 +169,9 @@ def train(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
-            help=f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
+            f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
             metavar="KEY=VALUE",
             autocompletion=complete_setting,
         ),
@@ -220,7 +218,7 @@ def train(
 
 @app.command(epilog=RESUME_EXAMPLES)
 def resume(
-    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    run: Annotated[Path, argument("A run directory.", "RUN")],
     iterations: Annotated[
         int | None,
         whole_option("Go on to so many iterations in all, also where the run is finished."),
