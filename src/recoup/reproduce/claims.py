@@ -124,20 +124,20 @@ class Said(NamedTuple):
     """
 
     id: str
-    where: str
     says: str
     measured: Callable[[Any], Mapping[str, Any] | Iterable[Contrast]]
     note: str | Callable[[Any], str] = ""
     of: Callable[[Any], Any] = lambda data: data
+    where: str = ""  # unless it stands in the section about its figure
 
-    def judged(self, data: Any) -> Claim:
+    def judged(self, data: Any, section: str) -> Claim:
         """The claim, measured."""
         quantity = self.of(data)
         found = self.measured(quantity)
         if isinstance(found, Mapping):
             found = (contrast(what, by_run) for what, by_run in found.items())
         note = self.note if isinstance(self.note, str) else self.note(quantity)
-        return Claim(self.id, self.where, self.says, tuple(found), note)
+        return Claim(self.id, self.where or section, self.says, tuple(found), note)
 
 
 def contrast(what: str, by_run: Any, most: float | None = None) -> Contrast:

@@ -23,8 +23,9 @@ class Figure(NamedTuple):
     collect: Callable[[Size, dict[str, Arrays]], Arrays]  # the results of the jobs by name -> data
     draw: Callable[[Arrays], Picture]
     said: tuple[Said, ...] = ()
+    section: str = ""  # of the paper, where that is said
     film: Callable[[Arrays, Path, Over], None] | None = None  # writes a video to a path
 
     def claims(self, data: Arrays) -> list[Claim]:
         """What the paper says of the figure, measured."""
-        return [row.judged(data) for row in self.said]
+        return [row.judged(data, self.section) for row in self.said]

@@ -110,15 +110,14 @@ def _below_the_bound(
 SAID = (
     Said(
         "bounds.theorem-1",
-        "Theorem 1",
         "Var[grad IW] <= beta^2 (1 - gamma^T)^2 B w_max / (N' (1 - gamma)^2), twice that for tau.",
         lambda data: _each(
             "bound minus variance", _room(data, "theorem 1", _variance(data, "none"))
         ),
+        where="Theorem 1",
     ),
     Said(
         "bounds.inverse-in-samples",
-        "S3.1",
         "[The upper bound of the variance] is inverse-proportional to sample size N'.",
         lambda data: tuple(
             _near_one(
@@ -128,10 +127,10 @@ SAID = (
             for case in CASES
         ),
         f"The variance itself, equal within {CLOSE:.0%}; no sample serves both N'.",
+        where="S3.1",
     ),
     Said(
         "bounds.theorem-2-minimum",
-        "Theorem 2",
         "The optimal constant baseline for IW-PGPE minimises the variance.",
         lambda data: {
             f"variance with {name} minus with b*, {case}": _above_least(data, case, key)
@@ -139,10 +138,10 @@ SAID = (
             for key, name in ELSEWHERE.items()
         },
         FRESH,
+        where="Theorem 2",
     ),
     Said(
         "bounds.theorem-2-excess",
-        "Theorem 2",
         "The excess variance for a constant baseline b is (b - b*)^2 E[w^2 ||s||^2] / N'.",
         lambda data: tuple(
             _near_one(
@@ -151,32 +150,32 @@ SAID = (
             for case in CASES
         ),
         f"Equal within {CLOSE:.0%}. {FRESH}",
+        where="Theorem 2",
     ),
     Said(
         "bounds.theorem-3-lower-printed",
-        "Theorem 3",
         "The baseline b* reduces the variance [with respect to eta, and to tau] by at least "
         "alpha^2 (1 - gamma^T)^2 B w_min / (N' (1 - gamma)^2).",
         lambda data: _above_the_bound(data, "joint"),
         f"As printed: b* is Theorem 2's, one number for both blocks. {RARE} {TRIVIAL}",
+        where="Theorem 3",
     ),
     Said(
         "bounds.theorem-3-lower-blocks",
-        "Theorem 3",
         "The same, read with a baseline of its own for each block, as the proof needs it.",
         lambda data: _above_the_bound(data, "own"),
         f"Another reading than the printed one. {RARE} {TRIVIAL}",
+        where="Theorem 3",
     ),
     Said(
         "bounds.theorem-3-upper",
-        "Theorem 3",
         "... and by at most beta^2 (1 - gamma^T)^2 B w_max / (N' (1 - gamma)^2).",
         lambda data: _below_the_bound(data, "theorem 3 above", _reduction, "reduction", "by"),
         "Both readings of b*.",
+        where="Theorem 3",
     ),
     Said(
         "bounds.larger-weights-more-reduction",
-        "S3.2",
         "If importance weights are larger, using the optimal baseline can reduce the variance "
         "more.",
         lambda data: {
@@ -194,13 +193,14 @@ SAID = (
             )
             + "."
         ),
+        where="S3.2",
     ),
     Said(
         "bounds.corollary",
-        "Corollary",
         "Var[grad IW with b*] <= (1 - gamma^T)^2 B (beta^2 w_max - alpha^2 w_min) / (N' (1 - "
         "gamma)^2), twice that for tau.",
         lambda data: _below_the_bound(data, "corollary", _variance, "variance", "with"),
         f"Both readings of b*. {TRIVIAL}",
+        where="Corollary",
     ),
 )

@@ -133,21 +133,18 @@ def _ends_stuck(car: Car) -> str:
 CAR = (
     Said(
         "best",
-        "S4.2",
         "IW-PGPE_OB achieves superior performance improvement than all other methods.",
         lambda car: car.above(OURS, OTHERS),
         _reuse,
     ),
     Said(
         "ahead-early",
-        "S4.2",
         "IW-PGPE_OB improves the performance very fast over policy-update iterations.",
         lambda car: ahead_early(car.curves, EVERY, OURS, OTHERS),
         lambda car: f"{AHEAD} {_reuse(car, after(1 / 3, EVERY))}",
     ),
     Said(
         "smooth",
-        "S4.2",
         "Thanks to the low variance, IW-PGPE_OB achieves smooth and fast policy improvement "
         "throughout iterations.",
         lambda falling: {
@@ -165,7 +162,6 @@ CAR = (
     ),
     Said(
         "iw-improves",
-        "S4.2",
         "IW-PGPE can also improve the performance over iterations well.",
         lambda car: [gains_half(car.curves, "iw-pgpe", OURS)],
         lambda car: (
@@ -176,20 +172,17 @@ CAR = (
     ),
     Said(
         "iw-below-iw-ob",
-        "S4.2",
         "However, it is outperformed by the proposed IW-PGPE_OB.",
         lambda car: car.above(OURS, ["iw-pgpe"]),
     ),
     Said(
         "niw-ob-fair",
-        "S4.2",
         "NIW-PGPE_OB performs fairly well.",
         lambda car: [gains_half(car.curves, "niw-pgpe-ob", OURS)],
         "Fairly well: more than half of what iw-pgpe-ob gains.",
     ),
     Said(
         "pgpe-ob-improves",
-        "S4.2",
         "The plain PGPE_OB can improve the performance throughout the iterations.",
         lambda car: {
             "gain of pgpe-ob in iterations 1 to 15": gain(car.curves, "pgpe-ob", 0, 15),
@@ -198,7 +191,6 @@ CAR = (
     ),
     Said(
         "others-improve",
-        "S4.2",
         "Other data-reuse methods can improve the performance over iterations, but slowly.",
         lambda car: (
             *(contrast(f"gain of {m}", gain(car.curves, m)) for m in POLICY_GRADIENTS),
@@ -208,7 +200,6 @@ CAR = (
     ),
     Said(
         "others-below-pgpe",
-        "S4.2",
         "... and they are outperformed by the compared PGPE methods.",
         lambda car: tuple(
             found for method in PGPE for found in car.above(method, POLICY_GRADIENTS)
@@ -220,13 +211,11 @@ CAR = (
     ),
     Said(
         "reinforce-above-enac",
-        "S4.2",
         "IW-REINFORCE_OB outperforms TIW-eNAC.",
         lambda car: car.above("iw-reinforce-ob", ["tiw-enac"]),
     ),
     Said(
         "r3-stays",
-        "S4.2",
         "R^3 can not improve the performance over iterations.",
         lambda car: {f"{LITTLE:.2f} minus the gain of r3": LITTLE - gain(car.curves, "r3")},
         lambda car: (
@@ -237,11 +226,11 @@ CAR = (
     ),
     Said(
         "baseline-over-weights",
-        "S5",
         "[The] baseline is possibly the primary factor in improving performance compared with "
         "the importance weighting techniques.",
         lambda car: car.above("niw-pgpe-ob", ["iw-pgpe"]),
         "A baseline without weights against weights without a baseline.",
+        where="S5",
     ),
 )
 
@@ -263,5 +252,6 @@ FIGURES = (
         collect=collect,
         draw=draw,
         said=(*(_on(task, row) for task in TASKS for row in CAR), *SAID),
+        section="S4.2",
     ),
 )

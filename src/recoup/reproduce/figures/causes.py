@@ -171,7 +171,6 @@ def _moved(data: Arrays) -> np.ndarray:
 SAID = (
     Said(
         f"{TASK}.iw-varies",
-        "S4.2",
         "[IW-PGPE] is outperformed by the proposed IW-PGPE_OB, perhaps because the estimation "
         "variance in IW-PGPE is large.",
         lambda log_ratio: {
@@ -183,7 +182,6 @@ SAID = (
     ),
     Said(
         f"{TASK}.enac-bias-grows",
-        "S4.2",
         "... truncating the importance weights can lead to a larger bias over iterations in "
         "TIW-eNAC.",
         lambda data: {

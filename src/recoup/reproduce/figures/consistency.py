@@ -86,17 +86,16 @@ def _remains(data: Arrays, case: str) -> tuple[Contrast, Contrast]:
 SAID = (
     Said(
         "bounds.niw-inconsistent",
-        "S3.1, S4.1.3",
         "If we naively use data D' [without weights], we have an inconsistency problem [as N' "
         "grows without end]; the inconsistency can not be overcome by increasing the number of "
         "samples.",
         lambda data: [found for case in APART for found in _remains(data, case)],
         f"The error, squared and over the squared gradient, stays above {SMALL:.0%} at N' = "
         f"{SIZES[-1]:,}, and ten times as many samples do not halve it.",
+        where="S3.1, S4.1.3",
     ),
     Said(
         "bounds.iw-consistent",
-        "S3.1",
         "[Importance sampling] gives a consistent gradient estimator.",
         lambda data: {
             f"fall of the log error of iw-pgpe from N' = {SIZES[-2]} to {SIZES[-1]:,}, {case}, "
@@ -104,5 +103,6 @@ SAID = (
             for case in APART
         },
         "Ten times as many samples more than halve its squared error.",
+        where="S3.1",
     ),
 )

@@ -125,7 +125,6 @@ def draw_directions(data: Arrays) -> Picture:
 SAID = (
     Said(
         "toy-directions.niw-astray",
-        "S4.1.3",
         "The angles [of NIW-PGPE] are concentrated in [-150, -90].",
         lambda data: {
             "share of niw-pgpe in there, minus 1/2": _within(data, "niw-pgpe", -150, -90) - 0.5
@@ -138,7 +137,6 @@ SAID = (
     ),
     Said(
         "toy-directions.niw-wrong-side",
-        "S4.1.3",
         "... which further explains the inconsistent property of the NIW-PGPE method.",
         lambda data: {
             "share of niw-pgpe beyond 90 degrees, minus 1/2": (
@@ -149,7 +147,6 @@ SAID = (
     ),
     Said(
         "toy-directions.iw-wide",
-        "S4.1.3",
         "The angles [of IW-PGPE] are widely distributed in [-180, 180], which clearly illustrates "
         "the large variance problem of IW-PGPE.",
         lambda near: {
@@ -164,7 +161,6 @@ SAID = (
     ),
     Said(
         "toy-directions.iw-ob-concentrated",
-        "S4.1.3",
         "The angles for the IW-PGPE_OB method are concentrated in [-60, 60].",
         lambda there: {
             "share of iw-pgpe-ob in there, minus 1/2": there["iw-pgpe-ob"] - 0.5,
@@ -187,5 +183,6 @@ FIGURES = (
         collect=collect_directions,
         draw=draw_directions,
         said=SAID,
+        section="S4.1.3",
     ),
 )

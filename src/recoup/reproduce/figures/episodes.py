@@ -110,7 +110,6 @@ def _arrival(data: Arrays) -> np.ndarray:
 SAID = (
     Said(
         "reach-2-cost.nears-soonest",
-        "S4.3.2",
         "The policy obtained at the 50th iteration decreases the distance fastest compared "
         "with the initial policy and the policy obtained at the 20th iteration.",
         lambda far: {
@@ -122,7 +121,6 @@ SAID = (
     ),
     Said(
         "reach-2-cost.falls",
-        "S4.3.2",
         "The control cost for the policy obtained at the 50th iteration decreases steadily "
         "until the reaching task is completed.",
         lambda data: {
@@ -136,7 +134,6 @@ SAID = (
     ),
     Said(
         "reach-2-cost.shoulder",
-        "S4.3.2",
         "The robot mainly adjusts the shoulder pitch in the beginning, which consumes a larger "
         "amount of energy than the energy required for controlling the elbow pitch.",
         lambda torque: {
@@ -155,7 +152,6 @@ SAID = (
     ),
     Said(
         "reach-2-cost.elbow-later",
-        "S4.3.2",
         "Then, once the right hand gets closer to the target object, the robot starts to adjust "
         "the elbow pitch [to] reach the target object.",
         lambda steps: {
@@ -169,7 +165,6 @@ SAID = (
     ),
     Said(
         "reach-2-cost.cheaper-20",
-        "S4.3.2",
         "The policy obtained at the 20th iteration actually consumes less control costs, but "
         "it cannot move the arm to the target object.",
         lambda data: {
@@ -197,5 +192,6 @@ FIGURES = (
         collect=partial(traced, 2),
         draw=draw_cost,
         said=SAID,
+        section="S4.3.2",
     ),
 )

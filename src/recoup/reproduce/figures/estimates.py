@@ -127,20 +127,17 @@ def draw_variances(data: Arrays) -> Picture:
 SAID = (
     Said(
         "toy-variance.lowest",
-        "S4.1.2",
         "IW-PGPE_OB provides gradient estimates with the lowest variance among the compared "
         "methods.",
         lambda data: _varies_less(data, OURS, *OTHERS),
     ),
     Said(
         "toy-variance.iw-above-niw",
-        "S4.1.2",
         "IW-PGPE has a larger variance than NIW-PGPE.",
         lambda data: _varies_less(data, "niw-pgpe", "iw-pgpe"),
     ),
     Said(
         "toy-variance.gap-grows",
-        "S4.1.2",
         "The gap in the variance between IW-PGPE and IW-PGPE_OB tends to be larger over "
         "iterations.",
         lambda gap: {
@@ -153,7 +150,6 @@ SAID = (
     ),
     Said(
         "toy-variance.reduction-grows",
-        "S4.1.2",
         "Variance reduction from IW-PGPE to IW-PGPE_OB by the optimal constant baseline tends "
         "to be more significant in later iterations.",
         lambda log_ratio: {"slope of the log of their ratio, an iteration": slope(log_ratio)},
@@ -162,7 +158,6 @@ SAID = (
     ),
     Said(
         "toy-variance.reuse-helps",
-        "S4.1.2",
         "Gradient estimates in both NIW-PGPE_OB and IW-PGPE_OB are with smaller variance than "
         "the plain PGPE_OB method.",
         lambda data: (
@@ -172,19 +167,16 @@ SAID = (
     ),
     Said(
         "toy-variance.iw-ob-below-niw-ob",
-        "S4.1.2",
         "IW-PGPE_OB provides smaller variance than NIW-PGPE_OB.",
         lambda data: _varies_less(data, OURS, "niw-pgpe-ob"),
     ),
     Said(
         "toy-variance.baseline-helps-pgpe",
-        "S4.1.2",
         "The plain PGPE_OB has smaller variance than the plain PGPE.",
         lambda data: _varies_less(data, "pgpe-ob", "pgpe"),
     ),
     Said(
         "toy-variance.baseline-adds-no-bias",
-        "Abstract, S4.1.2",
         "Introduction of the optimal baseline does not increase the bias.",
         lambda data: tuple(
             contrast(
@@ -196,17 +188,16 @@ SAID = (
         ),
         f"{TOLERANCE} pgpe and iw-pgpe are unbiased, so theirs counts as 0. A guess: the baseline "
         "comes from the samples it is subtracted from, which matters most where they are few.",
+        where="Abstract, S4.1.2",
     ),
     Said(
         "toy-variance.niw-biased",
-        "S4.1.2",
         "NIW-PGPE and NIW-PGPE_OB have very large bias.",
         lambda data: _biased_more(data, 10 * SMALL, ("niw-pgpe", "niw-pgpe-ob")),
         "Very large: above a tenth of the squared gradient.",
     ),
     Said(
         "toy-variance.iw-small-bias",
-        "S4.1.2",
         "The bias of gradient estimates in IW-PGPE is fairly small.",
         lambda data: _biased_less(data, "iw-pgpe"),
         lambda data: (
@@ -217,14 +208,12 @@ SAID = (
     ),
     Said(
         "toy-variance.iw-ob-small-bias",
-        "S4.1.2",
         "Our proposed IW-PGPE_OB has small bias.",
         lambda data: _biased_less(data, OURS),
         TOLERANCE,
     ),
     Said(
         "toy-variance.plain-small-bias",
-        "S4.1.2",
         "The plain PGPE and plain PGPE_OB are also with small bias.",
         lambda data: _biased_less(data, "pgpe", "pgpe-ob"),
         lambda data: (
@@ -236,13 +225,11 @@ SAID = (
     ),
     Said(
         "toy-variance.smallest-error",
-        "S4.1.2",
         "Our proposed IW-PGPE_OB also gives the smallest mean squared error.",
         lambda data: _errs_less(data, OURS, *OTHERS),
     ),
     Said(
         "toy-variance.shaping-lowers-bound",
-        "S3.2",
         "Decreasing w_max by flattening or truncating the importance weight reduces the upper "
         "bounds of the variance of gradient estimates.",
         lambda weight: {
@@ -256,10 +243,10 @@ SAID = (
         lambda data: {
             m: np.log(data[f"{m} largest weight"]).mean(-1) for m in ("iw-pgpe", *CAPPED)
         },
+        where="S3.2",
     ),
     Said(
         "toy-variance.shaping-lowers-variance",
-        "S1",
         "[With truncation, normalization, and flattening of importance weights] the variance is "
         "reduced at the expense of increasing the bias.",
         lambda data: tuple(
@@ -267,27 +254,27 @@ SAID = (
         ),
         "The variance itself, with w^0.5, min(w, 2), and weights divided by their mean; the bias "
         "is the next claim.",
+        where="S1",
     ),
     Said(
         "toy-variance.shaping-biases",
-        "S1, S3.2",
         "However, all of those techniques [flattening, truncating, normalising] are based on "
         "the bias-variance trade-off, and thus they lead to biased estimators.",
         lambda data: _biased_more(data, SMALL, SHAPED),
         "Biased: by more than 1 % of the squared gradient.",
+        where="S1, S3.2",
     ),
     Said(
         "toy-variance.split-worse",
-        "S4",
         "This splitting approach [one part of the data for the baseline, the other for the "
         "gradient] does not work well in our preliminary experiments.",
         lambda data: _errs_less(data, OURS, "iw-pgpe-split"),
         "Our split, not the paper's, which is not described: two halves, each with the baseline of "
         "the other, so that all samples serve the gradient.",
+        where="S4",
     ),
     Said(
         "toy-variance.baseline-over-weights",
-        "S5",
         "[The] baseline is possibly the primary factor in improving performance compared with "
         "the importance weighting techniques.",
         lambda data: {
@@ -297,6 +284,7 @@ SAID = (
             )
         },
         "What each saves when the other is there, in log mean squared error.",
+        where="S5",
     ),
 )
 
@@ -317,6 +305,7 @@ FIGURES = (
         collect=collect_variances,
         draw=draw_variances,
         said=SAID,
+        section="S4.1.2",
     ),
     *directions.FIGURES,
 )

@@ -98,7 +98,6 @@ def draw_horizons(axes: Axes, data: Arrays) -> None:
 SAID = (
     Said(
         "bounds.horizon",
-        "S2.2",
         "The variance of gradient estimates in PGPE does not increase with respect to "
         "trajectory length T.",
         lambda data: {
@@ -108,20 +107,20 @@ SAID = (
         },
         "Read literally: returns themselves grow with T until the discount ends them, and so "
         "does the variance. The next claim takes that out.",
+        where="S2.2",
     ),
     Said(
         "bounds.horizon-scaled",
-        "S2.2, Theorem 1",
         "... beyond the factor (1 - gamma^T)^2 / (1 - gamma)^2 of the bound.",
         lambda data: {
             "minus that slope, variance over that factor": (
                 -_slope(_log_variance(data, "pgpe") - np.log(FACTORS)[LONGER, None])
             )
         },
+        where="S2.2, Theorem 1",
     ),
     Said(
         "bounds.horizon-reinforce",
-        "S2.2",
         "Standard policy gradient methods were shown to suffer from high variance due to "
         "randomness introduced by the stochastic policy; PGPE has low variance.",
         lambda log: {
@@ -132,5 +131,6 @@ SAID = (
         f"No baseline, mean {POLICY[0]}; PGPE's standard deviation and REINFORCE's are both "
         f"{POLICY[1]}.",
         lambda data: {method: _log_variance(data, method) for method in ("pgpe", "reinforce")},
+        where="S2.2",
     ),
 )

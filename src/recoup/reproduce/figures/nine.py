@@ -93,16 +93,15 @@ def _weight(data: Arrays, joints: int) -> np.ndarray:
 SAID = (
     Said(
         "reach-9.truncated-best",
-        "S1, S4.3.4, S5",
         "The performance of Truncated IW-PGPE_OB is the best, which implies that the "
         "truncation of importance weights is helpful when applying our proposed method to "
         "high-dimensional problems.",
         lambda data: above_at_end(data, TRUNCATED, METHODS),
         reuse,
+        where="S1, S4.3.4, S5",
     ),
     Said(
         "reach-9.degrades",
-        "S4.3.4",
         "Just like other importance weight-based methods, the performance [of IW-PGPE_OB] "
         "degrades in high-dimensional problems without the use of additional correction "
         "techniques such as weight truncation.",
@@ -111,7 +110,6 @@ SAID = (
     ),
     Said(
         "reach-9.weights-grow",
-        "S4.3.4",
         "[More degrees of freedom] may grow the values of importance weights exponentially.",
         lambda data: {
             "mean log of the largest weight, 4 joints minus 2": _weight(data, 4) - _weight(data, 2),
@@ -124,7 +122,6 @@ SAID = (
     ),
     Said(
         "reach-9.returns-fall",
-        "S4.3.4",
         "The returns tend to be lower as the dimension is increased, even though we run the "
         "higher-dimensional experiment for a larger number of iterations.",
         lambda data: {
@@ -134,7 +131,6 @@ SAID = (
     ),
     Said(
         "reach-9.more-iterations-still-less",
-        "S4.3.4",
         "If we continue the experiment for more iterations, the returns may slightly increase, "
         "but are still less than the returns in the low-dimensional experiments.",
         lambda data: {
@@ -149,7 +145,6 @@ SAID = (
     ),
     Said(
         "reach-9.more-joints-more-energy",
-        "S4.3.4",
         "The more joints the robot uses, the larger energy will be consumed.",
         lambda energy: {"control cost a step, (N m)^2, 9 joints minus 4": energy[9] - energy[4]},
         lambda energy: (
@@ -160,7 +155,6 @@ SAID = (
     ),
     Said(
         "reach-9.energy-lowers-returns",
-        "S4.3.4",
         "[The returns are lower] because the more joints the robot uses, the larger energy will "
         "be consumed.",
         lambda more: {
@@ -189,5 +183,6 @@ FIGURES = (
         collect=collect_nine,
         draw=draw_curves,
         said=SAID,
+        section="S4.3.4",
     ),
 )

@@ -146,7 +146,6 @@ def draw_paths(data: Arrays) -> Picture:
 SAID = (
     Said(
         "toy-paths.niw-fails",
-        "S4.1.3",
         "NIW-PGPE can not properly update the solutions [N = 10], which means that the "
         "inconsistency can not be overcome by increasing the number of samples.",
         lambda data: (_few(data, "niw-pgpe N=10"),),
@@ -154,7 +153,6 @@ SAID = (
     ),
     Said(
         "toy-paths.iw-sometimes",
-        "S4.1.3",
         "IW-PGPE can lead the solutions to an area with large returns sometimes, but can not "
         "always reach [it] after 20 iterations.",
         lambda data: (_some(data, "iw-pgpe N=10"), _not_all(data, "iw-pgpe N=10")),
@@ -162,7 +160,6 @@ SAID = (
     ),
     Said(
         "toy-paths.iw-ob-arrives",
-        "S4.1.3",
         "IW-PGPE_OB gives the reliable update directions and the three paths converge rapidly "
         "to the vicinity of the maximum point without detours.",
         lambda data: (_most(data, "iw-pgpe-ob N=10"), _straight(data, "iw-pgpe-ob N=10")),
@@ -175,7 +172,6 @@ SAID = (
     ),
     Said(
         "toy-paths.baseline-helps",
-        "S4.1.3",
         "The optimal constant baseline highly contributes to improving the convergence "
         "property of IW-PGPE.",
         lambda data: {
@@ -186,14 +182,12 @@ SAID = (
     ),
     Said(
         "toy-paths.niw-fails-n1",
-        "S4.1.3",
         "NIW-PGPE can not properly update the solutions to the maximum point [N = 1].",
         lambda data: (_few(data, "niw-pgpe N=1"),),
         VICINITY,
     ),
     Said(
         "toy-paths.iw-not-always-n1",
-        "S4.1.3",
         "The IW-PGPE solutions can not always reach an area with large returns after 200 "
         "iterations [N = 1].",
         lambda data: (_not_all(data, "iw-pgpe N=1"),),
@@ -201,7 +195,6 @@ SAID = (
     ),
     Said(
         "toy-paths.iw-ob-reliable-n1",
-        "S4.1.3",
         "The proposed IW-PGPE_OB can still find fairly reliable update directions with only N = 1.",
         lambda data: (_most(data, "iw-pgpe-ob N=1"),),
         VICINITY,
@@ -220,5 +213,6 @@ FIGURES = (
         collect=collect_paths,
         draw=draw_paths,
         said=SAID,
+        section="S4.1.3",
     ),
 )

@@ -146,14 +146,12 @@ def _keep_in_view(axes: Axes, data: Arrays) -> None:
 TWO_SAID = (
     Said(
         "reach-2.improves",
-        "S4.3.2",
         "IW-PGPE_OB nicely improves the performance over iterations only with a small number "
         "of on-policy samples.",
         lambda data: {"gain of iw-pgpe-ob": gain(data, OURS)},
     ),
     Said(
         "reach-2.pgpe-ob-slower",
-        "S4.3.2",
         "The plain PGPE_OB can also improve the performance over iterations, but slowly.",
         lambda data: (
             contrast("gain of pgpe-ob", gain(data, "pgpe-ob")),
@@ -163,13 +161,11 @@ TWO_SAID = (
     ),
     Said(
         "reach-2.niw-ob-falls-behind",
-        "S4.3.2",
         "NIW-PGPE_OB is not as good as IW-PGPE_OB especially at the later iterations.",
         lambda data: (*above_at_end(data, OURS, ["niw-pgpe-ob"]), _widens(data, "niw-pgpe-ob")),
     ),
     Said(
         "reach-2.reinforce-stays",
-        "S4.3.2",
         "[The random initial mean] makes IW-REINFORCE_OB not able to improve the performance "
         "significantly over iterations.",
         lambda data: {
@@ -185,7 +181,6 @@ TWO_SAID = (
     ),
     Said(
         "reach-2.reinforce-depends-on-start",
-        "S4.3.2",
         "The REINFORCE method is sensitive to the initial parameter values.",
         lambda data: (
             contrast(
@@ -206,7 +201,6 @@ TWO_SAID = (
 FOUR_SAID = (
     Said(
         "reach-4.improves-throughout",
-        "S4.3.3",
         "IW-PGPE_OB achieves fast policy improvement throughout iterations.",
         lambda data: {
             "gain of iw-pgpe-ob in the first half": gain(data, OURS, end=_at(data, 1 / 2)),
@@ -216,14 +210,12 @@ FOUR_SAID = (
     ),
     Said(
         "reach-4.ahead-early",
-        "S4.3.3",
         "IW-PGPE_OB achieves fast policy improvement throughout iterations.",
         lambda data: ahead_early(data, data["iterations"], OURS, OTHERS),
         lambda data: f"{AHEAD} {reuse(data, _at(data, 1 / 3))}",
     ),
     Said(
         "reach-4.best",
-        "S4.3.3",
         "... and the performance is the best among the compared methods.",
         lambda data: above_at_end(data, OURS, OTHERS),
         reuse,
@@ -242,6 +234,7 @@ FIGURES = (
         collect=partial(collect_curves, 2),
         draw=draw_curves,
         said=TWO_SAID,
+        section="S4.3.2",
     ),
     Figure(
         "reach-4",
@@ -252,5 +245,6 @@ FIGURES = (
         collect=partial(collect_curves, 4),
         draw=draw_curves,
         said=FOUR_SAID,
+        section="S4.3.3",
     ),
 )

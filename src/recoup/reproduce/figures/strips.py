@@ -145,7 +145,6 @@ def _arrives(where: str, near: np.ndarray) -> Contrast:
 FOUR_SAID = (
     Said(
         "reach-4-strip.out-of-reach",
-        "S4.3.3",
         "The object is distant from the robot and it can not be reached by only using the "
         "right arm.",
         lambda data: [
@@ -158,7 +157,6 @@ FOUR_SAID = (
     ),
     Said(
         "reach-4-strip.arrives",
-        "S4.3.3",
         "The policy learned by our proposed method successfully leads the right hand to the "
         "distant object.",
         lambda near: [_arrives("of a run", near)],
@@ -170,7 +168,6 @@ FOUR_SAID = (
     ),
     Said(
         "reach-4-strip.waist-first",
-        "S4.3.3",
         "The robot first adjusts the torso yaw joint, and then uses the right arm to reach the "
         "object.",
         lambda data: {
@@ -184,7 +181,6 @@ FOUR_SAID = (
 TWO_SAID = (
     Said(
         "reach-2-strip.arrives",
-        "S4.3.2",
         "The policy learned by our proposed method successfully leads the right hand to "
         "the target object within only 10 time steps.",
         lambda near: [_arrives(f"within {SHORT} steps", near)],
@@ -215,6 +211,7 @@ FIGURES = (
         collect=partial(traced, 2),
         draw=partial(draw_strip, 2),
         said=TWO_SAID,
+        section="S4.3.2",
         film=partial(film_policy, 2),
     ),
     Figure(
@@ -227,6 +224,7 @@ FIGURES = (
         collect=lambda *found: {**traced(4, *found), "arm alone": np.array(_arm_alone())},
         draw=partial(draw_strip, 4),
         said=FOUR_SAID,
+        section="S4.3.3",
         film=partial(film_policy, 4),
     ),
 )

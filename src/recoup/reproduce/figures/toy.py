@@ -89,7 +89,6 @@ def draw_weights(data: Arrays) -> Picture:
 RETURNS_SAID = (
     Said(
         "toy-returns.converges-early",
-        "S4.1.4",
         "IW-PGPE_OB improves the performance over iterations and converges very fast.",
         lambda data: (
             contrast("gain of iw-pgpe-ob over 20 iterations", gain(data, OURS)),
@@ -101,7 +100,6 @@ RETURNS_SAID = (
     ),
     Said(
         "toy-returns.niw-stays",
-        "S4.1.4",
         "The performance of NIW-PGPE is not largely improved over iterations.",
         lambda data: {
             "half the gain of iw-pgpe-ob, minus the gain of niw-pgpe": (
@@ -112,13 +110,11 @@ RETURNS_SAID = (
     ),
     Said(
         "toy-returns.iw-above-niw",
-        "S4.1.4",
         "IW-PGPE works better than NIW-PGPE.",
         lambda data: _above(data, "iw-pgpe", ["niw-pgpe"]),
     ),
     Said(
         "toy-returns.iw-saturates",
-        "S4.1.4",
         "... but the performance [of IW-PGPE] is saturated after 9 iterations.",
         lambda data: {
             "a fifth of the gain of iw-pgpe, minus its gain after iteration 9": (
@@ -132,7 +128,6 @@ RETURNS_SAID = (
     ),
     Said(
         "toy-returns.late-advantage",
-        "S4.1.4",
         "IW-PGPE_OB does not outperform NIW-PGPE_OB that much at the first several iterations, "
         "[but is] more reliable in the latter iterations.",
         lambda gap: {
@@ -143,31 +138,29 @@ RETURNS_SAID = (
     ),
     Said(
         "toy-returns.above-pgpe-ob",
-        "S4.1.4",
         "The plain PGPE_OB method works fairly well, but it is still not as good as IW-PGPE_OB.",
         lambda data: (gains_half(data, "pgpe-ob", OURS), *_above(data, OURS, ["pgpe-ob"])),
         "Fairly well: more than half of what iw-pgpe-ob gains.",
     ),
     Said(
         "toy-returns.best",
-        "S1, S4.1.4",
         "The proposed method can achieve significant performance improvement over alternative "
         "approaches in experiments with an artificial domain.",
         lambda data: _above(data, OURS, OTHERS),
+        where="S1, S4.1.4",
     ),
     Said(
         "toy-returns.baseline-over-weights",
-        "S5",
         "[The] baseline is possibly the primary factor in improving performance compared with "
         "the importance weighting techniques.",
         lambda data: _above(data, "niw-pgpe-ob", ["iw-pgpe"]),
         "A baseline without weights against weights without a baseline.",
+        where="S5",
     ),
 )
 WEIGHTS_SAID = (
     Said(
         "toy-weights.grow",
-        "S4.1.2",
         "The maximum value of importance weights tends to be larger over iterations.",
         lambda data: {
             f"slope of log max w of {m}, an iteration": slope(np.log(data[m])) for m in WEIGHED
@@ -186,6 +179,7 @@ FIGURES = (
         collect=collect_weights,
         draw=draw_weights,
         said=WEIGHTS_SAID,
+        section="S4.1.2",
     ),
     *paths.FIGURES,
     Figure(
@@ -198,5 +192,6 @@ FIGURES = (
         collect=collect_returns,
         draw=draw_returns,
         said=RETURNS_SAID,
+        section="S4.1.4",
     ),
 )
