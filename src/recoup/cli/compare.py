@@ -156,8 +156,8 @@ def _compared(
     from recoup.compare.comparison import left_of, plan_of
     from recoup.compare.results import Results
     from recoup.compare.summary import summary
-    from recoup.compare.work import default_workers
     from recoup.report.comparison import check_comparison, write_comparison
+    from recoup.runs.engines import default_workers
     from recoup.runs.progress import advancing
     from recoup.tasks.engines.engine import Broken
 

@@ -58,7 +58,7 @@ def reproduce(
     from recoup.report.reproduction import PAGE, write_reproduction
     from recoup.reproduce.reproduce import ALL, directory_of, work_left
     from recoup.reproduce.reproduce import reproduce as run
-    from recoup.reproduce.workers import default_workers
+    from recoup.runs.engines import default_workers
     from recoup.runs.progress import advancing
 
     size = "quick" if quick else "paper" if paper else "default"
