@@ -18,6 +18,7 @@ from recoup.engine.composition import composed
 from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
 from recoup.reproduce.claims import Said
+from recoup.reproduce.figures.gradients import joint
 from recoup.reproduce.jobs import Arrays, Job, Tick
 from recoup.runs.lockstep import learn, search_of
 from recoup.runs.plan import task_settings
@@ -97,8 +98,7 @@ def _gradients(keys: Array, means: Array, stds: Array) -> tuple[Array, Array]:
             )
             for method in (WEIGHTED, BASED)
         ]
-        none, optimal = (jnp.concatenate([e.mean_gradient, e.std_gradient]) for e in found)
-        return none, optimal
+        return joint(found[0]), joint(found[1])
 
     return jax.lax.map(one, keys)
 

@@ -3,12 +3,9 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.core.families.family import draw
-from recoup.engine.estimate import estimate
 from recoup.reproduce.claims import Said
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
@@ -30,32 +27,18 @@ def direction_jobs(size: Size) -> list[Job]:
 
 
 def _directions(estimates: int, tick: Tick) -> Arrays:
-    task, rho, source = gradients.toy(), gradients.rho_of(*POINT), gradients.rho_of(*SOURCE)
+    rho, source = gradients.rho_of(*POINT), gradients.rho_of(*SOURCE)
+    how = [{key: ESTIMATORS[m][key] for key in ("weighting", "baseline")} for m in COMPARED]
 
     def one(key: jax.Array) -> jax.Array:
-        key_draw, key_roll = jax.random.split(key)
-        theta = draw(key_draw, source, gradients.N)
-        returns = task.rollouts(jax.random.split(key_roll, gradients.N), theta)
-        found = [
-            estimate(
-                theta,
-                returns,
-                proposals=(source.mean[None], source.std[None]),
-                proposal=jnp.zeros(gradients.N, int),
-                target=rho,
-                weighting=ESTIMATORS[method]["weighting"],
-                baseline=ESTIMATORS[method]["baseline"],
-            )
-            for method in COMPARED
-        ]
-        return jnp.stack([jnp.concatenate([e.mean_gradient, e.std_gradient]) for e in found])
+        return gradients.estimated(key, rho, source, gradients.N, how)
 
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(0), estimates)
         found = np.asarray(jax.jit(jax.vmap(one))(keys))
         on_policy = gradients.on_policy_gradient(jax.random.key(1), rho, gradients.ON_POLICY)
     tick(1.0)
-    return {"gradients": found, "on_policy": np.concatenate(on_policy)}
+    return {"gradients": found, "on_policy": np.asarray(on_policy)}
 
 
 def collect_directions(size: Size, results: dict[str, Arrays]) -> Arrays:
