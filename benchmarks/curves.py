@@ -15,7 +15,8 @@ from recoup.engine.methods import METHODS
 from recoup.reproduce.jobs import Store, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.reproduce import directory_of
-from recoup.reproduce.workers import default_workers, run_in_processes
+from recoup.reproduce.workers import run_in_processes
+from recoup.runs.engines import default_workers
 from recoup.tasks.registry import task_row
 
 RUNS, ITERATIONS, TESTS, CHUNK = 300, 30, 100, 100

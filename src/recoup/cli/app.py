@@ -15,20 +15,32 @@ import typer
 
 from recoup.checks import printable, without_nan
 
-app = typer.Typer(
-    rich_markup_mode="rich",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(rich_markup_mode="rich", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def option(*words: str, **more: Any) -> Any:
+    """An option: its names, where they are not the parameter's, and its help."""
+    *names, text = words
+    return typer.Option(*names, help=text, **more)
+
+
+def argument(text: str, metavar: str, **more: Any) -> Any:
+    """An argument: its help, and how it is called there."""
+    return typer.Argument(help=text, metavar=metavar, **more)
+
 
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")
+    bool, option("--json", "Print one line of JSON on standard output, nothing else.")
 ]
 
 ForceOption = Annotated[
-    bool,
-    typer.Option("--force", help="Write over a file that recoup did not make; never over a study."),
+    bool, option("--force", "Write over a file that recoup did not make; never over a study.")
 ]
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: what is typed behind `recoup`."""
+    return "\n[bold]Examples[/]\n" + "".join(f"\n  recoup {line}\n" for line in lines)
 
 
 def fail(sentence: str, status: int) -> NoReturn:

@@ -2,25 +2,22 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
 from recoup.checks import InputError, as_typed, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, fail, interruptible, say, stop
-from recoup.cli.parsing import complete_task, number, whole_option
+from recoup.cli.app import (
+    ForceOption,
+    JsonOption,
+    app,
+    examples,
+    fail,
+    interruptible,
+    option,
+    say,
+    stop,
+)
+from recoup.cli.parsing import complete_task, number, number_option, whole_option
 from recoup.cli.tables import show_table, show_text
 from recoup.cli.train import prints_elsewhere
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
@@ -29,20 +26,16 @@ if TYPE_CHECKING:
     from recoup.compare.comparison import Order, Plan
     from recoup.compare.work import Chunk
 
-COMPARE_EXAMPLES = f"""
-[bold]Examples[/]
-
-  recoup compare --task mountain-car --method recoup --method cma-es --method snes
-  --runs 5 --episodes 100
-
-  recoup compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1
-  --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400
-
-  recoup compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe
-
-  recoup compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}
-  (starts to choose settings on, apart from those of the tests)
-
+COMPARE_EXAMPLES = examples(
+    "compare --task mountain-car --method recoup --method cma-es --method snes\n"
+    "  --runs 5 --episodes 100",
+    "compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1\n"
+    "  --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400",
+    "compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe",
+    f"compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}\n"
+    "  (starts to choose settings on, apart from those of the tests)",
+)
+AGAIN = """
 The same command again goes on where it was; other methods, tasks or more runs are added.
 """
 
@@ -64,13 +57,13 @@ def complete_entrant(incomplete: str) -> list[tuple[str, str]]:
     return [row for row in rows if row[0].startswith(incomplete)]
 
 
-@app.command(epilog=COMPARE_EXAMPLES)
+@app.command(epilog=COMPARE_EXAMPLES + AGAIN)
 def compare(
     task: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--task",
-            help=f"One of `recoup tasks`, {', '.join(GYM_TASKS)}, a Gymnasium id or "
+            f"One of `recoup tasks`, {', '.join(GYM_TASKS)}, a Gymnasium id or "
             "module:callable, repeatable; TASK@0.25 with other standard deviations at the start; "
             f"or a list: {', '.join(LISTS)}.",
             metavar="TASK",
@@ -79,9 +72,9 @@ def compare(
     ],
     method: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--method",
-            help="One of `recoup methods` that searches parameters, or of another library (cma-es, "
+            "One of `recoup methods` that searches parameters, or of another library (cma-es, "
             "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
             "optuna-cma-es, evotorch-pgpe), repeatable; METHOD:key=value,... with settings.",
             metavar="METHOD",
@@ -91,34 +84,29 @@ def compare(
     runs: Annotated[int, whole_option("Runs of each method on each task.")] = 10,
     episodes: Annotated[int, whole_option("Episodes that each run may spend.")] = 400,
     checkpoints: Annotated[
-        str | None,
-        typer.Option(help="Episodes after which runs are tested, separated by commas."),
+        str | None, option("Episodes after which runs are tested, separated by commas.")
     ] = None,
     seed: Annotated[
         int,
         whole_option(f"Seed of starts, noise and tests ({TEST_SEED} is that of reported results)."),
     ] = TEST_SEED,
     out: Annotated[
-        Path, typer.Option(help="Directory; what lies there already is not computed again.")
+        Path, option("Directory; what lies there already is not computed again.")
     ] = Path("runs/compare"),
     workers: Annotated[int | None, whole_option("Processes (one a core unless said).")] = None,
     std_factor: Annotated[
-        float,
-        typer.Option(
-            help="Factor of all standard deviations at the start.", parser=number, metavar="X"
-        ),
+        float, number_option("Factor of all standard deviations at the start.")
     ] = 1.0,
     against: Annotated[
         str | None,
-        typer.Option(
-            help="The method that differences are taken to (the first unless said).",
-            metavar="METHOD",
+        option(
+            "The method that differences are taken to (the first unless said).", metavar="METHOD"
         ),
     ] = None,
     target: Annotated[
         float | None,
-        typer.Option(
-            help="Return to count episodes to (unless said, what iw-pgpe-ob has at the end, or "
+        option(
+            "Return to count episodes to (unless said, what iw-pgpe-ob has at the end, or "
             "the method that differences are taken to).",
             parser=number,
             metavar="X",
@@ -133,7 +121,7 @@ def compare(
     ] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no tables.")] = False,
+    quiet: Annotated[bool, option("--quiet", "No progress, no tables.")] = False,
 ) -> None:
     """Compare methods: curves and tables with intervals, over the same starts and noise."""
     from recoup.compare.arenas import Asking
@@ -168,8 +156,9 @@ def _compared(
     from recoup.compare.comparison import left_of, plan_of
     from recoup.compare.results import Results
     from recoup.compare.summary import summary
-    from recoup.compare.work import default_workers
     from recoup.report.comparison import check_comparison, write_comparison
+    from recoup.runs.engines import default_workers
+    from recoup.runs.progress import advancing
     from recoup.tasks.engines.engine import Broken
 
     place = out.absolute()  # a task may change the directory
@@ -183,7 +172,9 @@ def _compared(
             processes = default_workers() if workers is None else workers
             if not silent:
                 _say(plan, left, processes)
-            with _progress(sum(chunk.episodes for chunk in left), silent) as show:
+            episodes = sum(chunk.episodes for chunk in left)
+            hidden = silent or not episodes
+            with advancing(episodes, hidden, "compiling ...", period=300) as show:
                 curves = run(order, place, processes, show)
             said = summary(plan, curves)
             written = write_comparison(said, place, force=force)
@@ -210,23 +201,6 @@ def _say(plan: "Plan", left: "list[Chunk]", workers: int) -> None:
         time = in_words(seconds(plan, left, workers))
         words = f"{runs_in_words(runs)} to make{kept}: roughly {time}"
     print(words, file=sys.stderr)
-
-
-@contextmanager
-def _progress(episodes: int, silent: bool) -> Iterator[Callable[[str, int], None]]:
-    """A function that is told of episodes that were spent, while the context lasts."""
-    columns = (
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.description}"),
-    )
-    console = Console(stderr=True, quiet=silent or not episodes)
-    with Progress(*columns, console=console, speed_estimate_period=300) as bar:
-        row = bar.add_task("compiling ...", total=episodes)
-        yield lambda name, done: bar.update(row, advance=done, description=name)
 
 
 def _show(said: dict[str, Any], written: dict[str, Path]) -> None:

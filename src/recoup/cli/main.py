@@ -11,7 +11,7 @@ import typer
 
 from recoup import __version__
 from recoup.checks import InputError
-from recoup.cli.app import app, fail, stop
+from recoup.cli.app import app, examples, fail, option, stop
 from recoup.cli.study_app import app as study_app
 
 # Commands are listed in the order in which these modules add them.
@@ -22,17 +22,12 @@ BY_HAND = (
 OTHERS = ("train", "runs", "policies", "reproduce", "compare", "lists")
 COMPILER = ("jax", "jaxlib", "optax")
 HELP = "Policy search that gets the most out of every rollout."
-EXAMPLES = """
-[bold]Examples[/]
-
-  recoup train mountain-car
-
-  recoup train mountain-car --method iw-pgpe-ob --iterations 30 --json
-
-  recoup study new robot.db --dim 12 --std 0.3
-
-  recoup methods
-"""
+EXAMPLES = examples(
+    "train mountain-car",
+    "train mountain-car --method iw-pgpe-ob --iterations 30 --json",
+    "study new robot.db --dim 12 --std 0.3",
+    "methods",
+)
 
 app.add_typer(study_app, name="study", help="A search by hand: ask, roll out, tell.")
 
@@ -99,8 +94,7 @@ def _print_version(asked: bool) -> None:
 @app.callback(help=HELP, epilog=EXAMPLES)
 def recoup(  # noqa: D103
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Print it.", callback=_print_version, is_eager=True),
+        bool, option("--version", "Print it.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass

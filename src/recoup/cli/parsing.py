@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from recoup.checks import InputError, as_typed, nearest, shortly
+from recoup.cli.app import option
 from recoup.engine.methods import METHODS, SETTINGS
 from recoup.tasks.registry import TASKS
 
@@ -33,17 +34,15 @@ def complete_task(incomplete: str) -> list[tuple[str, str]]:
 
 TaskOption = Annotated[
     str | None,
-    typer.Option(
-        "--task", help="The run's task again, where it is code: module:name.", metavar="TASK"
-    ),
+    option("--task", "The run's task again, where it is code: module:name.", metavar="TASK"),
 ]
 
 
 WhichOption = Annotated[
     str,
-    typer.Option(
+    option(
         "--which",
-        help="last; best, the highest point of the curve, which flatters; or an iteration.",
+        "last; best, the highest point of the curve, which flatters; or an iteration.",
         metavar="last|best|N",
     ),
 ]
@@ -89,7 +88,12 @@ def duration(option: str, text: str) -> float:
 
 def whole_option(text: str) -> Any:
     """An option that takes a whole number."""
-    return typer.Option(help=text, parser=whole, metavar="N")
+    return option(text, parser=whole, metavar="N")
+
+
+def number_option(text: str) -> Any:
+    """An option that takes a number."""
+    return option(text, parser=number, metavar="X")
 
 
 def pairs(option: str, texts: list[str]) -> dict[str, Any]:

@@ -4,26 +4,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import InputError, printable
-from recoup.cli.app import JsonOption, app, print_json
+from recoup.cli.app import JsonOption, app, argument, examples, option, print_json
 from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
     from recoup.tasks.policies.files import SavedPolicy
 
-EXPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup export-policy runs/CartPole-v1-recoup-0
-
-  recoup export-policy runs/CartPole-v1-recoup-0 --onnx
-
-  recoup export-policy runs/CartPole-v1-recoup-0 --torchscript robot.pt --which best
-
-  recoup export-policy runs/mine --torchscript --policy my_module:Net
-
+EXPORT_EXAMPLES = examples(
+    "export-policy runs/CartPole-v1-recoup-0",
+    "export-policy runs/CartPole-v1-recoup-0 --onnx",
+    "export-policy runs/CartPole-v1-recoup-0 --torchscript robot.pt --which best",
+    "export-policy runs/mine --torchscript --policy my_module:Net",
+)
+TAKEN = """
 [bold]What they take[/]
 
 The observation as the environment gives it, one at a time: with ONNX Runtime \
@@ -34,31 +28,24 @@ and choices are inside. A policy.npz runs in NumPy: docs/policy-file.md.
 """
 
 
-@app.command("export-policy", epilog=EXPORT_EXAMPLES)
+@app.command("export-policy", epilog=EXPORT_EXAMPLES + TAKEN)
 def export_policy(
-    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    run: Annotated[Path, argument("A run directory.", "RUN")],
     file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A new file (policy.npz, .onnx or .pt here unless said).", metavar="FILE"
-        ),
+        Path | None, argument("A new file (policy.npz, .onnx or .pt here unless said).", "FILE")
     ] = None,
-    onnx: Annotated[
-        bool, typer.Option("--onnx", help="For ONNX Runtime; needs the package onnx.")
-    ] = False,
-    torchscript: Annotated[
-        bool, typer.Option("--torchscript", help="For libtorch; needs PyTorch.")
-    ] = False,
+    onnx: Annotated[bool, option("--onnx", "For ONNX Runtime; needs the package onnx.")] = False,
+    torchscript: Annotated[bool, option("--torchscript", "For libtorch; needs PyTorch.")] = False,
     which: WhichOption = "last",
     policy: Annotated[
         str | None,
-        typer.Option(
-            help="The run's policy or network again, where it is code: module:name, itself or "
+        option(
+            "The run's policy or network again, where it is code: module:name, itself or "
             "what makes it.",
             metavar="POLICY",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    force: Annotated[bool, option("--force", "Write over a file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a learned policy for other programs: plain NumPy, ONNX or TorchScript."""

@@ -4,10 +4,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recoup.checks import InputError, check_count
-from recoup.cli.app import ForceOption, JsonOption, app, interruptible, print_json, stop
+from recoup.cli.app import (
+    ForceOption,
+    JsonOption,
+    app,
+    argument,
+    examples,
+    interruptible,
+    option,
+    print_json,
+    stop,
+)
 from recoup.cli.parsing import whole_option
 from recoup.cli.tables import Cell, show_table
 from recoup.reproduce import ORDER
@@ -15,15 +23,11 @@ from recoup.reproduce import ORDER
 if TYPE_CHECKING:
     from recoup.reproduce.reproduce import Finding
 
-REPRODUCE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup reproduce toy-variance
-
-  recoup reproduce reach-2 reach-2-cost --quick
-
-  recoup reproduce all
-"""
+REPRODUCE_EXAMPLES = examples(
+    "reproduce toy-variance",
+    "reproduce reach-2 reach-2-cost --quick",
+    "reproduce all",
+)
 VERDICTS = {
     "holds": Cell("✓ holds", True, "green"),
     "does not hold": Cell("✗ does not hold", True, "red"),
@@ -33,23 +37,17 @@ OPEN = Cell("? inconclusive", True, "yellow")
 
 @app.command(epilog=REPRODUCE_EXAMPLES)
 def reproduce(
-    figures: Annotated[
-        list[str], typer.Argument(help=f"{', '.join(ORDER)}, or all.", metavar="FIGURE...")
-    ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few runs: all figures in ten minutes.")
-    ] = False,
+    figures: Annotated[list[str], argument(f"{', '.join(ORDER)}, or all.", "FIGURE...")],
+    quick: Annotated[bool, option("--quick", "Few runs: all figures in ten minutes.")] = False,
     paper: Annotated[
-        bool, typer.Option("--paper", help="The paper's own numbers of runs and trials.")
+        bool, option("--paper", "The paper's own numbers of runs and trials.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory (runs/reproduce-SIZE unless said).")
-    ] = None,
+    out: Annotated[Path | None, option("Directory (runs/reproduce-SIZE unless said).")] = None,
     workers: Annotated[
         int | None, whole_option("Processes that measure (one a core unless said).")
     ] = None,
     force: ForceOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+    quiet: Annotated[bool, option("--quiet", "No progress, no table.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure, draw and judge figures of the paper; `all` ends in a page."""
@@ -60,8 +58,8 @@ def reproduce(
     from recoup.report.reproduction import PAGE, write_reproduction
     from recoup.reproduce.reproduce import ALL, directory_of, work_left
     from recoup.reproduce.reproduce import reproduce as run
-    from recoup.reproduce.workers import default_workers
-    from recoup.runs.progress import reproducing
+    from recoup.runs.engines import default_workers
+    from recoup.runs.progress import advancing
 
     size = "quick" if quick else "paper" if paper else "default"
     processes = default_workers() if workers is None else check_count("workers", workers)
@@ -69,7 +67,7 @@ def reproduce(
     if ALL in figures:
         check_page(out / PAGE, Over(force))
     try:
-        with interruptible(), reproducing(work_left(figures, size, out), quiet or as_json) as show:
+        with interruptible(), advancing(work_left(figures, size, out), quiet or as_json) as show:
             findings = run(figures, size, out, show, processes, force=force)
     except KeyboardInterrupt:
         stop(f"stopped; the same command goes on from what lies in {out}.")

@@ -7,11 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_path, printable
-from recoup.cli.app import ForceOption, JsonOption, app, print_json, say, say_path
+from recoup.cli.app import (
+    ForceOption,
+    JsonOption,
+    app,
+    argument,
+    examples,
+    option,
+    print_json,
+    say,
+    say_path,
+)
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.study_app import blaming
 from recoup.cli.tables import show_table
@@ -20,38 +29,26 @@ if TYPE_CHECKING:
     from recoup.runs.fresh import Evaluated
     from recoup.runs.run import Run
 
-EVALUATE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup evaluate runs/mountain-car-recoup-0
-
-  recoup evaluate runs/mountain-car-recoup-0 --episodes 1000 --json
-
-  recoup evaluate runs/mountain-car-recoup-0 --which best
-"""
-RENDER_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup render runs/reach-2-recoup-0
-
-  recoup render runs/mountain-car-recoup-0 --steps 0,10,20,30,40 --out pictures
-"""
-REPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup report runs/mountain-car-recoup-0
-
-  recoup report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)
-
-  recoup report robot.db
-
-  recoup report monday.db tuesday.db   (curves laid over each other, numbers side by side)
-"""
+EVALUATE_EXAMPLES = examples(
+    "evaluate runs/mountain-car-recoup-0",
+    "evaluate runs/mountain-car-recoup-0 --episodes 1000 --json",
+    "evaluate runs/mountain-car-recoup-0 --which best",
+)
+RENDER_EXAMPLES = examples(
+    "render runs/reach-2-recoup-0",
+    "render runs/mountain-car-recoup-0 --steps 0,10,20,30,40 --out pictures",
+)
+REPORT_EXAMPLES = examples(
+    "report runs/mountain-car-recoup-0",
+    "report runs/* --out comparison.html   (curves of all of them, mean and error over seeds)",
+    "report robot.db",
+    "report monday.db tuesday.db   (curves laid over each other, numbers side by side)",
+)
 
 
 @app.command(epilog=EVALUATE_EXAMPLES)
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    run: Annotated[Path, argument("A run directory.", "RUN")],
     episodes: Annotated[
         int | None, whole_option("Fresh episodes of each (the task's own number unless said).")
     ] = None,
@@ -102,17 +99,13 @@ def _at(run: "Run", move: int | None) -> dict[str, Any]:
 
 @app.command(epilog=RENDER_EXAMPLES)
 def render(
-    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    run: Annotated[Path, argument("A run directory.", "RUN")],
     seed: Annotated[int, whole_option("Seed of the episode.")] = 0,
-    steps: Annotated[
-        str | None, typer.Option(help="Steps of the film strip, separated by commas.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory to write to (the run's unless said).")
-    ] = None,
+    steps: Annotated[str | None, option("Steps of the film strip, separated by commas.")] = None,
+    out: Annotated[Path | None, option("Directory to write to (the run's unless said).")] = None,
     task: TaskOption = None,
     force: ForceOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    quiet: Annotated[bool, option("--quiet", "Print nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Film the learned policy: a video and a film strip."""
@@ -130,14 +123,11 @@ def render(
 
 @app.command(epilog=REPORT_EXAMPLES)
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(help="Run directories, or files of studies.", metavar="RUN..."),
-    ],
+    runs: Annotated[list[Path], argument("Run directories, or files of studies.", "RUN...")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The page (report.html in the first run, FILE-report.html, or "
+        option(
+            "The page (report.html in the first run, FILE-report.html, or "
             "studies-report.html beside the first of several, unless said)."
         ),
     ] = None,

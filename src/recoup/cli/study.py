@@ -5,10 +5,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recoup.checks import InputError
-from recoup.cli.app import print_json, say_path
+from recoup.cli.app import argument, examples, option, print_json, say_path
 from recoup.cli.parsing import (
     method_settings,
     names_given,
@@ -37,10 +35,7 @@ from recoup.cli.study_app import (
     given_options,
     opened,
 )
-from recoup.cli.study_tables import (
-    show_distribution,
-    summary_rows,
-)
+from recoup.cli.study_tables import show_distribution
 from recoup.cli.tables import show_facts, show_text
 from recoup.store.dropped import dropped
 from recoup.store.states import version_of
@@ -48,6 +43,7 @@ from recoup.study.exchange.tables import ALSO
 from recoup.study.space.parameters import parameter, parameters_of
 from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
 from recoup.study.trials.results import BEFORE, in_words, trial_number
+from recoup.study.views.summary import best_trial, summary_rows
 from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, due, more_results
 from recoup.study.voice.slips import slips
 
@@ -55,52 +51,31 @@ if TYPE_CHECKING:
     from recoup.store.rows import Told
     from recoup.study.study import Study
 
-NEW_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study new robot.db --dim 12 --std 0.3
-
-  recoup study new robot.db --dim 2 --mean -1,0.5 --std 0.3,0.1 --method iw-pgpe-ob --batch 5
-
-  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset
-
-  recoup study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40
-
-  recoup study new robot.db --param stiffness=10:200:log --limit "force<50" --within 0.95
-"""
-TELL_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study tell robot.db 3 -12.3
-
-  recoup study tell robot.db 3 -12.3 -11.8 -12.9   (three episodes of one theta, one result)
-
-  recoup study tell robot.db 4 --failed "gripper slipped"
-
-  recoup study tell robot.db 3 -12.3 --also force=41   (a number that a limit may be on)
-
-  recoup study tell robot.db --file results.csv    (columns id, return, failed, also_force)
-"""
-AMEND_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study amend robot.db 6 -12.5 --why "a slip of the keyboard" --dry-run
-
-  recoup study amend robot.db 6 --failed "the gripper opened"
-
-  recoup study amend robot.db 6 --also force=41   (the return stays)
-
-  recoup study amend robot.db 6 --drop "the sensor was loose"
-
-  recoup study amend arm.db 6 --trajectory episode.npz   (for methods that explore in actions)
-"""
-EVALUATE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study evaluate robot.db
-
-  recoup study evaluate robot.db --mean 400,0.6 --std 0.5 --json
-"""
+NEW_EXAMPLES = examples(
+    "study new robot.db --dim 12 --std 0.3",
+    "study new robot.db --dim 2 --mean -1,0.5 --std 0.3,0.1 --method iw-pgpe-ob --batch 5",
+    "study new robot.db --param stiffness=10:200:log --param damping=0:1 --param offset",
+    'study new robot.db --param "gripper=soft|hard|vacuum" --param force=1:40',
+    'study new robot.db --param stiffness=10:200:log --limit "force<50" --within 0.95',
+)
+TELL_EXAMPLES = examples(
+    "study tell robot.db 3 -12.3",
+    "study tell robot.db 3 -12.3 -11.8 -12.9   (three episodes of one theta, one result)",
+    'study tell robot.db 4 --failed "gripper slipped"',
+    "study tell robot.db 3 -12.3 --also force=41   (a number that a limit may be on)",
+    "study tell robot.db --file results.csv    (columns id, return, failed, also_force)",
+)
+AMEND_EXAMPLES = examples(
+    'study amend robot.db 6 -12.5 --why "a slip of the keyboard" --dry-run',
+    'study amend robot.db 6 --failed "the gripper opened"',
+    "study amend robot.db 6 --also force=41   (the return stays)",
+    'study amend robot.db 6 --drop "the sensor was loose"',
+    "study amend arm.db 6 --trajectory episode.npz   (for methods that explore in actions)",
+)
+EVALUATE_EXAMPLES = examples(
+    "study evaluate robot.db",
+    "study evaluate robot.db --mean 400,0.6 --std 0.5 --json",
+)
 LONGEST = 18  # digits of a trial's id
 
 
@@ -112,17 +87,16 @@ def new(
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int after it, "
+        option(
+            "A named parameter, repeatable: NAME, NAME=LOW:HIGH, with :log or :int after it, "
             "or NAME=ONE|OTHER|..., unordered choices.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
     params: Annotated[
         Path | None,
-        typer.Option(
-            help="A TOML file of them: a table each, with low, high, scale, choices, start, std, "
-            "unit.",
+        option(
+            "A TOML file of them: a table each, with low, high, scale, choices, start, std, unit.",
             metavar="TOML",
         ),
     ] = None,
@@ -135,19 +109,16 @@ def new(
         int | None, whole_option("Steps of an episode, for methods that explore in actions.")
     ] = None,
     actions: Annotated[int | None, whole_option("Actions of the policy, likewise.")] = None,
-    discount: Annotated[float | None, typer.Option(help="Of rewards, likewise.")] = None,
+    discount: Annotated[float | None, option("Of rewards, likewise.")] = None,
     minimize: MinimizeOption = False,
     limit: LimitOption = None,
     within: WithinOption = None,
     set_: SetOption = None,
-    title: Annotated[str | None, typer.Option(help="What the study is called.")] = None,
+    title: Annotated[str | None, option("What the study is called.")] = None,
     unit: Annotated[
-        list[str] | None,
-        typer.Option(help="The unit of a parameter, repeatable.", metavar="NAME=UNIT"),
+        list[str] | None, option("The unit of a parameter, repeatable.", metavar="NAME=UNIT")
     ] = None,
-    return_unit: Annotated[
-        str | None, typer.Option(help="The unit of returns.", metavar="UNIT")
-    ] = None,
+    return_unit: Annotated[str | None, option("The unit of returns.", metavar="UNIT")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a study in a new file; of what is told, larger is better unless you --minimize."""
@@ -179,26 +150,19 @@ def new(
 @app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
 def tell(
     file: File,
-    id: Annotated[
-        int | None, typer.Argument(help="The trial.", metavar="[ID]", parser=whole)
-    ] = None,
+    id: Annotated[int | None, argument("The trial.", "[ID]", parser=whole)] = None,
     value: Annotated[
-        list[str] | None,
-        typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
+        list[str] | None, argument("Its return, or those of several episodes.", "[RETURN...]")
     ] = None,
-    failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    failed: Annotated[str | None, option("Why it failed, in place of a return.")] = None,
     trajectory: Annotated[
         Path | None,
-        typer.Option(
-            help="A .npz file with features, actions, rewards, for methods that explore in actions."
-        ),
+        option("A .npz file with features, actions, rewards, for methods that explore in actions."),
     ] = None,
     also: AlsoOption = None,
     results: Annotated[
         Path | None,
-        typer.Option(
-            "--file", help="A CSV file with columns id, return, failed, and also_NAME if there are."
-        ),
+        option("--file", "A CSV file with columns id, return, failed, and also_NAME if there are."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -262,24 +226,23 @@ def amend(
     file: File,
     id: Id,
     value: Annotated[
-        list[str] | None,
-        typer.Argument(help="Its return, or those of several episodes.", metavar="[RETURN...]"),
+        list[str] | None, argument("Its return, or those of several episodes.", "[RETURN...]")
     ] = None,
-    failed: Annotated[str | None, typer.Option(help="Why it failed, in place of a return.")] = None,
+    failed: Annotated[str | None, option("Why it failed, in place of a return.")] = None,
     trajectory: Annotated[
         str | None,
-        typer.Option(
-            help=f"A .npz file as `tell` takes it, or {BEFORE}: that which an amendment took away.",
+        option(
+            f"A .npz file as `tell` takes it, or {BEFORE}: that which an amendment took away.",
             metavar=f"FILE|{BEFORE}",
         ),
     ] = None,
     also: AlsoOption = None,
     drop: Annotated[
-        str | None, typer.Option(help="Why it is worth nothing: kept, and counted for nothing.")
+        str | None, option("Why it is worth nothing: kept, and counted for nothing.")
     ] = None,
-    why: Annotated[str | None, typer.Option(help="Why it is put right.")] = None,
+    why: Annotated[str | None, option("Why it is put right.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+        bool, option("--dry-run", "Say what would change, and change nothing.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -356,7 +319,8 @@ def show(file: File, as_json: JsonOption = False) -> None:
         if as_json:
             print_json({**now.found, **now.plain()})
             return
-        show_facts(summary_rows(study, now.found, now.best, now.waiting))
+        best = best_trial(now.best)
+        show_facts(summary_rows(study.opened, now.found, best, now.waiting))
         print()
         show_distribution(study)
         for sentence in now.advice:
@@ -366,10 +330,7 @@ def show(file: File, as_json: JsonOption = False) -> None:
 
 @app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
 def evaluate(
-    file: File,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    as_json: JsonOption = False,
+    file: File, mean: MeanOption = None, std: StdOption = None, as_json: JsonOption = False
 ) -> None:
     """Expected return of a candidate distribution (the newest unless given), at no rollout."""
     from recoup.study.views.snapshot import of_a_draw

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from recoup.checks import InputError, check_choice, check_path
 from recoup.cli.app import JsonOption as JsonOption
+from recoup.cli.app import argument, examples, option
 from recoup.cli.parsing import (
     complete_method,
     complete_setting,
@@ -22,19 +23,13 @@ from recoup.cli.parsing import (
 if TYPE_CHECKING:
     from recoup.study.study import Study
 
-EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study new robot.db --param stiffness=10:200:log --param damping=0:1
-
-  recoup study ask robot.db -n 4
-
-  recoup study tell robot.db 3 -12.3
-
-  recoup study tell robot.db 4 --failed "gripper slipped"
-
-  recoup study show robot.db
-"""
+EXAMPLES = examples(
+    "study new robot.db --param stiffness=10:200:log --param damping=0:1",
+    "study ask robot.db -n 4",
+    "study tell robot.db 3 -12.3",
+    'study tell robot.db 4 --failed "gripper slipped"',
+    "study show robot.db",
+)
 SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
 
 ORDER = (  # of the commands in the help; others stand after them
@@ -84,17 +79,16 @@ def _is_damaged(file: Path) -> bool:
     return not all(found.sound for found in check(file))
 
 
-File = Annotated[Path, typer.Argument(help="The study's file.", metavar="FILE")]
-Id = Annotated[int, typer.Argument(help="The trial.", metavar="ID", parser=whole)]
+File = Annotated[Path, argument("The study's file.", "FILE")]
+Id = Annotated[int, argument("The trial.", "ID", parser=whole)]
 MethodOption = Annotated[
-    str | None,
-    typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),
+    str | None, option("See `recoup methods`.", metavar="NAME", autocompletion=complete_method)
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--set",
-        help="A setting of the method, repeatable.",
+        "A setting of the method, repeatable.",
         metavar="KEY=VALUE",
         autocompletion=complete_setting,
     ),
@@ -102,49 +96,45 @@ SetOption = Annotated[
 FORMATS = ("table", "json", "csv")
 FormatOption = Annotated[
     str | None,
-    typer.Option(
-        help=f"{', '.join(FORMATS)} (a table unless said). In csv a text that a spreadsheet would "
+    option(
+        f"{', '.join(FORMATS)} (a table unless said). In csv a text that a spreadsheet would "
         "take for a formula, as the choice -1, stands after a '.",
         metavar="FORMAT",
     ),
 ]
 MeanOption = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Means: a number, one each separated by commas, or some by name: kp=300,gripper=soft; "
+    option(
+        "Means: a number, one each separated by commas, or some by name: kp=300,gripper=soft; "
         "repeatable.",
         metavar="X,...",
     ),
 ]
-StdOption = Annotated[
-    list[str] | None, typer.Option(help="Standard deviations, likewise.", metavar="X,...")
-]
+StdOption = Annotated[list[str] | None, option("Standard deviations, likewise.", metavar="X,...")]
 MinimizeOption = Annotated[
-    bool, typer.Option("--minimize", help="Costs are told, not returns: smaller is better.")
+    bool, option("--minimize", "Costs are told, not returns: smaller is better.")
 ]
 LimitOption = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A limit on a number told beside returns (tell --also), repeatable: 'force<50', or "
+    option(
+        "A limit on a number told beside returns (tell --also), repeatable: 'force<50', or "
         "<=, > or >=; in quotation marks.",
         metavar="NAME<NUMBER",
     ),
 ]
 WithinOption = Annotated[
-    float | None,
-    typer.Option(help="Probability with which each limit is to be kept (0.95 unless said)."),
+    float | None, option("Probability with which each limit is to be kept (0.95 unless said).")
 ]
 AlsoOption = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A number beside the return, repeatable; nan where one is not known.",
-        metavar="NAME=NUMBER",
+    option(
+        "A number beside the return, repeatable; nan where one is not known.", metavar="NAME=NUMBER"
     ),
 ]
 LeaseOption = Annotated[
     str | None,
-    typer.Option(
-        help="Hand the trials out again where they have no result by then: 90s, 15m, 1h, 2d.",
+    option(
+        "Hand the trials out again where they have no result by then: 90s, 15m, 1h, 2d.",
         metavar="TIME",
     ),
 ]

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from recoup.checks import InputError, check_choice
-from recoup.cli.app import ForceOption, for_tables, print_json, say
+from recoup.cli.app import ForceOption, argument, examples, for_tables, option, print_json, say
 from recoup.cli.parsing import check_once, method_settings, names_given, typed_value, whole_option
 from recoup.cli.study_app import (
     SIGNED,
@@ -32,62 +32,36 @@ from recoup.cli.tables import show_text
 if TYPE_CHECKING:
     from recoup.study.study import Study
 
-CHECK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study check robot.db
-
-  recoup study check robot.db --recover saved.db
-"""
-EXPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study export robot.db > trials.csv
-
-  recoup study export robot.db --out trials.parquet
-"""
-IMPORT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study import robot.db last-year.db
-
-  recoup study import robot.db samples.csv --mean 0,0 --std 0.5
-"""
-REPLAY_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study replay robot.db --method iw-pgpe-ob
-
-  recoup study replay robot.db --set share=0.5 --plot replay.png
-"""
-FORK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study fork robot.db careful.db --method tiw-pgpe-ob --batch 4
-
-  recoup study fork runs/reach-2-recoup-0/study.db by-hand.db --std 0.3
-
-  recoup study fork robot.db wider.db --param stiffness=10:400:log
-
-  recoup study fork robot.db gentle.db --limit "force<40"   (in place of all limits; none: without)
-
-  recoup study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0
-"""
-UPGRADE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study upgrade old.db robot.db
-"""
+CHECK_EXAMPLES = examples("study check robot.db", "study check robot.db --recover saved.db")
+EXPORT_EXAMPLES = examples(
+    "study export robot.db > trials.csv",
+    "study export robot.db --out trials.parquet",
+)
+IMPORT_EXAMPLES = examples(
+    "study import robot.db last-year.db",
+    "study import robot.db samples.csv --mean 0,0 --std 0.5",
+)
+REPLAY_EXAMPLES = examples(
+    "study replay robot.db --method iw-pgpe-ob",
+    "study replay robot.db --set share=0.5 --plot replay.png",
+)
+FORK_EXAMPLES = examples(
+    "study fork robot.db careful.db --method tiw-pgpe-ob --batch 4",
+    "study fork runs/reach-2-recoup-0/study.db by-hand.db --std 0.3",
+    "study fork robot.db wider.db --param stiffness=10:400:log",
+    'study fork robot.db gentle.db --limit "force<40"   (in place of all limits; none: without)',
+    "study fork robot.db more.db --param friction=0:1@0.3 --rename damping=d --freeze offset=0",
+)
+UPGRADE_EXAMPLES = examples("study upgrade old.db robot.db")
 
 
 @app.command(epilog=CHECK_EXAMPLES)
 def check(
     file: File,
     recover: Annotated[
-        Path | None,
-        typer.Option(help="Write everything that can be read to this new file.", metavar="NEW"),
+        Path | None, option("Write everything that can be read to this new file.", metavar="NEW")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, option("--quiet", "No progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a study: its bytes, its rows, its counters, its draws and its moves."""
@@ -126,10 +100,10 @@ def _progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 def export(
     file: File,
     format: Annotated[
-        str | None, typer.Option(help="csv or parquet (by the name's ending unless said).")
+        str | None, option("csv or parquet (by the name's ending unless said).")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; CSV goes to standard output without one.")
+        Path | None, option("File to write; CSV goes to standard output without one.")
     ] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -161,16 +135,14 @@ def export(
 def import_(
     file: File,
     samples: Annotated[
-        Path,
-        typer.Argument(help="A .csv, .parquet or .npz file, or another study.", metavar="SAMPLES"),
+        Path, argument("A .csv, .parquet or .npz file, or another study.", "SAMPLES")
     ],
     mean: Annotated[
         list[str] | None,
-        typer.Option(help="Mean of what drew them, where the file does not say.", metavar="X,..."),
+        option("Mean of what drew them, where the file does not say.", metavar="X,..."),
     ] = None,
     std: Annotated[
-        list[str] | None,
-        typer.Option(help="Its standard deviations, likewise.", metavar="X,..."),
+        list[str] | None, option("Its standard deviations, likewise.", metavar="X,...")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -219,7 +191,7 @@ def replay(
     mean: MeanOption = None,
     std: StdOption = None,
     set_: SetOption = None,
-    plot: Annotated[Path | None, typer.Option(help="A picture of it.", metavar="PNG")] = None,
+    plot: Annotated[Path | None, option("A picture of it.", metavar="PNG")] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -253,7 +225,7 @@ def replay(
 @app.command(epilog=FORK_EXAMPLES, context_settings=SIGNED)
 def fork(
     file: File,
-    new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
+    new: Annotated[Path, argument("The new study's file.", "NEW")],
     method: MethodOption = None,
     batch: Annotated[int | None, whole_option("Results of one move.")] = None,
     seed: Annotated[int | None, whole_option("Seed of all randomness.")] = None,
@@ -262,36 +234,35 @@ def fork(
     set_: SetOption = None,
     change: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--param",
-            help="Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says after @ "
+            "Other bounds for a parameter, repeatable: NAME=LOW:HIGH. A new one says after @ "
             "what it was in all results so far: NAME=LOW:HIGH@VALUE.",
             metavar="NAME=LOW:HIGH",
         ),
     ] = None,
     minimize: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--minimize/--maximize",
-            help="Take what was told as costs, or as returns (as the old study does unless said).",
+            "Take what was told as costs, or as returns (as the old study does unless said).",
         ),
     ] = None,
     limit: LimitOption = None,
     within: WithinOption = None,
     rename: Annotated[
-        list[str] | None, typer.Option(help="Another name, repeatable.", metavar="OLD=NEW")
+        list[str] | None, option("Another name, repeatable.", metavar="OLD=NEW")
     ] = None,
     freeze: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Search a parameter no more, repeatable; it stays at the mean policy's value "
+        option(
+            "Search a parameter no more, repeatable; it stays at the mean policy's value "
             "unless said.",
             metavar="NAME[=VALUE]",
         ),
     ] = None,
     unit: Annotated[
-        list[str] | None,
-        typer.Option(help="The unit of a parameter, repeatable.", metavar="NAME=UNIT"),
+        list[str] | None, option("The unit of a parameter, repeatable.", metavar="NAME=UNIT")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -330,8 +301,8 @@ def _values(texts: list[str] | None) -> dict[str, float | str | None]:
 
 @app.command(epilog=UPGRADE_EXAMPLES)
 def upgrade(
-    old: Annotated[Path, typer.Argument(help="A study of an older format.", metavar="OLD")],
-    new: Annotated[Path, typer.Argument(help="The new study's file.", metavar="NEW")],
+    old: Annotated[Path, argument("A study of an older format.", "OLD")],
+    new: Annotated[Path, argument("The new study's file.", "NEW")],
     as_json: JsonOption = False,
 ) -> None:
     """Carry a study of an older format over to a new file; the old one stays as it is."""

@@ -2,10 +2,8 @@
 
 from typing import Annotated
 
-import typer
-
 from recoup.checks import InputError
-from recoup.cli.app import print_json
+from recoup.cli.app import argument, examples, option, print_json
 from recoup.cli.parsing import check_once, duration, typed_value
 from recoup.cli.study_app import (
     SIGNED,
@@ -19,35 +17,24 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import print_trials, print_waiting
 
-ASK_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study ask robot.db
-
-  recoup study ask robot.db -n 4 --json
-
-  recoup study ask robot.db --at mean
-
-  recoup study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)
-"""
-ENQUEUE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study enqueue robot.db 0.3 -1.2
-
-  recoup study enqueue robot.db stiffness=400 gripper=soft --note "last year's gains"
-"""
+ASK_EXAMPLES = examples(
+    "study ask robot.db",
+    "study ask robot.db -n 4 --json",
+    "study ask robot.db --at mean",
+    "study ask robot.db -n 4 --lease 1h   (handed out again if not told by then)",
+)
+ENQUEUE_EXAMPLES = examples(
+    "study enqueue robot.db 0.3 -1.2",
+    'study enqueue robot.db stiffness=400 gripper=soft --note "last year\'s gains"',
+)
 
 
 @app.command(epilog=ASK_EXAMPLES)
 def ask(
     file: File,
-    n: Annotated[
-        int | None, typer.Option("-n", help="How many trials (1 unless said).", metavar="N")
-    ] = None,
+    n: Annotated[int | None, option("-n", "How many trials (1 unless said).", metavar="N")] = None,
     at: Annotated[
-        str | None,
-        typer.Option(help="`mean`: the mean policy, which is no part of any estimate."),
+        str | None, option("`mean`: the mean policy, which is no part of any estimate.")
     ] = None,
     lease: LeaseOption = None,
     format: FormatOption = None,
@@ -61,11 +48,7 @@ def ask(
 
 
 @app.command()
-def pending(
-    file: File,
-    format: FormatOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def pending(file: File, format: FormatOption = None, as_json: JsonOption = False) -> None:
     """Show again the trials that wait for a result, since when, and how long their leases run."""
     form = form_of(format, as_json)
     with opened(file, read_only=True) as study:
@@ -79,11 +62,8 @@ def pending(
 @app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
 def enqueue(
     file: File,
-    theta: Annotated[
-        list[str],
-        typer.Argument(help="Values in order, or NAME=VALUE of each.", metavar="VALUE..."),
-    ],
-    note: Annotated[str | None, typer.Option(help="Why this one.")] = None,
+    theta: Annotated[list[str], argument("Values in order, or NAME=VALUE of each.", "VALUE...")],
+    note: Annotated[str | None, option("Why this one.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put a theta of your own choice in line for the next `ask`."""

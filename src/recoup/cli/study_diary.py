@@ -5,10 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import InputError, check_choice, check_count, shortly
-from recoup.cli.app import for_tables, print_json
+from recoup.cli.app import argument, examples, for_tables, option, print_json
 from recoup.cli.parsing import whole_option
 from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_of, opened
 from recoup.cli.study_tables import MANY, show_values, typed_value
@@ -41,49 +39,28 @@ STATUSES = (OK, FAILED, PENDING, CANCELLED)
 KINDS = (DRAWN, MIRROR, REPEAT, MEAN, OWN, FOREIGN)
 NEWEST = 20  # rows, unless said
 BESIDE = ("kind", "status", "return", "stderr", "episodes", "note", "notes", "asked_at", "told_at")
-TRIALS_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study trials robot.db
-
-  recoup study trials robot.db --status failed --last 5
-
-  recoup study trials robot.db --format csv > trials.csv
-"""
-LOG_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study log robot.db
-
-  recoup study log robot.db --last 5 --json
-"""
-CANCEL_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study cancel robot.db 7 --why "the arm would hit the table"
-"""
-NOTE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study note robot.db "new gripper pads"
-
-  recoup study note robot.db 7 "slipped a little at the end"
-"""
-TITLE_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study title robot.db "Left arm, new pads"
-"""
+TRIALS_EXAMPLES = examples(
+    "study trials robot.db",
+    "study trials robot.db --status failed --last 5",
+    "study trials robot.db --format csv > trials.csv",
+)
+LOG_EXAMPLES = examples("study log robot.db", "study log robot.db --last 5 --json")
+CANCEL_EXAMPLES = examples('study cancel robot.db 7 --why "the arm would hit the table"')
+NOTE_EXAMPLES = examples(
+    'study note robot.db "new gripper pads"',
+    'study note robot.db 7 "slipped a little at the end"',
+)
+TITLE_EXAMPLES = examples('study title robot.db "Left arm, new pads"')
 
 LastOption = Annotated[int | None, whole_option(f"The newest N ({NEWEST} of a table unless said).")]
-AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
+AllOption = Annotated[bool, option("--all", "All of them.")]
 
 
 @app.command(epilog=TRIALS_EXAMPLES)
 def trials(
     file: File,
-    status: Annotated[str | None, typer.Option(help=f"Only {', '.join(STATUSES)}.")] = None,
-    kind: Annotated[str | None, typer.Option(help=f"Only {', '.join(KINDS)}.")] = None,
+    status: Annotated[str | None, option(f"Only {', '.join(STATUSES)}.")] = None,
+    kind: Annotated[str | None, option(f"Only {', '.join(KINDS)}.")] = None,
     last: LastOption = None,
     everything: AllOption = False,
     format: FormatOption = None,
@@ -109,7 +86,10 @@ def trials(
             print("There is no such trial." if status or kind else "No trial was asked for yet.")
         else:
             _show_trials(study, shown)
-            _say_left_out(len(shown), len(found))
+            if len(shown) < len(found):
+                print()
+                newest = f"The newest {len(shown)} of {len(found)} trials"
+                show_text(f"{newest}: --all shows all of them.")
 
 
 @app.command(epilog=LOG_EXAMPLES)
@@ -160,7 +140,7 @@ def best(file: File, as_json: JsonOption = False) -> None:
 def cancel(
     file: File,
     id: Id,
-    why: Annotated[str | None, typer.Option(help="Why it will not be rolled out.")] = None,
+    why: Annotated[str | None, option("Why it will not be rolled out.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say that a trial will not be rolled out: it is not handed out or waited for any more.
@@ -176,9 +156,7 @@ def cancel(
 @app.command(epilog=NOTE_EXAMPLES)
 def note(
     file: File,
-    words: Annotated[
-        list[str], typer.Argument(help="A text, or a trial and a text.", metavar="[ID] TEXT")
-    ],
+    words: Annotated[list[str], argument("A text, or a trial and a text.", "[ID] TEXT")],
     as_json: JsonOption = False,
 ) -> None:
     """Write down something about a study, or about one of its trials."""
@@ -193,9 +171,7 @@ def note(
 @app.command(epilog=TITLE_EXAMPLES)
 def title(
     file: File,
-    text: Annotated[
-        str | None, typer.Argument(help="Another title; an empty one for none.", metavar="[TEXT]")
-    ] = None,
+    text: Annotated[str | None, argument("Another title; an empty one for none.", "[TEXT]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """What a study is called; with a text, call it that."""
@@ -233,19 +209,13 @@ def _how_many(last: int | None, everything: bool, form: str, there: int) -> int:
     return max(there, 1) if everything or form != "table" else NEWEST
 
 
-def _say_left_out(shown: int, there: int) -> None:
-    if shown < there:
-        print()
-        show_text(f"The newest {shown} of {there} trials: --all shows all of them.")
-
-
 def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
     """Prints trials, a row each: what came of them, their parameters, and what is to be said."""
     at, opened_ = now(), study.opened
     value = labelled(opened_.goal.noun, opened_.return_unit)
     columns = {
         "id": [str(trial.id) for trial in found],
-        "when": [when(_last_time(trial), at) for trial in found],
+        "when": [when(t.asked_at if t.told_at is None else t.told_at, at) for t in found],
         "kind": [trial.kind for trial in found],
         value: [trial.status if t is None else typed(t) for trial in found for t in [trial.value]],
         "±": ["" if trial.stderr is None else f"{trial.stderr:.2g}" for trial in found],
@@ -280,11 +250,6 @@ def _numbers(found: "Sequence[TrialResult]") -> list[str]:
 
 def _value(trial: "TrialResult", i: int) -> Any:
     return trial.params[trial.names[i]] if trial.names else float(trial.theta[i])
-
-
-def _last_time(trial: "TrialResult") -> float:
-    """When a trial was told, or asked for while it was not."""
-    return trial.asked_at if trial.told_at is None else trial.told_at
 
 
 def _print_csv(study: "Study", found: "Sequence[TrialResult]") -> None:

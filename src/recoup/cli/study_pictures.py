@@ -3,26 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from recoup.cli.app import ForceOption, say_path
+from recoup.cli.app import ForceOption, examples, option, say_path
 from recoup.cli.study_app import File, JsonOption, app, opened
 
-PLOT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study plot robot.db --out robot.png
-
-  recoup study plot runs/mountain-car-recoup-0/study.db --out car.pdf
-"""
+PLOT_EXAMPLES = examples(
+    "study plot robot.db --out robot.png",
+    "study plot runs/mountain-car-recoup-0/study.db --out car.pdf",
+)
 
 
 @app.command(epilog=PLOT_EXAMPLES)
 def plot(
     file: File,
-    out: Annotated[
-        Path, typer.Option(help="The picture: a .png, .pdf or .svg file.", metavar="PNG")
-    ],
+    out: Annotated[Path, option("The picture: a .png, .pdf or .svg file.", metavar="PNG")],
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:

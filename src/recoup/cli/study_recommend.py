@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recoup.checks import InputError, shortly
-from recoup.cli.app import print_json
+from recoup.cli.app import examples, option, print_json
 from recoup.cli.parsing import check_once, typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
@@ -25,22 +23,15 @@ from recoup.study.voice.sentences import (
 if TYPE_CHECKING:
     from recoup.study.voice.recommend import Recommendation
 
-EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study recommend robot.db
-
-  recoup study recommend robot.db --budget 15   (how many to search with, how many of the mean)
-
-  recoup study recommend robot.db --worth 0.5 --json
-"""
-PREDICT_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup study predict robot.db --param stiffness=300
-
-  recoup study predict robot.db --param stiffness=300 --param damping=0.7 --json
-"""
+EXAMPLES = examples(
+    "study recommend robot.db",
+    "study recommend robot.db --budget 15   (how many to search with, how many of the mean)",
+    "study recommend robot.db --worth 0.5 --json",
+)
+PREDICT_EXAMPLES = examples(
+    "study predict robot.db --param stiffness=300",
+    "study predict robot.db --param stiffness=300 --param damping=0.7 --json",
+)
 
 
 @app.command(epilog=EXAMPLES)
@@ -48,8 +39,8 @@ def recommend(
     file: File,
     worth: Annotated[
         float | None,
-        typer.Option(
-            help="A difference in return that matters to you: a batch from which less than a tenth "
+        option(
+            "A difference in return that matters to you: a batch from which less than a tenth "
             "of it is expected is not worth its trials."
         ),
     ] = None,
@@ -116,8 +107,8 @@ def predict(
     file: File,
     param: Annotated[
         list[str],
-        typer.Option(
-            help="A parameter's value, repeatable; the others stay at the mean policy.",
+        option(
+            "A parameter's value, repeatable; the others stay at the mean policy.",
             metavar="NAME=VALUE",
         ),
     ],

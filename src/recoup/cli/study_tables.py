@@ -13,8 +13,7 @@ from recoup.study.exchange.tables import quoted
 from recoup.study.space.parameters import labelled
 from recoup.study.text.notebook import typed
 from recoup.study.trials.ask import repeated
-from recoup.study.views.summary import best_trial, deployed
-from recoup.study.views.summary import summary_rows as state_rows
+from recoup.study.views.summary import deployed
 from recoup.study.voice.sentences import LEAST, replayed
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
@@ -115,17 +114,7 @@ def _times(n: int) -> str:
 
 def _names(trials: "Sequence[Trial]") -> list[str]:
     """What the columns of thetas are called."""
-    return list(trials[0].names) or _numbered(len(trials[0].theta))
-
-
-def summary_rows(
-    study: "Study",
-    found: dict[str, Any],
-    best: "tuple[Trial, float] | None",
-    waiting: Sequence[int],
-) -> dict[str, str]:
-    """The state of a study, a row each, as a terminal shows it."""
-    return state_rows(study.opened, found, best_trial(best), waiting)
+    return list(trials[0].names) or [f"theta_{i}" for i in range(len(trials[0].theta))]
 
 
 def show_distribution(study: "Study") -> None:
@@ -144,10 +133,6 @@ def show_distribution(study: "Study") -> None:
         show_text(f"{left} more parameters: `recoup study export` writes all of them.")
 
 
-def _numbered(n: int) -> list[str]:
-    return [f"theta_{i}" for i in range(n)]
-
-
 def print_replay(
     study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
 ) -> None:
@@ -159,7 +144,7 @@ def print_replay(
         [
             str(row.move),
             str(row.results),
-            *(text for info in (mine, row.info) for text in (_estimate(info), _ess(info))),
+            *(x for info in (mine, row.info) for x in (_estimate(info), f"{info['ess']:.1f}")),
             _gap(row, *marks[row.move]),
         ]
         for mine, row in list(zip(own, found, strict=True))[::-every][::-1]
@@ -188,7 +173,3 @@ def _estimate(info: dict[str, Any]) -> str:
     if low is None or high is None or not isfinite(low):
         return f"{info['objective']:.3g}"
     return f"{info['objective']:.3g} ± {(high - low) / 2:.1g}"
-
-
-def _ess(info: dict[str, Any]) -> str:
-    return f"{info['ess']:.1f}"

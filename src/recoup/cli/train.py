@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +10,18 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from recoup.checks import printable
-from recoup.cli.app import JsonOption, app, fail, interruptible, say, stop
+from recoup.cli.app import (
+    JsonOption,
+    app,
+    argument,
+    examples,
+    fail,
+    interruptible,
+    option,
+    say,
+    stop,
+)
 from recoup.cli.parsing import (
     TaskOption,
     complete_method,
@@ -20,7 +29,7 @@ from recoup.cli.parsing import (
     complete_task,
     duration,
     method_settings,
-    number,
+    number_option,
     pairs,
     vector,
     whole_option,
@@ -32,65 +41,50 @@ from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 if TYPE_CHECKING:
     from recoup.runs.run import Run
 
-TRAIN_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup train mountain-car
-
-  recoup train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json
-
-  recoup train toy --method mis-pgpe-ob --mean -1.6 --std 1 --set update=natural --set kl=0.5
-
-  recoup train CartPole-v1 --episodes 200
-
-  recoup train Swimmer-v5 --policy mlp --policy-option hidden=16,16 --engine process --workers 4
-
-  recoup train robot:make_env --normalize --warm-up 5 --engine process --timeout 10m
-
-  recoup train robot:rollout --param stiffness=10:200:log --param damping=0:1 --episodes 100
-"""
-RESUME_EXAMPLES = """
-[bold]Examples[/]
-
-  recoup resume runs/mountain-car-recoup-0
-
-  recoup resume runs/mountain-car-recoup-0 --iterations 60
-
-  recoup resume runs/mountain-car-recoup-0 --episodes 400
-
-  recoup resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8
-"""
+TRAIN_EXAMPLES = examples(
+    "train mountain-car",
+    "train mountain-car --method iw-pgpe-ob --iterations 30 --batch 10 --seed 0 --json",
+    "train toy --method mis-pgpe-ob --mean -1.6 --std 1 --set update=natural --set kl=0.5",
+    "train CartPole-v1 --episodes 200",
+    "train Swimmer-v5 --policy mlp --policy-option hidden=16,16 --engine process --workers 4",
+    "train robot:make_env --normalize --warm-up 5 --engine process --timeout 10m",
+    "train robot:rollout --param stiffness=10:200:log --param damping=0:1 --episodes 100",
+)
+RESUME_EXAMPLES = examples(
+    "resume runs/mountain-car-recoup-0",
+    "resume runs/mountain-car-recoup-0 --iterations 60",
+    "resume runs/mountain-car-recoup-0 --episodes 400",
+    "resume runs/make_env-recoup-0 --task robot:make_env --engine process --workers 8",
+)
 
 Engine = Annotated[
-    str | None,
-    typer.Option(help="serial (unless said), process or ray; for tasks of yours.", metavar="NAME"),
+    str | None, option("serial (unless said), process or ray; for tasks of yours.", metavar="NAME")
 ]
 Workers = Annotated[int | None, whole_option("Workers (as many as cores unless said).")]
-Sync = Annotated[
-    bool | None, typer.Option("--sync", help="Wait for a batch before asking for the next.")
-]
-Timeout = Annotated[
-    str | None, typer.Option(help="What a trial may take, like 90s or 10m.", metavar="TIME")
-]
+Sync = Annotated[bool | None, option("--sync", "Wait for a batch before asking for the next.")]
+Timeout = Annotated[str | None, option("What a trial may take, like 90s or 10m.", metavar="TIME")]
 Retries = Annotated[int | None, whole_option("How often a failed trial is tried again (1).")]
-Address = Annotated[str | None, typer.Option(help="Of a Ray cluster, like auto or host:6379.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no table.")]
+Address = Annotated[str | None, option("Of a Ray cluster, like auto or host:6379.")]
+Quiet = Annotated[bool, option("--quiet", "No progress, no table.")]
+TOLD = (  # options that `recoup.train` takes as they are
+    *("episodes", "iterations", "batch", "seed", "horizon", "discount", "policy", "dim"),
+    *("episodes_per_trial", "warm_up", "normalize", "test_episodes", "test_all", "keep_every"),
+)
 
 
 @app.command(epilog=TRAIN_EXAMPLES)
 def train(
     task: Annotated[
         str,
-        typer.Argument(
-            help="One of `recoup tasks`, a Gymnasium id, or module:callable (an environment's "
+        argument(
+            "One of `recoup tasks`, a Gymnasium id, or module:callable (an environment's "
             "constructor; with --dim or --param a function).",
             metavar="TASK",
             autocompletion=complete_task,
         ),
     ],
     method: Annotated[
-        str,
-        typer.Option(help="See `recoup methods`.", metavar="NAME", autocompletion=complete_method),
+        str, option("See `recoup methods`.", metavar="NAME", autocompletion=complete_method)
     ] = DEFAULT_METHOD,
     episodes: Annotated[int | None, whole_option("Rollouts to spend in all.")] = None,
     iterations: Annotated[
@@ -101,15 +95,15 @@ def train(
     ] = None,
     seed: Annotated[int, whole_option("Seed of all randomness.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Run directory (runs/TASK-METHOD-SEED unless said).")
+        Path | None, option("Run directory (runs/TASK-METHOD-SEED unless said).")
     ] = None,
     mean: Annotated[
-        str | None, typer.Option(help="Start of the means: a number, or D separated by commas.")
+        str | None, option("Start of the means: a number, or D separated by commas.")
     ] = None,
     std: Annotated[
         str | None,
-        typer.Option(
-            help="Start of the standard deviations (in action space, of the actions), likewise; 1, "
+        option(
+            "Start of the standard deviations (in action space, of the actions), likewise; 1, "
             "or by the policy's fan-in, unless said."
         ),
     ] = None,
@@ -117,27 +111,24 @@ def train(
         int | None, whole_option("Steps of an episode (the task's own unless said).")
     ] = None,
     discount: Annotated[
-        float | None,
-        typer.Option(
-            help="Discount factor (the task's own unless said).", parser=number, metavar="X"
-        ),
+        float | None, number_option("Discount factor (the task's own unless said).")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--option",
-            help="An option of the task or environment, repeatable; features=raw for reach-2.",
+            "An option of the task or environment, repeatable; features=raw for reach-2.",
             metavar="KEY=VALUE",
         ),
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="linear (unless said), kernels or mlp.", metavar="NAME")
+        str | None, option("linear (unless said), kernels or mlp.", metavar="NAME")
     ] = None,
     policy_option: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--policy-option",
-            help="Of the policy, repeatable: hidden=32,32, size=5, bias=false, actions=squash.",
+            "Of the policy, repeatable: hidden=32,32, size=5, bias=false, actions=squash.",
             metavar="KEY=VALUE",
         ),
     ] = None,
@@ -145,8 +136,7 @@ def train(
         int | None, whole_option("Episodes whose mean is a trial's return (1 unless said).")
     ] = None,
     normalize: Annotated[
-        bool | None,
-        typer.Option("--normalize", help="Normalise observations by those of the warm-up."),
+        bool | None, option("--normalize", "Normalise observations by those of the warm-up.")
     ] = None,
     warm_up: Annotated[
         int | None, whole_option("Episodes before the search, for --normalize or kernels.")
@@ -154,9 +144,9 @@ def train(
     dim: Annotated[int | None, whole_option("Parameters of a function of theta.")] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--param",
-            help="A parameter of a function, repeatable: NAME or NAME=LOW:HIGH[:log].",
+            "A parameter of a function, repeatable: NAME or NAME=LOW:HIGH[:log].",
             metavar="NAME=RANGE",
         ),
     ] = None,
@@ -171,9 +161,9 @@ def train(
     ] = None,
     test_all: Annotated[
         bool,
-        typer.Option(
+        option(
             "--test-all",
-            help="Test after every iteration; unless said, after each of the first ten, every "
+            "Test after every iteration; unless said, after each of the first ten, every "
             "second up to 20, every fourth up to 40 and so on, and after the last.",
         ),
     ] = False,
@@ -183,9 +173,9 @@ def train(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
-            help=f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
+            f"A setting of the method, repeatable: {', '.join(SETTINGS)}.",
             metavar="KEY=VALUE",
             autocompletion=complete_setting,
         ),
@@ -194,37 +184,23 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Learn a task; write a run directory."""
-    settings, options = method_settings(set_), pairs("--option", option or [])
-    out = out or Path("runs") / f"{_file_name(task)}-{method}-{seed}"
+    told = {key: value for key, value in locals().items() if key in TOLD}
+    told |= {"options": pairs("--option", option or []), **method_settings(set_)}
+    out = out or Path("runs") / f"{re.sub('[/:]', '-', task)}-{method}-{seed}"
     from recoup.runs.train import train as train_task
 
     def learn() -> "Run":
         return train_task(
             task,
             method,
-            episodes=episodes,
-            iterations=iterations,
-            batch=batch,
-            seed=seed,
             mean=None if mean is None else vector("--mean", mean),
             std=None if std is None else vector("--std", std),
-            horizon=horizon,
-            discount=discount,
-            options=options,
-            policy=policy,
             policy_options=pairs("--policy-option", policy_option or []) or None,
-            episodes_per_trial=episodes_per_trial,
-            warm_up=warm_up,
-            normalize=normalize,
-            dim=dim,
             params=param,
             **_rolling(engine, workers, sync, timeout, retries, address),
-            test_episodes=test_episodes,
-            test_all=test_all,
-            keep_every=keep_every,
             out=out,
             progress=not quiet,
-            **settings,
+            **told,
         )
 
     _say(_run(learn, out, task), out, as_json, quiet)
@@ -232,7 +208,7 @@ def train(
 
 @app.command(epilog=RESUME_EXAMPLES)
 def resume(
-    run: Annotated[Path, typer.Argument(help="A run directory.", metavar="RUN")],
+    run: Annotated[Path, argument("A run directory.", "RUN")],
     iterations: Annotated[
         int | None,
         whole_option("Go on to so many iterations in all, also where the run is finished."),
@@ -309,11 +285,6 @@ def prints_elsewhere() -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(ours, 1)
         os.close(ours)
-
-
-def _file_name(task: str) -> str:
-    """A task's name as part of a directory's."""
-    return task.replace("/", "-").replace(":", "-")
 
 
 def _go_on(run: Path, task: str | None) -> str:

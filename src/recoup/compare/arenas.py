@@ -15,14 +15,14 @@ import numpy as np
 
 from recoup.checks import InputError, check_count
 from recoup.compare.code import own_code
-from recoup.runs.problem import Asked, Problem, Settled, is_ours, settled
+from recoup.runs.problem import Problem, Settled, is_ours, settled
 from recoup.tasks.engines.attempt import attempt, closed
 from recoup.tasks.engines.engine import Job
 from recoup.tasks.engines.serial import built
 from recoup.tasks.lqr import System, controlled, system_of
 from recoup.tasks.models import rollout
 from recoup.tasks.own.found import REGISTERED, unknown
-from recoup.tasks.own.host import HostTask
+from recoup.tasks.own.host import HostTask, How
 from recoup.tasks.registry import TASKS, make_task, task_row
 from recoup.tasks.suite import GYM_TASKS, LISTS, NOISY, SYSTEMS, GymTask
 from recoup.tasks.task import Task
@@ -128,7 +128,7 @@ def _factor(text: str, words: str) -> float:
 
 
 def _ours(name: str, horizon: int | None) -> Arena:
-    found, row = settled(Asked(name, horizon)), task_row(name)
+    found, row = settled(name, How(horizon)), task_row(name)
     test: Any = make_task(name, horizon, noise=0.0) if name in NOISY else found.problem
     same = name in NOISY or not row.random
     draws = DRAWS if isinstance(found.problem, Task) and found.problem.traced else row.test_episodes
@@ -136,7 +136,8 @@ def _ours(name: str, horizon: int | None) -> Arena:
 
 
 def _of_gym(task: GymTask, horizon: int | None) -> Arena:
-    found = settled(Asked(task.env_id, horizon or task.horizon, policy_options=dict(task.options)))
+    how = How(horizon or task.horizon, policy_options=dict(task.options))
+    found = settled(task.env_id, how)
     arena = _arena(found, found.problem, DRAWS, task.test_episodes)
     return arena._replace(std=np.full(arena.dim, task.std))
 
@@ -149,7 +150,7 @@ def _own(name: str, asking: Asking) -> Arena:
     given |= {k: v for k, v in (("horizon", asking.horizon), ("dim", asking.dim)) if v is not None}
     if ":" not in name and name not in REGISTERED:
         _check_known(name)
-    found = settled(Asked(name, **given))
+    found = settled(name, How(**given))
     if asking.dim is not None and not isinstance(found.problem, HostTask):
         raise _has_its_own(name)
     arena = _arena(found, found.problem, found.test_episodes, found.test_episodes)

@@ -12,7 +12,8 @@ from recoup.compare.checked import check_same_batch
 from recoup.compare.entrants import Entrant, entrant_of
 from recoup.compare.lockstep import Curve
 from recoup.compare.results import Results, key_of
-from recoup.compare.work import Chunk, Show, chunks_of, compute_all, default_workers
+from recoup.compare.work import Chunk, Show, chunks_of, compute_all
+from recoup.runs.engines import default_workers
 from recoup.runs.plan import check_seed
 from recoup.tasks.suite import TEST_SEED
 

@@ -75,61 +75,20 @@ class PeerRow(NamedTuple):
 _HOME = "recoup.compare.peers"
 _POPULATION = ("popsize", "sigma")
 _GRADIENT = (*_POPULATION, "lr")
+_SURROGATE = "CMA-ES with pycma's linear-quadratic surrogate"
 WHOLE = {"popsize": 2, "startup": 1}  # settings of peers that are whole numbers, and the least
 PEERS = {
-    row.name: row
-    for row in (
-        PeerRow("cma-es", "CMA-ES of pycma", "cma", f"{_HOME}.pycma:cma_es", False, _POPULATION),
-        PeerRow(
-            "lq-cma-es",
-            "CMA-ES with pycma's linear-quadratic surrogate",
-            "cma",
-            f"{_HOME}.pycma:lq_cma_es",
-            False,
-            _POPULATION,
-        ),
-        PeerRow("snes", "SNES of evosax", "evosax", f"{_HOME}.evosax:snes", True, _POPULATION),
-        PeerRow("evosax-pgpe", "PGPE of evosax", "evosax", f"{_HOME}.evosax:pgpe", True, _GRADIENT),
-        PeerRow(
-            "evosax-cma-es",
-            "CMA-ES of evosax",
-            "evosax",
-            f"{_HOME}.evosax:cma_es",
-            True,
-            _POPULATION,
-        ),
-        PeerRow(
-            "evosax-open-es",
-            "OpenAI-ES of evosax",
-            "evosax",
-            f"{_HOME}.evosax:open_es",
-            True,
-            _GRADIENT,
-        ),
-        PeerRow(
-            "optuna-tpe",
-            "Optuna's TPE",
-            "optuna",
-            f"{_HOME}.optuna:tpe",
-            False,
-            ("startup", "width"),
-        ),
-        PeerRow(
-            "optuna-cma-es",
-            "Optuna's CMA-ES",
-            "cmaes",
-            f"{_HOME}.optuna:cma_es",
-            False,
-            (*_POPULATION, "width"),
-        ),
-        PeerRow(
-            "evotorch-pgpe",
-            "PGPE of EvoTorch",
-            "evotorch",
-            f"{_HOME}.evotorch:pgpe",
-            False,
-            _GRADIENT,
-        ),
+    name: PeerRow(name, summary, package, f"{_HOME}.{home}", "evosax" in home, settings)
+    for name, summary, package, home, settings in (
+        ("cma-es", "CMA-ES of pycma", "cma", "pycma:cma_es", _POPULATION),
+        ("lq-cma-es", _SURROGATE, "cma", "pycma:lq_cma_es", _POPULATION),
+        ("snes", "SNES of evosax", "evosax", "evosax:snes", _POPULATION),
+        ("evosax-pgpe", "PGPE of evosax", "evosax", "evosax:pgpe", _GRADIENT),
+        ("evosax-cma-es", "CMA-ES of evosax", "evosax", "evosax:cma_es", _POPULATION),
+        ("evosax-open-es", "OpenAI-ES of evosax", "evosax", "evosax:open_es", _GRADIENT),
+        ("optuna-tpe", "Optuna's TPE", "optuna", "optuna:tpe", ("startup", "width")),
+        ("optuna-cma-es", "Optuna's CMA-ES", "cmaes", "optuna:cma_es", (*_POPULATION, "width")),
+        ("evotorch-pgpe", "PGPE of EvoTorch", "evotorch", "evotorch:pgpe", _GRADIENT),
     )
 }
 GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default

@@ -22,7 +22,8 @@ OTHERS = 0.001
 
 def seconds(plan: Plan, left: Sequence[Chunk], workers: int) -> float:
     """Seconds that the chunks which are left take in so many processes."""
-    arenas = {chunk.task: arena for chunk, arena in zip(_first(plan), plan.arenas, strict=True)}
+    firsts = plan.chunks[:: len(plan.entrants)]  # one of each task
+    arenas = {chunk.task: arena for chunk, arena in zip(firsts, plan.arenas, strict=True)}
     entrants = {entrant.label: entrant for entrant in plan.entrants}
     total, compiled = 0.0, set()
     for chunk in left:
@@ -31,11 +32,6 @@ def seconds(plan: Plan, left: Sequence[Chunk], workers: int) -> float:
         compiled.add((chunk.task, chunk.method))
     together = max(min(workers, len(left)), 1)
     return (total + COMPILING * len(compiled)) / together
-
-
-def _first(plan: Plan) -> list[Chunk]:
-    """One chunk of each task."""
-    return plan.chunks[:: len(plan.entrants)]
 
 
 def _run(arena: Arena, entrant: Entrant, chunk: Chunk) -> float:

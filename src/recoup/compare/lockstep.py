@@ -1,4 +1,4 @@
-"""The one loop that all methods go through: R runs side by side, tested at checkpoints."""
+"""All methods in the one loop: R runs side by side, tested at checkpoints."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +24,7 @@ from recoup.compare.checked import Checked, check_same_batch
 from recoup.compare.entrants import Entrant, Traced, batch_of, made_by, row_of
 from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
+from recoup.runs.lockstep import in_lock_step
 from recoup.runs.plan import task_settings
 from recoup.tasks.engines.engine import Broken
 
@@ -117,21 +118,20 @@ class Hopeless(Exception):
 def _played(
     field: Field, players: Players, test: Test, moves: Sequence[int], tick: Tick
 ) -> tuple[dict[int, Tested], np.ndarray]:
-    """Tests after each of `moves`, which may be the same ones, and failed episodes `[R]`."""
-    tested = {0: test(field, players)}
-    failed, last = np.zeros_like(tested[0].failed), max(moves)
-    for move in range(1, last + 1):
-        theta = players.ask(move)
-        returns = np.asarray(field.learn((move - 1) * players.batch, theta))
-        failed += _failed(returns)
-        spent = move * players.batch
-        if (failed == spent).any() and (spent >= TRIED or move == last):
+    """Tests at the start and after each of `moves`, and failed episodes `[R]`."""
+    failed, last = np.zeros(len(players.mean()), int), max(moves)
+
+    def move(number: int) -> None:
+        theta = players.ask(number)
+        returns = np.asarray(field.learn((number - 1) * players.batch, theta))
+        failed[:] += _failed(returns)
+        spent = number * players.batch
+        if (failed == spent).any() and (spent >= TRIED or number == last):
             raise Hopeless(f"the first {spent} episodes of a run have all failed: {field.why}.")
-        players.tell(move, theta, returns)
+        players.tell(number, theta, returns)
         tick(returns.size)
-        if move in moves:
-            tested[move] = test(field, players)
-    return tested, failed
+
+    return in_lock_step(last, moves, move, lambda _: test(field, players)), failed
 
 
 def _tests(arena: Arena, seed: int, runs: Sequence[int]) -> Test:

@@ -22,10 +22,11 @@ PLAYED = (
     "compare/arenas.py",
     "compare/entrants.py",
     "compare/lockstep.py",
+    "runs/lockstep.py",
     "compare/peers",
     "tasks",
 )
-OURS = (*PLAYED[:3], "core", "engine", "tasks")
+OURS = (*PLAYED[:4], "core", "engine", "tasks")
 
 
 class Key(NamedTuple):

@@ -56,7 +56,8 @@ def iqm(values: Any) -> Interval:
     The interval resamples the runs of each task by themselves (stratified bootstrap).
     """
     by_task = np.atleast_2d(np.asarray(values, float))
-    resampled = np.concatenate([_resampled(runs, i) for i, runs in enumerate(by_task)], axis=1)
+    chosen = [runs[_choices(len(runs), i)] for i, runs in enumerate(by_task)]
+    resampled = np.concatenate(chosen, axis=1)
     return _interval(float(trimmed_mean(by_task.ravel())), trimmed_mean(resampled))
 
 
@@ -113,10 +114,6 @@ def improvement(values: Any, reference: Any) -> Interval:
 def _choices(runs: int, stratum: int) -> np.ndarray:
     """Which runs each resample is made of `[B, R]`."""
     return np.random.default_rng([SEED, stratum]).integers(runs, size=(RESAMPLES, runs))
-
-
-def _resampled(runs: np.ndarray, stratum: int) -> np.ndarray:
-    return runs[_choices(len(runs), stratum)]
 
 
 def _interval(value: float, found: np.ndarray) -> Interval:

@@ -9,15 +9,7 @@ import numpy as np
 
 from recoup.compare.comparison import Measured, Plan
 from recoup.compare.entrants import version_of
-from recoup.compare.statistics import (
-    Mean,
-    area,
-    episodes_to_of,
-    improvement,
-    iqm,
-    mean_of,
-    paired,
-)
+from recoup.compare.statistics import Mean, area, episodes_to_of, improvement, iqm, mean_of, paired
 
 KINDS = ("search", "policy")  # J and m
 CLEAR = 2.0  # standard errors from which a difference is called a win or a loss

@@ -91,11 +91,8 @@ def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
                 reached(row, task["target"], ends[-1]).partition(" [")[0],
             ]
         )
-    return Table(_title(said, task), heads, rows)
-
-
-def _title(said: dict[str, Any], task: dict[str, Any]) -> str:
-    return f"{task['task']}, {parameters(task['dim'])}, {runs_in_words(said['runs'])}"
+    title = f"{task['task']}, {parameters(task['dim'])}, {runs_in_words(said['runs'])}"
+    return Table(title, heads, rows)
 
 
 def _points(curve: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -21,7 +21,6 @@ from recoup.tasks.engines.engine import Broken
 TOGETHER = 32  # runs at most that go side by side: what is lost when the process is killed
 ALONE = 4  # chunks up to which starting processes takes longer than it saves
 POLL = 0.1  # seconds between looks at what processes have done
-MOST = 8  # processes unless said
 THREADS = {  # of each process, for its workers: they share the machine
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -100,15 +99,6 @@ def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: S
             compute(chunk, results, show)
         return
     _in_processes(sorted(chunks, key=lambda chunk: -chunk.episodes), results, workers, show)
-
-
-def default_workers() -> int:
-    """One process a core, within reason; one alone where there is a GPU, which they would share."""
-    import jax
-
-    from recoup.runs.engines import cores
-
-    return min(cores(), MOST) if jax.default_backend() == "cpu" else 1
 
 
 def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:

@@ -5,7 +5,7 @@ run, so that what runs share (a start, a seed) cancels, and is judged by a t-tes
 all claims are judged again, together, by Holm's correction for so many tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +116,30 @@ class Claim(NamedTuple):
         return {**self._asdict(), "contrasts": contrasts, **found, "least": least}
 
 
+class Said(NamedTuple):
+    """A sentence of the paper as a row: where it stands, a quantity, and what is held against it.
+
+    `of` takes the quantity from a figure's data. What is `measured` of it are contrasts, or numbers
+    by run under what they are called; the note may say numbers of it too.
+    """
+
+    id: str
+    says: str
+    measured: Callable[[Any], Mapping[str, Any] | Iterable[Contrast]]
+    note: str | Callable[[Any], str] = ""
+    of: Callable[[Any], Any] = lambda data: data
+    where: str = ""  # unless it stands in the section about its figure
+
+    def judged(self, data: Any, section: str) -> Claim:
+        """The claim, measured."""
+        quantity = self.of(data)
+        found = self.measured(quantity)
+        if isinstance(found, Mapping):
+            found = (contrast(what, by_run) for what, by_run in found.items())
+        note = self.note if isinstance(self.note, str) else self.note(quantity)
+        return Claim(self.id, self.where or section, self.says, tuple(found), note)
+
+
 def contrast(what: str, by_run: Any, most: float | None = None) -> Contrast:
     """The mean over runs `[R]` of a number, with its standard error."""
     by_run = np.asarray(by_run, float)
@@ -125,6 +149,12 @@ def contrast(what: str, by_run: Any, most: float | None = None) -> Contrast:
     same = runs < 2 or np.ptp(by_run) == 0  # a mean rounds: equal numbers have no spread
     stderr = 0.0 if same else float(by_run.std(ddof=1) / np.sqrt(runs))
     return Contrast(what, float(by_run.mean()), stderr, runs, most)
+
+
+def slope(values: np.ndarray) -> np.ndarray:
+    """Least squares slopes `[R]` of values `[R, C]` over their place, a step."""
+    steps = np.arange(values.shape[1]) - (values.shape[1] - 1) / 2
+    return values @ steps / (steps @ steps)
 
 
 def certain(what: str, effect: float) -> Contrast:

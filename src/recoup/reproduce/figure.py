@@ -7,7 +7,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure as Picture
 
 from recoup.outputs import Over
-from recoup.reproduce.claims import Claim
+from recoup.reproduce.claims import Claim, Said
 from recoup.reproduce.jobs import Arrays, Job
 from recoup.reproduce.sizes import Size
 
@@ -21,6 +21,11 @@ class Figure(NamedTuple):
     caption: str
     jobs: Callable[[Size], list[Job]]
     collect: Callable[[Size, dict[str, Arrays]], Arrays]  # the results of the jobs by name -> data
-    claims: Callable[[Arrays], list[Claim]]
     draw: Callable[[Arrays], Picture]
+    said: tuple[Said, ...] = ()
+    section: str = ""  # of the paper, where that is said
     film: Callable[[Arrays, Path, Over], None] | None = None  # writes a video to a path
+
+    def claims(self, data: Arrays) -> list[Claim]:
+        """What the paper says of the figure, measured."""
+        return [row.judged(data, self.section) for row in self.said]

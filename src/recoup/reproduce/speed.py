@@ -12,6 +12,17 @@ BEHIND = "Slowly: below iw-pgpe-ob after a third of the iterations."
 CONVERGED = f"Converges early: {SHARE:.0%} of the gain within the first half of the iterations."
 
 
+def gain(curves: dict[str, np.ndarray], method: str, start: int = 0, end: int = -1) -> np.ndarray:
+    """By how much each run has improved from one test to another `[R]`; curves are `[R, C]`."""
+    return curves[method][:, end] - curves[method][:, start]
+
+
+def gains_half(curves: dict[str, np.ndarray], method: str, best: str) -> Contrast:
+    """The contrast of what a method gains and half of what the best one gains."""
+    more = gain(curves, method) - 0.5 * gain(curves, best)
+    return contrast(f"gain of {method} minus half the gain of {best}", more)
+
+
 def after(share: float, iterations: Sequence[int] | np.ndarray) -> int:
     """The index of the test that is nearest to a share of all iterations `[C]`."""
     iterations = np.asarray(iterations)
@@ -23,12 +34,12 @@ def ahead_early(
     iterations: Sequence[int] | np.ndarray,
     best: str,
     others: Sequence[str],
-) -> tuple[Contrast, ...]:
+) -> list[Contrast]:
     """Contrasts of `[R, C]` expected returns after a third of the iterations `[C]`."""
     third = after(1 / 3, iterations)
     early = {method: curves[method][:, third] for method in (best, *others)}
     what = f"expected return after {iterations[third]} of {iterations[-1]} iterations"
-    return tuple(above(early, best, others, what))
+    return above(early, best, others, what)
 
 
 def converges_early(curves: np.ndarray, iterations: Sequence[int], method: str) -> Contrast:

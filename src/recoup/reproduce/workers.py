@@ -13,15 +13,7 @@ from typing import Any
 from recoup.reproduce.jobs import Job, Store, run_jobs
 
 POLL = 0.2  # seconds between looks at what has been done
-MOST = 8  # processes, of one to two GB each
 FLAGS = "--xla_backend_optimization_level=1"  # compiles in two thirds of the time, runs as fast
-
-
-def default_workers() -> int:
-    """One process a core, within reason; one alone where there is a GPU, which they would share."""
-    import jax
-
-    return min(os.cpu_count() or 1, MOST) if jax.default_backend() == "cpu" else 1
 
 
 def run_in_processes(

@@ -13,6 +13,7 @@ from recoup.tasks.task import Task
 
 SERIAL, PROCESS, RAY = "serial", "process", "ray"
 RETRIES = 1
+MOST = 8  # processes that share work unless said, of one to two GB each
 KEYS = ("engine", "workers", "timeout", "sync", "retries", "address")
 NEEDS = {  # settings that only some engines have
     "workers": (PROCESS, RAY),
@@ -66,11 +67,7 @@ def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
 
 
 def engine_of(
-    problem: Problem,
-    settings: Mapping[str, Any],
-    batch: int,
-    trials: int,
-    here: str | None = None,
+    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int, here: str | None = None
 ) -> tuple[Engine, Rules]:
     """What rolls a run's trials out, and by what rules; no more workers than trials.
 
@@ -100,3 +97,10 @@ def engine_of(
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_workers() -> int:
+    """One process a core, within reason; one alone where there is a GPU, which they would share."""
+    import jax
+
+    return min(cores(), MOST) if jax.default_backend() == "cpu" else 1

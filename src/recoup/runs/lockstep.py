@@ -4,7 +4,7 @@ Each starts where the run that `recoup.train` makes of its seed does, and is dra
 in the same way, but from keys of JAX: trials and numbers differ, what is learned does not.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -69,41 +69,46 @@ def learn(
     Seeds are shared between methods: the same start, and the same keys for every draw. `tick` is
     called after every iteration.
     """
+    noted: list[tuple[Any, ...]] = []
     with jax.enable_x64(True):
-        starts, moves, trials = _keys(seeds)
+        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed), 3))(np.asarray(seeds))
+        starts, moves, trials = keys.T  # as `recoup.train` splits them
         state = jax.vmap(lambda key: method.init(key, *start))(starts)
         iterate, test = _stages(problem, method, tests)
-        tested: list[tuple[Any, ...]] = []
-        noted: list[tuple[Any, ...]] = []
-        for i in range(iterations + 1):
-            if i > 0:
-                state, noted_now = iterate(_fold(moves, i), state)
-                noted.append(jax.device_get(noted_now))
-                tick()
-            if i in checkpoints:
-                now = jax.device_get((state.mean, state.std))
-                tested.append((_tested(test, trials, i, state.rho), *now))
-    measured = (np.stack(column, 1) for column in zip(*tested, strict=True))
-    return Runs(np.array(sorted(checkpoints)), *measured, *(_columns(noted, len(seeds))))
+
+        def move(i: int) -> None:
+            nonlocal state
+            state, noted_now = iterate(_fold(moves, i), state)
+            noted.append(jax.device_get(noted_now))
+            tick()
+
+        def tested(i: int) -> tuple[Any, ...]:
+            returns = np.full(len(seeds), np.nan)  # where there is no test
+            if test is not None:
+                returns = np.asarray(test(_fold(trials, i), state.rho)).mean(-1)
+            return (returns, *jax.device_get((state.mean, state.std)))
+
+        found = in_lock_step(iterations, checkpoints, move, tested)
+    columns = [np.stack(column, 1) for column in zip(*found.values(), strict=True)]
+    columns += [np.stack(column, 1) for column in zip(*noted, strict=True)]
+    columns += [np.zeros((len(seeds), 0))] * (len(Runs._fields) - 1 - len(columns))  # of no moves
+    return Runs(np.array(sorted(checkpoints)), *columns)
 
 
-def _tested(test: Any, trials: Array, i: int, rho: Any) -> np.ndarray:
-    """Mean returns `[R]` of fresh episodes, NaN where there is no test."""
-    if test is None:
-        return np.full(len(trials), np.nan)
-    return np.asarray(test(_fold(trials, i), rho)).mean(-1)
+def in_lock_step(
+    last: int, tested: Collection[int], move: Callable[[int], None], test: Callable[[int], Any]
+) -> dict[int, Any]:
+    """The one loop: `last` moves of runs side by side, and what is found after those `tested`.
 
-
-def _columns(noted: list[tuple[Any, ...]], runs: int) -> tuple[np.ndarray, ...]:
-    if not noted:
-        return (np.zeros((runs, 0)),) * 3
-    return tuple(np.stack(column, 1) for column in zip(*noted, strict=True))
-
-
-def _keys(seeds: Sequence[int]) -> tuple[Array, Array, Array]:
-    """Keys `[R]` of the starts, the moves and the tests, as `recoup.train` splits them."""
-    keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed), 3))(np.asarray(seeds))
-    return keys[:, 0], keys[:, 1], keys[:, 2]
+    Move 0 is the start.
+    """
+    found: dict[int, Any] = {}
+    for i in range(last + 1):
+        if i > 0:
+            move(i)
+        if i in tested:
+            found[i] = test(i)
+    return found
 
 
 def _fold(keys: Array, i: int) -> Array:

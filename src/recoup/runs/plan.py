@@ -18,20 +18,13 @@ from recoup.checks import (
     check_vector,
 )
 from recoup.engine.methods import Method, default_batch, method_row, settings_of, sized
-from recoup.runs.problem import (
-    Asked,
-    Problem,
-    Settled,
-    batch_for,
-    fingerprint_of,
-    is_ours,
-    settled,
-)
+from recoup.runs.problem import Problem, Settled, batch_for, fingerprint_of, is_ours, settled
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN, parameters_given, resolved
 from recoup.study.reader.version import stored_version, version_of
 from recoup.study.run.ends import EXTENDED
 from recoup.tasks.own.found import REGISTERED
+from recoup.tasks.own.host import How
 from recoup.tasks.registry import TaskRow
 from recoup.tasks.task import Task
 
@@ -123,7 +116,8 @@ def plan_of(wanted: Wanted) -> tuple[Plan, Problem]:
     told = {key: v for key, v in wanted.of_task.items() if key != "params" and v is not None}
     for key in ("options", "policy_options"):
         check_mapping(key, told.get(key, {}))
-    found = settled(Asked(wanted.task, names=names, seed=seed, **told))
+    episodes = told.pop("episodes_per_trial", 1)
+    found = settled(wanted.task, How(**told, episodes=episodes, names=names, seed=seed))
     made = method_row(wanted.method, task_settings(found, wanted.method), **wanted.settings)
     method = sized(made, found.problem.dim)
     if not is_ours(wanted.task) and method.space == "actions":

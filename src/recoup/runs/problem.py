@@ -1,7 +1,7 @@
 """The task of a run, made: one of ours by its name, or one of the user's."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -22,34 +22,16 @@ TEST_EPISODES = 20  # of a task of the user's
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A task as it was asked for; None is whatever the task has."""
-
-    task: Any
-    horizon: int | None = None
-    discount: float | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    policy: Any = None
-    policy_options: dict[str, Any] = field(default_factory=dict)
-    episodes_per_trial: int = 1
-    warm_up: int = 0
-    normalize: bool = False
-    dim: int | None = None
-    names: tuple[str, ...] = ()
-    seed: int = 0
-
-
-@dataclass(frozen=True)
 class Settled:
     """A task that was made, and what a run on it is like unless said."""
 
     name: str
     problem: Problem
-    batch: int | None  # None: from the number of parameters
-    epsilon: float | None  # None: the method's
-    test_episodes: int
     std: Any
-    drawn: bool  # whether the start is drawn, as in the paper, or at zero
+    batch: int | None = None  # None: from the number of parameters
+    epsilon: float | None = None  # None: the method's
+    test_episodes: int = TEST_EPISODES
+    drawn: bool = False  # whether the start is drawn, as in the paper, or at zero
     centre: float = 0.0  # of the start
     again: bool = True  # whether the name alone finds it again
     policy: dict[str, Any] | None = None  # as a file holds it
@@ -61,62 +43,36 @@ def is_ours(task: Any) -> bool:
     return isinstance(task, str) and task in TASKS
 
 
-def settled(asked: Asked) -> Settled:
-    """The task that was asked for."""
-    if is_ours(asked.task):
-        return _ours(asked)
-    found = find(asked.task, asked.dim is not None or bool(asked.names))
+def settled(task: Any, how: How = How()) -> Settled:  # noqa: B008
+    """The task that was asked for; what `how` leaves open is the task's own."""
+    if is_ours(task):
+        return _ours(task, how)
+    found = find(task, how.dim is not None or bool(how.names))
     if found.kind == TRACED:
-        return _traced(found, asked)
-    how = How(
-        asked.horizon,
-        asked.discount,
-        asked.options,
-        asked.policy,
-        asked.policy_options,
-        asked.episodes_per_trial,
-        asked.warm_up,
-        asked.normalize,
-        asked.dim,
-        asked.names,
-        asked.seed,
-    )
-    task = host_task(found, how)
+        return _traced(found, how)
+    made = host_task(found, how)
     return Settled(
         found.name,
-        task,
-        batch=None,
-        epsilon=None,
-        test_episodes=TEST_EPISODES,
-        std=task.std,
-        drawn=False,
+        made,
+        std=made.std,
         again=found.safe,
-        policy=policy_described(task),
-        acting=None if task.policy is None else (task.policy, task.spaces[0]),
+        policy=policy_described(made),
+        acting=None if made.policy is None else (made.policy, made.spaces[0]),
     )
 
 
-def _ours(asked: Asked) -> Settled:
-    _check_vectorised(asked.task, asked, asked.policy, asked.policy_options)
-    if asked.dim is not None or asked.names:
-        raise InputError(f"{asked.task} has parameters of its own: leave dim and params out.")
-    row = task_row(asked.task)
-    task = make_task(asked.task, asked.horizon, asked.discount, **asked.options)
-    return Settled(
-        row.name,
-        task,
-        row.batch,
-        row.epsilon,
-        row.test_episodes,
-        row.std,
-        drawn=row.drawn,
-        centre=row.mean,
-    )
+def _ours(name: str, how: How) -> Settled:
+    _check_vectorised(name, how, how.policy, how.policy_options)
+    if how.dim is not None or how.names:
+        raise InputError(f"{name} has parameters of its own: leave dim and params out.")
+    row, task = task_row(name), make_task(name, how.horizon, how.discount, **how.options)
+    own = (row.batch, row.epsilon, row.test_episodes)
+    return Settled(name, task, row.std, *own, drawn=row.drawn, centre=row.mean)
 
 
-def _check_vectorised(name: str, asked: Asked, *others: Any) -> None:
+def _check_vectorised(name: str, how: How, *others: Any) -> None:
     """Raises where settings are given that are for tasks on the host."""
-    if any((*others, asked.warm_up, asked.normalize)) or asked.episodes_per_trial != 1:
+    if any((*others, how.warm_up, how.normalize)) or how.episodes != 1:
         words = "policy, policy_options, " if others else ""
         raise InputError(
             f"{name} is rolled out one episode a trial, many at a time: leave {words}warm_up, "
@@ -124,26 +80,22 @@ def _check_vectorised(name: str, asked: Asked, *others: Any) -> None:
         )
 
 
-def _traced(found: Found, asked: Asked, before: dict[str, Any] | None = None) -> Settled:
+def _traced(found: Found, how: How, before: dict[str, Any] | None = None) -> Settled:
     """The task of an environment in JAX; `before` is the policy of a run that goes on with it."""
     from recoup.tasks.own.jax_envs import jax_env, jax_policy, jax_task
 
-    _check_vectorised(found.name, asked)
+    _check_vectorised(found.name, how)
     env, params = found.make if isinstance(found.make, tuple) else (found.make, None)
-    how = (asked.policy or "linear", asked.policy_options)
+    asked = (how.policy or "linear", how.policy_options)
     world = jax_env(found.name, env, params)
     if before is not None:
         check_spaces(found.name, before, (world.observations, world.actions))
-    policy = jax_policy(world, *how)
-    task, std = jax_task(found.name, env, asked.horizon, asked.discount, *how, params)
+    policy = jax_policy(world, *asked)
+    task, std = jax_task(found.name, env, how.horizon, how.discount, *asked, params)
     return Settled(
         found.name,
         task,
-        None,
-        None,
-        TEST_EPISODES,
         std,
-        drawn=False,
         again=False,
         policy=described(policy, (world.observations, world.actions)),
         acting=(policy, world.observations),
@@ -164,7 +116,7 @@ def again(
     found = find(plan.task, function, trusted=False) if task is None else find(task, function)
     learned = policy if function else policy_again(plan, dim, policy)
     if found.kind == TRACED:
-        asked = Asked(found.make, plan.horizon, plan.discount, **_described_again(learned))
+        asked = How(plan.horizon, plan.discount, **_described_again(learned))
         made = _traced(found, asked, plan.policy).problem
         _warn_of_another(plan.task, found.name)
         return made

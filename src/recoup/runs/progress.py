@@ -1,4 +1,4 @@
-"""Live displays of runs and reproductions, on standard error."""
+"""Live displays of runs, reproductions and comparisons, on standard error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,8 +75,13 @@ def _load(load: Load) -> str:
 
 
 @contextmanager
-def reproducing(seconds: float, quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """A function that is told of jobs and the seconds done of them, while the context lasts."""
+def advancing(
+    total: float, quiet: bool, first: str = "", period: float = 120
+) -> Iterator[Callable[[str, float], None]]:
+    """A function that is told of work by name, and how much of it is done, while it lasts.
+
+    The time left is estimated from the last `period` seconds.
+    """
     columns = (
         BarColumn(bar_width=24),
         TaskProgressColumn(),
@@ -86,10 +91,6 @@ def reproducing(seconds: float, quiet: bool) -> Iterator[Callable[[str, float], 
         TextColumn("{task.description}"),
     )
     console = Console(stderr=True, quiet=quiet)
-    with Progress(*columns, console=console, speed_estimate_period=120) as bar:
-        row = bar.add_task("", total=seconds)
-
-        def show(job: str, done: float) -> None:
-            bar.update(row, advance=done, description=job)
-
-        yield show
+    with Progress(*columns, console=console, speed_estimate_period=period) as bar:
+        row = bar.add_task(first, total=total)
+        yield lambda name, done: bar.update(row, advance=done, description=name)

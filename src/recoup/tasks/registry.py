@@ -7,14 +7,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from recoup.checks import (
-    STEPS,
-    InputError,
-    check_between,
-    check_choice,
-    check_count,
-    nearest,
-)
+from recoup.checks import STEPS, InputError, check_between, check_choice, check_count, nearest
 from recoup.tasks.row import TaskRow
 from recoup.tasks.suite import ROWS
 from recoup.tasks.task import Task
@@ -22,6 +15,15 @@ from recoup.tasks.task import Task
 REACH = "recoup/Reach-v0"  # one environment, with `joints` for 2, 4 and 9
 
 
+_CAR: dict[str, Any] = {
+    "problem": "recoup.tasks.mountain_car:mountain_car",
+    "horizon": 40,
+    "discount": 0.95,
+    "batch": 10,
+    "epsilon": 1.0,
+    "env": "recoup.tasks.gym_envs:PictureEnv",
+    "random": False,
+}
 TASKS = {
     row.name: row
     for row in (
@@ -37,27 +39,15 @@ TASKS = {
         TaskRow(
             "mountain-car",
             "car in a valley, force as the paper prints it: unbounded; 12 parameters",
-            "recoup.tasks.mountain_car:mountain_car",
-            horizon=40,
-            discount=0.95,
-            batch=10,
-            epsilon=1.0,
             env_id="recoup/MountainCar-v0",
-            env="recoup.tasks.gym_envs:PictureEnv",
-            random=False,
+            **_CAR,
         ),
         TaskRow(
             "mountain-car-weak",
             "the same with |force| <= 0.3: too weak to climb directly; 12 parameters",
-            "recoup.tasks.mountain_car:mountain_car",
-            horizon=40,
-            discount=0.95,
-            batch=10,
-            epsilon=1.0,
             env_id="recoup/MountainCarWeak-v0",
-            env="recoup.tasks.gym_envs:PictureEnv",
             options={"force_limit": 0.3},
-            random=False,
+            **_CAR,
         ),
         *(
             TaskRow(
@@ -65,12 +55,12 @@ TASKS = {
                 f"humanoid upper body reaches a target with {joints} joints; "
                 f"{2 * joints**2} parameters [mujoco]",
                 "recoup.tasks.reach.rules:reach",
+                task="recoup.tasks.reach.task:task_of",
                 horizon=100,
                 discount=0.9,
                 batch=3,
                 test_episodes=50,
                 env_id=REACH,
-                task="recoup.tasks.reach.task:task_of",
                 env="recoup.tasks.reach.env:ReachEnv",
                 options={"joints": joints},
                 packages=("mujoco",),

@@ -12,13 +12,13 @@ class TaskRow:
     summary: str
     problem: str  # module:factory of what the task is about; the factory takes the options
     horizon: int
-    discount: float
     batch: int
     env_id: str
+    env: str = "recoup.tasks.gym_envs:ModelEnv"  # module:class
+    task: str = "recoup.tasks.models:task_of"  # module:function that makes the `Task` of it
+    discount: float = 1.0
     epsilon: float = 0.1
     test_episodes: int = 100
-    task: str = "recoup.tasks.models:task_of"  # module:function that makes the `Task` of it
-    env: str = "recoup.tasks.gym_envs:ModelEnv"  # module:class
     options: dict[str, Any] = field(default_factory=dict)  # that make it this task
     packages: tuple[str, ...] = ()  # that it needs beside ours
     trace: str | None = None  # module:function that measures distance and cost along episodes

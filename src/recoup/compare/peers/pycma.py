@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import cma
 import numpy as np
@@ -30,20 +30,11 @@ def lq_cma_es(
 def _strategy(start: Start) -> Any:
     """pycma's strategy, with random numbers of its own: pycma's are shared by the process."""
     rng = np.random.default_rng(start.seed)
-    options = {
-        "seed": np.nan,
-        "randn": lambda *shape: rng.standard_normal(shape),
-        "verbose": -9,
-    }
+    drawn = {"seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape)}
+    options = {**drawn, "verbose": -9}
     if "popsize" in start.settings:
         options["popsize"] = population(start.settings, start.dim)
     return cma.CMAEvolutionStrategy(np.zeros(start.dim), start.sigma, options)
-
-
-def _drawn(start: Start, strategy: Any, noise: np.ndarray) -> np.ndarray:
-    """Parameters `[n, D]` of the distribution, of noise `[n, D]`."""
-    factor = np.linalg.cholesky(np.atleast_2d(strategy.sm.covariance_matrix))
-    return start.theta(strategy.mean + strategy.sigma * noise @ factor.T)
 
 
 class Evolution:
@@ -51,8 +42,7 @@ class Evolution:
 
     def __init__(self, start: Start) -> None:
         self._start, self._strategy = start, _strategy(start)
-        self._asked: Any
-        self.batch, self._asked = int(self._strategy.popsize), None
+        self.batch, self._asked = int(self._strategy.popsize), cast(Any, None)
 
     def ask(self) -> np.ndarray:
         """A population."""
@@ -69,17 +59,16 @@ class Evolution:
 
     def draw(self, noise: np.ndarray) -> np.ndarray:
         """Samples of the distribution."""
-        return _drawn(self._start, self._strategy, noise)
+        factor = np.linalg.cholesky(np.atleast_2d(self._strategy.sm.covariance_matrix))
+        return self._start.theta(self._strategy.mean + self._strategy.sigma * noise @ factor.T)
 
 
-class Surrogate:
+class Surrogate(Evolution):
     """lq-CMA-ES, an episode at a time: the surrogate decides how many a population needs."""
 
-    batch = 1
-
     def __init__(self, start: Start) -> None:
-        self._start, self._strategy = start, _strategy(start)
-        self._running = Controlled(_surrogate_loop(self._strategy))
+        super().__init__(start)
+        self.batch, self._running = 1, Controlled(_surrogate_loop(self._strategy))
 
     def ask(self) -> np.ndarray:
         """What is evaluated next."""
@@ -88,14 +77,6 @@ class Surrogate:
     def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
         """Its value."""
         self._running.tell(returns)
-
-    def mean(self) -> np.ndarray:
-        """The mean of the distribution."""
-        return self._start.theta(self._strategy.mean)
-
-    def draw(self, noise: np.ndarray) -> np.ndarray:
-        """Samples of the distribution."""
-        return _drawn(self._start, self._strategy, noise)
 
     def close(self) -> None:
         """Ends its loop."""

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, Contrast, above, contrast
+from recoup.reproduce.claims import Contrast, Said, above, contrast
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.figures.causes import cause_claims, cause_jobs, collect_causes
+from recoup.reproduce.figures.causes import SAID, cause_jobs, collect_causes
 from recoup.reproduce.jobs import Arrays, Job
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
-from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early
+from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early, gain, gains_half
 from recoup.tasks.registry import make_env
 
 TASKS = ("mountain-car", "mountain-car-weak")
@@ -27,6 +27,7 @@ OTHERS = [method for method in PGPE + ACTIONS if method != OURS]
 BATCH, ITERATIONS, TESTS, CHUNK = 10, 30, 100, 100
 EVERY = range(ITERATIONS + 1)  # the iterations that are tested
 RANGE = 24.3  # from never reaching the goal, -17.4, to the best policies, 6.8
+LITTLE = 0.01 * RANGE
 NEVER = -17.2  # an expected return below it: never reaching the goal
 
 
@@ -62,19 +63,16 @@ class Car(NamedTuple):
     curves: dict[str, np.ndarray]  # expected returns [R, L + 1]
     ess: dict[str, np.ndarray]  # effective sample sizes [R, L]
 
-    def gain(self, method: str) -> np.ndarray:
-        """By how much each run has improved `[R]`."""
-        return self.curves[method][:, -1] - self.curves[method][:, 0]
-
     def stuck(self, method: str, iteration: int = ITERATIONS) -> np.ndarray:
         """Which runs do not reach the goal at an iteration `[R]`."""
         return self.curves[method][:, iteration] < NEVER
 
-    def above(self, method: str, others: Sequence[str]) -> tuple[Contrast, ...]:
+    def above(self, method: str, others: Sequence[str]) -> list[Contrast]:
         """Contrasts of expected returns at the end."""
         returns = {name: curves[:, -1] for name, curves in self.curves.items()}
-        what = f"expected return after {BATCH * ITERATIONS} episodes"
-        return tuple(above(returns, method, others, what))
+        return above(
+            returns, method, others, f"expected return after {BATCH * ITERATIONS} episodes"
+        )
 
     def falling(self, method: str) -> np.ndarray:
         """Of all that a run's return moves from test to test, the share downwards `[R]`.
@@ -84,26 +82,6 @@ class Car(NamedTuple):
         steps = np.diff(self.curves[method], axis=1)
         falls, moves = (-np.minimum(steps, 0)).sum(1), np.abs(steps).sum(1)
         return np.divide(falls, moves, out=np.full(len(steps), 0.5), where=moves > 0)
-
-
-def claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 7, for each bound on the force."""
-    said = (
-        _iw_ob_is_best,
-        _iw_ob_is_ahead_early,
-        _iw_ob_is_smooth,
-        _iw_improves,
-        _iw_stays_below_iw_ob,
-        _niw_ob_is_fair,
-        _pgpe_ob_improves_throughout,
-        _others_improve_slowly,
-        _others_stay_below_pgpe,
-        _reinforce_is_above_enac,
-        _r3_stays,
-        _baseline_is_worth_more_than_weights,
-    )
-    found = [claim(_car(task, data)) for task in TASKS for claim in said]
-    return [*found, *cause_claims(data)]
 
 
 def _car(task: str, data: Arrays) -> Car:
@@ -119,166 +97,6 @@ def _reuse(car: Car, iteration: int = ITERATIONS) -> str:
         f"count (the effective sample size), against {ess['mis-pgpe-ob']:.0f} for mis-pgpe-ob; "
         f"{car.stuck(OURS, iteration).mean():.0%} of its runs do not reach the goal, "
         f"{car.stuck('niw-pgpe-ob', iteration).mean():.0%} of those of niw-pgpe-ob."
-    )
-
-
-def _iw_ob_is_best(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.best",
-        "S4.2",
-        "IW-PGPE_OB achieves superior performance improvement than all other methods.",
-        car.above(OURS, OTHERS),
-        _reuse(car),
-    )
-
-
-def _iw_ob_is_ahead_early(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.ahead-early",
-        "S4.2",
-        "IW-PGPE_OB improves the performance very fast over policy-update iterations.",
-        ahead_early(car.curves, EVERY, OURS, OTHERS),
-        f"{AHEAD} {_reuse(car, after(1 / 3, EVERY))}",
-    )
-
-
-def _iw_ob_is_smooth(car: Car) -> Claim:
-    falling = {method: car.falling(method) for method in PGPE}
-    said = ", ".join(f"{method} {share.mean():.0%}" for method, share in falling.items())
-    return Claim(
-        f"{car.task}.smooth",
-        "S4.2",
-        "Thanks to the low variance, IW-PGPE_OB achieves smooth and fast policy improvement "
-        "throughout iterations.",
-        tuple(
-            contrast(
-                f"share of all moves that go down, {other} minus {OURS}",
-                falling[other] - falling[OURS],
-            )
-            for other in PGPE
-            if other != OURS
-        ),
-        "Smooth: of all that a run's return moves from test to test, less goes down than under the "
-        f"other PGPE methods (a run that never moves counts as a half). Here: {said}. Fast is the "
-        "claim before.",
-    )
-
-
-def _iw_improves(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.iw-improves",
-        "S4.2",
-        "IW-PGPE can also improve the performance over iterations well.",
-        (
-            contrast(
-                "gain of iw-pgpe minus half the gain of iw-pgpe-ob",
-                car.gain("iw-pgpe") - 0.5 * car.gain(OURS),
-            ),
-        ),
-        "Well: more than half of what iw-pgpe-ob gains. "
-        f"{car.stuck('iw-pgpe').mean():.0%} of the runs of iw-pgpe end without reaching the goal, "
-        f"{car.stuck(OURS).mean():.0%} of those of {OURS}.",
-    )
-
-
-def _iw_stays_below_iw_ob(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.iw-below-iw-ob",
-        "S4.2",
-        "However, it is outperformed by the proposed IW-PGPE_OB.",
-        car.above(OURS, ["iw-pgpe"]),
-    )
-
-
-def _niw_ob_is_fair(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.niw-ob-fair",
-        "S4.2",
-        "NIW-PGPE_OB performs fairly well.",
-        (
-            contrast(
-                "gain of niw-pgpe-ob minus half the gain of iw-pgpe-ob",
-                car.gain("niw-pgpe-ob") - 0.5 * car.gain(OURS),
-            ),
-        ),
-        "Fairly well: more than half of what iw-pgpe-ob gains.",
-    )
-
-
-def _pgpe_ob_improves_throughout(car: Car) -> Claim:
-    curves, half = car.curves["pgpe-ob"], ITERATIONS // 2
-    return Claim(
-        f"{car.task}.pgpe-ob-improves",
-        "S4.2",
-        "The plain PGPE_OB can improve the performance throughout the iterations.",
-        (
-            contrast("gain of pgpe-ob in iterations 1 to 15", curves[:, half] - curves[:, 0]),
-            contrast("gain of pgpe-ob in iterations 16 to 30", curves[:, -1] - curves[:, half]),
-        ),
-    )
-
-
-def _others_improve_slowly(car: Car) -> Claim:
-    early = (ahead_early(car.curves, EVERY, OURS, [method]) for method in POLICY_GRADIENTS)
-    return Claim(
-        f"{car.task}.others-improve",
-        "S4.2",
-        "Other data-reuse methods can improve the performance over iterations, but slowly.",
-        (
-            *(contrast(f"gain of {m}", car.gain(m)) for m in POLICY_GRADIENTS),
-            *(found for contrasts in early for found in contrasts),
-        ),
-        BEHIND,
-    )
-
-
-def _others_stay_below_pgpe(car: Car) -> Claim:
-    stuck = {m: car.stuck(m) for m in (*POLICY_GRADIENTS, "iw-pgpe")}
-    said = ", ".join(
-        f"{100 * ends.mean():.0f} % of {m} ({100 * (ends & car.stuck(m, 0)).mean():.0f} % did not "
-        "at the start either)"
-        for m, ends in stuck.items()
-    )
-    return Claim(
-        f"{car.task}.others-below-pgpe",
-        "S4.2",
-        "... and they are outperformed by the compared PGPE methods.",
-        tuple(found for method in PGPE for found in car.above(method, POLICY_GRADIENTS)),
-        f"Runs that end without reaching the goal: {said}. A guess: where no episode reaches it, "
-        "all returns are equal, and noise on the actions finds no way out.",
-    )
-
-
-def _reinforce_is_above_enac(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.reinforce-above-enac",
-        "S4.2",
-        "IW-REINFORCE_OB outperforms TIW-eNAC.",
-        car.above("iw-reinforce-ob", ["tiw-enac"]),
-    )
-
-
-def _r3_stays(car: Car) -> Claim:
-    little, curves = 0.01 * RANGE, car.curves["r3"]
-    return Claim(
-        f"{car.task}.r3-stays",
-        "S4.2",
-        "R^3 can not improve the performance over iterations.",
-        (contrast(f"{little:.2f} minus the gain of r3", little - car.gain("r3")),),
-        "Not: by less than 1 % of the range of returns. It goes from "
-        f"{curves[:, 0].mean():.2f} to {curves[:, -1].mean():.2f}; "
-        f"{car.stuck('r3').mean():.0%} of its runs do not reach the goal.",
-    )
-
-
-def _baseline_is_worth_more_than_weights(car: Car) -> Claim:
-    return Claim(
-        f"{car.task}.baseline-over-weights",
-        "S5",
-        "[The] baseline is possibly the primary factor in improving performance compared with "
-        "the importance weighting techniques.",
-        car.above("niw-pgpe-ob", ["iw-pgpe"]),
-        "A baseline without weights against weights without a baseline.",
     )
 
 
@@ -302,6 +120,126 @@ def draw(data: Arrays) -> Picture:
     return figure
 
 
+def _ends_stuck(car: Car) -> str:
+    """Which shares of runs end without reaching the goal, and began so."""
+    stuck = {m: (car.stuck(m), car.stuck(m, 0)) for m in (*POLICY_GRADIENTS, "iw-pgpe")}
+    return ", ".join(
+        f"{100 * ends.mean():.0f} % of {m} ({100 * (ends & began).mean():.0f} % did not at the "
+        "start either)"
+        for m, (ends, began) in stuck.items()
+    )
+
+
+CAR = (
+    Said(
+        "best",
+        "IW-PGPE_OB achieves superior performance improvement than all other methods.",
+        lambda car: car.above(OURS, OTHERS),
+        _reuse,
+    ),
+    Said(
+        "ahead-early",
+        "IW-PGPE_OB improves the performance very fast over policy-update iterations.",
+        lambda car: ahead_early(car.curves, EVERY, OURS, OTHERS),
+        lambda car: f"{AHEAD} {_reuse(car, after(1 / 3, EVERY))}",
+    ),
+    Said(
+        "smooth",
+        "Thanks to the low variance, IW-PGPE_OB achieves smooth and fast policy improvement "
+        "throughout iterations.",
+        lambda falling: {
+            f"share of all moves that go down, {other} minus {OURS}": falling[other] - falling[OURS]
+            for other in PGPE
+            if other != OURS
+        },
+        lambda falling: (
+            "Smooth: of all that a run's return moves from test to test, less goes down than under "
+            "the other PGPE methods (a run that never moves counts as a half). Here: "
+            + ", ".join(f"{method} {share.mean():.0%}" for method, share in falling.items())
+            + ". Fast is the claim before."
+        ),
+        lambda car: {method: car.falling(method) for method in PGPE},
+    ),
+    Said(
+        "iw-improves",
+        "IW-PGPE can also improve the performance over iterations well.",
+        lambda car: [gains_half(car.curves, "iw-pgpe", OURS)],
+        lambda car: (
+            "Well: more than half of what iw-pgpe-ob gains. "
+            f"{car.stuck('iw-pgpe').mean():.0%} of the runs of iw-pgpe end without reaching the "
+            f"goal, {car.stuck(OURS).mean():.0%} of those of {OURS}."
+        ),
+    ),
+    Said(
+        "iw-below-iw-ob",
+        "However, it is outperformed by the proposed IW-PGPE_OB.",
+        lambda car: car.above(OURS, ["iw-pgpe"]),
+    ),
+    Said(
+        "niw-ob-fair",
+        "NIW-PGPE_OB performs fairly well.",
+        lambda car: [gains_half(car.curves, "niw-pgpe-ob", OURS)],
+        "Fairly well: more than half of what iw-pgpe-ob gains.",
+    ),
+    Said(
+        "pgpe-ob-improves",
+        "The plain PGPE_OB can improve the performance throughout the iterations.",
+        lambda car: {
+            "gain of pgpe-ob in iterations 1 to 15": gain(car.curves, "pgpe-ob", 0, 15),
+            "gain of pgpe-ob in iterations 16 to 30": gain(car.curves, "pgpe-ob", 15, 30),
+        },
+    ),
+    Said(
+        "others-improve",
+        "Other data-reuse methods can improve the performance over iterations, but slowly.",
+        lambda car: (
+            *(contrast(f"gain of {m}", gain(car.curves, m)) for m in POLICY_GRADIENTS),
+            *ahead_early(car.curves, EVERY, OURS, POLICY_GRADIENTS),
+        ),
+        BEHIND,
+    ),
+    Said(
+        "others-below-pgpe",
+        "... and they are outperformed by the compared PGPE methods.",
+        lambda car: tuple(
+            found for method in PGPE for found in car.above(method, POLICY_GRADIENTS)
+        ),
+        lambda car: (
+            f"Runs that end without reaching the goal: {_ends_stuck(car)}. A guess: where no "
+            "episode reaches it, all returns are equal, and noise on the actions finds no way out."
+        ),
+    ),
+    Said(
+        "reinforce-above-enac",
+        "IW-REINFORCE_OB outperforms TIW-eNAC.",
+        lambda car: car.above("iw-reinforce-ob", ["tiw-enac"]),
+    ),
+    Said(
+        "r3-stays",
+        "R^3 can not improve the performance over iterations.",
+        lambda car: {f"{LITTLE:.2f} minus the gain of r3": LITTLE - gain(car.curves, "r3")},
+        lambda car: (
+            "Not: by less than 1 % of the range of returns. It goes from "
+            f"{car.curves['r3'][:, 0].mean():.2f} to {car.curves['r3'][:, -1].mean():.2f}; "
+            f"{car.stuck('r3').mean():.0%} of its runs do not reach the goal."
+        ),
+    ),
+    Said(
+        "baseline-over-weights",
+        "[The] baseline is possibly the primary factor in improving performance compared with "
+        "the importance weighting techniques.",
+        lambda car: car.above("niw-pgpe-ob", ["iw-pgpe"]),
+        "A baseline without weights against weights without a baseline.",
+        where="S5",
+    ),
+)
+
+
+def _on(task: str, row: Said) -> Said:
+    """A row of `CAR`, measured on one of the cars."""
+    return row._replace(id=f"{task}.{row.id}", of=lambda data: row.of(_car(task, data)))
+
+
 FIGURES = (
     Figure(
         "mountain-car",
@@ -312,7 +250,8 @@ FIGURES = (
         "it is too weak to climb directly: both readings.",
         jobs=jobs,
         collect=collect,
-        claims=claims,
         draw=draw,
+        said=(*(_on(task, row) for task in TASKS for row in CAR), *SAID),
+        section="S4.2",
     ),
 )

@@ -17,7 +17,8 @@ from recoup.core.families.trajectory import discounted_rewards
 from recoup.engine.composition import composed
 from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
-from recoup.reproduce.claims import Claim, contrast
+from recoup.reproduce.claims import Said
+from recoup.reproduce.figures.gradients import joint
 from recoup.reproduce.jobs import Arrays, Job, Tick
 from recoup.runs.lockstep import learn, search_of
 from recoup.runs.plan import task_settings
@@ -97,8 +98,7 @@ def _gradients(keys: Array, means: Array, stds: Array) -> tuple[Array, Array]:
             )
             for method in (WEIGHTED, BASED)
         ]
-        none, optimal = (jnp.concatenate([e.mean_gradient, e.std_gradient]) for e in found)
-        return none, optimal
+        return joint(found[0]), joint(found[1])
 
     return jax.lax.map(one, keys)
 
@@ -159,48 +159,43 @@ def collect_causes(results: dict[str, Arrays]) -> Arrays:
     }
 
 
-def cause_claims(data: Arrays) -> list[Claim]:
-    """What the paper supposes of the mountain car."""
-    return [_iw_varies(data), _truncation_biases(data)]
+def _growth(early_and_late: np.ndarray) -> np.ndarray:
+    return early_and_late[:, 1] - early_and_late[:, 0]
 
 
-def _iw_varies(data: Arrays) -> Claim:
-    none, based = (np.log(data[f"cause {method}"]) for method in (WEIGHTED, BASED))
-    return Claim(
+def _moved(data: Arrays) -> np.ndarray:
+    """The starts `[start]` that have a direction to count a bias from."""
+    return np.asarray(np.isfinite(data["cause bias"]).all(1))
+
+
+SAID = (
+    Said(
         f"{TASK}.iw-varies",
-        "S4.2",
         "[IW-PGPE] is outperformed by the proposed IW-PGPE_OB, perhaps because the estimation "
         "variance in IW-PGPE is large.",
-        tuple(
-            contrast(
-                f"log variance of {WEIGHTED} over {BASED} at iteration {iteration}",
-                none[:, i] - based[:, i],
-            )
+        lambda log_ratio: {
+            f"log variance of {WEIGHTED} over {BASED} at iteration {iteration}": log_ratio[:, i]
             for i, iteration in enumerate((EARLY, LATE))
-        ),
+        },
         f"Both from the same samples, on the paths of runs of {WEIGHTED}; the force as printed.",
-    )
-
-
-def _truncation_biases(data: Arrays) -> Claim:
-    moved = np.asarray(np.isfinite(data["cause bias"]).all(1))
-    lost, bias = data["cause lost"], data["cause bias"][moved]
-    return Claim(
+        lambda data: np.log(data[f"cause {WEIGHTED}"]) - np.log(data[f"cause {BASED}"]),
+    ),
+    Said(
         f"{TASK}.enac-bias-grows",
-        "S4.2",
         "... truncating the importance weights can lead to a larger bias over iterations in "
         "TIW-eNAC.",
-        (
-            contrast(
-                f"what truncation takes off the mean weight, iteration {LATE} minus {EARLY}",
-                lost[:, 1] - lost[:, 0],
+        lambda data: {
+            f"what truncation takes off the mean weight, iteration {LATE} minus {EARLY}": (
+                _growth(data["cause lost"])
             ),
-            contrast(
-                f"squared bias over squared gradient, iteration {LATE} minus {EARLY}",
-                bias[:, 1] - bias[:, 0],
+            f"squared bias over squared gradient, iteration {LATE} minus {EARLY}": (
+                _growth(data["cause bias"][_moved(data)])
             ),
+        },
+        lambda data: (
+            "Untruncated weights have mean 1. The bias is counted from the direction that "
+            f"{REFERENCE:,} on-policy episodes give; {_moved(data).sum()} of {len(_moved(data))} "
+            "starts have one, in the others all returns are equal. The force as printed."
         ),
-        "Untruncated weights have mean 1. The bias is counted from the direction that "
-        f"{REFERENCE:,} on-policy episodes give; {moved.sum()} of {len(moved)} starts have one, in "
-        "the others all returns are equal. The force as printed.",
-    )
+    ),
+)

@@ -10,8 +10,9 @@ from jax import Array
 
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import log_ratio, score
-from recoup.reproduce.claims import Claim, Contrast, contrast
+from recoup.reproduce.claims import Contrast, Said, contrast
 from recoup.reproduce.figures import gradients
+from recoup.reproduce.figures.bounds import APART
 from recoup.reproduce.figures.gradients import rho_of
 from recoup.reproduce.jobs import Arrays, Job, Tick
 
@@ -19,26 +20,25 @@ SIZES = (40, 400, 4_000)  # N'
 GROUPS, EACH = 20, 5  # of estimates, and estimates in each
 SMALL = 0.01  # of the squared length of the true gradient
 METHODS = ("niw", "iw")
-Cases = dict[str, tuple[tuple[float, float], tuple[float, float]]]  # target and proposal
 
 
-def consistency_job(cases: Cases) -> Job:
+def consistency_job() -> Job:
     """Estimates without a baseline at every N', with weights and without."""
-    settings = {"cases": cases, "sizes": SIZES, "groups": GROUPS, "each": EACH}
-    return Job("toy/consistency", settings, 3.0 * len(cases), partial(_estimates, cases))
+    settings = {"cases": APART, "sizes": SIZES, "groups": GROUPS, "each": EACH}
+    return Job("toy/consistency", settings, 3.0 * len(APART), _estimates)
 
 
-def _estimates(cases: Cases, tick: Tick) -> Arrays:
+def _estimates(tick: Tick) -> Arrays:
     """Gradients `[group, estimate, (eta, tau)]` by case, method and N'."""
     found: Arrays = {}
     with jax.enable_x64(True):
-        for i, (case, (target, proposal)) in enumerate(cases.items()):
+        for i, (case, (target, proposal)) in enumerate(APART.items()):
             for size in SIZES:
                 key = jax.random.fold_in(jax.random.key(7), 10 * i + SIZES.index(size))
                 both = _mean_terms(key, rho_of(*target), rho_of(*proposal), size)
                 for method, estimates in zip(METHODS, both, strict=True):
                     found[f"{case} {method} {size}"] = np.asarray(estimates)
-            tick(1 / len(cases))
+            tick(1 / len(APART))
     return found
 
 
@@ -56,7 +56,7 @@ def _mean_terms(key: Array, target: Any, source: Any, size: int) -> tuple[Array,
     return terms.reshape(shape).mean(2), (weights[:, None] * terms).reshape(shape).mean(2)
 
 
-def collect_consistency(cases: Cases, results: dict[str, Arrays]) -> Arrays:
+def collect_consistency(cases: dict[str, Any], results: dict[str, Arrays]) -> Arrays:
     """Mean squared errors over the squared gradient `[group]` by case, method and N'."""
     surface, data = results["toy/surface"]["mean"], {}
     for name, estimates in results["toy/consistency"].items():
@@ -67,49 +67,42 @@ def collect_consistency(cases: Cases, results: dict[str, Arrays]) -> Arrays:
     return data
 
 
-def consistency_claims(cases: Cases, data: Arrays) -> list[Claim]:
-    """What the paper says of ever more reused samples."""
-    return [_niw_is_inconsistent(cases, data), _iw_is_consistent(cases, data)]
-
-
 def _fall(data: Arrays, case: str, method: str) -> np.ndarray:
     """By how much the log of the error falls from the last but one N' to the last `[group]`."""
     before, last = (np.log(data[f"error {case} {method} {size}"]) for size in SIZES[-2:])
     return before - last
 
 
-def _niw_is_inconsistent(cases: Cases, data: Arrays) -> Claim:
-    found: list[Contrast] = []
-    for case in cases:
-        rest = data[f"error {case} niw {SIZES[-1]}"]
-        what = f"error of niw-pgpe at N' = {SIZES[-1]:,}, {case}, minus {SMALL}"
-        found.append(contrast(what, rest - SMALL))
-        what = f"log 2 minus the fall of its log error from N' = {SIZES[-2]}, {case}"
-        found.append(contrast(what, np.log(2) - _fall(data, case, "niw")))
-    return Claim(
+def _remains(data: Arrays, case: str) -> tuple[Contrast, Contrast]:
+    """The contrasts of an error of niw-pgpe that more samples do not mend."""
+    rest = data[f"error {case} niw {SIZES[-1]}"]
+    what = f"log 2 minus the fall of its log error from N' = {SIZES[-2]}, {case}"
+    return (
+        contrast(f"error of niw-pgpe at N' = {SIZES[-1]:,}, {case}, minus {SMALL}", rest - SMALL),
+        contrast(what, np.log(2) - _fall(data, case, "niw")),
+    )
+
+
+SAID = (
+    Said(
         "bounds.niw-inconsistent",
-        "S3.1, S4.1.3",
         "If we naively use data D' [without weights], we have an inconsistency problem [as N' "
         "grows without end]; the inconsistency can not be overcome by increasing the number of "
         "samples.",
-        tuple(found),
+        lambda data: [found for case in APART for found in _remains(data, case)],
         f"The error, squared and over the squared gradient, stays above {SMALL:.0%} at N' = "
         f"{SIZES[-1]:,}, and ten times as many samples do not halve it.",
-    )
-
-
-def _iw_is_consistent(cases: Cases, data: Arrays) -> Claim:
-    return Claim(
+        where="S3.1, S4.1.3",
+    ),
+    Said(
         "bounds.iw-consistent",
-        "S3.1",
         "[Importance sampling] gives a consistent gradient estimator.",
-        tuple(
-            contrast(
-                f"fall of the log error of iw-pgpe from N' = {SIZES[-2]} to {SIZES[-1]:,}, {case}, "
-                "minus log 2",
-                _fall(data, case, "iw") - np.log(2),
-            )
-            for case in cases
-        ),
+        lambda data: {
+            f"fall of the log error of iw-pgpe from N' = {SIZES[-2]} to {SIZES[-1]:,}, {case}, "
+            "minus log 2": _fall(data, case, "iw") - np.log(2)
+            for case in APART
+        },
         "Ten times as many samples more than halve its squared error.",
-    )
+        where="S3.1",
+    ),
+)

@@ -3,13 +3,10 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.core.families.family import draw
-from recoup.engine.estimate import estimate
-from recoup.reproduce.claims import Claim, contrast
+from recoup.reproduce.claims import Said
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import gradients
@@ -30,32 +27,18 @@ def direction_jobs(size: Size) -> list[Job]:
 
 
 def _directions(estimates: int, tick: Tick) -> Arrays:
-    task, rho, source = gradients.toy(), gradients.rho_of(*POINT), gradients.rho_of(*SOURCE)
+    rho, source = gradients.rho_of(*POINT), gradients.rho_of(*SOURCE)
+    how = [{key: ESTIMATORS[m][key] for key in ("weighting", "baseline")} for m in COMPARED]
 
     def one(key: jax.Array) -> jax.Array:
-        key_draw, key_roll = jax.random.split(key)
-        theta = draw(key_draw, source, gradients.N)
-        returns = task.rollouts(jax.random.split(key_roll, gradients.N), theta)
-        found = [
-            estimate(
-                theta,
-                returns,
-                proposals=(source.mean[None], source.std[None]),
-                proposal=jnp.zeros(gradients.N, int),
-                target=rho,
-                weighting=ESTIMATORS[method]["weighting"],
-                baseline=ESTIMATORS[method]["baseline"],
-            )
-            for method in COMPARED
-        ]
-        return jnp.stack([jnp.concatenate([e.mean_gradient, e.std_gradient]) for e in found])
+        return gradients.estimated(key, rho, source, gradients.N, how)
 
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(0), estimates)
         found = np.asarray(jax.jit(jax.vmap(one))(keys))
         on_policy = gradients.on_policy_gradient(jax.random.key(1), rho, gradients.ON_POLICY)
     tick(1.0)
-    return {"gradients": found, "on_policy": np.concatenate(on_policy)}
+    return {"gradients": found, "on_policy": np.asarray(on_policy)}
 
 
 def collect_directions(size: Size, results: dict[str, Arrays]) -> Arrays:
@@ -71,40 +54,10 @@ def collect_directions(size: Size, results: dict[str, Arrays]) -> Arrays:
     return data
 
 
-def direction_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 4."""
-    said = (_niw_goes_astray, _niw_points_down, _iw_is_wide, _iw_ob_is_concentrated)
-    return [claim(data) for claim in said]
-
-
 def _within(data: Arrays, method: str, low: float, high: float) -> np.ndarray:
     """1 for each estimate whose angle lies there, 0 for the others `[M]`."""
     angle = data[f"{method} angle"]
     return ((angle >= low) & (angle <= high)).astype(float)
-
-
-def _niw_goes_astray(data: Arrays) -> Claim:
-    there = _within(data, "niw-pgpe", -150, -90)
-    return Claim(
-        "toy-directions.niw-astray",
-        "S4.1.3",
-        "The angles [of NIW-PGPE] are concentrated in [-150, -90].",
-        (contrast("share of niw-pgpe in there, minus 1/2", there - 0.5),),
-        "Concentrated: more than half of them. Their median is "
-        f"{np.median(data['niw-pgpe angle']):.0f} degrees. Angles are counted from the true "
-        "gradient, anticlockwise in the plane of eta and tau.",
-    )
-
-
-def _niw_points_down(data: Arrays) -> Claim:
-    down = np.abs(data["niw-pgpe angle"]) > 90
-    return Claim(
-        "toy-directions.niw-wrong-side",
-        "S4.1.3",
-        "... which further explains the inconsistent property of the NIW-PGPE method.",
-        (contrast("share of niw-pgpe beyond 90 degrees, minus 1/2", down - 0.5),),
-        "Whatever the sign: more than half of the estimates point down instead of up.",
-    )
 
 
 def _about_their_mean(data: Arrays, method: str) -> np.ndarray:
@@ -113,38 +66,6 @@ def _about_their_mean(data: Arrays, method: str) -> np.ndarray:
     mean = np.arctan2(np.sin(angle).mean(), np.cos(angle).mean())
     apart = np.degrees(np.abs((angle - mean + np.pi) % (2 * np.pi) - np.pi))
     return (apart <= FAN).astype(float)
-
-
-def _iw_is_wide(data: Arrays) -> Claim:
-    near, with_baseline = (_about_their_mean(data, m) for m in ("iw-pgpe", "iw-pgpe-ob"))
-    return Claim(
-        "toy-directions.iw-wide",
-        "S4.1.3",
-        "The angles [of IW-PGPE] are widely distributed in [-180, 180], which clearly illustrates "
-        "the large variance problem of IW-PGPE.",
-        (
-            contrast(
-                f"1/2 minus share of iw-pgpe within {FAN} degrees of its mean direction", 0.5 - near
-            ),
-            contrast("and that share of iw-pgpe-ob minus iw-pgpe", with_baseline - near),
-        ),
-        "The spread, wherever the mean points: widely, if less than half lie within "
-        f"{FAN} degrees of it, and fewer than those of iw-pgpe-ob.",
-    )
-
-
-def _iw_ob_is_concentrated(data: Arrays) -> Claim:
-    there, without = (_within(data, method, -FAN, FAN) for method in ("iw-pgpe-ob", "iw-pgpe"))
-    return Claim(
-        "toy-directions.iw-ob-concentrated",
-        "S4.1.3",
-        "The angles for the IW-PGPE_OB method are concentrated in [-60, 60].",
-        (
-            contrast("share of iw-pgpe-ob in there, minus 1/2", there - 0.5),
-            contrast("and minus that of iw-pgpe", there - without),
-        ),
-        "Concentrated: more than half of them.",
-    )
 
 
 def draw_directions(data: Arrays) -> Picture:
@@ -184,6 +105,55 @@ def draw_directions(data: Arrays) -> Picture:
     return figure
 
 
+SAID = (
+    Said(
+        "toy-directions.niw-astray",
+        "The angles [of NIW-PGPE] are concentrated in [-150, -90].",
+        lambda data: {
+            "share of niw-pgpe in there, minus 1/2": _within(data, "niw-pgpe", -150, -90) - 0.5
+        },
+        lambda data: (
+            "Concentrated: more than half of them. Their median is "
+            f"{np.median(data['niw-pgpe angle']):.0f} degrees. Angles are counted from the true "
+            "gradient, anticlockwise in the plane of eta and tau."
+        ),
+    ),
+    Said(
+        "toy-directions.niw-wrong-side",
+        "... which further explains the inconsistent property of the NIW-PGPE method.",
+        lambda data: {
+            "share of niw-pgpe beyond 90 degrees, minus 1/2": (
+                (np.abs(data["niw-pgpe angle"]) > 90) - 0.5
+            )
+        },
+        "Whatever the sign: more than half of the estimates point down instead of up.",
+    ),
+    Said(
+        "toy-directions.iw-wide",
+        "The angles [of IW-PGPE] are widely distributed in [-180, 180], which clearly illustrates "
+        "the large variance problem of IW-PGPE.",
+        lambda near: {
+            f"1/2 minus share of iw-pgpe within {FAN} degrees of its mean direction": (
+                0.5 - near["iw-pgpe"]
+            ),
+            "and that share of iw-pgpe-ob minus iw-pgpe": near["iw-pgpe-ob"] - near["iw-pgpe"],
+        },
+        "The spread, wherever the mean points: widely, if less than half lie within "
+        f"{FAN} degrees of it, and fewer than those of iw-pgpe-ob.",
+        lambda data: {m: _about_their_mean(data, m) for m in ("iw-pgpe", "iw-pgpe-ob")},
+    ),
+    Said(
+        "toy-directions.iw-ob-concentrated",
+        "The angles for the IW-PGPE_OB method are concentrated in [-60, 60].",
+        lambda there: {
+            "share of iw-pgpe-ob in there, minus 1/2": there["iw-pgpe-ob"] - 0.5,
+            "and minus that of iw-pgpe": there["iw-pgpe-ob"] - there["iw-pgpe"],
+        },
+        "Concentrated: more than half of them.",
+        lambda data: {m: _within(data, m, -FAN, FAN) for m in ("iw-pgpe", "iw-pgpe-ob")},
+    ),
+)
+
 FIGURES = (
     Figure(
         "toy-directions",
@@ -194,7 +164,8 @@ FIGURES = (
         "gradient), and the angles of all.",
         jobs=direction_jobs,
         collect=collect_directions,
-        claims=direction_claims,
         draw=draw_directions,
+        said=SAID,
+        section="S4.1.3",
     ),
 )

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, contrast
+from recoup.reproduce.claims import Said
 from recoup.reproduce.drawing import legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures.reaching import OURS, SHOWN, reach_jobs
@@ -57,18 +57,6 @@ def traced(joints: int, size: Size, results: dict[str, Arrays]) -> Arrays:
     }
 
 
-def cost_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 10."""
-    said = (
-        _nears_soonest,
-        _cost_falls,
-        _shoulder_costs_more,
-        _elbow_moves_later,
-        _early_policy_is_cheaper,
-    )
-    return [claim(data) for claim in said]
-
-
 def policy_at(data: Arrays, iteration: int, key: str) -> np.ndarray:
     """What the policies after an iteration did `[R, T, ...]`."""
     return data[key][data["shown"].tolist().index(iteration)]
@@ -84,90 +72,6 @@ def half_way(data: Arrays, iteration: int, name: str) -> np.ndarray:
     angle = joint(data, policy_at(data, iteration, "angle"), name)
     moved = np.abs(angle - angle[:, :1])
     return (moved >= 0.5 * moved.max(1, keepdims=True)).argmax(1).astype(float)
-
-
-def _nears_soonest(data: Arrays) -> Claim:
-    far = {i: policy_at(data, i, "distance")[:, :NEARING].mean(-1) for i in (0, 20, 50)}
-    return Claim(
-        "reach-2-cost.nears-soonest",
-        "S4.3.2",
-        "The policy obtained at the 50th iteration decreases the distance fastest compared "
-        "with the initial policy and the policy obtained at the 20th iteration.",
-        tuple(
-            contrast(
-                f"mean distance over {NEARING} steps, policy {i} minus policy 50, m",
-                far[i] - far[50],
-            )
-            for i in (0, 20)
-        ),
-        "Of the motion, not of learning: the hand is nearer on average, from the first step on.",
-    )
-
-
-def _cost_falls(data: Arrays) -> Claim:
-    cost = policy_at(data, 50, "cost")
-    near = policy_at(data, 50, "distance") < ARRIVED
-    steps = np.where(near.any(1), near.argmax(1) + 1, near.shape[1])
-    return Claim(
-        "reach-2-cost.falls",
-        "S4.3.2",
-        "The control cost for the policy obtained at the 50th iteration decreases steadily "
-        "until the reaching task is completed.",
-        tuple(
-            contrast(f"cost of step {t} minus step {t + 1}", cost[:, t - 1] - cost[:, t])
-            for t in range(1, REACH + 1)
-        ),
-        f"Steadily: from every step to the next, for {REACH} steps. The hand comes within "
-        f"{100 * ARRIVED:.0f} cm after {np.median(steps):.0f} steps (the median run).",
-    )
-
-
-def _shoulder_costs_more(data: Arrays) -> Claim:
-    torque = policy_at(data, 50, "torque2")[:, :SHORT].mean(1)
-    shoulder, elbow = (joint(data, torque, name) for name in (SHOULDER, ELBOW))
-    return Claim(
-        "reach-2-cost.shoulder",
-        "S4.3.2",
-        "The robot mainly adjusts the shoulder pitch in the beginning, which consumes a larger "
-        "amount of energy than the energy required for controlling the elbow pitch.",
-        (
-            contrast(
-                f"squared torque of shoulder minus elbow, steps 1 to {SHORT}", shoulder - elbow
-            ),
-        ),
-        f"The shoulder takes {shoulder.mean() / (shoulder + elbow).mean():.0%} of it.",
-    )
-
-
-def _elbow_moves_later(data: Arrays) -> Claim:
-    shoulder, elbow = (half_way(data, 50, name) for name in (SHOULDER, ELBOW))
-    return Claim(
-        "reach-2-cost.elbow-later",
-        "S4.3.2",
-        "Then, once the right hand gets closer to the target object, the robot starts to adjust "
-        "the elbow pitch [to] reach the target object.",
-        (contrast("steps to half of the motion, elbow minus shoulder", elbow - shoulder),),
-        f"Of policy 50; the shoulder needs {shoulder.mean():.1f} steps, the elbow "
-        f"{elbow.mean():.1f}.",
-    )
-
-
-def _early_policy_is_cheaper(data: Arrays) -> Claim:
-    cost = {i: policy_at(data, i, "cost").mean(-1) for i in (20, 50)}
-    initial, closest = (policy_at(data, i, "distance").min(-1) for i in (0, 20))
-    return Claim(
-        "reach-2-cost.cheaper-20",
-        "S4.3.2",
-        "The policy obtained at the 20th iteration actually consumes less control costs, but "
-        "it cannot move the arm to the target object.",
-        (
-            contrast("cost of policy 50 minus policy 20", cost[50] - cost[20]),
-            contrast(f"closest distance of policy 20 minus {ARRIVED} m", closest - ARRIVED),
-        ),
-        f"Policy 20 comes within {100 * closest.mean():.1f} cm of the target on average, and "
-        f"{np.mean(initial < ARRIVED):.0%} of the initial mean policies within "
-        f"{100 * ARRIVED:.0f} cm.",
-    )
 
 
 def draw_cost(data: Arrays) -> Picture:
@@ -192,6 +96,91 @@ def draw_cost(data: Arrays) -> Picture:
     return figure
 
 
+def closest(data: Arrays, iteration: int, steps: int | None = None) -> np.ndarray:
+    """How near the hand comes to the target, in the first steps or in all, of each run `[R]`."""
+    return policy_at(data, iteration, "distance")[:, :steps].min(-1)
+
+
+def _arrival(data: Arrays) -> np.ndarray:
+    """The steps after which the hand of policy 50 has arrived, all where it has not `[R]`."""
+    near = policy_at(data, 50, "distance") < ARRIVED
+    return np.where(near.any(1), near.argmax(1) + 1, near.shape[1])
+
+
+SAID = (
+    Said(
+        "reach-2-cost.nears-soonest",
+        "The policy obtained at the 50th iteration decreases the distance fastest compared "
+        "with the initial policy and the policy obtained at the 20th iteration.",
+        lambda far: {
+            f"mean distance over {NEARING} steps, policy {i} minus policy 50, m": far[i] - far[50]
+            for i in (0, 20)
+        },
+        "Of the motion, not of learning: the hand is nearer on average, from the first step on.",
+        lambda data: {i: policy_at(data, i, "distance")[:, :NEARING].mean(-1) for i in (0, 20, 50)},
+    ),
+    Said(
+        "reach-2-cost.falls",
+        "The control cost for the policy obtained at the 50th iteration decreases steadily "
+        "until the reaching task is completed.",
+        lambda data: {
+            f"cost of step {t + 1} minus step {t + 2}": -np.diff(policy_at(data, 50, "cost"))[:, t]
+            for t in range(REACH)
+        },
+        lambda data: (
+            f"Steadily: from every step to the next, for {REACH} steps. The hand comes within "
+            f"{100 * ARRIVED:.0f} cm after {np.median(_arrival(data)):.0f} steps (the median run)."
+        ),
+    ),
+    Said(
+        "reach-2-cost.shoulder",
+        "The robot mainly adjusts the shoulder pitch in the beginning, which consumes a larger "
+        "amount of energy than the energy required for controlling the elbow pitch.",
+        lambda torque: {
+            f"squared torque of shoulder minus elbow, steps 1 to {SHORT}": (
+                torque[SHOULDER] - torque[ELBOW]
+            )
+        },
+        lambda torque: (
+            "The shoulder takes "
+            f"{torque[SHOULDER].mean() / (torque[SHOULDER] + torque[ELBOW]).mean():.0%} of it."
+        ),
+        lambda data: {
+            name: joint(data, policy_at(data, 50, "torque2")[:, :SHORT].mean(1), name)
+            for name in (SHOULDER, ELBOW)
+        },
+    ),
+    Said(
+        "reach-2-cost.elbow-later",
+        "Then, once the right hand gets closer to the target object, the robot starts to adjust "
+        "the elbow pitch [to] reach the target object.",
+        lambda steps: {
+            "steps to half of the motion, elbow minus shoulder": steps[ELBOW] - steps[SHOULDER]
+        },
+        lambda steps: (
+            f"Of policy 50; the shoulder needs {steps[SHOULDER].mean():.1f} steps, the elbow "
+            f"{steps[ELBOW].mean():.1f}."
+        ),
+        lambda data: {name: half_way(data, 50, name) for name in (SHOULDER, ELBOW)},
+    ),
+    Said(
+        "reach-2-cost.cheaper-20",
+        "The policy obtained at the 20th iteration actually consumes less control costs, but "
+        "it cannot move the arm to the target object.",
+        lambda data: {
+            "cost of policy 50 minus policy 20": (
+                policy_at(data, 50, "cost").mean(-1) - policy_at(data, 20, "cost").mean(-1)
+            ),
+            f"closest distance of policy 20 minus {ARRIVED} m": closest(data, 20) - ARRIVED,
+        },
+        lambda data: (
+            f"Policy 20 comes within {100 * closest(data, 20).mean():.1f} cm of the target on "
+            f"average, and {np.mean(closest(data, 0) < ARRIVED):.0%} of the initial mean policies "
+            f"within {100 * ARRIVED:.0f} cm."
+        ),
+    ),
+)
+
 FIGURES = (
     Figure(
         "reach-2-cost",
@@ -201,7 +190,8 @@ FIGURES = (
         "standard error over runs, 20 episodes each.",
         jobs=lambda size: reach_jobs(2, size, (OURS,)),
         collect=partial(traced, 2),
-        claims=cost_claims,
         draw=draw_cost,
+        said=SAID,
+        section="S4.3.2",
     ),
 )

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, Contrast, contrast
-from recoup.reproduce.drawing import curve, legend, picture
+from recoup.reproduce.claims import Contrast, Said, contrast, slope
+from recoup.reproduce.drawing import curve, legend, picture, stderr
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import directions, gradients
 from recoup.reproduce.figures.gradients import ESTIMATORS, ITERATIONS, SHAPED
@@ -15,6 +15,7 @@ from recoup.reproduce.sizes import Size
 
 SIX = ("pgpe", "pgpe-ob", "niw-pgpe", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob")
 *OTHERS, OURS = SIX
+UNBIASED = {"pgpe": True, "niw-pgpe": False, "iw-pgpe": True}  # eq. 3, S3.1
 SMALL = 0.01  # of the squared length of the true gradient: a bias that is small
 TOLERANCE = f"Small: below {SMALL:.0%} of the squared gradient, both averaged over iterations."
 CAPPED = ("truncated", "flattened")  # of the shaped weights, those whose largest is bounded so
@@ -43,32 +44,7 @@ def collect_variances(size: Size, results: dict[str, Arrays]) -> Arrays:
     return data
 
 
-def variance_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 1; one number a start, averaged over its iterations."""
-    said = (
-        _iw_ob_varies_least,
-        _iw_varies_more_than_niw,
-        _gap_grows,
-        _reduction_grows,
-        _reuse_lowers_variance,
-        _iw_ob_varies_less_than_niw_ob,
-        _baseline_lowers_variance_of_pgpe,
-        _baseline_adds_no_bias,
-        _niw_is_biased,
-        _iw_has_small_bias,
-        _iw_ob_has_small_bias,
-        _plain_has_small_bias,
-        _iw_ob_errs_least,
-        _shaping_lowers_the_bound,
-        _shaping_lowers_variance,
-        _shaping_biases,
-        _split_errs_more,
-        _baseline_is_worth_more_than_weights,
-    )
-    return [claim(data) for claim in said]
-
-
-# -- what is claimed of the variance --
+# -- the variance --
 
 
 def _log_variance(data: Arrays, method: str) -> np.ndarray:
@@ -83,116 +59,7 @@ def _varies_less(data: Arrays, below: str, *others: str) -> tuple[Contrast, ...]
     )
 
 
-def _iw_ob_varies_least(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.lowest",
-        "S4.1.2",
-        "IW-PGPE_OB provides gradient estimates with the lowest variance among the compared "
-        "methods.",
-        _varies_less(data, OURS, *OTHERS),
-    )
-
-
-def _iw_varies_more_than_niw(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.iw-above-niw",
-        "S4.1.2",
-        "IW-PGPE has a larger variance than NIW-PGPE.",
-        _varies_less(data, "niw-pgpe", "iw-pgpe"),
-    )
-
-
-def _gap_grows(data: Arrays) -> Claim:
-    gap = data["iw-pgpe variance"] - data["iw-pgpe-ob variance"]
-    return Claim(
-        "toy-variance.gap-grows",
-        "S4.1.2",
-        "The gap in the variance between IW-PGPE and IW-PGPE_OB tends to be larger over "
-        "iterations.",
-        (
-            contrast(
-                "gap in the last 5 iterations minus iterations 2 to 6",
-                gap[:, -5:].mean(-1) - gap[:, 1:6].mean(-1),
-            ),
-        ),
-        "The gap as a difference; iteration 1, where nothing is reused yet, left out.",
-    )
-
-
-def _reduction_grows(data: Arrays) -> Claim:
-    ratio = _log_variance(data, "iw-pgpe") - _log_variance(data, "iw-pgpe-ob")
-    steps = np.arange(ITERATIONS) - (ITERATIONS - 1) / 2
-    slope = ratio @ steps / (steps @ steps)
-    return Claim(
-        "toy-variance.reduction-grows",
-        "S4.1.2",
-        "Variance reduction from IW-PGPE to IW-PGPE_OB by the optimal constant baseline tends "
-        "to be more significant in later iterations.",
-        (contrast("slope of the log of their ratio, an iteration", slope),),
-        "The reduction as a ratio.",
-    )
-
-
-def _reuse_lowers_variance(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.reuse-helps",
-        "S4.1.2",
-        "Gradient estimates in both NIW-PGPE_OB and IW-PGPE_OB are with smaller variance than "
-        "the plain PGPE_OB method.",
-        (*_varies_less(data, "niw-pgpe-ob", "pgpe-ob"), *_varies_less(data, OURS, "pgpe-ob")),
-    )
-
-
-def _iw_ob_varies_less_than_niw_ob(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.iw-ob-below-niw-ob",
-        "S4.1.2",
-        "IW-PGPE_OB provides smaller variance than NIW-PGPE_OB.",
-        _varies_less(data, OURS, "niw-pgpe-ob"),
-    )
-
-
-def _baseline_lowers_variance_of_pgpe(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.baseline-helps-pgpe",
-        "S4.1.2",
-        "The plain PGPE_OB has smaller variance than the plain PGPE.",
-        _varies_less(data, "pgpe-ob", "pgpe"),
-    )
-
-
-def _shaping_lowers_the_bound(data: Arrays) -> Claim:
-    weight = {m: np.log(data[f"{m} largest weight"]).mean(-1) for m in ("iw-pgpe", *CAPPED)}
-    return Claim(
-        "toy-variance.shaping-lowers-bound",
-        "S3.2",
-        "Decreasing w_max by flattening or truncating the importance weight reduces the upper "
-        "bounds of the variance of gradient estimates.",
-        tuple(
-            contrast(
-                f"log of the bound of iw-pgpe over {shaped}, by their largest weights",
-                weight["iw-pgpe"] - weight[shaped],
-            )
-            for shaped in CAPPED
-        ),
-        "Theorem 1's bound is proportional to w_max; here the largest weight of an estimate, "
-        "averaged over trials. w^0.5 and min(w, 2).",
-    )
-
-
-def _shaping_lowers_variance(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.shaping-lowers-variance",
-        "S1",
-        "[With truncation, normalization, and flattening of importance weights] the variance is "
-        "reduced at the expense of increasing the bias.",
-        tuple(found for shaped in SHAPED for found in _varies_less(data, shaped, "iw-pgpe")),
-        "The variance itself, with w^0.5, min(w, 2), and weights divided by their mean; the bias "
-        "is the next claim.",
-    )
-
-
-# -- what is claimed of the bias --
+# -- the bias --
 
 
 def _bias(data: Arrays, method: str) -> np.ndarray:
@@ -200,11 +67,6 @@ def _bias(data: Arrays, method: str) -> np.ndarray:
     chance = data[f"{method} variance"] / data["trials"]
     scale = (data["truth"][..., 0] ** 2).mean(-1)
     return (data[f"{method} bias2"] - chance).mean(-1) / scale
-
-
-def _noise(data: Arrays, method: str) -> float:
-    """The standard error of the squared bias, in units of the limit."""
-    return contrast("", _bias(data, method)).stderr / SMALL
 
 
 def _first_bias(data: Arrays, method: str) -> float:
@@ -228,81 +90,7 @@ def _biased_more(data: Arrays, limit: float, methods: Iterable[str]) -> tuple[Co
     )
 
 
-def _baseline_adds_no_bias(data: Arrays) -> Claim:
-    unbiased = 0.0  # eq. 3, S3.1
-    without = {"pgpe": unbiased, "niw-pgpe": _bias(data, "niw-pgpe"), "iw-pgpe": unbiased}
-    return Claim(
-        "toy-variance.baseline-adds-no-bias",
-        "Abstract, S4.1.2",
-        "Introduction of the optimal baseline does not increase the bias.",
-        tuple(
-            contrast(
-                f"{SMALL} minus the increase of squared bias from {method} to {method}-ob",
-                SMALL - (_bias(data, f"{method}-ob") - bias),
-                most=None if method == "niw-pgpe" else SMALL,  # a bias of 0 cannot fall
-            )
-            for method, bias in without.items()
-        ),
-        f"{TOLERANCE} pgpe and iw-pgpe are unbiased, so theirs counts as 0. A guess: the baseline "
-        "comes from the samples it is subtracted from, which matters most where they are few.",
-    )
-
-
-def _niw_is_biased(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.niw-biased",
-        "S4.1.2",
-        "NIW-PGPE and NIW-PGPE_OB have very large bias.",
-        _biased_more(data, 10 * SMALL, ("niw-pgpe", "niw-pgpe-ob")),
-        "Very large: above a tenth of the squared gradient.",
-    )
-
-
-def _iw_has_small_bias(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.iw-small-bias",
-        "S4.1.2",
-        "The bias of gradient estimates in IW-PGPE is fairly small.",
-        _biased_less(data, "iw-pgpe"),
-        f"{TOLERANCE} The estimate is unbiased (S3.1); with {int(data['trials']):,} trials the "
-        f"standard error of this number is {_noise(data, 'iw-pgpe'):.2g} times that limit.",
-    )
-
-
-def _iw_ob_has_small_bias(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.iw-ob-small-bias",
-        "S4.1.2",
-        "Our proposed IW-PGPE_OB has small bias.",
-        _biased_less(data, OURS),
-        TOLERANCE,
-    )
-
-
-def _plain_has_small_bias(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.plain-small-bias",
-        "S4.1.2",
-        "The plain PGPE and plain PGPE_OB are also with small bias.",
-        _biased_less(data, "pgpe", "pgpe-ob"),
-        f"{TOLERANCE} That of pgpe-ob is {_bias(data, 'pgpe-ob').mean():.3f}. In the first "
-        f"iteration it is {_first_bias(data, 'pgpe-ob'):.4f}, and with the split baseline, which "
-        f"shares no sample with the gradient, {_first_bias(data, 'iw-pgpe-split'):.4f}.",
-    )
-
-
-def _shaping_biases(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.shaping-biases",
-        "S1, S3.2",
-        "However, all of those techniques [flattening, truncating, normalising] are based on "
-        "the bias-variance trade-off, and thus they lead to biased estimators.",
-        _biased_more(data, SMALL, SHAPED),
-        "Biased: by more than 1 % of the squared gradient.",
-    )
-
-
-# -- what is claimed of both together --
+# -- both together --
 
 
 def _log_error(data: Arrays, method: str) -> np.ndarray:
@@ -315,45 +103,6 @@ def _errs_less(data: Arrays, below: str, *others: str) -> tuple[Contrast, ...]:
     return tuple(
         contrast(f"log mean squared error of {other} over {below}", error[other] - error[below])
         for other in others
-    )
-
-
-def _iw_ob_errs_least(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.smallest-error",
-        "S4.1.2",
-        "Our proposed IW-PGPE_OB also gives the smallest mean squared error.",
-        _errs_less(data, OURS, *OTHERS),
-    )
-
-
-def _split_errs_more(data: Arrays) -> Claim:
-    return Claim(
-        "toy-variance.split-worse",
-        "S4",
-        "This splitting approach [one part of the data for the baseline, the other for the "
-        "gradient] does not work well in our preliminary experiments.",
-        _errs_less(data, OURS, "iw-pgpe-split"),
-        "Our split, not the paper's, which is not described: two halves, each with the baseline of "
-        "the other, so that all samples serve the gradient.",
-    )
-
-
-def _baseline_is_worth_more_than_weights(data: Arrays) -> Claim:
-    baseline = _log_error(data, "iw-pgpe") - _log_error(data, OURS)
-    weights = _log_error(data, "niw-pgpe-ob") - _log_error(data, OURS)
-    return Claim(
-        "toy-variance.baseline-over-weights",
-        "S5",
-        "[The] baseline is possibly the primary factor in improving performance compared with "
-        "the importance weighting techniques.",
-        (
-            contrast(
-                "log error saved by the baseline, minus that saved by the weights",
-                baseline - weights,
-            ),
-        ),
-        "What each saves when the other is there, in log mean squared error.",
     )
 
 
@@ -375,6 +124,170 @@ def draw_variances(data: Arrays) -> Picture:
     return figure
 
 
+SAID = (
+    Said(
+        "toy-variance.lowest",
+        "IW-PGPE_OB provides gradient estimates with the lowest variance among the compared "
+        "methods.",
+        lambda data: _varies_less(data, OURS, *OTHERS),
+    ),
+    Said(
+        "toy-variance.iw-above-niw",
+        "IW-PGPE has a larger variance than NIW-PGPE.",
+        lambda data: _varies_less(data, "niw-pgpe", "iw-pgpe"),
+    ),
+    Said(
+        "toy-variance.gap-grows",
+        "The gap in the variance between IW-PGPE and IW-PGPE_OB tends to be larger over "
+        "iterations.",
+        lambda gap: {
+            "gap in the last 5 iterations minus iterations 2 to 6": (
+                gap[:, -5:].mean(-1) - gap[:, 1:6].mean(-1)
+            )
+        },
+        "The gap as a difference; iteration 1, where nothing is reused yet, left out.",
+        lambda data: data["iw-pgpe variance"] - data["iw-pgpe-ob variance"],
+    ),
+    Said(
+        "toy-variance.reduction-grows",
+        "Variance reduction from IW-PGPE to IW-PGPE_OB by the optimal constant baseline tends "
+        "to be more significant in later iterations.",
+        lambda log_ratio: {"slope of the log of their ratio, an iteration": slope(log_ratio)},
+        "The reduction as a ratio.",
+        lambda data: _log_variance(data, "iw-pgpe") - _log_variance(data, "iw-pgpe-ob"),
+    ),
+    Said(
+        "toy-variance.reuse-helps",
+        "Gradient estimates in both NIW-PGPE_OB and IW-PGPE_OB are with smaller variance than "
+        "the plain PGPE_OB method.",
+        lambda data: (
+            *_varies_less(data, "niw-pgpe-ob", "pgpe-ob"),
+            *_varies_less(data, OURS, "pgpe-ob"),
+        ),
+    ),
+    Said(
+        "toy-variance.iw-ob-below-niw-ob",
+        "IW-PGPE_OB provides smaller variance than NIW-PGPE_OB.",
+        lambda data: _varies_less(data, OURS, "niw-pgpe-ob"),
+    ),
+    Said(
+        "toy-variance.baseline-helps-pgpe",
+        "The plain PGPE_OB has smaller variance than the plain PGPE.",
+        lambda data: _varies_less(data, "pgpe-ob", "pgpe"),
+    ),
+    Said(
+        "toy-variance.baseline-adds-no-bias",
+        "Introduction of the optimal baseline does not increase the bias.",
+        lambda data: tuple(
+            contrast(
+                f"{SMALL} minus the increase of squared bias from {method} to {method}-ob",
+                SMALL - (_bias(data, f"{method}-ob") - (0.0 if unbiased else _bias(data, method))),
+                most=SMALL if unbiased else None,  # a bias of 0 cannot fall
+            )
+            for method, unbiased in UNBIASED.items()
+        ),
+        f"{TOLERANCE} pgpe and iw-pgpe are unbiased, so theirs counts as 0. A guess: the baseline "
+        "comes from the samples it is subtracted from, which matters most where they are few.",
+        where="Abstract, S4.1.2",
+    ),
+    Said(
+        "toy-variance.niw-biased",
+        "NIW-PGPE and NIW-PGPE_OB have very large bias.",
+        lambda data: _biased_more(data, 10 * SMALL, ("niw-pgpe", "niw-pgpe-ob")),
+        "Very large: above a tenth of the squared gradient.",
+    ),
+    Said(
+        "toy-variance.iw-small-bias",
+        "The bias of gradient estimates in IW-PGPE is fairly small.",
+        lambda data: _biased_less(data, "iw-pgpe"),
+        lambda data: (
+            f"{TOLERANCE} The estimate is unbiased (S3.1); with {int(data['trials']):,} trials the "
+            f"standard error of this number is {stderr(_bias(data, 'iw-pgpe')) / SMALL:.2g} times "
+            "that limit."
+        ),
+    ),
+    Said(
+        "toy-variance.iw-ob-small-bias",
+        "Our proposed IW-PGPE_OB has small bias.",
+        lambda data: _biased_less(data, OURS),
+        TOLERANCE,
+    ),
+    Said(
+        "toy-variance.plain-small-bias",
+        "The plain PGPE and plain PGPE_OB are also with small bias.",
+        lambda data: _biased_less(data, "pgpe", "pgpe-ob"),
+        lambda data: (
+            f"{TOLERANCE} That of pgpe-ob is {_bias(data, 'pgpe-ob').mean():.3f}. In the first "
+            f"iteration it is {_first_bias(data, 'pgpe-ob'):.4f}, and with the split baseline, "
+            "which shares no sample with the gradient, "
+            f"{_first_bias(data, 'iw-pgpe-split'):.4f}."
+        ),
+    ),
+    Said(
+        "toy-variance.smallest-error",
+        "Our proposed IW-PGPE_OB also gives the smallest mean squared error.",
+        lambda data: _errs_less(data, OURS, *OTHERS),
+    ),
+    Said(
+        "toy-variance.shaping-lowers-bound",
+        "Decreasing w_max by flattening or truncating the importance weight reduces the upper "
+        "bounds of the variance of gradient estimates.",
+        lambda weight: {
+            f"log of the bound of iw-pgpe over {shaped}, by their largest weights": (
+                weight["iw-pgpe"] - weight[shaped]
+            )
+            for shaped in CAPPED
+        },
+        "Theorem 1's bound is proportional to w_max; here the largest weight of an estimate, "
+        "averaged over trials. w^0.5 and min(w, 2).",
+        lambda data: {
+            m: np.log(data[f"{m} largest weight"]).mean(-1) for m in ("iw-pgpe", *CAPPED)
+        },
+        where="S3.2",
+    ),
+    Said(
+        "toy-variance.shaping-lowers-variance",
+        "[With truncation, normalization, and flattening of importance weights] the variance is "
+        "reduced at the expense of increasing the bias.",
+        lambda data: tuple(
+            found for shaped in SHAPED for found in _varies_less(data, shaped, "iw-pgpe")
+        ),
+        "The variance itself, with w^0.5, min(w, 2), and weights divided by their mean; the bias "
+        "is the next claim.",
+        where="S1",
+    ),
+    Said(
+        "toy-variance.shaping-biases",
+        "However, all of those techniques [flattening, truncating, normalising] are based on "
+        "the bias-variance trade-off, and thus they lead to biased estimators.",
+        lambda data: _biased_more(data, SMALL, SHAPED),
+        "Biased: by more than 1 % of the squared gradient.",
+        where="S1, S3.2",
+    ),
+    Said(
+        "toy-variance.split-worse",
+        "This splitting approach [one part of the data for the baseline, the other for the "
+        "gradient] does not work well in our preliminary experiments.",
+        lambda data: _errs_less(data, OURS, "iw-pgpe-split"),
+        "Our split, not the paper's, which is not described: two halves, each with the baseline of "
+        "the other, so that all samples serve the gradient.",
+        where="S4",
+    ),
+    Said(
+        "toy-variance.baseline-over-weights",
+        "[The] baseline is possibly the primary factor in improving performance compared with "
+        "the importance weighting techniques.",
+        lambda data: {
+            "log error saved by the baseline, minus that saved by the weights": (
+                (_log_error(data, "iw-pgpe") - _log_error(data, OURS))
+                - (_log_error(data, "niw-pgpe-ob") - _log_error(data, OURS))
+            )
+        },
+        "What each saves when the other is there, in log mean squared error.",
+        where="S5",
+    ),
+)
+
 FIGURES = (
     Figure(
         "toy-variance",
@@ -390,8 +303,9 @@ FIGURES = (
             *gradients.variance_jobs(size.trials, size.starts),
         ],
         collect=collect_variances,
-        claims=variance_claims,
         draw=draw_variances,
+        said=SAID,
+        section="S4.1.2",
     ),
     *directions.FIGURES,
 )

@@ -1,5 +1,6 @@
 """Gradients of the toy: the true one, and the spread of its estimates."""
 
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -96,20 +97,29 @@ def rho_of(eta: float, tau: float) -> Diagonal:
     return Diagonal(jnp.array([float(eta)]), jnp.array([float(tau)]))
 
 
-def on_policy_gradient(key: Array, rho: Diagonal, samples: int) -> Diagonal:
+def on_policy_gradient(key: Array, rho: Diagonal, samples: int) -> Array:
     """The plain PGPE estimate from so many on-policy samples, as the paper finds the true one."""
+    return estimated(key, rho, rho, samples, [{"weighting": "none", "baseline": "none"}])[0]
+
+
+def estimated(
+    key: Array, rho: Diagonal, source: Diagonal, samples: int, how: Iterable[dict[str, Any]]
+) -> Array:
+    """Gradients `[K, 2]` at rho with respect to (eta, tau), from the same samples of a source."""
     key_draw, key_roll = jax.random.split(key)
-    theta = draw(key_draw, rho, samples)
-    found = estimate(
-        theta,
-        toy().rollouts(jax.random.split(key_roll, samples), theta),
-        proposals=(rho.mean[None], rho.std[None]),
-        proposal=jnp.zeros(samples, int),
-        target=rho,
-        weighting="none",
-        baseline="none",
-    )
-    return Diagonal(found.mean_gradient, found.std_gradient)
+    theta = draw(key_draw, source, samples)
+    returns = toy().rollouts(jax.random.split(key_roll, samples), theta)
+    drawn_by: dict[str, Any] = {
+        "proposals": (source.mean[None], source.std[None]),
+        "proposal": jnp.zeros(samples, int),
+        "target": rho,
+    }
+    return jnp.stack([joint(estimate(theta, returns, **drawn_by, **each)) for each in how])
+
+
+def joint(found: Any) -> Array:
+    """The gradient `[2 D]` of an estimate, that of the means first."""
+    return jnp.concatenate([found.mean_gradient, found.std_gradient])
 
 
 # -- the study of Figure 1 --
@@ -160,7 +170,7 @@ def _path(key_start: Array, key_path: Array) -> tuple[np.ndarray, np.ndarray]:
     rho, path, truth = np.array([eta, 1.0]), [], []
     for i in range(ITERATIONS):
         key = jax.random.fold_in(key_path, i)
-        g = np.concatenate(gradient(key, rho_of(*rho)))
+        g = np.asarray(gradient(key, rho_of(*rho)))
         path.append(rho)
         truth.append(g)
         rho = rho + EPSILON * g / np.linalg.norm(g)
@@ -207,8 +217,7 @@ def _trials(bucket: int) -> Any:
             )
             for settings in ESTIMATORS.values()
         ]
-        gradients = [jnp.concatenate([e.mean_gradient, e.std_gradient]) for e in found]
-        return jnp.stack(gradients), jnp.stack([e.max_weight for e in found])
+        return jnp.stack([joint(e) for e in found]), jnp.stack([e.max_weight for e in found])
 
     return jax.jit(jax.vmap(one, (0, None, None)))
 

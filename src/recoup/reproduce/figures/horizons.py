@@ -15,7 +15,7 @@ from recoup.core.families.gaussian import score
 from recoup.core.families.policy import Policy
 from recoup.core.families.trajectory import discounted_rewards
 from recoup.core.families.trajectory import score as trajectory_score
-from recoup.reproduce.claims import Claim, contrast
+from recoup.reproduce.claims import Said
 from recoup.reproduce.drawing import LOOKS
 from recoup.reproduce.figures.gradients import rho_of
 from recoup.reproduce.jobs import Arrays, Job, Tick
@@ -25,6 +25,7 @@ DISCOUNT = 0.9
 GROUPS = 20  # of trials, for standard errors
 HORIZONS = (5, 10, 20, 40, 80)
 LONGER = np.array(HORIZONS) >= 10  # those that the claims are held against
+FACTORS = [theory.return_scale(DISCOUNT, horizon) ** 2 for horizon in HORIZONS]
 POLICY = (-0.5, 0.5)  # eta and tau, or mu and sigma
 
 
@@ -64,12 +65,6 @@ def collect_horizons(results: dict[str, Arrays]) -> Arrays:
     return {f"horizon {name}": found for name, found in results["toy/horizons"].items()}
 
 
-def horizon_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of the length of trajectories."""
-    said = (_variance_stays, _variance_stays_but_for_the_returns, _reinforce_varies_more)
-    return [claim(data) for claim in said]
-
-
 def _log_variance(data: Arrays, method: str) -> np.ndarray:
     return np.log(data[f"horizon {method}"])[LONGER]
 
@@ -79,46 +74,6 @@ def _slope(log_variance: np.ndarray) -> np.ndarray:
     log_t = np.log(np.array(HORIZONS)[LONGER])
     log_t -= log_t.mean()
     return log_t @ log_variance / (log_t @ log_t)
-
-
-def _variance_stays(data: Arrays) -> Claim:
-    slope = _slope(_log_variance(data, "pgpe"))
-    return Claim(
-        "bounds.horizon",
-        "S2.2",
-        "The variance of gradient estimates in PGPE does not increase with respect to "
-        "trajectory length T.",
-        (contrast("minus the slope of log variance over log T, T = 10 to 80", -slope),),
-        "Read literally: returns themselves grow with T until the discount ends them, and so "
-        "does the variance. The next claim takes that out.",
-    )
-
-
-def _variance_stays_but_for_the_returns(data: Arrays) -> Claim:
-    factors = [theory.return_scale(DISCOUNT, horizon) ** 2 for horizon in HORIZONS]
-    slope = _slope(_log_variance(data, "pgpe") - np.log(factors)[LONGER, None])
-    return Claim(
-        "bounds.horizon-scaled",
-        "S2.2, Theorem 1",
-        "... beyond the factor (1 - gamma^T)^2 / (1 - gamma)^2 of the bound.",
-        (contrast("minus that slope, variance over that factor", -slope),),
-    )
-
-
-def _reinforce_varies_more(data: Arrays) -> Claim:
-    pgpe, reinforce = (_log_variance(data, method) for method in ("pgpe", "reinforce"))
-    return Claim(
-        "bounds.horizon-reinforce",
-        "S2.2",
-        "Standard policy gradient methods were shown to suffer from high variance due to "
-        "randomness introduced by the stochastic policy; PGPE has low variance.",
-        (
-            contrast("log variance of REINFORCE over PGPE at T = 80", reinforce[-1] - pgpe[-1]),
-            contrast("slope of REINFORCE minus slope of PGPE", _slope(reinforce) - _slope(pgpe)),
-        ),
-        f"No baseline, mean {POLICY[0]}; PGPE's standard deviation and REINFORCE's are both "
-        f"{POLICY[1]}.",
-    )
 
 
 def draw_horizons(axes: Axes, data: Arrays) -> None:
@@ -138,3 +93,44 @@ def draw_horizons(axes: Axes, data: Arrays) -> None:
     axes.set_xticklabels([str(horizon) for horizon in HORIZONS])
     axes.set_title("variance of one sample's gradient", loc="left", fontsize=10)
     axes.legend(frameon=False, fontsize=8)
+
+
+SAID = (
+    Said(
+        "bounds.horizon",
+        "The variance of gradient estimates in PGPE does not increase with respect to "
+        "trajectory length T.",
+        lambda data: {
+            "minus the slope of log variance over log T, T = 10 to 80": (
+                -_slope(_log_variance(data, "pgpe"))
+            )
+        },
+        "Read literally: returns themselves grow with T until the discount ends them, and so "
+        "does the variance. The next claim takes that out.",
+        where="S2.2",
+    ),
+    Said(
+        "bounds.horizon-scaled",
+        "... beyond the factor (1 - gamma^T)^2 / (1 - gamma)^2 of the bound.",
+        lambda data: {
+            "minus that slope, variance over that factor": (
+                -_slope(_log_variance(data, "pgpe") - np.log(FACTORS)[LONGER, None])
+            )
+        },
+        where="S2.2, Theorem 1",
+    ),
+    Said(
+        "bounds.horizon-reinforce",
+        "Standard policy gradient methods were shown to suffer from high variance due to "
+        "randomness introduced by the stochastic policy; PGPE has low variance.",
+        lambda log: {
+            "log variance of REINFORCE over PGPE at T = 80": log["reinforce"][-1] - log["pgpe"][-1],
+            "slope of REINFORCE minus slope of PGPE": _slope(log["reinforce"])
+            - _slope(log["pgpe"]),
+        },
+        f"No baseline, mean {POLICY[0]}; PGPE's standard deviation and REINFORCE's are both "
+        f"{POLICY[1]}.",
+        lambda data: {method: _log_variance(data, method) for method in ("pgpe", "reinforce")},
+        where="S2.2",
+    ),
+)

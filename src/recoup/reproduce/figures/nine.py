@@ -3,15 +3,14 @@
 import jax
 import numpy as np
 
-from recoup.reproduce.claims import Claim, above, contrast
+from recoup.reproduce.claims import Said
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures.reaching import (
     CHUNK,
     METHODS,
     OURS,
     TRUNCATED,
-    at_end,
-    budget,
+    above_at_end,
     collect_curves,
     draw_curves,
     reach_jobs,
@@ -20,6 +19,7 @@ from recoup.reproduce.figures.reaching import (
 from recoup.reproduce.jobs import Arrays, Job
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
+from recoup.reproduce.speed import gain
 
 LONGER = 1.5  # as many iterations as the paper's, to see what more of them would do
 EPISODES, HORIZON, DISCOUNT = 20, 100, 0.9  # of each final policy, where energy is measured
@@ -80,119 +80,98 @@ def _spent(joints: int, policies: np.ndarray) -> Arrays:
     return {name: np.array(values) for name, values in found.items()}
 
 
-def nine_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 14, and of all three tasks together."""
-    said = (
-        _truncated_is_best,
-        _ours_degrades,
-        _weights_grow,
-        _returns_fall,
-        _more_iterations_still_less,
-        _more_joints_more_energy,
-        _energy_lowers_returns,
-    )
-    return [claim(data) for claim in said]
+def _shared(data: Arrays) -> int:
+    """Iterations that all three tasks have."""
+    return data["2 joints max weight"].shape[1]
 
 
-def _truncated_is_best(data: Arrays) -> Claim:
-    return Claim(
+def _weight(data: Arrays, joints: int) -> np.ndarray:
+    """The mean log of the largest weight over those iterations `[R]`."""
+    return np.log(data[f"{joints} joints max weight"][:, : _shared(data)]).mean(-1)
+
+
+SAID = (
+    Said(
         "reach-9.truncated-best",
-        "S1, S4.3.4, S5",
         "The performance of Truncated IW-PGPE_OB is the best, which implies that the "
         "truncation of importance weights is helpful when applying our proposed method to "
         "high-dimensional problems.",
-        tuple(above(at_end(data), TRUNCATED, METHODS, budget(data))),
-        reuse(data, int(data["iterations"][-1])),
-    )
-
-
-def _ours_degrades(data: Arrays) -> Claim:
-    return Claim(
+        lambda data: above_at_end(data, TRUNCATED, METHODS),
+        reuse,
+        where="S1, S4.3.4, S5",
+    ),
+    Said(
         "reach-9.degrades",
-        "S4.3.4",
         "Just like other importance weight-based methods, the performance [of IW-PGPE_OB] "
         "degrades in high-dimensional problems without the use of additional correction "
         "techniques such as weight truncation.",
-        tuple(above(at_end(data), "pgpe-ob", [OURS], budget(data))),
+        lambda data: above_at_end(data, "pgpe-ob", [OURS]),
         "Degrades: falls below the same method without reuse.",
-    )
-
-
-def _weights_grow(data: Arrays) -> Claim:
-    shared = data["2 joints max weight"].shape[1]  # iterations that all three have
-    weight = {j: np.log(data[f"{j} joints max weight"][:, :shared]).mean(-1) for j in (2, 4, 9)}
-    return Claim(
+    ),
+    Said(
         "reach-9.weights-grow",
-        "S4.3.4",
         "[More degrees of freedom] may grow the values of importance weights exponentially.",
-        (
-            contrast("mean log of the largest weight, 4 joints minus 2", weight[4] - weight[2]),
-            contrast("9 joints minus 4", weight[9] - weight[4]),
+        lambda data: {
+            "mean log of the largest weight, 4 joints minus 2": _weight(data, 4) - _weight(data, 2),
+            "9 joints minus 4": _weight(data, 9) - _weight(data, 4),
+        },
+        lambda data: (
+            f"Of iw-pgpe-ob, over the first {_shared(data)} iterations of each task. A guess: a "
+            "step has one length in all dimensions, so the more there are, the less each moves."
         ),
-        f"Of iw-pgpe-ob, over the first {shared} iterations of each task. A guess: a step has one "
-        "length in all dimensions, so the more there are, the less each moves.",
-    )
-
-
-def _returns_fall(data: Arrays) -> Claim:
-    two, four, nine = (data[f"{joints} joints"] for joints in (2, 4, 9))
-    return Claim(
+    ),
+    Said(
         "reach-9.returns-fall",
-        "S4.3.4",
         "The returns tend to be lower as the dimension is increased, even though we run the "
         "higher-dimensional experiment for a larger number of iterations.",
-        (contrast("iw-pgpe-ob at the end, 4 joints minus 9", four - nine),),
-        f"At equal targets: 4 joints and 9. {TARGETS}{two.mean():.2f}.",
-    )
-
-
-def _more_iterations_still_less(data: Arrays) -> Claim:
-    _, before, last = (int(i) for i in data["longer iterations"])
-    gain = (data["longer"][:, 2] - data["longer"][:, 1]).mean()
-    return Claim(
+        lambda data: {
+            "iw-pgpe-ob at the end, 4 joints minus 9": data["4 joints"] - data["9 joints"]
+        },
+        lambda data: f"At equal targets: 4 joints and 9. {TARGETS}{data['2 joints'].mean():.2f}.",
+    ),
+    Said(
         "reach-9.more-iterations-still-less",
-        "S4.3.4",
         "If we continue the experiment for more iterations, the returns may slightly increase, "
         "but are still less than the returns in the low-dimensional experiments.",
-        (
-            contrast(
-                f"iw-pgpe-ob, 4 joints at their end minus 9 after {last} iterations",
-                data["4 joints"] - data["longer"][:, 2],
-            ),
+        lambda data: {
+            f"iw-pgpe-ob, 4 joints at their end minus 9 after {data['longer iterations'][2]} "
+            "iterations": data["4 joints"] - data["longer"][:, 2]
+        },
+        lambda data: (
+            "From iteration {1} to {2} ".format(*data["longer iterations"])
+            + f"they change by {gain(data, 'longer', 1).mean():.2f}; that they may increase is not "
+            "judged. At equal targets."
         ),
-        f"From iteration {before} to {last} they change by {gain:.2f}; that they may increase is "
-        "not judged. At equal targets.",
-    )
-
-
-def _more_joints_more_energy(data: Arrays) -> Claim:
-    two, four, nine = (data[f"{joints} joints energy"] for joints in (2, 4, 9))
-    return Claim(
+    ),
+    Said(
         "reach-9.more-joints-more-energy",
-        "S4.3.4",
         "The more joints the robot uses, the larger energy will be consumed.",
-        (contrast("control cost a step, (N m)^2, 9 joints minus 4", nine - four),),
-        f"Of the final mean policies of iw-pgpe-ob, at equal targets: {four.mean():.1f} with 4 "
-        f"joints, {nine.mean():.1f} with 9. {TARGETS}{two.mean():.1f}.",
-    )
-
-
-def _energy_lowers_returns(data: Arrays) -> Claim:
-    gained, paid = ({j: data[f"{j} joints {part}"] for j in (4, 9)} for part in ("gained", "paid"))
-    costlier, nearer = paid[9] - paid[4], gained[4] - gained[9]
-    return Claim(
+        lambda energy: {"control cost a step, (N m)^2, 9 joints minus 4": energy[9] - energy[4]},
+        lambda energy: (
+            f"Of the final mean policies of iw-pgpe-ob, at equal targets: {energy[4].mean():.1f} "
+            f"with 4 joints, {energy[9].mean():.1f} with 9. {TARGETS}{energy[2].mean():.1f}."
+        ),
+        lambda data: {joints: data[f"{joints} joints energy"] for joints in (2, 4, 9)},
+    ),
+    Said(
         "reach-9.energy-lowers-returns",
-        "S4.3.4",
         "[The returns are lower] because the more joints the robot uses, the larger energy will "
         "be consumed.",
-        (
-            contrast("what 9 joints pay more for control than 4, in return", costlier),
-            contrast("that, minus what 4 joints gain more by being nearer", costlier - nearer),
+        lambda more: {
+            "what 9 joints pay more for control than 4, in return": more["paid"],
+            "that, minus what 4 joints gain more by being nearer": more["paid"] - more["nearer"],
+        },
+        lambda more: (
+            "Because: of the difference in return, the larger part is the control cost, not the "
+            f"distance. Of the final mean policies: {more['paid'].mean():.2f} and "
+            f"{more['nearer'].mean():.2f}."
         ),
-        "Because: of the difference in return, the larger part is the control cost, not the "
-        f"distance. Of the final mean policies: {costlier.mean():.2f} and {nearer.mean():.2f}.",
-    )
-
+        lambda data: {
+            "paid": data["9 joints paid"] - data["4 joints paid"],
+            "nearer": data["4 joints gained"] - data["9 joints gained"],
+        },
+    ),
+)
 
 FIGURES = (
     Figure(
@@ -202,7 +181,8 @@ FIGURES = (
         "As with four joints, and the same target.",
         jobs=nine_jobs,
         collect=collect_nine,
-        claims=nine_claims,
         draw=draw_curves,
+        said=SAID,
+        section="S4.3.4",
     ),
 )

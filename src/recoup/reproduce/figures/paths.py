@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, Contrast, contrast
+from recoup.reproduce.claims import Contrast, Said, contrast
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import gradients
@@ -62,9 +62,8 @@ def _detour(surface: np.ndarray, best: float, paths: np.ndarray) -> np.ndarray:
 
     Of `paths [start, R, L + 1, 2]`; one that does not come near counts to its end.
     """
-    returns = np.stack(
-        [gradients.expected_return(surface, *np.moveaxis(at, -1, 0)) for at in _moved(paths)], -1
-    )
+    by_move = np.moveaxis(paths, (2, 3), (0, 1))  # so that one at a time fits in memory
+    returns = np.stack([gradients.expected_return(surface, *at) for at in by_move], -1)
     near = returns >= returns[..., :1] + NEAR * (best - returns[..., :1])
     last = np.where(near.any(-1), near.argmax(-1), paths.shape[2] - 1)[..., None]
     lengths = np.linalg.norm(np.diff(paths, axis=2), axis=-1).cumsum(-1)
@@ -72,11 +71,6 @@ def _detour(surface: np.ndarray, best: float, paths: np.ndarray) -> np.ndarray:
     straight = np.linalg.norm(ends - paths[:, :, 0], axis=-1)
     length = np.take_along_axis(lengths, np.maximum(last - 1, 0), 2)[..., 0]
     return np.where(last[..., 0] > 0, length / np.maximum(straight, 1e-9), 1.0)
-
-
-def _moved(paths: np.ndarray) -> np.ndarray:
-    """The iterations first: `[L + 1, start, R, 2]`, so that one at a time fits in memory."""
-    return np.moveaxis(paths, 2, 0)
 
 
 def _summit(surface: np.ndarray) -> tuple[float, float, float]:
@@ -91,11 +85,6 @@ def _reached(data: Arrays, key: str) -> np.ndarray:
     """Which runs `[start, R]` have come into the vicinity of the maximum."""
     start = data["start return"][:, None]
     return data[f"{key} return"] >= start + NEAR * (data["best"][0] - start)
-
-
-def path_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 3; a run index is one run from each of the three starts."""
-    return [*_ten_sample_claims(data), *_one_sample_claims(data)]
 
 
 def _share(data: Arrays, key: str) -> np.ndarray:
@@ -126,74 +115,6 @@ def _straight(data: Arrays, key: str) -> Contrast:
     return contrast(what, DETOUR - data[f"{key} detour"].mean(0), most=DETOUR - 1)
 
 
-def _ten_sample_claims(data: Arrays) -> list[Claim]:
-    gain = (data["iw-pgpe-ob N=10 return"] - data["iw-pgpe N=10 return"]).mean(0)
-    return [
-        Claim(
-            "toy-paths.niw-fails",
-            "S4.1.3",
-            "NIW-PGPE can not properly update the solutions [N = 10], which means that the "
-            "inconsistency can not be overcome by increasing the number of samples.",
-            (_few(data, "niw-pgpe N=10"),),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-sometimes",
-            "S4.1.3",
-            "IW-PGPE can lead the solutions to an area with large returns sometimes, but can not "
-            "always reach [it] after 20 iterations.",
-            (_some(data, "iw-pgpe N=10"), _not_all(data, "iw-pgpe N=10")),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-ob-arrives",
-            "S4.1.3",
-            "IW-PGPE_OB gives the reliable update directions and the three paths converge rapidly "
-            "to the vicinity of the maximum point without detours.",
-            (_most(data, "iw-pgpe-ob N=10"), _straight(data, "iw-pgpe-ob N=10")),
-            f"{VICINITY} Rapidly: within the 20 iterations of the figure. Without detours: the "
-            f"path to the vicinity is less than {DETOUR} times as long as the straight line; of "
-            f"iw-pgpe-ob it is {data['iw-pgpe-ob N=10 detour'].mean():.2f} times, of iw-pgpe "
-            f"{data['iw-pgpe N=10 detour'].mean():.2f} times.",
-        ),
-        Claim(
-            "toy-paths.baseline-helps",
-            "S4.1.3",
-            "The optimal constant baseline highly contributes to improving the convergence "
-            "property of IW-PGPE.",
-            (contrast("iw-pgpe-ob minus iw-pgpe, expected return at the end, N = 10", gain),),
-        ),
-    ]
-
-
-def _one_sample_claims(data: Arrays) -> list[Claim]:
-    return [
-        Claim(
-            "toy-paths.niw-fails-n1",
-            "S4.1.3",
-            "NIW-PGPE can not properly update the solutions to the maximum point [N = 1].",
-            (_few(data, "niw-pgpe N=1"),),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-not-always-n1",
-            "S4.1.3",
-            "The IW-PGPE solutions can not always reach an area with large returns after 200 "
-            "iterations [N = 1].",
-            (_not_all(data, "iw-pgpe N=1"),),
-            VICINITY,
-        ),
-        Claim(
-            "toy-paths.iw-ob-reliable-n1",
-            "S4.1.3",
-            "The proposed IW-PGPE_OB can still find fairly reliable update directions with only "
-            "N = 1.",
-            (_most(data, "iw-pgpe-ob N=1"),),
-            VICINITY,
-        ),
-    ]
-
-
 def draw_paths(data: Arrays) -> Picture:
     """Paths on the contour of the expected return; rows N, columns methods."""
     methods = (*WALKED, "mis-pgpe-ob")
@@ -222,6 +143,64 @@ def draw_paths(data: Arrays) -> Picture:
     return figure
 
 
+SAID = (
+    Said(
+        "toy-paths.niw-fails",
+        "NIW-PGPE can not properly update the solutions [N = 10], which means that the "
+        "inconsistency can not be overcome by increasing the number of samples.",
+        lambda data: (_few(data, "niw-pgpe N=10"),),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-sometimes",
+        "IW-PGPE can lead the solutions to an area with large returns sometimes, but can not "
+        "always reach [it] after 20 iterations.",
+        lambda data: (_some(data, "iw-pgpe N=10"), _not_all(data, "iw-pgpe N=10")),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-ob-arrives",
+        "IW-PGPE_OB gives the reliable update directions and the three paths converge rapidly "
+        "to the vicinity of the maximum point without detours.",
+        lambda data: (_most(data, "iw-pgpe-ob N=10"), _straight(data, "iw-pgpe-ob N=10")),
+        lambda data: (
+            f"{VICINITY} Rapidly: within the 20 iterations of the figure. Without detours: the "
+            f"path to the vicinity is less than {DETOUR} times as long as the straight line; of "
+            f"iw-pgpe-ob it is {data['iw-pgpe-ob N=10 detour'].mean():.2f} times, of iw-pgpe "
+            f"{data['iw-pgpe N=10 detour'].mean():.2f} times."
+        ),
+    ),
+    Said(
+        "toy-paths.baseline-helps",
+        "The optimal constant baseline highly contributes to improving the convergence "
+        "property of IW-PGPE.",
+        lambda data: {
+            "iw-pgpe-ob minus iw-pgpe, expected return at the end, N = 10": (
+                data["iw-pgpe-ob N=10 return"] - data["iw-pgpe N=10 return"]
+            ).mean(0)
+        },
+    ),
+    Said(
+        "toy-paths.niw-fails-n1",
+        "NIW-PGPE can not properly update the solutions to the maximum point [N = 1].",
+        lambda data: (_few(data, "niw-pgpe N=1"),),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-not-always-n1",
+        "The IW-PGPE solutions can not always reach an area with large returns after 200 "
+        "iterations [N = 1].",
+        lambda data: (_not_all(data, "iw-pgpe N=1"),),
+        VICINITY,
+    ),
+    Said(
+        "toy-paths.iw-ob-reliable-n1",
+        "The proposed IW-PGPE_OB can still find fairly reliable update directions with only N = 1.",
+        lambda data: (_most(data, "iw-pgpe-ob N=1"),),
+        VICINITY,
+    ),
+)
+
 FIGURES = (
     Figure(
         "toy-paths",
@@ -232,7 +211,8 @@ FIGURES = (
         "start are drawn, all are counted.",
         jobs=path_jobs,
         collect=collect_paths,
-        claims=path_claims,
         draw=draw_paths,
+        said=SAID,
+        section="S4.1.3",
     ),
 )

@@ -1,22 +1,24 @@
 """Figures 9 and 12: the upper body learns to reach. (Figure 14: `nine`.)"""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, above, contrast
+from recoup.reproduce.claims import Contrast, Said, above, contrast
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.jobs import Arrays, Job
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size, checkpoints
-from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early
+from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early, gain
 
 METHODS = ("iw-reinforce-ob", "niw-pgpe-ob", "pgpe-ob", "iw-pgpe-ob")  # the paper's four
 BESIDE = ("tiw-pgpe-ob", "mis-pgpe-ob")
 OURS, TRUNCATED = "iw-pgpe-ob", "tiw-pgpe-ob"
+OTHERS = [method for method in METHODS if method != OURS]
 SHOWN = (20, 50)  # the iterations whose policies the paper shows
 CHUNK = 10
 
@@ -52,13 +54,15 @@ def at_end(data: Arrays) -> dict[str, np.ndarray]:
     return {method: data[method][:, -1] for method in METHODS + BESIDE}
 
 
-def budget(data: Arrays) -> str:
-    """What `at_end` is, in words."""
-    return f"expected return after {data['iterations'][-1]} iterations"
+def above_at_end(data: Arrays, best: str, others: Sequence[str]) -> list[Contrast]:
+    """Contrasts of expected returns at the last test."""
+    what = f"expected return after {data['iterations'][-1]} iterations"
+    return above(at_end(data), best, others, what)
 
 
-def reuse(data: Arrays, iteration: int) -> str:
-    """How many samples the weights leave at an iteration, which may explain a finding."""
+def reuse(data: Arrays, test: int = -1) -> str:
+    """How many samples the weights leave at a test, which may explain a finding."""
+    iteration = int(data["iterations"][test])
     parts = [
         f"{m} {data[f'{m} ess'][:, iteration - 1].mean():.1f} and "
         f"{data[f'{m} max weight'][:, iteration - 1].mean():.1f}"
@@ -70,110 +74,20 @@ def reuse(data: Arrays, iteration: int) -> str:
     )
 
 
-def _last(data: Arrays) -> int:
-    return int(data["iterations"][-1])
-
-
 def _from_to(data: Arrays, method: str) -> str:
     start, *_, end = data[method].mean(0)
     return f"{method} from {start:.2f} to {end:.2f}"
 
 
-def _gain(data: Arrays, method: str) -> np.ndarray:
-    return data[method][:, -1] - data[method][:, 0]
+def _at(data: Arrays, share: float) -> int:
+    return after(share, data["iterations"])
 
 
-# -- Figure 9 --
-
-
-def two_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 9."""
-    said = (
-        _ours_improves,
-        _pgpe_ob_is_slower,
-        _niw_ob_falls_behind,
-        _reinforce_stays,
-        _reinforce_depends_on_its_start,
-    )
-    return [claim(data) for claim in said]
-
-
-def _ours_improves(data: Arrays) -> Claim:
-    return Claim(
-        "reach-2.improves",
-        "S4.3.2",
-        "IW-PGPE_OB nicely improves the performance over iterations only with a small number "
-        "of on-policy samples.",
-        (contrast("gain of iw-pgpe-ob", _gain(data, OURS)),),
-    )
-
-
-def _pgpe_ob_is_slower(data: Arrays) -> Claim:
-    return Claim(
-        "reach-2.pgpe-ob-slower",
-        "S4.3.2",
-        "The plain PGPE_OB can also improve the performance over iterations, but slowly.",
-        (
-            contrast("gain of pgpe-ob", _gain(data, "pgpe-ob")),
-            *ahead_early(data, data["iterations"], OURS, ["pgpe-ob"]),
-        ),
-        BEHIND,
-    )
-
-
-def _niw_ob_falls_behind(data: Arrays) -> Claim:
-    gap, third = data[OURS] - data["niw-pgpe-ob"], after(1 / 3, data["iterations"])
+def _widens(data: Arrays, other: str) -> Contrast:
+    """The contrast of a gap that grows after a third of the iterations."""
+    gap, third = data[OURS] - data[other], _at(data, 1 / 3)
     what = f"that gap at the end minus after {data['iterations'][third]} iterations"
-    return Claim(
-        "reach-2.niw-ob-falls-behind",
-        "S4.3.2",
-        "NIW-PGPE_OB is not as good as IW-PGPE_OB especially at the later iterations.",
-        (
-            *above(at_end(data), OURS, ["niw-pgpe-ob"], budget(data)),
-            contrast(what, gap[:, -1] - gap[:, third]),
-        ),
-    )
-
-
-def _reinforce_stays(data: Arrays) -> Claim:
-    return Claim(
-        "reach-2.reinforce-stays",
-        "S4.3.2",
-        "[The random initial mean] makes IW-REINFORCE_OB not able to improve the performance "
-        "significantly over iterations.",
-        (
-            contrast(
-                "a fifth of the gain of iw-pgpe-ob, minus the gain of iw-reinforce-ob",
-                0.2 * _gain(data, OURS) - _gain(data, "iw-reinforce-ob"),
-            ),
-        ),
-        "Not significantly: less than a fifth of what iw-pgpe-ob gains. "
-        f"{_from_to(data, 'iw-reinforce-ob')}, {_from_to(data, OURS)}. A guess: it starts lower "
-        "because noise on the actions costs.",
-    )
-
-
-def _reinforce_depends_on_its_start(data: Arrays) -> Claim:
-    spread = {m: _from_middle(data[m][:, -1]) for m in ("iw-reinforce-ob", OURS)}
-    start, end = (data["iw-reinforce-ob"][:, i] for i in (0, -1))
-    return Claim(
-        "reach-2.reinforce-depends-on-start",
-        "S4.3.2",
-        "The REINFORCE method is sensitive to the initial parameter values.",
-        (
-            contrast(
-                f"distance of a run's end from the median end, iw-reinforce-ob minus {OURS}",
-                spread["iw-reinforce-ob"] - spread[OURS],
-            ),
-            contrast(
-                "correlation of the end of iw-reinforce-ob with its start",
-                _standard(start) * _standard(end),
-                most=1.0,
-            ),
-        ),
-        "Sensitive: from the same starts its runs end farther apart than those of iw-pgpe-ob, and "
-        "a better start has a better end. (A run's own luck is part of the first, for both.)",
-    )
+    return contrast(what, gap[:, -1] - gap[:, third])
 
 
 def _from_middle(values: np.ndarray) -> np.ndarray:
@@ -187,40 +101,6 @@ def _standard(values: np.ndarray) -> np.ndarray:
 
 
 # -- Figure 12 --
-
-
-def four_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 12."""
-    others = [m for m in METHODS if m != OURS]
-    iterations = data["iterations"]
-    half, third = data[OURS][:, after(1 / 2, iterations)], iterations[after(1 / 3, iterations)]
-    says = "IW-PGPE_OB achieves fast policy improvement throughout iterations."
-    return [
-        Claim(
-            "reach-4.improves-throughout",
-            "S4.3.3",
-            says,
-            (
-                contrast("gain of iw-pgpe-ob in the first half", half - data[OURS][:, 0]),
-                contrast("gain of iw-pgpe-ob in the second half", data[OURS][:, -1] - half),
-            ),
-            "Throughout: in both halves of the iterations. Fast is the next claim.",
-        ),
-        Claim(
-            "reach-4.ahead-early",
-            "S4.3.3",
-            says,
-            ahead_early(data, iterations, OURS, others),
-            f"{AHEAD} {reuse(data, int(third))}",
-        ),
-        Claim(
-            "reach-4.best",
-            "S4.3.3",
-            "... and the performance is the best among the compared methods.",
-            tuple(above(at_end(data), OURS, others, budget(data))),
-            reuse(data, _last(data)),
-        ),
-    ]
 
 
 # -- the pictures --
@@ -263,6 +143,85 @@ def _keep_in_view(axes: Axes, data: Arrays) -> None:
     axes.annotate(words, (0.02, 0.02), xycoords="axes fraction", fontsize=8, color="#8a6508")
 
 
+TWO_SAID = (
+    Said(
+        "reach-2.improves",
+        "IW-PGPE_OB nicely improves the performance over iterations only with a small number "
+        "of on-policy samples.",
+        lambda data: {"gain of iw-pgpe-ob": gain(data, OURS)},
+    ),
+    Said(
+        "reach-2.pgpe-ob-slower",
+        "The plain PGPE_OB can also improve the performance over iterations, but slowly.",
+        lambda data: (
+            contrast("gain of pgpe-ob", gain(data, "pgpe-ob")),
+            *ahead_early(data, data["iterations"], OURS, ["pgpe-ob"]),
+        ),
+        BEHIND,
+    ),
+    Said(
+        "reach-2.niw-ob-falls-behind",
+        "NIW-PGPE_OB is not as good as IW-PGPE_OB especially at the later iterations.",
+        lambda data: (*above_at_end(data, OURS, ["niw-pgpe-ob"]), _widens(data, "niw-pgpe-ob")),
+    ),
+    Said(
+        "reach-2.reinforce-stays",
+        "[The random initial mean] makes IW-REINFORCE_OB not able to improve the performance "
+        "significantly over iterations.",
+        lambda data: {
+            "a fifth of the gain of iw-pgpe-ob, minus the gain of iw-reinforce-ob": (
+                0.2 * gain(data, OURS) - gain(data, "iw-reinforce-ob")
+            )
+        },
+        lambda data: (
+            "Not significantly: less than a fifth of what iw-pgpe-ob gains. "
+            f"{_from_to(data, 'iw-reinforce-ob')}, {_from_to(data, OURS)}. A guess: it starts "
+            "lower because noise on the actions costs."
+        ),
+    ),
+    Said(
+        "reach-2.reinforce-depends-on-start",
+        "The REINFORCE method is sensitive to the initial parameter values.",
+        lambda data: (
+            contrast(
+                f"distance of a run's end from the median end, iw-reinforce-ob minus {OURS}",
+                _from_middle(data["iw-reinforce-ob"][:, -1]) - _from_middle(data[OURS][:, -1]),
+            ),
+            contrast(
+                "correlation of the end of iw-reinforce-ob with its start",
+                _standard(data["iw-reinforce-ob"][:, 0])
+                * _standard(data["iw-reinforce-ob"][:, -1]),
+                most=1.0,
+            ),
+        ),
+        "Sensitive: from the same starts its runs end farther apart than those of iw-pgpe-ob, and "
+        "a better start has a better end. (A run's own luck is part of the first, for both.)",
+    ),
+)
+FOUR_SAID = (
+    Said(
+        "reach-4.improves-throughout",
+        "IW-PGPE_OB achieves fast policy improvement throughout iterations.",
+        lambda data: {
+            "gain of iw-pgpe-ob in the first half": gain(data, OURS, end=_at(data, 1 / 2)),
+            "gain of iw-pgpe-ob in the second half": gain(data, OURS, start=_at(data, 1 / 2)),
+        },
+        "Throughout: in both halves of the iterations. Fast is the next claim.",
+    ),
+    Said(
+        "reach-4.ahead-early",
+        "IW-PGPE_OB achieves fast policy improvement throughout iterations.",
+        lambda data: ahead_early(data, data["iterations"], OURS, OTHERS),
+        lambda data: f"{AHEAD} {reuse(data, _at(data, 1 / 3))}",
+    ),
+    Said(
+        "reach-4.best",
+        "... and the performance is the best among the compared methods.",
+        lambda data: above_at_end(data, OURS, OTHERS),
+        reuse,
+    ),
+)
+
 FIGURES = (
     Figure(
         "reach-2",
@@ -273,8 +232,9 @@ FIGURES = (
         "runs with common starts.",
         jobs=partial(reach_jobs, 2),
         collect=partial(collect_curves, 2),
-        claims=two_claims,
         draw=draw_curves,
+        said=TWO_SAID,
+        section="S4.3.2",
     ),
     Figure(
         "reach-4",
@@ -283,7 +243,8 @@ FIGURES = (
         "As with two joints; the target is out of the arm's own reach.",
         jobs=partial(reach_jobs, 4),
         collect=partial(collect_curves, 4),
-        claims=four_claims,
         draw=draw_curves,
+        said=FOUR_SAID,
+        section="S4.3.3",
     ),
 )

@@ -9,13 +9,12 @@ from matplotlib.figure import Figure as Picture
 
 from recoup.outputs import Over
 from recoup.pictures.film import Film, film, film_strip, write_video
-from recoup.reproduce.claims import Claim, certain, contrast
+from recoup.reproduce.claims import Contrast, Said, certain, contrast
 from recoup.reproduce.drawing import picture
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.figures.episodes import ARRIVED, SHORT, half_way, policy_at, traced
+from recoup.reproduce.figures.episodes import ARRIVED, SHORT, closest, half_way, traced
 from recoup.reproduce.figures.reaching import OURS, reach_jobs
 from recoup.reproduce.jobs import Arrays
-from recoup.reproduce.sizes import Size
 from recoup.tasks.registry import make_env, make_task
 
 STRIP = {2: (0, 2, 4, 6, 10, 100), 4: (0, 4, 6, 20, 50, 100)}
@@ -57,88 +56,6 @@ def film_policy(joints: int, data: Arrays, path: Path, over: Over) -> None:
     """A video of the policy on the strip."""
     theta = _typical(data) if joints == 2 else _best(data)
     write_video(_shot(joints, tuple(theta)), path, over)
-
-
-def collect_far(size: Size, results: dict[str, Arrays]) -> Arrays:
-    """The motions with four joints, and how near the arm could come without the waist."""
-    return {**traced(4, size, results), "arm alone": np.array(_arm_alone())}
-
-
-def two_strip_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 11."""
-    closest = policy_at(data, 50, "distance")[:, :SHORT].min(-1)
-    return [
-        Claim(
-            "reach-2-strip.arrives",
-            "S4.3.2",
-            "The policy learned by our proposed method successfully leads the right hand to "
-            "the target object within only 10 time steps.",
-            (
-                contrast(
-                    f"{ARRIVED} m minus the closest distance within {SHORT} steps",
-                    ARRIVED - closest,
-                    most=ARRIVED,
-                ),
-            ),
-            f"All runs, not one typical example; {np.mean(closest < ARRIVED):.0%} of them arrive.",
-        )
-    ]
-
-
-def four_strip_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 13."""
-    said = (_out_of_reach_of_the_arm, _arrives_at_the_far_target, _waist_moves_first)
-    return [claim(data) for claim in said]
-
-
-def _out_of_reach_of_the_arm(data: Arrays) -> Claim:
-    what = f"closest distance of the arm alone minus {ARRIVED} m"
-    return Claim(
-        "reach-4-strip.out-of-reach",
-        "S4.3.3",
-        "The object is distant from the robot and it can not be reached by only using the "
-        "right arm.",
-        (certain(what, float(data["arm alone"]) - ARRIVED),),
-        "Geometry of the model: no run is needed.",
-    )
-
-
-def _last(data: Arrays) -> int:
-    return int(data["shown"][-1])
-
-
-def _arrives_at_the_far_target(data: Arrays) -> Claim:
-    closest = policy_at(data, _last(data), "distance").min(-1)
-    return Claim(
-        "reach-4-strip.arrives",
-        "S4.3.3",
-        "The policy learned by our proposed method successfully leads the right hand to the "
-        "distant object.",
-        (
-            contrast(
-                f"{ARRIVED} m minus the closest distance of a run", ARRIVED - closest, most=ARRIVED
-            ),
-        ),
-        f"All runs, not one example; {np.mean(closest < ARRIVED):.0%} of them come within "
-        f"{100 * ARRIVED:.0f} cm, the best to {100 * closest.min():.1f} cm.",
-    )
-
-
-def _waist_moves_first(data: Arrays) -> Claim:
-    waist = half_way(data, _last(data), WAIST)
-    return Claim(
-        "reach-4-strip.waist-first",
-        "S4.3.3",
-        "The robot first adjusts the torso yaw joint, and then uses the right arm to reach the "
-        "object.",
-        tuple(
-            contrast(
-                f"steps to half of the motion, {words} minus waist yaw",
-                half_way(data, _last(data), name) - waist,
-            )
-            for name, words in ARM.items()
-        ),
-    )
 
 
 def _arm_alone() -> float:
@@ -215,6 +132,65 @@ def _joints_in_picture(env: Any, mujoco: Any) -> dict[str, tuple[float, float]]:
     return places
 
 
+def _last(data: Arrays) -> int:
+    return int(data["shown"][-1])
+
+
+def _arrives(where: str, near: np.ndarray) -> Contrast:
+    """The contrast of arriving, from the closest distances of runs `[R]`."""
+    what = f"{ARRIVED} m minus the closest distance {where}"
+    return contrast(what, ARRIVED - near, most=ARRIVED)
+
+
+FOUR_SAID = (
+    Said(
+        "reach-4-strip.out-of-reach",
+        "The object is distant from the robot and it can not be reached by only using the "
+        "right arm.",
+        lambda data: [
+            certain(
+                f"closest distance of the arm alone minus {ARRIVED} m",
+                float(data["arm alone"]) - ARRIVED,
+            )
+        ],
+        "Geometry of the model: no run is needed.",
+    ),
+    Said(
+        "reach-4-strip.arrives",
+        "The policy learned by our proposed method successfully leads the right hand to the "
+        "distant object.",
+        lambda near: [_arrives("of a run", near)],
+        lambda near: (
+            f"All runs, not one example; {np.mean(near < ARRIVED):.0%} of them come within "
+            f"{100 * ARRIVED:.0f} cm, the best to {100 * near.min():.1f} cm."
+        ),
+        lambda data: closest(data, _last(data)),
+    ),
+    Said(
+        "reach-4-strip.waist-first",
+        "The robot first adjusts the torso yaw joint, and then uses the right arm to reach the "
+        "object.",
+        lambda data: {
+            f"steps to half of the motion, {words} minus waist yaw": (
+                half_way(data, _last(data), name) - half_way(data, _last(data), WAIST)
+            )
+            for name, words in ARM.items()
+        },
+    ),
+)
+TWO_SAID = (
+    Said(
+        "reach-2-strip.arrives",
+        "The policy learned by our proposed method successfully leads the right hand to "
+        "the target object within only 10 time steps.",
+        lambda near: [_arrives(f"within {SHORT} steps", near)],
+        lambda near: (
+            f"All runs, not one typical example; {np.mean(near < ARRIVED):.0%} of them arrive."
+        ),
+        lambda data: closest(data, 50, SHORT),
+    ),
+)
+
 FIGURES = (
     Figure(
         "reach-model",
@@ -224,7 +200,6 @@ FIGURES = (
         "the target of the far task in red.",
         jobs=lambda size: [],
         collect=lambda size, results: {"joints": np.array(9)},
-        claims=lambda data: [],
         draw=draw_model,
     ),
     Figure(
@@ -234,8 +209,9 @@ FIGURES = (
         "An episode of the mean policy after 50 iterations, of the run with the median return.",
         jobs=lambda size: reach_jobs(2, size, (OURS,)),
         collect=partial(traced, 2),
-        claims=two_strip_claims,
         draw=partial(draw_strip, 2),
+        said=TWO_SAID,
+        section="S4.3.2",
         film=partial(film_policy, 2),
     ),
     Figure(
@@ -245,9 +221,10 @@ FIGURES = (
         "An episode of the final mean policy of the best run. (The paper's caption says the 50th "
         "iteration; its runs have 300.)",
         jobs=lambda size: reach_jobs(4, size, (OURS,)),
-        collect=collect_far,
-        claims=four_strip_claims,
+        collect=lambda *found: {**traced(4, *found), "arm alone": np.array(_arm_alone())},
         draw=partial(draw_strip, 4),
+        said=FOUR_SAID,
+        section="S4.3.3",
         film=partial(film_policy, 4),
     ),
 )

@@ -12,22 +12,17 @@ from matplotlib.figure import Figure as Picture
 from recoup.core import theory
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import log_ratio, score
-from recoup.reproduce.claims import Claim
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.figures.bounds import ASIDE, CASES, SAMPLES, N, bound_claims
-from recoup.reproduce.figures.consistency import (
-    collect_consistency,
-    consistency_claims,
-    consistency_job,
-)
+from recoup.reproduce.figures import bounds, consistency, horizons
+from recoup.reproduce.figures.bounds import APART, ASIDE, CASES, SAMPLES, N
+from recoup.reproduce.figures.consistency import collect_consistency, consistency_job
 from recoup.reproduce.figures.gradients import rho_of, surface_job
 from recoup.reproduce.figures.horizons import (
     DISCOUNT,
     GROUPS,
     collect_horizons,
     draw_horizons,
-    horizon_claims,
     horizon_job,
 )
 from recoup.reproduce.jobs import Arrays, Job, Tick
@@ -37,7 +32,6 @@ from recoup.tasks.registry import make_task
 HORIZON = 10
 ALPHA, BETA = 1.0, 2.0  # the toy's rewards lie in (1, 2]
 FIT = 40  # samples a trial that b* and the curvature come from, and nothing else
-APART = {case: rhos for case, rhos in CASES.items() if case != "on-policy"}
 TAIL, RARE = 3.0, 1_000.0  # the made-up task against Theorem 3: a rare reward, far out
 
 
@@ -53,7 +47,7 @@ def bound_jobs(size: Size) -> list[Job]:
         )
         for case, rhos in CASES.items()
     ]
-    return [surface_job(), *cases, consistency_job(APART), horizon_job(trials)]
+    return [surface_job(), *cases, consistency_job(), horizon_job(trials)]
 
 
 def _terms(trials: int, target: Any, proposal: Any, tick: Tick) -> Arrays:
@@ -119,8 +113,8 @@ def collect(size: Size, results: dict[str, Arrays]) -> Arrays:
         weights = theory.weight_range(_pair(target), _pair(proposal))
         data[f"{case} range"] = np.array([weights.w_min, weights.w_max])
         for n in SAMPLES:
-            for name, bounds in _bounds(target[1], n, weights).items():
-                data[f"{case} {name} {n}"] = np.array(bounds)
+            for name, bound in _bounds(target[1], n, weights).items():
+                data[f"{case} {name} {n}"] = np.array(bound)
     return data
 
 
@@ -150,20 +144,15 @@ def _pair(rho: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
 def _bounds(tau: float, n: int, weights: Any) -> dict[str, Any]:
     at: dict[str, Any] = {"discount": DISCOUNT, "horizon": HORIZON, "samples": n}
     stds, most, least = np.array([tau]), weights.w_max, weights.w_min
-    bounds = {
+    found = {
         "theorem 1": theory.variance_bound(stds, beta=BETA, w_max=most, **at),
         "theorem 3 above": theory.reduction_upper_bound(stds, beta=BETA, w_max=most, **at),
     }
     if least > 0:
         both = {"w_min": least, "alpha": ALPHA, **at}
-        bounds["theorem 3 below"] = theory.reduction_lower_bound(stds, **both)
-        bounds["corollary"] = theory.optimal_variance_bound(stds, beta=BETA, w_max=most, **both)
-    return bounds
-
-
-def claims(data: Arrays) -> list[Claim]:
-    """What the paper proves, and says of what it proves."""
-    return [*bound_claims(data), *consistency_claims(APART, data), *horizon_claims(data)]
+        found["theorem 3 below"] = theory.reduction_lower_bound(stds, **both)
+        found["corollary"] = theory.optimal_variance_bound(stds, beta=BETA, w_max=most, **both)
+    return found
 
 
 def draw_bounds(data: Arrays) -> Picture:
@@ -179,10 +168,10 @@ def draw_bounds(data: Arrays) -> Picture:
             look = LOOKS[method]
             marker = "^" if name == "none" else "D"
             ax.plot(x, values, marker, color=look.colour, label=f"variance, {label}")
-        bounds = [data[f"{case} theorem 1 {N}"][i] for case in CASES]
-        ax.plot(x, bounds, "_", color="black", markersize=22, label="Theorem 1")
+        most = [data[f"{case} theorem 1 {N}"][i] for case in CASES]
+        ax.plot(x, most, "_", color="black", markersize=22, label="Theorem 1")
         low = [data[f"{case} own {N}"][:, i].mean() for case in CASES]
-        ax.vlines(x, low, bounds, color="0.8", linewidth=1, zorder=0)
+        ax.vlines(x, low, most, color="0.8", linewidth=1, zorder=0)
         ax.plot(
             0, data[f"on-policy corollary {N}"][i], "_", color="#b0528a", ms=22, label="Corollary"
         )
@@ -205,7 +194,7 @@ FIGURES = (
         "gradient as the horizon grows.",
         jobs=bound_jobs,
         collect=collect,
-        claims=claims,
         draw=draw_bounds,
+        said=bounds.SAID + consistency.SAID + horizons.SAID,
     ),
 )

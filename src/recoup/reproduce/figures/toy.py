@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure as Picture
 
-from recoup.reproduce.claims import Claim, Contrast, above, contrast
+from recoup.reproduce.claims import Contrast, Said, above, contrast, slope
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import paths
 from recoup.reproduce.jobs import Arrays, Job
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
-from recoup.reproduce.speed import CONVERGED, converges_early
+from recoup.reproduce.speed import CONVERGED, converges_early, gain, gains_half
 
 SIX = ("pgpe", "pgpe-ob", "niw-pgpe", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob")
 *OTHERS, OURS = SIX
@@ -35,139 +35,15 @@ def collect_returns(size: Size, results: dict[str, Arrays]) -> Arrays:
     return {method: joined(results, "toy", method).returns for method in SIX + BESIDE}
 
 
-def return_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 5."""
-    said = (
-        _iw_ob_converges_early,
-        _niw_stays,
-        _iw_is_above_niw,
-        _iw_saturates,
-        _iw_ob_leads_late,
-        _iw_ob_is_above_pgpe_ob,
-        _iw_ob_is_best,
-        _baseline_is_worth_more_than_weights,
-    )
-    return [claim(data) for claim in said]
-
-
-def _gain(data: Arrays, method: str, start: int = 0, end: int = ITERATIONS) -> np.ndarray:
-    """By how much each run has improved from one iteration to another `[R]`."""
-    return data[method][:, end] - data[method][:, start]
-
-
 def _share(data: Arrays, method: str, iteration: int) -> float:
     """Share of the mean gain that has been made by an iteration."""
     mean = data[method].mean(0)
     return float((mean[iteration] - mean[0]) / (mean[-1] - mean[0]))
 
 
-def _above(data: Arrays, best: str, others: Sequence[str]) -> tuple[Contrast, ...]:
+def _above(data: Arrays, best: str, others: Sequence[str]) -> list[Contrast]:
     end = {method: curves[:, -1] for method, curves in data.items()}
-    return tuple(above(end, best, others, "expected return after 20 iterations"))
-
-
-def _iw_ob_converges_early(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.converges-early",
-        "S4.1.4",
-        "IW-PGPE_OB improves the performance over iterations and converges very fast.",
-        (
-            contrast("gain of iw-pgpe-ob over 20 iterations", _gain(data, OURS)),
-            converges_early(data[OURS], range(ITERATIONS + 1), OURS),
-        ),
-        f"{CONVERGED} Here {_share(data, OURS, ITERATIONS // 2):.0%} of the mean gain.",
-    )
-
-
-def _niw_stays(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.niw-stays",
-        "S4.1.4",
-        "The performance of NIW-PGPE is not largely improved over iterations.",
-        (
-            contrast(
-                "half the gain of iw-pgpe-ob, minus the gain of niw-pgpe",
-                0.5 * _gain(data, OURS) - _gain(data, "niw-pgpe"),
-            ),
-        ),
-        "Not largely: less than half of what iw-pgpe-ob gains.",
-    )
-
-
-def _iw_is_above_niw(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.iw-above-niw",
-        "S4.1.4",
-        "IW-PGPE works better than NIW-PGPE.",
-        _above(data, "iw-pgpe", ["niw-pgpe"]),
-    )
-
-
-def _iw_saturates(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.iw-saturates",
-        "S4.1.4",
-        "... but the performance [of IW-PGPE] is saturated after 9 iterations.",
-        (
-            contrast(
-                "a fifth of the gain of iw-pgpe, minus its gain after iteration 9",
-                0.2 * _gain(data, "iw-pgpe") - _gain(data, "iw-pgpe", start=9),
-            ),
-        ),
-        "Saturated: less than a fifth of the gain comes after iteration 9; "
-        f"{1 - _share(data, 'iw-pgpe', 9):.0%} do.",
-    )
-
-
-def _iw_ob_leads_late(data: Arrays) -> Claim:
-    gap = data[OURS] - data["niw-pgpe-ob"]
-    return Claim(
-        "toy-returns.late-advantage",
-        "S4.1.4",
-        "IW-PGPE_OB does not outperform NIW-PGPE_OB that much at the first several iterations, "
-        "[but is] more reliable in the latter iterations.",
-        (
-            contrast("iw-pgpe-ob minus niw-pgpe-ob after 20 iterations", gap[:, -1]),
-            contrast("that gap after 20 iterations minus after 5", gap[:, -1] - gap[:, 5]),
-        ),
-    )
-
-
-def _iw_ob_is_above_pgpe_ob(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.above-pgpe-ob",
-        "S4.1.4",
-        "The plain PGPE_OB method works fairly well, but it is still not as good as IW-PGPE_OB.",
-        (
-            contrast(
-                "gain of pgpe-ob minus half the gain of iw-pgpe-ob",
-                _gain(data, "pgpe-ob") - 0.5 * _gain(data, OURS),
-            ),
-            *_above(data, OURS, ["pgpe-ob"]),
-        ),
-        "Fairly well: more than half of what iw-pgpe-ob gains.",
-    )
-
-
-def _iw_ob_is_best(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.best",
-        "S1, S4.1.4",
-        "The proposed method can achieve significant performance improvement over alternative "
-        "approaches in experiments with an artificial domain.",
-        _above(data, OURS, OTHERS),
-    )
-
-
-def _baseline_is_worth_more_than_weights(data: Arrays) -> Claim:
-    return Claim(
-        "toy-returns.baseline-over-weights",
-        "S5",
-        "[The] baseline is possibly the primary factor in improving performance compared with "
-        "the importance weighting techniques.",
-        _above(data, "niw-pgpe-ob", ["iw-pgpe"]),
-        "A baseline without weights against weights without a baseline.",
-    )
+    return above(end, best, others, "expected return after 20 iterations")
 
 
 def draw_returns(data: Arrays) -> Picture:
@@ -192,20 +68,6 @@ def collect_weights(size: Size, results: dict[str, Arrays]) -> Arrays:
     }
 
 
-def weight_claims(data: Arrays) -> list[Claim]:
-    """What the paper says of Figure 2."""
-    steps = np.arange(ITERATIONS) - (ITERATIONS - 1) / 2
-    slopes = {m: np.log(data[m]) @ steps / (steps @ steps) for m in WEIGHED}
-    return [
-        Claim(
-            "toy-weights.grow",
-            "S4.1.2",
-            "The maximum value of importance weights tends to be larger over iterations.",
-            tuple(contrast(f"slope of log max w of {m}, an iteration", slopes[m]) for m in WEIGHED),
-        )
-    ]
-
-
 def draw_weights(data: Arrays) -> Picture:
     """Largest weight over iterations, a panel a method as in the paper; below, what it costs."""
     figure, axes = picture(2, 2, width=8, height=5.2)
@@ -224,6 +86,88 @@ def draw_weights(data: Arrays) -> Picture:
     return figure
 
 
+RETURNS_SAID = (
+    Said(
+        "toy-returns.converges-early",
+        "IW-PGPE_OB improves the performance over iterations and converges very fast.",
+        lambda data: (
+            contrast("gain of iw-pgpe-ob over 20 iterations", gain(data, OURS)),
+            converges_early(data[OURS], range(ITERATIONS + 1), OURS),
+        ),
+        lambda data: (
+            f"{CONVERGED} Here {_share(data, OURS, ITERATIONS // 2):.0%} of the mean gain."
+        ),
+    ),
+    Said(
+        "toy-returns.niw-stays",
+        "The performance of NIW-PGPE is not largely improved over iterations.",
+        lambda data: {
+            "half the gain of iw-pgpe-ob, minus the gain of niw-pgpe": (
+                0.5 * gain(data, OURS) - gain(data, "niw-pgpe")
+            )
+        },
+        "Not largely: less than half of what iw-pgpe-ob gains.",
+    ),
+    Said(
+        "toy-returns.iw-above-niw",
+        "IW-PGPE works better than NIW-PGPE.",
+        lambda data: _above(data, "iw-pgpe", ["niw-pgpe"]),
+    ),
+    Said(
+        "toy-returns.iw-saturates",
+        "... but the performance [of IW-PGPE] is saturated after 9 iterations.",
+        lambda data: {
+            "a fifth of the gain of iw-pgpe, minus its gain after iteration 9": (
+                0.2 * gain(data, "iw-pgpe") - gain(data, "iw-pgpe", start=9)
+            )
+        },
+        lambda data: (
+            "Saturated: less than a fifth of the gain comes after iteration 9; "
+            f"{1 - _share(data, 'iw-pgpe', 9):.0%} do."
+        ),
+    ),
+    Said(
+        "toy-returns.late-advantage",
+        "IW-PGPE_OB does not outperform NIW-PGPE_OB that much at the first several iterations, "
+        "[but is] more reliable in the latter iterations.",
+        lambda gap: {
+            "iw-pgpe-ob minus niw-pgpe-ob after 20 iterations": gap[:, -1],
+            "that gap after 20 iterations minus after 5": gap[:, -1] - gap[:, 5],
+        },
+        of=lambda data: data[OURS] - data["niw-pgpe-ob"],
+    ),
+    Said(
+        "toy-returns.above-pgpe-ob",
+        "The plain PGPE_OB method works fairly well, but it is still not as good as IW-PGPE_OB.",
+        lambda data: (gains_half(data, "pgpe-ob", OURS), *_above(data, OURS, ["pgpe-ob"])),
+        "Fairly well: more than half of what iw-pgpe-ob gains.",
+    ),
+    Said(
+        "toy-returns.best",
+        "The proposed method can achieve significant performance improvement over alternative "
+        "approaches in experiments with an artificial domain.",
+        lambda data: _above(data, OURS, OTHERS),
+        where="S1, S4.1.4",
+    ),
+    Said(
+        "toy-returns.baseline-over-weights",
+        "[The] baseline is possibly the primary factor in improving performance compared with "
+        "the importance weighting techniques.",
+        lambda data: _above(data, "niw-pgpe-ob", ["iw-pgpe"]),
+        "A baseline without weights against weights without a baseline.",
+        where="S5",
+    ),
+)
+WEIGHTS_SAID = (
+    Said(
+        "toy-weights.grow",
+        "The maximum value of importance weights tends to be larger over iterations.",
+        lambda data: {
+            f"slope of log max w of {m}, an iteration": slope(np.log(data[m])) for m in WEIGHED
+        },
+    ),
+)
+
 FIGURES = (
     Figure(
         "toy-weights",
@@ -233,8 +177,9 @@ FIGURES = (
         "sample size of the reused samples; mean and standard error over runs.",
         jobs=lambda size: return_jobs(size, WEIGHED),
         collect=collect_weights,
-        claims=weight_claims,
         draw=draw_weights,
+        said=WEIGHTS_SAID,
+        section="S4.1.2",
     ),
     *paths.FIGURES,
     Figure(
@@ -245,7 +190,8 @@ FIGURES = (
         "runs with common starts.",
         jobs=return_jobs,
         collect=collect_returns,
-        claims=return_claims,
         draw=draw_returns,
+        said=RETURNS_SAID,
+        section="S4.1.4",
     ),
 )

@@ -28,11 +28,7 @@ class Processes:
     """So many workers; one that hangs or dies is replaced, and its trial comes back as failed."""
 
     def __init__(
-        self,
-        build: Build,
-        workers: int,
-        timeout: float | None = None,
-        here: str | None = None,
+        self, build: Build, workers: int, timeout: float | None = None, here: str | None = None
     ) -> None:
         """`timeout` is how many seconds a trial may take.
 

@@ -21,7 +21,7 @@ from recoup.checks import STEPS, InputError, check_between, check_count
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.policies.networks import MOST
 from recoup.tasks.policies.policy import FARTHEST, Act, SpacePolicy, beginner, make_policy, start_of
-from recoup.tasks.policies.spaces import SQUASH, Inputs, inputs_of
+from recoup.tasks.policies.spaces import SQUASH, Inputs, inputs_of, scaled
 from recoup.tasks.task import Task
 
 GYMNAX = ("observation_space", "action_space")  # what tells the styles apart
@@ -274,11 +274,8 @@ def _chosen(space: spaces.Space, bounds: str) -> Callable[[Array], Array]:
             f"actions of the kind {type(space).__name__} are not supported in JAX (Box and "
             "Discrete are)."
         )
-    low, high = space.low.astype(float).ravel(), space.high.astype(float).ravel()
-    bounded = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(bounded, np.where(bounded, low + high, 0.0) / 2, 0.0)
-    half = np.where(bounded, np.where(bounded, high - low, 2.0) / 2, 1.0)
-    whole, squash = np.issubdtype(space.dtype, np.integer), bounds == SQUASH
+    low, high, bounded, middle, half, whole = scaled(space)
+    squash = bounds == SQUASH
 
     def act(y: Array) -> Array:
         if squash:

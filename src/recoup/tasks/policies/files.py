@@ -204,11 +204,7 @@ def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> Sa
 
 
 def _check_loaded(
-    path: Path,
-    stored: Mapping[str, Any],
-    policy: Any,
-    theta: np.ndarray,
-    between: Sequence[Space],
+    path: Path, stored: Mapping[str, Any], policy: Any, theta: np.ndarray, between: Sequence[Space]
 ) -> None:
     """Raises unless a policy is the one that was saved, as far as its fingerprint tells."""
     if INPUTS in stored:

@@ -14,7 +14,7 @@ from recoup.checks import InputError
 from recoup.tasks.policies.leaves import Leaf, leaves, named
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
-from recoup.tasks.policies.spaces import SQUASH
+from recoup.tasks.policies.spaces import SQUASH, scaled
 
 OPSET, IR = 17, 8  # such as programs of 2022 read, too
 
@@ -155,14 +155,12 @@ def _choices(graph: _Graph, space: spaces.MultiDiscrete, y: str) -> str:
 
 
 def _box(graph: _Graph, space: spaces.Box, bounds: str, y: str) -> str:
-    low, high = space.low.astype(float).ravel(), space.high.astype(float).ravel()
-    bounded = np.isfinite(low) & np.isfinite(high)
-    lower, upper = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    low, high, bounded, middle, half, whole = scaled(space)
     if bounds == SQUASH:
         y = graph.node("Where", graph.constant(bounded), graph.node("Tanh", y), y)
-    y = graph.node("Mul", y, graph.constant((upper - lower) / 2))
-    y = graph.node("Add", y, graph.constant((upper + lower) / 2))
+    y = graph.node("Mul", y, graph.constant(half))
+    y = graph.node("Add", y, graph.constant(middle))
     y = graph.node("Max", y, graph.constant(low))
     y = graph.node("Min", y, graph.constant(high))
-    y = graph.node("Round", y) if np.issubdtype(space.dtype, np.integer) else y
+    y = graph.node("Round", y) if whole else y
     return graph.shaped(graph.cast(y, space.dtype), space.shape)

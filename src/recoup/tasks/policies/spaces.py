@@ -80,15 +80,30 @@ def _choices(space: spaces.MultiDiscrete) -> Outputs:
     return Outputs(int(counts.sum()), act)
 
 
-def _box(space: spaces.Box, bounds: str) -> Outputs:
-    """Between bounds, -1 is the lower and 1 the upper; without, a number is the action itself."""
-    shape, kind = space.shape, space.dtype
+class Scaled(NamedTuple):
+    """How numbers `[O]` become an action in a box: middle + half times them, held to its bounds."""
+
+    low: np.ndarray  # [O]
+    high: np.ndarray
+    bounded: np.ndarray  # on both sides; elsewhere a number is the action itself
+    middle: np.ndarray
+    half: np.ndarray
+    whole: bool  # whether actions are whole numbers
+
+
+def scaled(space: spaces.Box) -> Scaled:
+    """The same of one box, for whatever computes it."""
     low, high = space.low.astype(float).ravel(), space.high.astype(float).ravel()
     bounded = np.isfinite(low) & np.isfinite(high)
     lower, upper = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    middle, half = (upper + lower) / 2, (upper - lower) / 2
-    whole = np.issubdtype(kind, np.integer)
-    squash = bounds == SQUASH
+    whole = bool(np.issubdtype(space.dtype, np.integer))
+    return Scaled(low, high, bounded, (upper + lower) / 2, (upper - lower) / 2, whole)
+
+
+def _box(space: spaces.Box, bounds: str) -> Outputs:
+    """Between bounds, -1 is the lower and 1 the upper; without, a number is the action itself."""
+    shape, kind, squash = space.shape, space.dtype, bounds == SQUASH
+    low, high, bounded, middle, half, whole = scaled(space)
 
     def act(y: np.ndarray) -> np.ndarray:
         if squash:

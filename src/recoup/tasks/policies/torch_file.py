@@ -19,7 +19,7 @@ from recoup.tasks.policies.adapters import TorchModule
 from recoup.tasks.policies.leaves import Leaf, leaves, parts_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
-from recoup.tasks.policies.spaces import SQUASH
+from recoup.tasks.policies.spaces import SQUASH, scaled
 
 TRIED = 8  # observations that it is tried with before it is written
 
@@ -196,13 +196,9 @@ def _action(torch: Any, space: spaces.Space, bounds: str) -> Step:
 
 
 def _box(torch: Any, space: spaces.Box, bounds: str) -> Step:
-    low, high = space.low.astype(float).ravel(), space.high.astype(float).ravel()
-    bounded = np.isfinite(low) & np.isfinite(high)
-    lower, upper = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    middle, half = _tensor(torch, (upper + lower) / 2), _tensor(torch, (upper - lower) / 2)
-    least, most, limited = _tensor(torch, low), _tensor(torch, high), _tensor(torch, bounded)
+    *arrays, whole = scaled(space)
+    least, most, limited, middle, half = (_tensor(torch, array) for array in arrays)
     kind = _tensor(torch, np.zeros(0, space.dtype)).dtype
-    whole = np.issubdtype(space.dtype, np.integer)
 
     def act(y: Any) -> Any:
         if bounds == SQUASH:
