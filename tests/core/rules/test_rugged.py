@@ -201,8 +201,7 @@ def test_rare_successes_that_are_pure_luck_make_few_steps_bold():
         return (jax.random.uniform(key, theta.shape[:1]) < 0.1) * 1.0
 
     bold = [[note.bold for note in searched(lucky, key=key)[1]] for key in range(16)]
-    assert np.mean(np.max(bold, axis=1) > 0.3) <= 0.25
-    assert np.mean(bold) < 0.03  # 0.012 of 32 keys
+    assert np.mean(bold) < 0.03  # 0.013, of 32 keys 0.012; 0.05 if ties did not count
 
 
 @pytest.mark.parametrize("settings", [{"repeats": False}, {"share": 0.5}, {"batch": 2}])
