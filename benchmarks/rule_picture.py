@@ -13,7 +13,7 @@ from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.families.shapes import DIAGONAL
 from recoup.core.plain import rule as rules
 from recoup.core.rules import model as models
-from recoup.core.rules.newton import clipped, tenths
+from recoup.core.rules.newton import clipped
 from recoup.core.rules.window import Rule
 from recoup.pictures.curves import ACCENT, INK, SECOND
 
@@ -48,8 +48,7 @@ def run():
 def model_of(theta, returns, rho, hyper):
     """The model's mean and error over `GRID`, and at the samples."""
     valid = np.ones(len(returns), bool)
-    at = tenths(np, returns, valid)
-    y, scale = clipped(np, returns, valid, at)
+    y, scale = clipped(np, returns, valid)
     z = rho.whitened(np, np.concatenate([theta, GRID])[:, None])
     points = models.points_of(np, z[: len(theta)], valid)
     fit = models.fit(np, points, y, hyper)

@@ -30,19 +30,14 @@ class Plain:
     def tell(self, theta, returns):
         self.batches.append((theta, np.asarray(returns, float), self.mean, self.factor))
         every = np.concatenate([batch[1] for batch in self.batches])
-        fresh = self.batches[-1][1]
-        flat = (
-            fresh.size > 1
-            and np.ptp(fresh) == 0
-            and (fresh.max() < every.max() or np.ptp(every) == 0)
-        )
+        flat = self.batches[-1][1].size > 1 and np.ptp(every) == 0
         one_mean, one_log = self.regression()
         other_mean, other_log = self.weighting()
         share = self.reliable * (1 - self.ties) if self.share is None else self.share
         spread = min(share, self.most) if self.share is None else share
         bold_mean, bold_log = self.fitted()
         bold = self.boldness()
-        if self.widens and self.symmetric and share > 0:
+        if self.widens and share > 0:
             share, spread, bold = 1.0, 1.0, 0.0
         self.bold = bold
         delta = share * one_mean + (1 - share) * other_mean
@@ -97,7 +92,7 @@ class Plain:
         returns = np.concatenate([batch[1] for batch in self.batches])[-keep:]
         if self.repeats:
             theta, returns = self.candidates(theta, returns)
-        low, middle, high = np.quantile(returns, [0.1, 0.5, 0.9])
+        middle, high = np.quantile(returns, [0.5, 0.9])
         y = returns
         if y.size >= 8 and high > middle:
             y = np.maximum(y, middle - 6 * (high - middle))
@@ -110,12 +105,9 @@ class Plain:
         self.fit_hyper()
         against = self.log_evidence(self.hyper) + np.log(1 + 3 * y.size) / 2
         self.evident = self.evident or against > 2
-        up, down = max(high - middle, 1e-300), max(middle - low, 1e-300)
-        self.symmetric = high > low and abs(np.log(up / down)) < np.log(2)
-        lopsided = high - middle > 4 * (middle - low) + 1e-12
-        return self.newton(lopsided)
+        return self.newton()
 
-    def newton(self, lopsided):
+    def newton(self):
         d, (length, noise, bowl) = self.dim, np.exp(self.hyper)
         inverse, z, mean = np.linalg.inv(self.kernel(self.hyper)), self.z, self.z.mean(0)
         alpha = inverse @ self.y
@@ -151,14 +143,14 @@ class Plain:
         rise, far = (slope * delta).sum(), False
         steady = rise / np.sqrt(max((variance * delta**2).sum(), 1e-30))
         if len(self.batches) > 2 and values.mean() > -1.5 * doubt:
-            for reason in (bounded and steady > 1, not self.evident and not lopsided):
+            for reason in (bounded and steady > 1, not self.evident):
                 if reason:
                     log = np.maximum(log, 0) + 0.15 * noise / total
         if len(self.batches) > 2 and bounded and steady > 3:
             far = -(delta @ np.diag(values) @ delta) - values.sum() < rise / 2
         if far:
             log = np.full(d, 0.3)
-        log = np.minimum(log, max((7 if far else 3) - self.grown.mean(), 0))
+        log = np.minimum(log, max(7 - self.grown.mean(), 0))
         self.widens, self.far = log.min() > 0.01, far
         return axes @ delta, axes @ np.diag(log) @ axes.T
 

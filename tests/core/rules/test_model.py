@@ -9,7 +9,7 @@ from recoup.core import arrays
 from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.prior import LEVEL, SLOPE
 from recoup.core.rules import model as models
-from recoup.core.rules.newton import clipped, tenths, trusted
+from recoup.core.rules.newton import clipped, trusted
 from recoup.core.rules.weighted import standardised, utilities
 
 RNG = np.random.default_rng(0)
@@ -149,7 +149,7 @@ def test_a_step_without_slope_is_none():
 def test_far_outliers_below_are_clipped_and_none_above():
     returns = np.array([0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1e6, 1e3])
     valid = np.arange(12) != 11
-    y, _ = clipped(np, returns, valid, tenths(np, returns, valid))
+    y, _ = clipped(np, returns, valid)
     q = np.quantile(returns[:11], [0.5, 0.9])
     want = np.maximum(returns[:11], q[0] - 6 * (q[1] - q[0]))
     np.testing.assert_allclose(y[:11], (want - want.mean()) / want.std())

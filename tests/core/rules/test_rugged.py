@@ -200,8 +200,8 @@ def test_rare_successes_that_are_pure_luck_make_few_steps_bold():
     def lucky(theta, key):
         return (jax.random.uniform(key, theta.shape[:1]) < 0.1) * 1.0
 
-    bold = [max(note.bold for note in searched(lucky, key=key)[1]) for key in range(8)]
-    assert np.mean(np.array(bold) > 0.3) <= 0.25
+    bold = [[note.bold for note in searched(lucky, key=key)[1]] for key in range(16)]
+    assert np.mean(bold) < 0.03  # 0.013, of 32 keys 0.012; 0.05 if ties did not count
 
 
 @pytest.mark.parametrize("settings", [{"repeats": False}, {"share": 0.5}, {"batch": 2}])
@@ -218,7 +218,7 @@ def test_a_batch_of_one_asks_for_one():
 
 def test_twins_alone_are_no_flat_batch():
     """Of one candidate, tried twice, nothing can be said about where returns differ."""
-    memory = first_memory(np, Rule(DIAGONAL), np.zeros(2))._replace(best=6.0, worst=-2.0)
+    memory = first_memory(np, Rule(DIAGONAL), np.zeros(2))._replace(best=1.0, worst=1.0)
     z, valid = np.array([[0.3, -1.0], [0.3, -1.0], [1.2, 0.4]]), np.ones(3, bool)
     for n, flat in ((2, False), (3, True)):
         fresh = np.arange(3) < n

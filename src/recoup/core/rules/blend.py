@@ -14,10 +14,8 @@ from recoup.core.rules.newton import (
     Newton,
     Outlook,
     Stretch,
-    Tenths,
     clipped,
     newton,
-    tenths,
     unturned,
 )
 from recoup.core.rules.rugged import (
@@ -51,7 +49,6 @@ class Regressed(NamedTuple):
     stretch: Stretch
     hyper: Array
     evident: Array
-    symmetric: Array  # whether returns reach as far up as down
     resolved: Array  # share of the slope's variance that the samples have taken away
     gain: Array  # what the model expects of its own step, in returns
     gain_stderr: Array
@@ -123,7 +120,7 @@ def combined(
 ) -> Combined:
     """One step of both halves, a bold one in its place as far as noise is little (10)."""
     window, one, found = seen.window, halves.one, halves.found
-    alone = (xp.min(one.step.log) > TUNED.grows) & one.symmetric & (rule.share != 0)
+    alone = (xp.min(one.step.log) > TUNED.grows) & (rule.share != 0)
     part, of_spread = shares(xp, rule, one, found, alone)
     pairs, bold = judged(xp, rule, window, memory, one, found.ties)
     bold = xp.where(alone, 0.0, bold)
@@ -136,7 +133,7 @@ def combined(
     if rule.curious:
         made = when(xp, bold > 0, emboldened, lambda made: made, made)
     flat = is_flat(xp, seen, memory, one.same)
-    wider = xp.where(grown < TUNED.widest_flat, TUNED.wider_flat, 0.0)
+    wider = xp.where(grown < TUNED.widest, TUNED.wider_flat, 0.0)
     return Combined(
         stretch=widened(xp, rule.shape, made, flat, wider),
         share=(1 - bold) * part,
@@ -211,16 +208,14 @@ def judged(
 
 
 def is_flat(xp: Any, seen: Observed, memory: Memory, same: Array) -> Array:
-    """Whether all fresh returns are one value below the best ever, or the only one ever.
+    """Whether all returns that were ever told are one value.
 
     Of one candidate alone nothing can be said; failures alone are flat only where nothing else is
     known.
     """
     window, fresh = seen.window, seen.fresh
-    high = xp.max(xp.where(fresh, window.returns, -xp.inf))
-    low = xp.min(xp.where(fresh, window.returns, xp.inf))
     several = xp.sum(fresh & firsts(xp, same & fresh)) > 1
-    flat = several & (high == low) & ((high < memory.best) | (memory.best <= memory.worst))
+    flat = several & (memory.best <= memory.worst)
     if window.failed is None:
         return flat
     return flat & (seen.earned | ~xp.any(window.valid & ~window.failed))
@@ -234,8 +229,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     if rule.curious:
         returns, valid = merged(xp, same, returns, valid)
     points = models.points_of(xp, window.z, valid, behind(xp, apart, window.log_weights))
-    at = tenths(xp, returns, valid)
-    y, scale = clipped(xp, returns, valid, at)
+    y, scale = clipped(xp, returns, valid)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
     sound, model = models.sound(xp, model)
@@ -245,7 +239,6 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     outlook = Outlook(
         noise=xp.exp(hyper[1]) * model.signal,
         evident=evident,
-        tenths=at,
         late=memory.updates > 2,
         grown=grown,
     )
@@ -256,19 +249,12 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
         stretch=unturned(local.axes, found),
         hyper=hyper,
         evident=evident,
-        symmetric=is_symmetric(xp, at),
         resolved=xp.where(sound, local.resolved, 0.0),
         gain=scale * gain,
         gain_stderr=scale * xp.sqrt(xp.sum(local.variance * found.delta**2)),
         deviation=scale * xp.sqrt(found.variance),
         same=same,
     )
-
-
-def is_symmetric(xp: Any, at: Tenths) -> Array:
-    """Whether the best tenth lies as far from the middle as the worst, to a factor of two."""
-    up, down = xp.maximum(at.high - at.middle, 1e-30), xp.maximum(at.middle - at.low, 1e-30)
-    return (xp.abs(xp.log(up / down)) < TUNED.symmetric) & (at.high > at.low)
 
 
 def mixed(shape: Shape, one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:

@@ -26,49 +26,31 @@ class Newton(NamedTuple):
     variance: Array  # of the return, as the model has it
 
 
-class Tenths(NamedTuple):
-    """The worst tenth of returns begins at `low`, the best at `high`; half lie below `middle`."""
-
-    low: Array
-    middle: Array
-    high: Array
-
-    @property
-    def lopsided(self) -> Array:
-        """Whether few returns lie far above the others: a plateau with a way out."""
-        return self.high - self.middle > TUNED.lopsided * (self.middle - self.low) + 1e-12
-
-
-def tenths(xp: Any, returns: Array, valid: Array) -> Tenths:
-    """Of the valid `returns [n]`."""
-    return Tenths(*quantiles(xp, returns, valid, (0.1, 0.5, 0.9)))
-
-
 class Outlook(NamedTuple):
     """What else widening looks at."""
 
     noise: Array  # variance of the model's noise
     evident: Array  # whether the returns are known to be more than noise
-    tenths: Tenths  # of the returns
     late: Array  # whether two updates were made before
     grown: Array  # mean log spread over that of the start
 
 
-def clipped(xp: Any, returns: Array, valid: Array, at: Tenths) -> tuple[Array, Array]:
+def clipped(xp: Any, returns: Array, valid: Array) -> tuple[Array, Array]:
     """Returns `[n]` without far outliers below, over their own standard deviation; and that.
 
     Zero where not valid, and where all are equal. However large or small they are.
     """
-    centred = _centred(xp, returns, valid, at)
+    centred = _centred(xp, returns, valid)
     largest = xp.max(xp.abs(centred))
     unit = centred / xp.where(largest > 0, largest, 1.0)
     spread = xp.sqrt(mean_of(xp, unit**2, valid))
     return unit / xp.where(spread > 0, spread, 1.0), largest * spread
 
 
-def _centred(xp: Any, returns: Array, valid: Array, at: Tenths) -> Array:
-    ample = (xp.sum(valid) >= 8) & (at.high > at.middle)
-    lowest = xp.where(ample, at.middle - TUNED.outlier * (at.high - at.middle), -xp.inf)
+def _centred(xp: Any, returns: Array, valid: Array) -> Array:
+    middle, high = quantiles(xp, returns, valid, (0.5, 0.9))
+    ample = (xp.sum(valid) >= 8) & (high > middle)
+    lowest = xp.where(ample, middle - TUNED.outlier * (high - middle), -xp.inf)
     best = xp.where(xp.any(valid), xp.max(xp.where(valid, returns, -xp.inf)), 0.0)
     y = xp.where(valid, xp.maximum(returns, lowest) - best, 0.0)  # equal ones are exactly zero
     return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
@@ -112,15 +94,14 @@ def newton(xp: Any, dim: int, local: Local, outlook: Outlook, widens: bool = Tru
     steady = rise / xp.sqrt(xp.maximum(xp.sum(local.variance * delta**2), 1e-30))
     unbent = outlook.late & (xp.sum(counts * values) / dim > -TUNED.unbent * local.doubt)
     uphill = unbent & bounded & (steady > TUNED.uphill)
-    lost = unbent & ~outlook.evident & ~outlook.tenths.lopsided
+    lost = unbent & ~outlook.evident
     for reason in (uphill, lost) if widens else ():
         log = xp.where(reason, xp.maximum(log, 0.0) + TUNED.wider * noise, log)
     lost_to_curvature = -xp.sum(values * (delta**2 + counts)) / 2
     straight = lost_to_curvature < TUNED.straight * rise
     far = outlook.late & bounded & (steady > TUNED.sure) & straight & widens
     log = xp.where(far, TUNED.stride_far, log)
-    most = xp.where(far, TUNED.widest_far, TUNED.widest)
-    log = xp.minimum(log, xp.maximum(most - outlook.grown, 0.0))
+    log = xp.minimum(log, xp.maximum(TUNED.widest - outlook.grown, 0.0))
     return Newton(delta, log, bounded, far | widens & (uphill | lost), noise, variance)
 
 

@@ -49,16 +49,12 @@ class Tuning:
     unbent: float = _of(1.5, "standard errors within which curvature is none", SUITE)
     uphill: float = _of(1.0, "standard errors of the rise from which it widens", SUITE)
     wider: float = _of(0.15, "log spread over the noise's share, for each reason", SUITE)
-    widest: float = _of(3.0, "log spread over the start's, up to which it does", SUITE)
+    widest: float = _of(7.0, "log spread over the start's, up to which it does", SUITE)
     sure: float = _of(3.0, "standard errors of the rise from which the top is far", SUITE)
     straight: float = _of(0.25, "of the rise that curvature takes, below which it is", SUITE)
     stride_far: float = _of(0.3, "log spread that it then widens by", SUITE)
-    widest_far: float = _of(7.0, "log spread over the start's, up to which it does", SUITE)
-    lopsided: float = _of(4.0, "times farther up than down: few returns are far above", SUITE)
-    symmetric: float = _of(float(np.log(2.0)), "log of up over down within which both are", SUITE)
     grows: float = _of(0.01, "log spread of every axis from which it is said to widen", CHOSEN)
-    wider_flat: float = _of(0.2, "log spread, where all returns are equal", SUITE)
-    widest_flat: float = _of(7.0, "log spread over the start's, up to which it does", SUITE)
+    wider_flat: float = _of(0.2, "log spread, as long as all returns are equal", SUITE)
 
     # -- the weights (8, 9) --
     ranked: float = _of(0.2, "least share of rank utilities", SUITE)

@@ -21,10 +21,9 @@ def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[st
         return [sentences.noted(notes)]
     notes = {**BEFORE, **notes}
     if notes["flat"]:
-        better = "above" if goal is MAXIMIZE else "below"
         said = [
-            f"All {goal.nouns} of the last batch were equal, and not {better} the best so far: the "
-            f"distribution stayed where it is and widened by {expm1(notes['spread']):.0%}."
+            f"All {goal.nouns} of the last batch were equal: the distribution stayed where it is "
+            f"and widened by {expm1(notes['spread']):.0%}."
         ]
     else:
         said = [rests(notes, ess), f"{length(notes, goal)} {spread(notes, goal)}"]
