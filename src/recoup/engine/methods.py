@@ -4,8 +4,8 @@ A new method is a new row. Wherever a word stands, an object of the same type ma
 function of yours is composed as ours are. What the words name stands in `parts`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from recoup.checks import (
@@ -26,6 +26,18 @@ from recoup.engine.parts import GIVEN, PARTS
 from recoup.engine.ways import WAYS, Way, settings_in, way_of
 
 
+def _of(default: Any, check: Callable[..., Any], *limits: float, **how: Any) -> Any:
+    """A setting with its default; `check(name, value, *limits)` gives it in its type, or raises.
+
+    None stays None where that is the default.
+    """
+
+    def checked(name: str, value: Any) -> Any:
+        return None if value is None and default is None else check(name, value, *limits, **how)
+
+    return field(default=default, metadata={"check": checked})
+
+
 @dataclass(frozen=True)
 class Method:
     """One row: what is kept, how it is weighed, what is subtracted, how the distribution moves."""
@@ -35,32 +47,39 @@ class Method:
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
     family: Any = "diagonal"  # of the search distribution, for methods that search parameters
     direction: Any = "gradient"  # how a step is made: a word of `ways`, or a function
-    window: int | None = None  # batches kept: 1 this iteration only, None everything
+    window: int | None = _of(None, check_count)  # batches kept: 1 this one alone, None everything
     weighting: Any = "none"
-    power: float = 0.1  # lambda of the power-mean weighting
-    flatten: float | None = None  # nu of w^nu; for "em", None chooses it by cross-validation
-    truncate: float | None = None  # c of min(w, c)
-    normalize: bool = False  # divide weights by their mean
+    power: float = _of(0.1, check_between, 0.0, 1.0)  # lambda of the power-mean weighting
+    flatten: float | None = _of(None, check_between, 0.0, 1.0)  # nu of w^nu; for "em", None
+    # chooses it by cross-validation
+    truncate: float | None = _of(None, check_positive)  # c of min(w, c)
+    normalize: bool = _of(False, check_flag)  # divide weights by their mean
     baseline: Any = "none"
     utility: Any = "elite"  # of "fit": how much a sample counts for what it earned
-    elite: float = 0.25  # share of the best samples, of the utility "elite"
-    temperature: float = 1.0  # of the utility "exponential", in standard deviations of returns
+    elite: float = _of(0.25, check_between, 0.0, 1.0, open_low=True)  # share of the best samples,
+    # of the utility "elite"
+    temperature: float = _of(1.0, check_positive)  # of the utility "exponential", in standard
+    # deviations of returns
     update: Any = "normalised"
-    epsilon: float = 0.1  # step length of the normalised update, step size of Adam
-    kl: float = 0.5  # step length of the natural update, bound of the utility "kl"
-    tau_floor: float = 0.05
-    mirrored: bool = False  # draw in pairs eta + noise, eta - noise
+    epsilon: float = _of(0.1, check_positive)  # step length of the normalised update, or Adam's
+    kl: float = _of(0.5, check_positive)  # step length of the natural update, bound of utility "kl"
+    tau_floor: float = _of(0.05, check_positive)
+    mirrored: bool = _of(False, check_flag)  # draw in pairs eta + noise, eta - noise
     failure: Any = CENSORED  # what a failed rollout earns: a word of `failure`, or a number
-    per_decision: bool = False  # weigh each reward by the actions before it alone
-    ridge: float = 1e-6  # of least squares, relative to the mean of the diagonal
-    folds: int = 5  # of the cross-validation that chooses `flatten`
-    share: float | None = None  # of "blend": the regression's of a step; None: as far as it knows
-    prior: float = 1.0  # of "blend": squared length of bumps that is expected, over D
-    widens: bool = True  # of "blend": whether the regression may widen the spread
-    pulled: bool = False  # of "blend": whether its bowl pulls the mean as if the slope were known
-    most: float = 0.7  # of "blend": the regression's share of the spread's step, at most
-    shrink: float = 0.25  # of "blend": how much of the mean step's variance the log spread loses
-    repeats: bool = True  # of "blend": whether candidates are tried twice to tell noise
+    per_decision: bool = _of(False, check_flag)  # weigh a reward by the actions before it alone
+    ridge: float = _of(1e-6, check_positive)  # of least squares, relative to the mean diagonal
+    folds: int = _of(5, check_count, 2)  # of the cross-validation that chooses `flatten`
+
+    # -- of "blend", the rule of docs/recoup.md --
+    share: float | None = _of(None, check_between, 0.0, 1.0)  # the regression's of a step; None:
+    # as far as it knows the slope
+    prior: float = _of(1.0, check_positive)  # squared length of bumps that is expected, over D
+    widens: bool = _of(True, check_flag)  # whether the regression may widen the spread
+    pulled: bool = _of(False, check_flag)  # whether its bowl pulls the mean as if slopes were known
+    most: float = _of(0.7, check_between, 0.0, 1.0)  # the regression's of the spread's, at most
+    shrink: float = _of(0.25, check_between, 0.0, 1e3)  # of the mean step's variance, that the log
+    # spread loses
+    repeats: bool = _of(True, check_flag)  # whether candidates are tried twice to tell noise
 
     @property
     def way(self) -> Way:
@@ -273,31 +292,9 @@ def checked(row: Method) -> Method:
             "per_decision weights are against the own proposal: use weighting='own', 'none' or "
             "'power-mean'."
         )
-    return replace(
-        row,
-        window=None if row.window is None else check_count("window", row.window),
-        power=check_between("power", row.power, 0.0, 1.0),
-        flatten=None if row.flatten is None else check_between("flatten", row.flatten, 0.0, 1.0),
-        truncate=None if row.truncate is None else check_positive("truncate", row.truncate),
-        normalize=check_flag("normalize", row.normalize),
-        elite=check_between("elite", row.elite, 0.0, 1.0, open_low=True),
-        temperature=check_positive("temperature", row.temperature),
-        epsilon=check_positive("epsilon", row.epsilon),
-        kl=check_positive("kl", row.kl),
-        tau_floor=check_positive("tau_floor", row.tau_floor),
-        mirrored=check_flag("mirrored", row.mirrored),
-        failure=check_failure(row.failure, row.way.avoids),
-        per_decision=check_flag("per_decision", row.per_decision),
-        ridge=check_positive("ridge", row.ridge),
-        folds=check_count("folds", row.folds, least=2),
-        share=None if row.share is None else check_between("share", row.share, 0.0, 1.0),
-        prior=check_positive("prior", row.prior),
-        widens=check_flag("widens", row.widens),
-        repeats=check_flag("repeats", row.repeats),
-        pulled=check_flag("pulled", row.pulled),
-        most=check_between("most", row.most, 0.0, 1.0),
-        shrink=check_between("shrink", row.shrink, 0.0, 1e3),
-    )
+    checks = {f.name: f.metadata["check"] for f in fields(row) if "check" in f.metadata}
+    numbers = {key: check(key, getattr(row, key)) for key, check in checks.items()}
+    return replace(row, failure=check_failure(row.failure, row.way.avoids), **numbers)
 
 
 def sized(row: Method, dim: int) -> Method:
@@ -322,13 +319,13 @@ def default_batch(row: Method, dim: int) -> int | None:
 def _check_fields(row: Method) -> None:
     """Raises where a row has a value for what its kind of method has not."""
     known = settings_of(row)
-    for field in fields(Method):
-        if field.name in (*FIXED, "direction", *known) or getattr(row, field.name) == field.default:
+    for one in fields(Method):
+        if one.name in (*FIXED, "direction", *known) or getattr(row, one.name) == one.default:
             continue
-        if field.name in row.way.fixed:
+        if one.name in row.way.fixed:
             continue
         raise InputError(
-            f"{field.name!r} is not a setting of {row.name}, which explores in {row.space}; its "
+            f"{one.name!r} is not a setting of {row.name}, which explores in {row.space}; its "
             f"settings are {', '.join(known)}."
         )
 

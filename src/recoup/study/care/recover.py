@@ -179,7 +179,7 @@ def _settings(rows: Contents) -> dict[str, Any] | None:
     wrong = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
     with suppress(*wrong):
         if rows.settings is not None:
-            check_settings(rows.settings)
+            check_settings(rows.settings, method_of(rows.settings))
             return rows.settings
     return None
 

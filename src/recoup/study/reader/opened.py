@@ -82,14 +82,14 @@ class Opened:
             check_choice("a part of a method", key, GIVEN)
         with sensible(store.path):
             self.settings = as_made(store.settings())
-            check_settings(self.settings)
             self.parts = without_other_families(self.settings, parts or {})
+            self.method = method_of(self.settings, self.parts)
+            check_settings(self.settings, self.method)
             self.goal = goal_of(self.settings)
             self.sign = self.goal.sign  # of what was told, where larger is better
             self.limits = limits_of(self.settings)
-            self.method = method_of(self.settings, self.parts)
             self.parameters = parameters_in(self.settings)
-            self.layout = layout_of(self.settings)
+            self.layout = layout_of(self.settings, self.method)
             self.charts, self.frozen = charts_of(self.settings), frozen_in(self.settings)
             self._chart_numbers: dict[int, int] = {}
         self.remembered: dict[str, tuple[str, Any]] = {}  # what was made of which version

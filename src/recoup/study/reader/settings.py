@@ -68,7 +68,7 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     the method's own in its place, and `missing_parts` names it. What failing costs is as it is
     computed with: larger is better.
     """
-    row = known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
+    row = _row_of(settings)
     own = {key: settings[key] for key in settings_of(row) if key in settings}
     for key in [key for key, value in own.items() if _is_python(value)]:
         del own[key]
@@ -79,8 +79,13 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
 
 def as_made(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a file, with those that it does not name, as its study was made."""
-    own = settings_of(method_of(settings))
+    own = settings_of(_row_of(settings))
     return {**{key: value for key, value in EARLIER.items() if key in own}, **settings}
+
+
+def _row_of(settings: Mapping[str, Any]) -> Method:
+    """The row that a study was made of, before its settings."""
+    return known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
 
 
 def of_the_problem(row: Method) -> dict[str, Any]:
@@ -142,9 +147,9 @@ def plain_method(row: Method) -> dict[str, Any]:
     return plain
 
 
-def layout_of(settings: Mapping[str, Any]) -> Layout:
+def layout_of(settings: Mapping[str, Any], row: Method) -> Layout:
     """What a sample of the study is made of."""
-    horizon = settings["horizon"] if method_of(settings).space == "actions" else None
+    horizon = settings["horizon"] if row.space == "actions" else None
     actions = settings.get("actions", 1)
     return Layout(settings["dim"], len(settings["std"]), horizon, actions)
 
@@ -163,12 +168,11 @@ def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     return found
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raises unless settings from a file are such as a study can have been made with."""
+def check_settings(settings: Mapping[str, Any], row: Method) -> None:
+    """Raises unless settings from a file are such as a study of a row can have been made with."""
     dim = check_count("dim", settings["dim"])
     check_count("batch", settings["batch"])
     check_count("seed", settings["seed"], least=0)
-    row = method_of(settings)
     stds = check_count("actions", settings["actions"]) if row.space == "actions" else dim
     for key, length in (("mean", dim), ("std", stds)):
         check_shape(key, settings[key], "[D]", (length,))
