@@ -109,3 +109,13 @@ def sketches():
 
     with sketched():
         yield
+
+
+@pytest.fixture(scope="module")
+def few_rehearsals():
+    """For one file, forecasts of four rehearsals: they hold together as those of many do."""
+    from recoup.study.voice import rehearsal
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(rehearsal, "DRAWS", ((float("inf"), 4),))
+        yield

@@ -19,6 +19,8 @@ from recoup.study.exchange.read import read_samples
 from recoup.study.exchange.samples import import_samples
 from recoup.study.space.goals import MINIMIZE
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 PARAMS = {"kp": (10, 400, "log"), "ki": (0.0, 1.0)}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 QUICK = {
