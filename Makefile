@@ -42,8 +42,9 @@ demo: installed
 test: installed
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
+# One worker more than cores: two of its files mostly wait.
 slow: installed
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder -m slow
 
 lint: installed
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 import gc
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -22,6 +23,10 @@ os.environ.setdefault(
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Pictures are as Matplotlib draws them, whatever the user has set, and the home may be read-only.
 os.environ.setdefault("MPLCONFIGDIR", str(CACHE.with_name("matplotlib")))
+# Files of tests lie in memory where there is room: a disk is waited for whenever a study commits.
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # What is no terminal has no width: workers of xdist are told that of the one they were started in.
 os.environ.pop("COLUMNS", None)
 # An example may take as long as it takes, and is the same on every machine.
@@ -30,37 +35,60 @@ settings.register_profile(
 )
 settings.load_profile("here")
 # The files that take longest, the longest first: what is left for the end is short, and the workers
-# end together. (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
+# end together. The first two mostly wait, beside others that compute.
+# (`--no-loadscope-reorder` keeps pytest-xdist from ordering by the number of tests.)
 LONG = [
-    "engine/test_estimate.py",
-    "reproduce/test_reproduce.py",
-    "study/test_families_and_memory.py",
-    "contracts/test_action_methods.py",
-    "core/test_intervals.py",
-    "report/test_report.py",
-    "contracts/test_tasks_by_methods.py",
-    "contracts/test_failures.py",
-    "engine/test_own_parts.py",
-    "engine/test_search.py",
-    "study/test_study_methods.py",
-    "docs/test_readme.py",
-    "tasks/test_reach.py",
-    "runs/test_train.py",
-    "contracts/test_methods.py",
+    "study/test_stress.py",
+    "tasks/test_cluster.py",
+    "study/test_voice.py",
+    "contracts/test_lapack_order.py",
     "study/test_recommend.py",
-    "runs/test_render.py",
-    "engine/test_search_in_actions.py",
-    "runs/test_lockstep.py",
-    "study/test_study.py",
-    "core/families/test_trajectory.py",
-    "study/test_study_faults.py",
-    "cli/test_cli.py",
-    "reproduce/test_quantities.py",
+    "contracts/test_passes.py",
+    "reproduce/test_reproduce.py",
+    "core/rules/test_blend.py",
+    "cli/test_writes.py",
+    "study/test_families_and_memory.py",
+    "runs/test_own_runs.py",
+    "study/test_rehearsal.py",
+    "study/test_amend.py",
+    "study/test_change.py",
+    "study/test_proposals.py",
     "docs/test_docs.py",
     "study/test_uncompiled.py",
+    "contracts/test_tasks_by_methods.py",
     "compare/test_comparing.py",
+    "study/test_costs.py",
+    "study/test_repeats.py",
+    "core/rules/test_classics.py",
+    "engine/test_movers.py",
+    "engine/test_estimate.py",
+    "docs/test_readme.py",
+    "contracts/test_methods.py",
+    "contracts/test_action_methods.py",
+    "report/test_report.py",
+    "tasks/test_attempt.py",
+    "study/test_choices.py",
+    "cli/test_study_commands.py",
+    "contracts/test_adding.py",
+    "study/test_study_methods.py",
+    "runs/test_train.py",
+    "study/test_one_voice.py",
+    "core/rules/test_rugged.py",
+    "study/test_study_faults.py",
+    "study/test_predict.py",
+    "core/test_intervals.py",
+    "study/test_limits.py",
+    "study/test_study_archives.py",
+    "study/test_recoup_study.py",
+    "store/test_neighbours.py",
+    "engine/test_own_parts.py",
+    "tasks/test_reach.py",
+    "study/test_portrait.py",
+    "runs/test_kept_policies.py",
+    "runs/test_key_order.py",
+    "study/test_snapshot.py",
+    "runs/test_places.py",
     "compare/test_command.py",
-    "compare/test_peers.py",
 ]
 
 
@@ -103,4 +131,14 @@ def sketches():
     from sketches import sketched
 
     with sketched():
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_rehearsals():
+    """For one file, forecasts of four rehearsals: they hold together as those of many do."""
+    from recoup.study.voice import rehearsal
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(rehearsal, "DRAWS", ((float("inf"), 4),))
         yield

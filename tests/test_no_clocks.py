@@ -40,9 +40,6 @@ ALLOWED = {  # file: function -> why it may sleep, or wait for less
     "helpers/stress.py: worker": "a rollout takes a while",
     "helpers/study_worker.py: work": "kills come between two results, or while it waits for one",
     "study/test_leases.py: TestProcesses": "a lease of 1 ms runs out meanwhile",
-    "study/test_stress.py: test_what_was_acknowledged_is_there_and_every_move_is_exact": (
-        "kills come at random moments"
-    ),
     "study/test_study.py: TestTrouble": POLL,
     "study/test_study.py: test_thirty_kills_at_random_moments_change_nothing": "a random moment",
     "tasks/test_cluster.py: rolled": POLL,

@@ -12,6 +12,8 @@ from recoup.cli.app import app
 from recoup.cli.main import BY_HAND, OTHERS
 from recoup.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 LONG = {  # commands that learn or measure for longer: they are tested where they are, with --json
     "train",
     "resume",

@@ -12,6 +12,8 @@ from waiting import LIMIT
 from recoup.cli.app import for_tables
 from recoup.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 EVIL = "fell\x1b[2J\x1b]0;owned\x07\rover\nrecoup: all is well\t\x9b31m\u202e[red]\\"
 FILE = "s\x1b[31m\n[bold].db"
 COMMANDS = (

@@ -16,6 +16,8 @@ from waiting import until
 from recoup.store.file import StudyFile
 from recoup.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 
 def study(cwd, *arguments, fails=None):
     done = recoup("study", *arguments, cwd=cwd)

@@ -21,6 +21,8 @@ from waiting import LIMIT
 from recoup.cli.reproduce import _show_claims
 from recoup.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 WIDTHS = (40, 80, None)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.])")
 TOP = np.linspace(-3, 3, 12)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -236,8 +237,15 @@ def with_marks(writers):
     yield from long.values()
 
 
+@pytest.fixture
+def drawn(writer):
+    """Pictures are rendered where one is asked for by name, of each kind; else they are pixels."""
+    with nullcontext() if writer.call.startswith("study plot") else sketched():
+        yield
+
+
 @pytest.mark.parametrize("writer", list(with_marks(OUTPUTS)), ids=said)
-def test_an_older_one_of_ours_is_replaced_and_others_by_force(writer, scene):
+def test_an_older_one_of_ours_is_replaced_and_others_by_force(writer, scene, drawn):
     file, before = scene / writer.file, contents(scene)
     assert run(writer, scene).returncode == 0
     first, number = contents(scene), file.stat().st_ino
@@ -258,7 +266,7 @@ def test_an_older_one_of_ours_is_replaced_and_others_by_force(writer, scene):
     assert file.read_bytes() != b"id,kind,mine\n1,2,3\n"
 
 
-def test_a_link_to_an_older_page_stays_one(scene):
+def test_a_link_to_an_older_page_stays_one(scene, sketches):
     assert recoup("report", "a.db", "--out", "old.html", cwd=scene).returncode == 0
     (scene / "old.html").write_bytes((scene / "old.html").read_bytes() + b"\n")
     old = (scene / "old.html").read_bytes()
@@ -268,7 +276,7 @@ def test_a_link_to_an_older_page_stays_one(scene):
     assert (scene / "old.html").read_bytes() != old
 
 
-def test_a_page_made_before_pages_had_a_mark_is_ours(scene):
+def test_a_page_made_before_pages_had_a_mark_is_ours(scene, sketches):
     assert recoup("report", "a.db", cwd=scene).returncode == 0
     page = scene / "a-report.html"
     lines = page.read_text().splitlines(keepends=True)

@@ -69,7 +69,7 @@ class Plain:
 
     def log_evidence(self, hyper):
         k, n = self.kernel(hyper), self.y.size
-        quadratic = self.y @ np.linalg.inv(k) @ self.y
+        quadratic = self.y @ np.linalg.solve(k, self.y)
         return -(n + 2) / 2 * np.log((quadratic + 2) / (n + 2)) - np.linalg.slogdet(k)[1] / 2
 
     def score(self, hyper):
@@ -79,12 +79,13 @@ class Plain:
     def fit_hyper(self):
         n, d = self.y.size, self.dim
         low, high = np.log([0.3 * d, 1e-6, 1e-300]), np.log([1000 * d, 1e3, 1e300])
+        score = self.score(self.hyper)
         for j in range(3) if n <= 50 else [len(self.batches) % 3]:
             for way in (1, -1):
                 tried = self.hyper.copy()
                 tried[j] = np.clip(tried[j] + way * np.log([1.5, 2, 2])[j], low[j], high[j])
-                if self.score(tried) > self.score(self.hyper):
-                    self.hyper = tried
+                if (found := self.score(tried)) > score:
+                    self.hyper, score = tried, found
 
     def regression(self):
         keep = 100 + 2 * self.dim

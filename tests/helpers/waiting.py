@@ -21,6 +21,15 @@ def until(what, words=lambda: "it has not happened"):
     return found
 
 
+def ticks(seconds, times):
+    """So many ticks, one every so many seconds: what is done between two is no time of its own."""
+    due = time.monotonic()
+    for tick in range(times):
+        due = max(due + seconds, time.monotonic())
+        time.sleep(max(due - time.monotonic(), 0.0))
+        yield tick
+
+
 def lives(pid):
     """Whether a process runs; one that has ended and was not asked about yet does not."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)

@@ -12,6 +12,8 @@ from recoup.pictures.studies import laid_over
 from recoup.report.studies import _course, _labels, write_studies_report
 from recoup.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 
 def made(path, names, sign=1.0, rounds=3, **how):
     with Study.open(path, params=dict.fromkeys(names), batch=4, seed=5, **how) as study:

@@ -12,6 +12,8 @@ from recoup.checks import InputError
 from recoup.runs.plan import stored_plan
 from recoup.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("sketches")
+
 
 def slope(theta, seed):
     return float(np.sum(theta))

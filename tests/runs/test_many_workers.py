@@ -13,6 +13,8 @@ import recoup
 from recoup.runs.schedule import Rules, Schedule
 from recoup.study.reader.settings import resolved
 
+pytestmark = pytest.mark.usefixtures("sketches")
+
 
 @pytest.fixture(scope="module")
 def bench():

@@ -25,6 +25,8 @@ from recoup.tasks.engines import processes
 from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.found import REGISTERED, registered
 
+pytestmark = pytest.mark.usefixtures("sketches")
+
 HELPERS = str(Path(own_tasks.__file__).parent)
 QUICK = {"horizon": 10, "test_episodes": 3}
 SHORT = {**QUICK, "episodes": 8, "batch": 4}

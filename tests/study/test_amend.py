@@ -22,6 +22,8 @@ from recoup.study.moves import move as moves
 from recoup.study.study import Study
 from recoup.study.voice.slips import slips
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 
 def value_of(trial):
     return float(-((trial.theta - 1) ** 2).sum())

@@ -48,6 +48,8 @@ from recoup.study.space.parameters import (
 )
 from recoup.study.voice.coordinates import Coordinates
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 GRIPPERS = ["soft", "hard", "vacuum"]
 MIXED = {"kp": (100, 500), "gripper": GRIPPERS, "fingers": (2, 5, "int"), "mode": ["slow", "fast"]}
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sqlite3
 
 import numpy as np
@@ -17,6 +18,8 @@ from recoup.study.care.verify import check
 from recoup.study.exchange.read import read_samples
 from recoup.study.exchange.samples import import_samples
 from recoup.study.space.goals import MINIMIZE
+
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
 
 PARAMS = {"kp": (10, 400, "log"), "ki": (0.0, 1.0)}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
@@ -69,9 +72,20 @@ def told(path, sign, results=40, **settings):
     return study
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A study of returns and one of costs, which nobody writes to."""
+    home = tmp_path_factory.mktemp("costs")
+    for name, sign in (("returns.db", 1), ("costs.db", -1)):
+        told(home / name, sign).close()
+    return home
+
+
 @pytest.fixture
-def both(tmp_path):
-    with told(tmp_path / "returns.db", 1) as one, told(tmp_path / "costs.db", -1) as other:
+def both(made, tmp_path):
+    """Copies of them."""
+    one, other = (shutil.copy(made / name, tmp_path) for name in ("returns.db", "costs.db"))
+    with recoup.Study.open(one) as one, recoup.Study.open(other) as other:
         yield one, other
 
 

@@ -12,6 +12,8 @@ from recoup.study.care.verify import check
 from recoup.study.reader.settings import resolved
 from recoup.study.voice.failing import MOST, failing_at
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 
 def cliff(theta):
     """Returns rise towards an edge behind which everything fails."""

@@ -15,6 +15,8 @@ from recoup.checks import InputError
 from recoup.study.reader.records import Trial, TrialResult
 from recoup.study.voice.evaluation import Evaluation
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
 NASTY = '<img src=x onerror="owned()">'
 

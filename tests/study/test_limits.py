@@ -21,6 +21,8 @@ from recoup.study.space import limits
 from recoup.study.space.limits import Limit, limit
 from recoup.study.voice import sentences
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 
 def force(theta):
     return 40 + 10 * float(theta[0])

@@ -22,6 +22,8 @@ from recoup.study.moves.settling import Mover
 from recoup.study.views.snapshot import Snapshot
 from recoup.study.voice.sentences import apart, percent
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 NAMED = {"stiffness": (50, 2000, "log"), "damping": (0, 1), "fingers": (2, 9, "int"), "bias": None}
 CHOICES = {"stiffness": (50, 2000, "log"), "gripper": ["soft", "hard", "vacuum"], "bias": None}
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"

@@ -14,6 +14,8 @@ from recoup.study.reader.settings import resolved
 from recoup.study.views.plot_data import portrait
 from recoup.study.voice.sentences import explains
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 PARAMS = {"stiffness": (50, 2000, "log"), "damping": (0, 1)}
 
 

@@ -9,6 +9,8 @@ from program import recoup as program
 import recoup
 from recoup.study.reader.settings import resolved
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "idle": (0, 1)}
 
 

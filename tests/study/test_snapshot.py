@@ -13,6 +13,8 @@ from waiting import LIMIT
 from recoup import Study
 from recoup.study.views import snapshot as snapshots
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")
+
 PARAMS = {"gain": (0.1, 10, "log"), "steps": (1, 50, "int")}
 
 

@@ -5,14 +5,13 @@ What was acknowledged is there at the end, and every move follows from the resul
 
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
 import stress
 from processes import Forked
 from studies import content
-from waiting import until
+from waiting import ticks, until
 
 from recoup.study.care.verify import check
 from recoup.study.study import Study
@@ -111,8 +110,7 @@ def test_what_was_acknowledged_is_there_and_every_move_is_exact(tmp_path, settin
     Study.open(path, dim=3, batch=4, seed=5, std=0.7, **settings).close()
     crowd, rng = Crowd(tmp_path, path, run), random.Random(7)
     try:
-        for _ in range(-(-KILLS // len(METHODS))):
-            time.sleep(EVERY)
+        for _ in ticks(EVERY, -(-KILLS // len(METHODS))):
             crowd.check_well()
             crowd.kill_one(rng)
             assert_exact(path)
