@@ -25,9 +25,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLCONFIGDIR", str(CACHE.with_name("matplotlib")))
 # Files of tests lie in memory where there is room: a disk is waited for whenever a study commits.
 MEMORY = Path("/dev/shm")
-if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
-    if not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:  # some tests write programs
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+if (
+    os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free > 4 * 2**30
+    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC  # some tests write programs
+):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # What is no terminal has no width: workers of xdist are told that of the one they were started in.
 os.environ.pop("COLUMNS", None)
 # An example may take as long as it takes, and is the same on every machine.

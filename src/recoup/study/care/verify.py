@@ -161,7 +161,9 @@ def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     number, worst = max(found, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
     if not worst <= CLOSE:
         return Verdict(
-            False, f"move {number} does not follow from the results: it differs by {worst:.1e}."
+            False,
+            f"move {number} does not follow from the results: it differs by {worst:.1e}. (Unless an "
+            "earlier version of recoup made it, whose method was another: CHANGELOG.md says which.)",
         )
     hint = " (another machine or version?)"
     exactly = "to the last bit" if worst == 0 else f"to {worst:.0e}{hint}"
