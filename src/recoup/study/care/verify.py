@@ -162,8 +162,8 @@ def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     if not worst <= CLOSE:
         return Verdict(
             False,
-            f"move {number} does not follow from the results: it differs by {worst:.1e}. (Unless an "
-            "earlier version of recoup made it, whose method was another: CHANGELOG.md says which.)",
+            f"move {number} does not follow from the results: it differs by {worst:.1e}. (An "
+            "earlier version of recoup, with another method, may have made it: see CHANGELOG.md.)",
         )
     hint = " (another machine or version?)"
     exactly = "to the last bit" if worst == 0 else f"to {worst:.0e}{hint}"
