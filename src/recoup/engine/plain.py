@@ -35,12 +35,17 @@ from recoup.engine.parts import (
     part_of,
 )
 
+NOTHING = np.zeros(0)
 LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
 
 
 def family_of(row: Method) -> Family:
-    """The row's family of distributions of theta."""
-    return part_of(FAMILIES, row.family, row)
+    """The row's family of distributions of theta; of NumPy's arrays, whoever has written it."""
+    if isinstance(row.family, str):
+        return part_of(FAMILIES, row.family, row)
+    from recoup.engine.own_family import by_numpy  # needs JAX, as such a family does
+
+    return by_numpy(row.family)
 
 
 def can_judge(row: Method, n: int, dim: int) -> bool:
@@ -52,9 +57,7 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
-    if row.way.rule:
-        return isinstance(row.family, str)
-    return has_parts(row) and can_judge(row, n, dim)
+    return row.way.rule or (has_parts(row) and can_judge(row, n, dim))
 
 
 def has_parts(row: Method) -> bool:
@@ -134,8 +137,10 @@ def _direction_of(row: Method) -> Any:
     return plain.likelihood_ratio(family_of(row), part_of(BASELINES, row.baseline, row))
 
 
-def _info(family: Family, rho: Any, after: Any, found: Estimate) -> Info:
-    """What the move from `rho` was made of."""
+def _info(
+    family: Family, rho: Any, after: Any, found: Estimate, theta: Any = None, new: Any = NOTHING
+) -> Info:
+    """What the move from `rho` was made of; a user's KL may look at which `theta` are `new`."""
     return Info(
         objective=found.objective,
         objective_stderr=found.objective_stderr,
@@ -144,7 +149,7 @@ def _info(family: Family, rho: Any, after: Any, found: Estimate) -> Info:
         weights=found.weights,
         baseline=found.baseline,
         samples=found.samples,
-        kl=family.divergence(after, rho, None, np.ones(0)),
+        kl=family.divergence(after, rho, theta, new),
         flatten=None,
         mean_weight=found.mean_weight,
         censored=found.censored,
@@ -172,7 +177,8 @@ def make_rule_move(
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
     family = family_of(row)
     made = rules.move(family, settings_of_rule(row), row.window, rho, told, memory, limits)
-    return made.rho, made.memory, _info(family, rho, made.rho, made.found)
+    new = told.fresh & told.valid
+    return made.rho, made.memory, _info(family, rho, made.rho, made.found, told.theta, new)
 
 
 def judge(

@@ -1,4 +1,6 @@
-"""Moves and judgements by JAX: any method, any number of results; each shape is compiled once.
+"""Moves and judgements by JAX: any method but the default one, whose moves NumPy makes.
+
+Any number of results; each shape is compiled once.
 
 Moves are made by `recoup.engine.move`, as every move is but the small ones of
 `recoup.study.moves.uncompiled`.

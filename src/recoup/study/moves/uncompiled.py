@@ -44,7 +44,7 @@ def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) 
 
 def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
     """The move of a method that looks at the samples themselves."""
-    n, rho_type = max(results.n, 1), RHOS[row.family]  # where all were dropped: one without return
+    n, family = max(results.n, 1), plain.family_of(row)  # all were dropped: one without return
     returns, valid = valued(results.returns[:n], row.stated)
     inside = ~results.outside[:n]
     drawn_by = results.proposal[:n]
@@ -57,12 +57,12 @@ def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Be
         drawn_by=drawn_by,
         also=np.where(inside[:, None], results.also[:n], np.nan),
         foreign=results.charts[drawn_by] != 0,
-        proposals=rho_type.unpacked(results.blocks, ledger.dim),
+        proposals=family.unpacked(results.blocks, ledger.dim),
     )
-    rho = rho_type.unpacked(before.numbers, ledger.dim)
+    rho = family.unpacked(before.numbers, ledger.dim)
     memory = remembered(row, rho, before.memory)
     after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
-    return Stepped(after.packed(), flattened(memory), info, NOTHING, NOTHING)
+    return Stepped(family.packed(after), flattened(memory), info, NOTHING, NOTHING)
 
 
 def judged(
