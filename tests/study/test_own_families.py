@@ -1,10 +1,12 @@
 """A family of a user's moves in studies and runs as ours does: ours is rebuilt, and followed."""
 
+import json
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import program
 import pytest
 from own_families import ROUND_MOVING, rounded
 
@@ -194,3 +196,25 @@ def test_a_divergence_of_samples_sees_those_that_made_the_move(tmp_path):
             study.tell([t.id for t in trials], [value_of(t.theta) for t in trials])
             total = sum(t.theta.sum() for t in trials)
             assert study.history()[-1]["kl"] == pytest.approx(total)
+
+
+def test_without_it_a_study_is_shown_by_every_door(tmp_path, monkeypatch):
+    """What only the family knows is left out, and said."""
+    monkeypatch.chdir(tmp_path)
+    family = rounded(**ROUND_MOVING)
+    with Study.open("s.db", dim=3, batch=BATCH, family=family) as study:
+        told(study, 1)
+        (waiting,) = study.ask()
+    program.recoup("study", "tell", "s.db", str(waiting.id), "-1")
+    words = "s.db was made with family=round, which a file cannot hold: give it again"
+    shown = " ".join(program.recoup("study", "show", "s.db").stdout.split())
+    assert words in shown
+    assert "0 pending, 7 ok" in shown
+    found = json.loads(program.recoup("study", "show", "s.db", "--json").stdout)
+    assert (found["ok"], found["moves"], found["missing"]) == (7, 1, ["family=round"])
+    assert (found["deploy"], found["distribution"]) == ({}, [])
+    for of in ("a_draw", "mean_policy"):
+        assert words in found[f"expected_return_of_{of}"]["words"]
+    with Study.open("s.db") as study:
+        assert study.snapshot().counts.ok == 7
+        assert words in study._repr_html_()

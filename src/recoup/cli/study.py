@@ -357,8 +357,9 @@ def show(file: File, as_json: JsonOption = False) -> None:
             print_json({**now.found, **now.plain()})
             return
         show_facts(summary_rows(study, now.found, now.best, now.waiting))
-        print()
-        show_distribution(study)
+        if now.distribution:
+            print()
+            show_distribution(study)
         for sentence in now.advice:
             print()
             show_text(sentence)
