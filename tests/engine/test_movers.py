@@ -250,6 +250,27 @@ def test_a_study_goes_on_once_its_mover_is_given_again(tmp_path):
         recoup.Study.open(path, method=other)
 
 
+OTHERS = {"failure": "censored", "window": 3, "family": "diagonal"}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"failure": -20.0}, {"failure": "worst"}, {"window": 2}, {"family": "full"}],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "method", [MOMENTUM, Method("mine", weighting="own")], ids=["mover", "row"]
+)
+def test_what_was_given_beside_a_method_is_left_out_when_it_goes_on(tmp_path, method, beside):
+    path, ((key, value),) = tmp_path / "s.db", beside.items()
+    recoup.Study.open(path, dim=3, method=method, **beside).close()
+    with recoup.Study.open(path, method=method) as study:
+        assert getattr(study.method, key) == value
+    recoup.Study.open(path, method=method, **beside).close()
+    with pytest.raises(recoup.InputError, match=f"was made with {key}="):
+        recoup.Study.open(path, method=method, **{key: OTHERS[key]})
+
+
 def test_a_run_is_made_resumed_and_loaded_with_a_mover(tmp_path):
     run = recoup.train("toy", MOMENTUM, iterations=2, batch=4, out=tmp_path / "run", seed=1)
     assert run.history[-1].episodes == 8

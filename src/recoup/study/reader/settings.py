@@ -1,7 +1,7 @@
 """The settings of a study: all of them, checked and resolved, as a file can hold them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -257,12 +257,8 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     asked = completed({**made, **given}, goal)
     if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
         asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
-    row = given.get("method")
-    for key in (
-        *given,
-        *([UNITS] if UNITS in asked else []),
-        *(() if row is None or isinstance(row, str) else settings_of(row)),
-    ):
+    units = [UNITS] if UNITS in asked else []
+    for key in (*given, *units, *_said_by(given.get("method"))):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
             shown = other if key == "method" or _is_python(other) else given.get(key, other)
@@ -270,6 +266,17 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
                 f"the study in {path} was made with {key}={_short(mine)}, not {_short(shown)}: "
                 "leave it out to go on, or start another study in another file."
             )
+
+
+def _said_by(method: Any) -> list[str]:
+    """The settings that a row of a user's says itself; a mover is the whole step, and says no more.
+
+    What has the value of every row was left out, and may have been given beside it.
+    """
+    if not isinstance(method, Method):
+        return [] if method is None or isinstance(method, str) else ["direction"]
+    usual = {field.name: field.default for field in fields(Method)}
+    return [key for key in settings_of(method) if getattr(method, key) != usual[key]]
 
 
 def _may_be_same(mine: Any, other: Any) -> bool:
