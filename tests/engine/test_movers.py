@@ -134,6 +134,49 @@ def test_the_newest_samples_are_those_of_the_largest_order(tmp_path):
     assert [len(each) for each in newest] == [8, 16, 16]
 
 
+@pytest.mark.parametrize("largest", [plain.LARGEST, 0], ids=["plain", "compiled"])
+def test_what_is_told_late_is_as_old_as_the_distribution_that_drew_it(
+    tmp_path, monkeypatch, largest
+):
+    """And what is imported is older than all that the study drew."""
+    monkeypatch.setattr(plain, "LARGEST", largest)
+    seen_by = []
+
+    def keep(*seen):
+        seen_by.append([np.array(x) for x in seen])
+
+    def step(xp, seen, rho, memory):
+        look = keep if xp is np else lambda *x: jax.debug.callback(keep, *x)
+        look(seen.theta, seen.order, seen.valid)
+        return rho.stretched(xp, 0 * rho.mean + 0.1, 0 * rho.mean, 1e-3), memory
+
+    looks = recoup.Mover("looks", step, batch=lambda dim: 4)
+    with recoup.Study.open(tmp_path / "s.db", dim=2, method=looks, seed=2) as study:
+
+        def tell(trials):
+            study.tell([trial.id for trial in trials], [-1.0] * len(trials))
+
+        first = study.ask(8)
+        tell(first[:4])
+        held = study.ask(4)
+        tell(first[4:])
+        drawn = np.random.default_rng(0).normal(size=(3, 2))
+        study.import_samples(drawn, np.zeros(3), mean=0.0, std=1.0)
+        tell(study.ask(4))
+        tell(held)
+        study.ask()
+        trials = {tuple(row.theta): row.proposal for row in study.trials()}
+    jax.effects_barrier()
+    theta, order, valid = seen_by[-1]
+    assert valid.sum() == 19
+    age = {tuple(x): o for x, o in zip(theta[valid], order[valid], strict=True)}
+    own = sorted({(trials[x], o) for x, o in age.items() if x not in set(map(tuple, drawn))})
+    assert [number for number, _ in own] == sorted(number for number, _ in own)
+    assert len(own) == 3
+    assert [o for _, o in own] == [1, 2, 3]
+    assert {age[tuple(x)] for x in drawn} == {0}
+
+
 MOMENTUM = Momentum(keep=0.5)
 
 

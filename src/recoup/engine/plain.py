@@ -92,9 +92,17 @@ def mixture_of(proposals: Proposals, samples: plain.Samples) -> np.ndarray:
 
 
 def make_move(
-    row: Method, rho: Any, samples: plain.Samples, densities: LogDensities, memory: Any = None
+    row: Method,
+    rho: Any,
+    samples: plain.Samples,
+    densities: LogDensities,
+    memory: Any = None,
+    order: Any = None,
 ) -> tuple[Any, Any, Info]:
-    """Where the distribution goes, a mover's memory, and what the move was made of."""
+    """Where the distribution goes, a mover's memory, and what the move was made of.
+
+    A mover sees the `order [n]` in which what drew the samples was made.
+    """
     family, parts = family_of(row), parts_of(row)
 
     def at(candidate: Any) -> Estimate:
@@ -105,9 +113,7 @@ def make_move(
         return after, None, _info(family, rho, after, found)
     found = at(rho)
     returns, valid = plain.valued(samples.returns, row.stated)
-    experience = Experience(
-        samples.theta, returns, valid, np.ravel(found.weights), samples.drawn_by
-    )
+    experience = Experience(samples.theta, returns, valid, np.ravel(found.weights), order)
     after, memory, notes = moved(np, row.way.mover, experience, rho, memory)
     check_stds(f"the spread that {row.name} moves to", after.positive)
     return after, memory, _info(family, rho, after, found._replace(notes=notes))

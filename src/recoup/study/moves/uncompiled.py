@@ -38,7 +38,8 @@ def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) 
     target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
     densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
     memory = remembered(row, rho, before.memory) if row.way.mover else None
-    after, later, info = plain.make_move(row, rho, samples, densities, memory)
+    order = results.order[samples.drawn_by]
+    after, later, info = plain.make_move(row, rho, samples, densities, memory, order)
     return Stepped(after.packed(), kept_alike(later, memory), info, own, mixture)
 
 
