@@ -134,6 +134,49 @@ def test_the_newest_samples_are_those_of_the_largest_order(tmp_path):
     assert [len(each) for each in newest] == [8, 16, 16]
 
 
+@pytest.mark.parametrize("largest", [plain.LARGEST, 0], ids=["plain", "compiled"])
+def test_what_is_told_late_is_as_old_as_the_distribution_that_drew_it(
+    tmp_path, monkeypatch, largest
+):
+    """And what is imported is older than all that the study drew."""
+    monkeypatch.setattr(plain, "LARGEST", largest)
+    seen_by = []
+
+    def keep(*seen):
+        seen_by.append([np.array(x) for x in seen])
+
+    def step(xp, seen, rho, memory):
+        look = keep if xp is np else lambda *x: jax.debug.callback(keep, *x)
+        look(seen.theta, seen.order, seen.valid)
+        return rho.stretched(xp, 0 * rho.mean + 0.1, 0 * rho.mean, 1e-3), memory
+
+    looks = recoup.Mover("looks", step, batch=lambda dim: 4)
+    with recoup.Study.open(tmp_path / "s.db", dim=2, method=looks, seed=2) as study:
+
+        def tell(trials):
+            study.tell([trial.id for trial in trials], [-1.0] * len(trials))
+
+        first = study.ask(8)
+        tell(first[:4])
+        held = study.ask(4)
+        tell(first[4:])
+        drawn = np.random.default_rng(0).normal(size=(3, 2))
+        study.import_samples(drawn, np.zeros(3), mean=0.0, std=1.0)
+        tell(study.ask(4))
+        tell(held)
+        study.ask()
+        trials = {tuple(row.theta): row.proposal for row in study.trials()}
+    jax.effects_barrier()
+    theta, order, valid = seen_by[-1]
+    assert valid.sum() == 19
+    age = {tuple(x): o for x, o in zip(theta[valid], order[valid], strict=True)}
+    own = sorted({(trials[x], o) for x, o in age.items() if x not in set(map(tuple, drawn))})
+    assert [number for number, _ in own] == sorted(number for number, _ in own)
+    assert len(own) == 3
+    assert [o for _, o in own] == [1, 2, 3]
+    assert {age[tuple(x)] for x in drawn} == {0}
+
+
 MOMENTUM = Momentum(keep=0.5)
 
 
@@ -248,6 +291,35 @@ def test_a_study_goes_on_once_its_mover_is_given_again(tmp_path):
     other = recoup.Mover("other", lambda xp, seen, rho, memory: (rho, memory))
     with pytest.raises(recoup.InputError, match="made with method='momentum', not 'other'"):
         recoup.Study.open(path, method=other)
+
+
+OTHERS = {"failure": "censored", "window": 3, "family": "diagonal"}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"failure": -20.0}, {"failure": "worst"}, {"window": 2}, {"family": "full"}],
+    ids=str,
+)
+def test_what_was_given_beside_a_mover_is_left_out_when_it_goes_on(tmp_path, beside):
+    path, ((key, value),) = tmp_path / "s.db", beside.items()
+    recoup.Study.open(path, dim=3, method=MOMENTUM, **beside).close()
+    with recoup.Study.open(path, method=MOMENTUM) as study:
+        assert getattr(study.method, key) == value
+    recoup.Study.open(path, method=MOMENTUM, **beside).close()
+    with pytest.raises(recoup.InputError, match=f"was made with {key}="):
+        recoup.Study.open(path, method=MOMENTUM, **{key: OTHERS[key]})
+
+
+def test_what_was_given_beside_a_row_is_given_again_when_it_goes_on(tmp_path):
+    """A row says every setting: what differs from it is another method."""
+    row, path = Method("mine", weighting="own"), tmp_path / "s.db"
+    recoup.Study.open(path, dim=3, method=row, failure=-20.0).close()
+    with pytest.raises(recoup.InputError, match="give failure beside your row to go on"):
+        recoup.Study.open(path, method=row)
+    recoup.Study.open(path, method=row, failure=-20.0).close()
+    with pytest.raises(recoup.InputError, match="was made with weighting='own', not 'none'"):
+        recoup.Study.open(path, method=Method("mine"), failure=-20.0)
 
 
 def test_a_run_is_made_resumed_and_loaded_with_a_mover(tmp_path):

@@ -321,8 +321,9 @@ def show(file: File, as_json: JsonOption = False) -> None:
             return
         best = best_trial(now.best)
         show_facts(summary_rows(study.opened, now.found, best, now.waiting))
-        print()
-        show_distribution(study)
+        if now.distribution:
+            print()
+            show_distribution(study)
         for sentence in now.advice:
             print()
             show_text(sentence)

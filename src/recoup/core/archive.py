@@ -194,10 +194,12 @@ def from_samples(
     keep: str,
     own: Array | None = None,
     mixture: Array | None = None,
+    order: Array | None = None,
 ) -> Archive:
     """An archive of one block, made at once.
 
     Densities of the own proposals, and of the mixture of all of them, are computed unless given.
+    Samples have the `order` of their proposals unless given.
     """
     samples, returns, told, proposals, drawn_by, reference = drawn
     valid = told & jnp.isfinite(returns)
@@ -217,7 +219,7 @@ def from_samples(
         own=own,
         reference=jnp.int32(slots),
         failed=told & ~valid,
-        order=drawn_by,
+        order=drawn_by if order is None else order,
     )
     return Archive(
         proposals=stacked,

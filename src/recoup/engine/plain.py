@@ -29,6 +29,7 @@ from recoup.engine.info import Info
 from recoup.engine.methods import Method, family_name
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
 
+NOTHING = np.zeros(0)
 LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
 
 
@@ -37,6 +38,15 @@ def family_of(row: Method) -> Family:
     if row.space == "parameters" and not isinstance(row.family, str):
         return row.family
     return FAMILIES[family_name(row)].made()
+
+
+def numpy_family_of(row: Method) -> Family:
+    """The family of distributions of theta, of NumPy's arrays, whoever has written it."""
+    if isinstance(row.family, str):
+        return family_of(row)
+    from recoup.engine.own_family import by_numpy  # needs JAX, as such a family does
+
+    return by_numpy(row.family)
 
 
 def can_judge(row: Method, n: int, dim: int) -> bool:
@@ -48,9 +58,7 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
 
 def can_move(row: Method, n: int, dim: int) -> bool:
     """Whether the moves of a method with so many results are made here."""
-    if row.way.rule:
-        return isinstance(row.family, str)
-    return has_parts(row) and can_judge(row, n, dim)
+    return row.way.rule or (has_parts(row) and can_judge(row, n, dim))
 
 
 def has_parts(row: Method) -> bool:
@@ -85,9 +93,17 @@ def mixture_of(proposals: Proposals, samples: plain.Samples) -> np.ndarray:
 
 
 def make_move(
-    row: Method, rho: Any, samples: plain.Samples, densities: LogDensities, memory: Any = None
+    row: Method,
+    rho: Any,
+    samples: plain.Samples,
+    densities: LogDensities,
+    memory: Any = None,
+    order: Any = None,
 ) -> tuple[Any, Any, Info]:
-    """Where the distribution goes, a mover's memory, and what the move was made of."""
+    """Where the distribution goes, a mover's memory, and what the move was made of.
+
+    A mover sees the `order [n]` in which what drew the samples was made.
+    """
     family, parts = family_of(row), parts_of(row)
 
     def at(candidate: Any) -> Estimate:
@@ -98,9 +114,7 @@ def make_move(
         return after, None, _info(family, rho, after, found)
     found = at(rho)
     returns, valid = plain.valued(samples.returns, row.stated)
-    experience = Experience(
-        samples.theta, returns, valid, np.ravel(found.weights), samples.drawn_by
-    )
+    experience = Experience(samples.theta, returns, valid, np.ravel(found.weights), order)
     after, memory, notes = moved(np, row.way.mover, experience, rho, memory)
     check_stds(f"the spread that {row.name} moves to", after.positive)
     return after, memory, _info(family, rho, after, found._replace(notes=notes))
@@ -130,8 +144,10 @@ def _direction_of(row: Method) -> Any:
     return plain.likelihood_ratio(family_of(row), part_of(BASELINES, row.baseline, row))
 
 
-def _info(family: Family, rho: Any, after: Any, found: Estimate) -> Info:
-    """What the move from `rho` was made of."""
+def _info(
+    family: Family, rho: Any, after: Any, found: Estimate, theta: Any = None, new: Any = NOTHING
+) -> Info:
+    """What the move from `rho` was made of; a user's KL may look at which `theta` are `new`."""
     return Info(
         objective=found.objective,
         objective_stderr=found.objective_stderr,
@@ -140,7 +156,7 @@ def _info(family: Family, rho: Any, after: Any, found: Estimate) -> Info:
         weights=found.weights,
         baseline=found.baseline,
         samples=found.samples,
-        kl=family.divergence(after, rho, None, np.ones(0)),
+        kl=family.divergence(after, rho, theta, new),
         flatten=None,
         mean_weight=found.mean_weight,
         censored=found.censored,
@@ -158,7 +174,7 @@ def remembered_first(row: Method, rho: Any) -> Any:
     """What the rule or the mover of a row remembers before its first move."""
     if row.way.mover:
         return first_memory(np, row.way.mover, rho)
-    spread = moving(family_of(row)).log_spread(rho)
+    spread = moving(numpy_family_of(row)).log_spread(rho)
     return first_rule_memory(np, settings_of_rule(row), spread)
 
 
@@ -166,9 +182,10 @@ def make_rule_move(
     row: Method, rho: Any, told: rules.Told, memory: Any, limits: Kept | None = None
 ) -> tuple[Any, Any, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
-    family = family_of(row)
+    family = numpy_family_of(row)
     made = rules.move(family, settings_of_rule(row), row.window, rho, told, memory, limits)
-    return made.rho, made.memory, _info(family, rho, made.rho, made.found)
+    new = told.fresh & told.valid
+    return made.rho, made.memory, _info(family, rho, made.rho, made.found, told.theta, new)
 
 
 def judge(

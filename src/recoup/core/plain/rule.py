@@ -50,7 +50,7 @@ def move(
     spread = asked.log_spread(rho)
     if memory is None:
         memory = first_memory(np, rule, spread)
-    reach = reach_of(rho.mean.size, max(int(np.sum(told.fresh)), 1), window)
+    reach = reach_of(told.theta.shape[1], max(int(np.sum(told.fresh)), 1), window)
     n = len(told.returns)
     first = max(n - max(reach), 0)
     kept = told._replace(**{key: getattr(told, key)[first:] for key in told._fields[:-1]})
@@ -87,20 +87,20 @@ def log_weights(
 ) -> np.ndarray:
     """log p(theta | rho) less that of the mixture of proposals that are near `[n]`.
 
-    `z [n, D]` is the noise that became theta under rho.
+    `z [n, D]` is the noise that became theta under rho. All proposals are near of a family without
+    a divergence that says so; one without a ratio of noise has that of many samples.
     """
     ratio, renyi2 = family.ratio_of_noise, family.renyi2
-    assert ratio is not None
-    assert renyi2 is not None
     mixture, part = np.full(len(recent), -np.inf), np.zeros(len(recent), bool)
     total = 0
     for slot in np.unique(told.drawn_by[recent]):
         drew = row_of(told.proposals, slot)
-        if not renyi2(rho, drew) < TUNED.far:
+        if renyi2 is not None and not renyi2(rho, drew) < TUNED.far:
             continue
         mine = recent & (told.drawn_by == slot)
         count = int(np.sum(mine))
-        mixture = np.logaddexp(mixture, np.log(count) + ratio(drew, rho, z))
+        row = family.log_ratio(drew, rho, told.theta) if ratio is None else ratio(drew, rho, z)
+        mixture = np.logaddexp(mixture, np.log(count) + row)
         part, total = part | mine, total + count
     found = np.log(max(total, 1)) - mixture
     return np.where(part & told.valid, found, -np.inf)
@@ -108,7 +108,7 @@ def log_weights(
 
 def _summary(told: Told, kept: Told, seen: Window, made: blend.Step) -> Estimate:
     """What the weights say of the objective, and why the step was made."""
-    proposals = len(told.proposals.mean)
+    proposals = len(told.proposals[0])
     found = objective(
         np, made.weighed, seen.log_weights, seen.returns, seen.failed, kept.drawn_by, proposals
     )

@@ -1,4 +1,6 @@
-"""Moves and judgements by JAX: any method, any number of results; each shape is compiled once.
+"""Moves and judgements by JAX: any method but the default one, whose moves NumPy makes.
+
+Any number of results; each shape is compiled once.
 
 Moves are made by `recoup.engine.move`, as every move is but the small ones of
 `recoup.study.moves.uncompiled`.
@@ -39,6 +41,8 @@ def stepped(
     with kept_compilations(), jax.enable_x64(True):
         method = composed(row, discount)
         placed = _placed(method.family, results, dim)
+        if row.way.mover:
+            placed = placed._replace(order=results.order[results.proposal])
         own, mixture = _densities(row, method, ledger, results, placed)
         rho = _rho(method.family, before.numbers, dim)
         memory = _unflattened(method.init(rho), before.memory)
@@ -148,6 +152,7 @@ class _Placed(NamedTuple):
     drawn_by: Any
     proposals: Any  # rho, leading axis [P]
     reference: Any  # rho that densities are relative to
+    order: Any = None  # in which what drew them was made, for a mover
 
 
 def _placed(family: Family, results: Results, dim: int) -> _Placed:
@@ -209,10 +214,10 @@ def _archive(
     family: Family, n: Array, placed: _Placed, own: Array | None, mixture: Array | None
 ) -> Archive:
     """The first `n` of the results that were placed, as an archive."""
-    samples, returns, drawn_by, proposals, reference = placed
+    samples, returns, drawn_by, proposals, reference, order = placed
     told = jnp.arange(returns.size) < n
     drawn = Drawn(samples, returns, told, proposals, drawn_by, reference)
-    return from_samples(family, drawn, keep="own", own=own, mixture=mixture)
+    return from_samples(family, drawn, keep="own", own=own, mixture=mixture, order=order)
 
 
 def _power(n: int) -> int:

@@ -2,7 +2,8 @@
 
 A move is a pure function of the method's settings, the results so far and their densities as the
 move before left them, relative to the study's first proposal: only what is new is computed. Small
-ones are made by NumPy, in `uncompiled`; others by JAX, in `compiled`.
+ones are made by NumPy, in `uncompiled`, and so are all those of the default method, whatever its
+family; others by JAX, in `compiled`.
 """
 
 from typing import Any
@@ -79,7 +80,7 @@ def judge(row: Method, ledger: Ledger, upto: int, target: np.ndarray) -> Judged:
 
 def check_charts(row: Method, dim: int) -> None:
     """Raises unless a method can weigh results that were drawn under other bounds."""
-    if not can_move(row, 0, dim):
+    if not isinstance(row.family, str) or not can_move(row, 0, dim):
         raise InputError(
             "results of other bounds can be weighed only by methods all of whose parts are ours, "
             "in parameter space and without update='adam'."

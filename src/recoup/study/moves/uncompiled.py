@@ -37,13 +37,14 @@ def _by_estimate(row: Method, ledger: Ledger, results: Results, before: Before) 
     target = np.where(outside, -np.inf, proposals.density(rho, samples.theta))
     densities = LogDensities(target, own, mixture - np.log(max(results.n, 1)))
     memory = remembered(row, rho, before.memory) if row.way.mover else None
-    after, later, info = plain.make_move(row, rho, samples, densities, memory)
+    order = results.order[samples.drawn_by]
+    after, later, info = plain.make_move(row, rho, samples, densities, memory, order)
     return Stepped(after.packed(), kept_alike(later, memory), info, own, mixture)
 
 
 def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Before) -> Stepped:
     """The move of a method that looks at the samples themselves."""
-    family, n = plain.family_of(row), max(results.n, 1)  # all were dropped: one without return
+    n, family = max(results.n, 1), plain.numpy_family_of(row)  # all dropped: one without return
     returns, valid = valued(results.returns[:n], row.stated)
     inside = ~results.outside[:n]
     drawn_by = results.proposal[:n]
@@ -61,7 +62,7 @@ def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Be
     rho = family.unpacked(before.numbers, ledger.dim)
     memory = remembered(row, rho, before.memory)
     after, memory, info = plain.make_rule_move(row, rho, told, memory, ledger.limits.kept())
-    return Stepped(after.packed(), flattened(memory), info, NOTHING, NOTHING)
+    return Stepped(family.packed(after), flattened(memory), info, NOTHING, NOTHING)
 
 
 def judged(

@@ -36,6 +36,7 @@ class Results(NamedTuple):
     blocks: np.ndarray  # [P, K] the proposals
     charts: np.ndarray  # [P] the bounds under which each is Gaussian; 0: those of the study
     imported: np.ndarray  # [P] those that are from elsewhere
+    order: np.ndarray  # [P] larger where one is newer; those from elsewhere are the oldest
     reference: np.ndarray  # [K] the proposal that densities are relative to
     n: int  # how many results there are; the rows after them are empty
 
@@ -87,6 +88,7 @@ class Ledger:
         self._blocks = np.zeros((0, self.reference.size))
         self._charts = np.zeros(0, np.int32)
         self._imported = np.zeros(0, bool)
+        self._numbers = np.zeros(0, np.int64)  # in the order in which they were made
         self.own = np.zeros(0)  # log-densities under the own proposals, of the first results
         self.mixture = np.zeros(0)  # and under the mixture of all that drew them, likewise
 
@@ -116,9 +118,17 @@ class Ledger:
             blocks=self._blocks[:spare],
             charts=self._charts[:spare],
             imported=self._imported[:spare],
+            order=self._order(slots, spare),
             reference=self.reference,
             n=n,
         )
+
+    def _order(self, slots: int, spare: int) -> np.ndarray:
+        """The ranks of the first so many proposals by age, with rows to spare `[P]`."""
+        found = np.zeros(spare, np.int32)
+        ages = np.lexsort((self._numbers[:slots], ~self._imported[:slots]))
+        found[ages] = np.arange(slots)
+        return found
 
     def _load(self, upto: int) -> None:
         """Reads the results up to the place `upto` that have not been read yet."""
@@ -186,6 +196,7 @@ class Ledger:
             self._blocks[slot] = rows[number].numbers
             self._charts[slot] = chart_of(rows[number].family)
             self._imported[slot] = rows[number].origin not in (START, MOVED)
+            self._numbers[slot] = number
             if self._charts[slot] > len(self._homes):
                 raise InputError(damage(self._store.path, "a distribution of unknown bounds"))
 
@@ -193,6 +204,7 @@ class Ledger:
         self._blocks = _grown(self._blocks, space, self.reference)
         self._charts = _grown(self._charts, space, 0)
         self._imported = _grown(self._imported, space, False)
+        self._numbers = _grown(self._numbers, space, 0)
 
     def _reserve(self, space: int) -> None:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)

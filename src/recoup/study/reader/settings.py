@@ -254,19 +254,24 @@ def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]
     asked = completed({**made, **given}, goal)
     if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
         asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
-    row = given.get("method")
-    for key in (
-        *given,
-        *([UNITS] if UNITS in asked else []),
-        *(() if row is None or isinstance(row, str) else settings_of(row)),
-    ):
+    units = [UNITS] if UNITS in asked else []
+    for key in (*given, *units, *_said_by(given.get("method"))):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
             shown = other if key == "method" or _is_python(other) else given.get(key, other)
+            by_row = key not in given and isinstance(given.get("method"), Method)
             raise InputError(
                 f"the study in {path} was made with {key}={_short(mine)}, not {_short(shown)}: "
-                "leave it out to go on, or start another study in another file."
+                f"{f'give {key} beside your row' if by_row else 'leave it out'} to go on, or start "
+                "another study in another file."
             )
+
+
+def _said_by(method: Any) -> tuple[str, ...]:
+    """The settings that a row of a user's says; a mover is the whole step, and says no more."""
+    if isinstance(method, Method):
+        return settings_of(method)
+    return () if method is None or isinstance(method, str) else ("direction",)
 
 
 def _may_be_same(mine: Any, other: Any) -> bool:

@@ -22,7 +22,7 @@ def as_html(study: Door) -> str:
     cells = [(row.label, row.text, *_ends(row)) for row in rows]
     if len(opened.labels) > SHOWN:
         cells.append((f"... {len(opened.labels) - SHOWN} more", "", "", ""))
-    return facts(now.path, state) + grid(heads, cells)
+    return facts(now.path, state) + (grid(heads, cells) if cells else "")
 
 
 def _ends(row: Deployed) -> tuple[str, str]:

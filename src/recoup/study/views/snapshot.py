@@ -108,11 +108,13 @@ class Snapshot(NamedTuple):
     until_move: int  # results
     counts: Counts
     dates: Times
-    params: dict[str, Any]  # the mean policy, in the user's units: what to deploy
+    params: dict[str, Any]  # the mean policy, in the user's units: what to deploy; none where its
+    # family is one that only Python can give, and was not given
     frozen: dict[str, Any]  # with it: parameters that are searched no more
     recommendation: Recommendation | None  # of it: what it is worth, what to do; None: no result
     of_mean_policy: str  # the expected return of the mean policy, in a sentence
-    distribution: list[Deployed]  # the newest: means, and one standard deviation around them
+    distribution: list[Deployed]  # the newest: means, and one standard deviation around them; or
+    # none, likewise
     evaluation: Evaluation | None  # of a draw of it, not of its mean; None: too few results
     of_a_draw: str  # the expected return of such a draw, in a sentence
     last_moves: list[Moved]
@@ -201,7 +203,7 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             until_move=found["until_move"],
             counts=_counts(opened, found),
             dates=Times(*map(_iso, dates_of(store))),
-            params=opened.params(opened.in_units(opened.mean)),
+            params=_params(opened),
             frozen={row.name: row.value for row in opened.frozen},
             recommendation=told,
             of_mean_policy=of_mean_policy(told, why_not, goal),
@@ -243,9 +245,16 @@ def _or_why(of: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def _is_light(study: Opened) -> bool:
-    """Whether a distribution is judged at once, without JAX."""
+    """Whether a distribution is judged at once, without JAX; or it is said at once why not."""
+    if "family" in study.missing:
+        return True
     n = 0 if study.charts else study.store.counters().counted
     return can_judge(study.method, n, study.dim)
+
+
+def _params(study: Opened) -> dict[str, Any]:
+    """The mean policy, in the user's units; none where only Python knows the distribution."""
+    return {} if "family" in study.missing else study.params(study.in_units(study.mean))
 
 
 def _counts(study: Opened, found: dict[str, Any]) -> Counts:

@@ -72,7 +72,9 @@ def mean_of(study: Opened, mean: np.ndarray) -> "np.ndarray | Named":
 
 
 def deployed(study: Opened) -> list[Deployed]:
-    """The mean policy, a row a parameter."""
+    """The mean policy, a row a parameter; none where only Python knows the distribution."""
+    if "family" in study.missing:
+        return []
     mean, std, names = study.mean, study.std, study.labels
     values = in_order(names, study.in_units(mean), study.choices)
     around: list[Any] = [[None] * len(names)] * 2

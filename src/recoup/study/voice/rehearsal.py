@@ -196,5 +196,6 @@ def _with_results(rows: Rows, block: np.ndarray, theta: np.ndarray, returns: np.
         blocks=np.concatenate([rows.blocks, block[None]]),
         charts=np.append(rows.charts, 0),
         imported=np.append(rows.imported, False),
+        order=np.append(rows.order, rows.order.max() + 1),
         n=n + more,
     )
