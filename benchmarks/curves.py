@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.engine.methods import METHODS
-from recoup.reproduce.jobs import Store, run_jobs
+from recoup.reproduce.jobs import JobFiles, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.reproduce import directory_of
 from recoup.reproduce.workers import run_in_processes
@@ -38,7 +38,7 @@ def curves_of(task):
     """Expected returns `[runs, iterations + 1]` of the search distribution, by method."""
     tested = range(ITERATIONS + 1)
     jobs = learning_jobs(task, list(METHODS), RUNS, ITERATIONS, tested, TESTS, chunk=CHUNK)
-    store = Store(directory_of("default") / "jobs")
+    store = JobFiles(directory_of("default") / "jobs")
     store.prepare()
     run_in_processes(jobs, store, default_workers(), lambda name, seconds: _say(name))
     results = run_jobs(jobs, store)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from recoup.core.families.table import FAMILIES, WORDS
-from recoup.core.plain.rule import Told
+from recoup.core.plain.rule import ToldResults
 from recoup.core.rules.blend import reach_of
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, default_batch
@@ -85,7 +85,7 @@ def searched(family, task, dim, run, rollouts):
         n, drawn_by = len(returns), np.repeat(np.arange(len(told)), batch)
         stacked = type(rho)(*(np.stack(x) for x in zip(*rhos, strict=True)))
         yes, no, fresh = np.ones(n, bool), np.zeros(n, bool), drawn_by == len(told) - 1
-        seen = Told(theta, returns, yes, no, fresh, drawn_by, np.zeros((n, 0)), no, stacked)
+        seen = ToldResults(theta, returns, yes, no, fresh, drawn_by, np.zeros((n, 0)), no, stacked)
         start = time.perf_counter()
         with np.errstate(all="ignore"):
             rho, memory, _ = plain.make_rule_move(row, rho, seen, memory)

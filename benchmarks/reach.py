@@ -10,7 +10,7 @@ from benchmarks.timing import in_turn
 from recoup import train
 from recoup.tasks.reach import rules
 from recoup.tasks.reach.body import SUBSTEPS, import_mujoco
-from recoup.tasks.reach.engine import Engine
+from recoup.tasks.reach.engine import ReachBody
 from recoup.tasks.reach.mjx import mjx_rollouts
 from recoup.tasks.reach.rules import reach
 
@@ -41,7 +41,7 @@ def calls(joints):
     gains = rng.normal(size=(BATCH, task.size, joints))
     noise = task.noise * rng.normal(size=(BATCH, HORIZON, joints))
     arrays = jnp.asarray(noise, jnp.float32), jnp.asarray(gains.reshape(BATCH, -1), jnp.float32)
-    one, all_cores = Engine(task, 1), Engine(task, os.cpu_count())
+    one, all_cores = ReachBody(task, 1), ReachBody(task, os.cpu_count())
     on_mjx = jax.jit(mjx_rollouts(task, HORIZON, 0.9))
 
     def act(t, seen):

@@ -8,7 +8,7 @@ import numpy as np
 
 import recoup
 from recoup.core.families.table import FAMILIES
-from recoup.core.plain.rule import Told
+from recoup.core.plain.rule import ToldResults
 from recoup.core.rules.window import reach_of
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, default_batch, sized
@@ -24,7 +24,7 @@ def objective(theta):
 def told_by(theta, returns, drawn_by, proposals):
     """Results without failures, those of the newest proposal fresh."""
     n = len(returns)
-    return Told(
+    return ToldResults(
         theta=theta,
         returns=returns,
         valid=np.ones(n, bool),

@@ -11,8 +11,8 @@ from recoup.compare.arenas import Asking, arena_of, expanded, field_of, start_of
 from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, plan_of
 from recoup.compare.entrants import entrant_of
 from recoup.compare.estimate import in_words, seconds
-from recoup.compare.lockstep import Curve, learn
-from recoup.compare.results import CHECKSUM, FOLDER, Results, key_of, sealed
+from recoup.compare.lockstep import RunCurve, learn
+from recoup.compare.results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
 from recoup.compare.summary import summary
 from recoup.engine.methods import METHODS
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
@@ -52,7 +52,7 @@ def test_only_what_is_missing_is_computed(tmp_path, counted):
 
 @pytest.mark.slow
 def test_a_comparison_that_is_killed_goes_on(tmp_path, counted, monkeypatch):
-    save, saved = Results.save, []
+    save, saved = CurveFiles.save, []
 
     def dies(self, key, curve):
         if len(saved) == 3:
@@ -60,10 +60,10 @@ def test_a_comparison_that_is_killed_goes_on(tmp_path, counted, monkeypatch):
         saved.append(key)
         save(self, key, curve)
 
-    monkeypatch.setattr(Results, "save", dies)
+    monkeypatch.setattr(CurveFiles, "save", dies)
     with pytest.raises(KeyboardInterrupt):
         compare(ORDER, tmp_path, workers=1)
-    monkeypatch.setattr(Results, "save", save)
+    monkeypatch.setattr(CurveFiles, "save", save)
     counted.clear()
     compare(ORDER, tmp_path, workers=1)
     assert counted == [("toy", "snes", (1,))]
@@ -99,8 +99,8 @@ def test_a_damaged_result_is_computed_again(tmp_path, counted):
 def test_a_result_of_another_shape_is_missing(tmp_path, wrong):
     order = ORDER._replace(methods=["snes"], runs=1)
     arena, entrant = arena_of("toy"), entrant_of("snes")
-    key, results = key_of(arena, entrant, 0, 0, (10, 20)), Results(tmp_path)
-    results.save(key, Curve(0, 4, [0, 8, 20], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], 0.1, 0, 0))
+    key, results = key_of(arena, entrant, 0, 0, (10, 20)), CurveFiles(tmp_path)
+    results.save(key, RunCurve(0, 4, [0, 8, 20], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], 0.1, 0, 0))
     assert left_of(plan_of(order), results) == []
     path = results.path(key)
     content = json.loads(path.read_text()) | wrong
@@ -112,8 +112,8 @@ def test_a_result_of_another_shape_is_missing(tmp_path, wrong):
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_flipped_bit_of_a_result_is_taken(tmp_path, every):
     """The curve that is read is the one that was kept, or none is."""
-    key, results = key_of(arena_of("toy"), entrant_of("snes"), 0, 0, (10, 20)), Results(tmp_path)
-    results.save(key, Curve(0, 4, [0, 8, 20], [1.25, 0.5, 3.75], [1.0, 2.0, 3.0], 0.125, 0, 0))
+    key, results = key_of(arena_of("toy"), entrant_of("snes"), 0, 0, (10, 20)), CurveFiles(tmp_path)
+    results.save(key, RunCurve(0, 4, [0, 8, 20], [1.25, 0.5, 3.75], [1.0, 2.0, 3.0], 0.125, 0, 0))
     curve, path = results.load(key), results.path(key)
     content = path.read_bytes()
     assert curve.search == [1.25, 0.5, 3.75]
@@ -151,7 +151,7 @@ def test_a_task_takes_part_once_however_it_is_written():
 
 def test_a_run_depends_on_everything_that_matters(tmp_path):
     plan = plan_of(ORDER)
-    results = Results(tmp_path)
+    results = CurveFiles(tmp_path)
     results.prepare()
     compare(ORDER, tmp_path, workers=1)
     assert left_of(plan, results) == []
@@ -227,7 +227,7 @@ def test_every_method_of_ours_takes_part(name):
 
 def test_an_estimate_grows_with_the_work_and_shrinks_with_workers(tmp_path):
     plan = plan_of(ORDER._replace(tasks=["toy", "CartPole-v1"]))
-    left = left_of(plan, Results(tmp_path))
+    left = left_of(plan, CurveFiles(tmp_path))
     assert seconds(plan, left, 1) > seconds(plan, left[:2], 1) > 0
     assert seconds(plan, left, 2) == pytest.approx(seconds(plan, left, 1) / 2)
     assert [in_words(x) for x in (3, 600, 9000)] == ["10 seconds", "10 minutes", "2.5 hours"]

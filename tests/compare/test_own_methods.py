@@ -13,7 +13,7 @@ from recoup.compare.arenas import Asking, arena_of
 from recoup.compare.comparison import Order, compare, left_of, plan_of
 from recoup.compare.entrants import entrant_of
 from recoup.compare.lockstep import learn
-from recoup.compare.results import Results, key_of
+from recoup.compare.results import CurveFiles, key_of
 
 METHODS = """
 import numpy as np
@@ -195,10 +195,10 @@ def test_results_are_kept_under_the_code_that_made_them(bumpy, tmp_path):
     assert len(plan_of(order).arenas) == 1
     after = key_of(arena_of("own_bumpy:rollout", asking), entrant_of("snes"), 0, 0, [12])
     assert before == after
-    assert left_of(plan_of(order), Results(tmp_path / "out")) == []
+    assert left_of(plan_of(order), CurveFiles(tmp_path / "out")) == []
     del sys.modules["own_bumpy"]  # as in the next process, which imports what the file says now
     importlib.invalidate_caches()
-    assert len(left_of(plan_of(order), Results(tmp_path / "out"))) == 1
+    assert len(left_of(plan_of(order), CurveFiles(tmp_path / "out"))) == 1
 
 
 def digest_of(folder, name, monkeypatch):

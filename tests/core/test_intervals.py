@@ -276,7 +276,7 @@ def test_the_model_sees_failures_as_they_are(x64):
     theta, failed = rng.standard_normal((50, 1)), rng.random(50) < 0.3
     weights = jnp.asarray(rng.uniform(0.5, 1.5, 50))
     ones, returns = jnp.ones(50, bool), jnp.asarray(theta[:, 0])
-    data = intervals.Weighed(weights, returns, ~failed, ones, jnp.zeros(50, int), 1)
+    data = intervals.WeighedDraws(weights, returns, ~failed, ones, jnp.zeros(50, int), 1)
     looked_at = jax.jit(lambda theta: intervals.looked_at(data, lambda rows: theta[rows]))
     seen = looked_at(jnp.asarray(theta))
     w = np.asarray(weights)
@@ -333,7 +333,7 @@ def test_a_pair_is_one_draw(x64):
     rng = np.random.default_rng(8)
     noise = rng.standard_normal((150, 1))
     theta = np.stack([noise, -noise], 1).reshape(-1, 1)
-    data = intervals.Weighed(
+    data = intervals.WeighedDraws(
         jnp.asarray(rng.uniform(0.5, 1.5, 300)),
         jnp.asarray(theta[:, 0] ** 3),
         jnp.ones(300, bool),

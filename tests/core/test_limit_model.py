@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from recoup.core.plain import limits
 from recoup.core.plain.belief import WIDER
-from recoup.core.plain.limits import Bound, Kept
+from recoup.core.plain.limits import Bound, LimitsToKeep
 from recoup.core.prior import BOWLS, LENGTHS, LEVEL, NOISES, SLOPE
 
 BELOW = Bound(0, 1.0, 50.0, False)
@@ -168,5 +168,5 @@ def test_without_anything_beyond_returns_stay_as_they_are():
     assert seen is returns
     z, _ = results()
     for told in (np.full(12, np.nan), np.full(12, 41.0), np.where(np.arange(12) < 3, 99.0, np.nan)):
-        kept = Kept((BELOW,), 0.95)
+        kept = LimitsToKeep((BELOW,), 0.95)
         np.testing.assert_array_equal(limits.beyond(z, told[:, None], kept), 0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from recoup.pictures.comparison import Method, compared
+from recoup.pictures.comparison import MethodCurve, compared
 from recoup.pictures.curves import Line, Panel, learning_curve, overlaid, replayed
 from recoup.report.runs import _age
 from recoup.runs.history import Curve
@@ -55,7 +55,7 @@ def test_of_a_replay_a_comparison_and_ages():
     found = [Replayed(i, 8 * i, np.zeros(2), np.ones(2), own[0]) for i in (1, 2, 3)]
     assert_nothing_is_hidden(replayed("recoup", own, "tiw-pgpe-ob", found))
     curve = (AT, np.ones_like(AT))
-    methods = [Method(f"method-{i}:epsilon=0.25,window=1", curve, curve) for i in range(9)]
+    methods = [MethodCurve(f"method-{i}:epsilon=0.25,window=1", curve, curve) for i in range(9)]
     assert_nothing_is_hidden(compared("a task", AT, methods))
     shares = np.tile([0.5, 0.2, 0.2, 0.05, 0.05], (6, 1))
     assert_nothing_is_hidden(_age(shares))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recoup.compare.tables import Table, _markdown
-from recoup.pictures.comparison import Method, compared
+from recoup.pictures.comparison import MethodCurve, compared
 from recoup.report.comparison import _places
 
 
@@ -16,7 +16,7 @@ def test_pictures_of_names_that_look_alike_lie_apart(tmp_path):
 def test_every_method_is_in_the_legend():
     curve = (np.array([1.0, 2.0]), np.array([0.1, 0.1]))
     labels = ["snes", "_mine:Climb", "costs:$x"]
-    figure = compared("a task", [0, 10], [Method(label, curve, curve) for label in labels])
+    figure = compared("a task", [0, 10], [MethodCurve(label, curve, curve) for label in labels])
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["snes", "_mine:Climb", "costs:\\$x"]
     colours = [line.get_color() for line in legend.get_lines()]

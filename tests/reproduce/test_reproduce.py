@@ -21,7 +21,7 @@ from recoup.reproduce import ORDER
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
 from recoup.reproduce.figures import directions, episodes, gradients, nine
-from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
 from recoup.reproduce.workers import groups, run_in_processes
@@ -176,22 +176,24 @@ class TestGoingOn:
             return {"x": np.arange(3.0)}
 
         return [
-            Job(name, {"n": 1}, 2.0, lambda tick, name=name: compute(name, tick))
+            FigureJob(name, {"n": 1}, 2.0, lambda tick, name=name: compute(name, tick))
             for name in ("a/1", "b", "c")
         ]
 
     def test_what_was_done_is_not_done_again(self, tmp_path):
         log, shown = [], []
         with pytest.raises(KeyboardInterrupt):
-            run_jobs(self.jobs(log, stop_at="b"), Store(tmp_path))
+            run_jobs(self.jobs(log, stop_at="b"), JobFiles(tmp_path))
         assert log == ["a/1"]
-        results = run_jobs(self.jobs(log), Store(tmp_path), lambda job, s: shown.append((job, s)))
+        results = run_jobs(
+            self.jobs(log), JobFiles(tmp_path), lambda job, s: shown.append((job, s))
+        )
         assert log == ["a/1", "b", "c"]
         assert list(results) == ["a/1", "b", "c"]
         assert sum(seconds for _, seconds in shown) == 4.0  # of the two jobs that were left
 
     def test_a_damaged_result_is_computed_again(self, tmp_path):
-        log, store = [], Store(tmp_path)
+        log, store = [], JobFiles(tmp_path)
         jobs = self.jobs(log)
         run_jobs(jobs, store)
         whole = store.path(jobs[0]).read_bytes()
@@ -204,7 +206,7 @@ class TestGoingOn:
     @pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
     def test_no_flipped_bit_of_a_result_is_taken(self, tmp_path, every):
         """No array is another, none is lost, and nothing is raised."""
-        store, job = Store(tmp_path), self.jobs([])[0]
+        store, job = JobFiles(tmp_path), self.jobs([])[0]
         arrays = {"x": np.arange(3.0), "y": np.array([[1, 2]])}
         store.save(job, arrays)
         content = store.path(job).read_bytes()
@@ -219,17 +221,17 @@ class TestGoingOn:
                     np.testing.assert_array_equal(found[name], array, strict=True)
 
     def test_one_of_before_has_no_checksum_of_its_own(self, tmp_path):
-        store, job = Store(tmp_path), self.jobs([])[0]
+        store, job = JobFiles(tmp_path), self.jobs([])[0]
         np.savez(store.path(job), x=np.arange(3.0))
         assert store.load(job)["x"].tolist() == [0, 1, 2]
 
     def test_other_settings_are_another_result(self, tmp_path):
-        store, job = Store(tmp_path), self.jobs([])[0]
+        store, job = JobFiles(tmp_path), self.jobs([])[0]
         assert store.path(job) != store.path(job._replace(settings={"n": 2}))
         assert store.path(job) == store.path(job._replace(seconds=9.0))
 
     def test_nothing_half_written_is_left_behind(self, tmp_path):
-        store, job = Store(tmp_path), self.jobs([])[0]
+        store, job = JobFiles(tmp_path), self.jobs([])[0]
         with pytest.raises(ValueError):
             store.save(job, {"x": np.array([object()])})
         assert store.load(job) is None
@@ -239,8 +241,8 @@ class TestProcesses:
     @pytest.mark.slow
     def test_they_do_what_is_left_and_give_the_same(self, tmp_path):
         jobs = [*running.theorems.bound_jobs(figure_data.TINY)[1:3], gradients.surface_job(500)]
-        alone = run_jobs(jobs, Store(tmp_path / "alone"))
-        store, shown = Store(tmp_path / "together"), []
+        alone = run_jobs(jobs, JobFiles(tmp_path / "alone"))
+        store, shown = JobFiles(tmp_path / "together"), []
         run_jobs(jobs[:1], store)
         run_in_processes(jobs, store, 2, lambda job, seconds: shown.append(job))
         assert sorted(shown) == sorted(job.name for job in jobs[1:])
@@ -250,9 +252,9 @@ class TestProcesses:
                 np.testing.assert_array_equal(found[key], values)
 
     def test_a_failing_job_ends_them_all(self, tmp_path, capfd):
-        job = Job("broken", {}, 1.0, partial(int, "x"))
+        job = FigureJob("broken", {}, 1.0, partial(int, "x"))
         with pytest.raises(RuntimeError, match="a worker ended with status 1"):
-            run_in_processes([job], Store(tmp_path), 2, lambda job, seconds: None)
+            run_in_processes([job], JobFiles(tmp_path), 2, lambda job, seconds: None)
         assert "Error" in capfd.readouterr().err
 
     def test_jobs_that_differ_in_their_seeds_stay_together(self):

@@ -15,7 +15,7 @@ from program import recoup as program
 import recoup
 from recoup.checks import InputError
 from recoup.runs import kept
-from recoup.runs.history import Step
+from recoup.runs.history import HistoryRow
 from recoup.runs.kept import best_of, is_kept
 
 HOW = {
@@ -103,7 +103,7 @@ def test_the_final_test_has_its_say_about_the_best(tmp_path):
 def test_the_best_was_measured_and_is_the_newest_of_equals():
     curve = [(9.0, 1), (3.0, 5), (4.0, 5), (4.0, 5), (np.nan, 0), (2.0, 5)]
     steps = [
-        Step(i, i, mean, 1.0, 1.0, 1.0, curve_episodes=count)
+        HistoryRow(i, i, mean, 1.0, 1.0, 1.0, curve_episodes=count)
         for i, (mean, count) in enumerate(curve)
     ]
     assert best_of(steps).iteration == 3  # one trial alone says nothing

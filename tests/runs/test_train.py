@@ -15,7 +15,7 @@ from recoup.runs.plan import Plan
 from recoup.runs.schedule import Schedule
 from recoup.store.store import Store
 from recoup.study.care.verify import check
-from recoup.study.moves.settling import Mover
+from recoup.study.moves.settling import MoveMaker
 from recoup.study.study import Study
 
 pytestmark = pytest.mark.usefixtures("sketches")  # but the fixture `run` draws its curve
@@ -175,7 +175,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not(
     batch = calm.plan.batch
     stopped_in(monkeypatch, Schedule, "_as_told", 1, lambda: recoup.resume(out))
     assert counts(out) == {"pending": batch, "ok": 3 * batch, "failed": 0}
-    for home, name in ((Store, "add_test"), (Mover, "_write"), (_Loop, "finish")):
+    for home, name in ((Store, "add_test"), (MoveMaker, "_write"), (_Loop, "finish")):
         stopped_in(monkeypatch, home, name, 0, lambda: recoup.resume(out))
     rough = recoup.resume(out)
     np.testing.assert_array_equal(rough.mean, calm.mean)
@@ -188,7 +188,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not(
 def test_a_run_that_was_stopped_before_its_last_move_makes_it(tmp_path, monkeypatch):
     calm = recoup.train("toy", iterations=2, batch=10, out=tmp_path / "calm")
     rough = {"iterations": 2, "batch": 10, "out": tmp_path / "rough"}
-    stopped_in(monkeypatch, Mover, "_write", 1, lambda: recoup.train("toy", **rough))
+    stopped_in(monkeypatch, MoveMaker, "_write", 1, lambda: recoup.train("toy", **rough))
     assert counts(tmp_path / "rough")["ok"] == 20
     assert len(recoup.load(tmp_path / "rough").history) == 2
     assert recoup.resume(tmp_path / "rough").return_search == calm.return_search

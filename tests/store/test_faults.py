@@ -17,7 +17,7 @@ from stores import DATA, SETTINGS, filled, ok, start, trial
 
 from recoup.store import file as files
 from recoup.store.count import count_beside
-from recoup.store.errors import Exists, Full
+from recoup.store.errors import Exists, NoRoom
 from recoup.store.place import COUNT, LOG, beside
 from recoup.store.rows import Leaf
 from recoup.store.schema import TABLES, checksum, packed_memory, unpacked_memory
@@ -190,7 +190,7 @@ class TestRefusals:
 
         with monkeypatch.context() as patch:
             patch.setattr("recoup.store.file.connect", opened)
-            with pytest.raises(Full, match="nothing was changed"):
+            with pytest.raises(NoRoom, match="nothing was changed"):
                 Store.create(tmp_path / "s.db", SETTINGS, start())
         assert list(tmp_path.iterdir()) == []
         Store.create(tmp_path / "s.db", SETTINGS, start()).close()
@@ -203,7 +203,7 @@ class TestRefusals:
 
         with monkeypatch.context() as patch:
             patch.setattr("recoup.store.file.identity", fail)
-            with pytest.raises(Full, match="is there, and whole"):
+            with pytest.raises(NoRoom, match="is there, and whole"):
                 Store.create(tmp_path / "s.db", SETTINGS, start())
         Store.open(tmp_path / "s.db").close()
 

@@ -46,7 +46,7 @@ from recoup.study.space.parameters import (
     to_latent,
     to_user,
 )
-from recoup.study.voice.coordinates import Coordinates
+from recoup.study.voice.coordinates import StandardCoordinates
 
 pytestmark = pytest.mark.usefixtures("few_rehearsals")
 
@@ -172,7 +172,9 @@ class TestLatentNumbers:
 
     def test_coordinates_see_the_choice_and_not_how_far_it_is_ahead(self):
         parameters = (Parameter("x"), Parameter("c", choices=("a", "b", "c")))
-        seen = Coordinates(parameters, Full(np.array([0.5, 1, 0, 0]), np.diag([2.0, 1, 1, 1])))
+        seen = StandardCoordinates(
+            parameters, Full(np.array([0.5, 1, 0, 0]), np.diag([2.0, 1, 1, 1]))
+        )
         near, far = np.array([[1.5, 0.1, 0.2, 0]]), np.array([[1.5, -9.0, 7, 0]])
         np.testing.assert_array_equal(seen.at(near), seen.at(far))
         np.testing.assert_allclose(seen.at(np.array([[0.5, 3.0, 0, 1]])), 0)  # the mean's choice
@@ -182,9 +184,9 @@ class TestLatentNumbers:
         factor = np.tril(np.random.default_rng(3).normal(size=(5, 5))) + np.eye(5)
         rho = Full(np.array([0.5, 0.3, 0, -0.4, 1.0]), factor * np.sign(np.diag(factor)))
         centre = Full(np.zeros(5), np.eye(5))
-        mean, std = Coordinates(parameters, centre).of(rho)
+        mean, std = StandardCoordinates(parameters, centre).of(rho)
         noise = np.random.default_rng(4).normal(size=(100_000, 5))
-        seen = Coordinates(parameters, centre).at(rho.theta(noise))
+        seen = StandardCoordinates(parameters, centre).at(rho.theta(noise))
         np.testing.assert_allclose(mean[0, 1:4], seen.mean(axis=0)[1:4], atol=0.04)
         np.testing.assert_allclose(std[1:4], seen.std(axis=0)[1:4], atol=0.04)
 

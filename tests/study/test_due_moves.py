@@ -8,7 +8,7 @@ from program import recoup as program
 
 import recoup
 from recoup import Study
-from recoup.study.moves.settling import Mover
+from recoup.study.moves.settling import MoveMaker
 from recoup.study.voice import sentences
 
 PARAMS = {"kp": (1, 200, "log"), "kd": (0, 5)}
@@ -73,7 +73,7 @@ def test_opening_works_where_it_cannot_be_made(path, monkeypatch):
     def fails(self):
         raise OSError("no room")
 
-    monkeypatch.setattr(Mover, "_move", fails)
+    monkeypatch.setattr(MoveMaker, "_move", fails)
     with Study.open(path) as study:
         assert study.recommend().words.startswith(DUE)
         with pytest.raises(OSError, match="no room"):

@@ -12,7 +12,7 @@ from recoup.study.reader.settings import resolved
 from recoup.study.voice import deciding, sentences
 from recoup.study.voice import recommend as module
 from recoup.study.voice.gained import LAST
-from recoup.study.voice.rehearsal import Forecast, Gain
+from recoup.study.voice.rehearsal import Forecast, ForecastGain
 from recoup.study.voice.worths import of_trials
 
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
@@ -156,7 +156,7 @@ def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=Non
     """What a verdict is made of: a forecast of `value`, a mean policy known to +- `half`."""
     worth = module.Worth(1.0, half / 2, module.Interval(1 - half, 1 + half), "few results")
     gain = deciding.Gain(float(np.mean(past)), module.Interval(*past), spread=1.0)
-    gains = [Gain(x, 0.1, module.Interval(x - 0.2, x + 0.2)) for x in (value, draw)]
+    gains = [ForecastGain(x, 0.1, module.Interval(x - 0.2, x + 0.2)) for x in (value, draw)]
     forecast = [Forecast(4, *gains)] if coming else []
     return module.Outlook(worth, 5, gain, forecast, noise, [], rare, [], [], False)
 
@@ -191,7 +191,7 @@ def test_what_cannot_be_rehearsed_is_judged_by_what_was():
 def test_a_budget_goes_to_batches_while_each_brings_enough():
     gains = [0.5, 0.8, 0.85]
     steps = [
-        Forecast(5 * i, *[Gain(x, 0.1, module.Interval(x - 0.2, x + 0.2))] * 2)
+        Forecast(5 * i, *[ForecastGain(x, 0.1, module.Interval(x - 0.2, x + 0.2))] * 2)
         for i, x in enumerate(gains, 1)
     ]
     found = outlook()._replace(coming=steps)
@@ -207,7 +207,7 @@ def test_a_budget_goes_to_batches_while_each_brings_enough():
 def test_a_budget_beyond_what_was_rehearsed_is_not_sent_to_the_mean():
     """Twelve batches of four are rehearsed; where all of them gain, the search goes on."""
     steps = [
-        Forecast(4 * i, *[Gain(0.5 * i, 0.1, module.Interval(0.4 * i, 0.6 * i))] * 2)
+        Forecast(4 * i, *[ForecastGain(0.5 * i, 0.1, module.Interval(0.4 * i, 0.6 * i))] * 2)
         for i in range(1, 13)
     ]
     found = outlook()._replace(coming=steps)

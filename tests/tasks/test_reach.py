@@ -19,7 +19,7 @@ import recoup
 from recoup.core.families.policy import Policy
 from recoup.core.families.trajectory import discounted_rewards
 from recoup.tasks.reach.body import compile_body, import_mujoco, servos_of
-from recoup.tasks.reach.engine import Engine, engine_of
+from recoup.tasks.reach.engine import ReachBody, engine_of
 from recoup.tasks.reach.rules import FAR, NEAR, reach
 from recoup.tasks.reach.task import _draws
 from recoup.tasks.registry import make_env, make_task, task_row
@@ -265,7 +265,9 @@ class TestTheEngine:
     def test_any_number_of_threads_gives_the_same_bits(self):
         task = reach(4)
         theta, noise = some_policies(task, 9, 30)
-        one, three = (Engine(task, threads).run(act_of(task, theta), noise) for threads in (1, 3))
+        one, three = (
+            ReachBody(task, threads).run(act_of(task, theta), noise) for threads in (1, 3)
+        )
         for a, b in zip(one[:5], three[:5], strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -313,7 +315,7 @@ class TestTheEngine:
         monkeypatch.chdir(tmp_path)  # where MuJoCo writes its own log
         task = reach(2)
         theta, noise = some_policies(task, 3, 10)
-        engine = Engine(task)
+        engine = ReachBody(task)
         act = act_of(task, theta)
 
         def shove(t, seen):
@@ -327,7 +329,7 @@ class TestTheEngine:
         assert np.isfinite(went.rewards[:2]).all()
         assert np.isfinite(went.rewards[2, :4]).all()
         assert np.isnan(went.rewards[2, 4:]).all()
-        assert not Engine(task).run(act, noise).failures
+        assert not ReachBody(task).run(act, noise).failures
         assert not engine.run(act, noise).failures  # and the next run starts afresh
 
     def test_trajectories_of_gaussian_policies_each_episode_by_its_own(self):

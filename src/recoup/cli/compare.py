@@ -23,7 +23,7 @@ from recoup.cli.train import prints_elsewhere
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
 
 if TYPE_CHECKING:
-    from recoup.compare.comparison import Order, Plan
+    from recoup.compare.comparison import ComparisonPlan, Order
     from recoup.compare.work import Chunk
 
 COMPARE_EXAMPLES = examples(
@@ -154,7 +154,7 @@ def _compared(
     """What a comparison says, and where its files lie."""
     from recoup.compare.comparison import compare as run
     from recoup.compare.comparison import left_of, plan_of
-    from recoup.compare.results import Results
+    from recoup.compare.results import CurveFiles
     from recoup.compare.summary import summary
     from recoup.report.comparison import check_comparison, write_comparison
     from recoup.runs.engines import default_workers
@@ -165,7 +165,7 @@ def _compared(
     try:
         with interruptible(), prints_elsewhere():
             plan = plan_of(order)
-            results = Results(place)
+            results = CurveFiles(place)
             results.prepare()
             check_comparison(place, force=force)
             left = left_of(plan, results)
@@ -186,7 +186,7 @@ def _compared(
         fail(str(broken), 1)
 
 
-def _say(plan: "Plan", left: "list[Chunk]", workers: int) -> None:
+def _say(plan: "ComparisonPlan", left: "list[Chunk]", workers: int) -> None:
     """What is going to be done, and how long it takes."""
     from recoup.compare.estimate import in_words, seconds
     from recoup.compare.tables import runs_in_words

@@ -10,8 +10,8 @@ from recoup.checks import InputError, check_choice, check_count, check_finite, c
 from recoup.compare.arenas import Arena, Asking, arena_of, expanded
 from recoup.compare.checked import check_same_batch
 from recoup.compare.entrants import Entrant, entrant_of
-from recoup.compare.lockstep import Curve
-from recoup.compare.results import Results, key_of
+from recoup.compare.lockstep import RunCurve
+from recoup.compare.results import CurveFiles, key_of
 from recoup.compare.work import Chunk, Show, chunks_of, compute_all
 from recoup.runs.engines import default_workers
 from recoup.runs.plan import check_seed
@@ -34,7 +34,7 @@ class Order(NamedTuple):
     target: float | None = None
 
 
-class Plan(NamedTuple):
+class ComparisonPlan(NamedTuple):
     """The same, resolved."""
 
     arenas: list[Arena]
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     target: float | None
 
 
-class Measured(NamedTuple):
+class MethodCurves(NamedTuple):
     """Curves of one method on one task: arrays `[R, 1 + C]`, the start first."""
 
     task: str
@@ -62,7 +62,7 @@ class Measured(NamedTuple):
     failed_tests: list[int]
 
 
-def plan_of(order: Order) -> Plan:
+def plan_of(order: Order) -> ComparisonPlan:
     """The plan of a comparison, once everything in it is such as it may be."""
     runs = check_count("runs", order.runs)
     checkpoints = checkpoints_of(order.checkpoints, check_count("episodes", order.episodes))
@@ -84,7 +84,9 @@ def plan_of(order: Order) -> Plan:
     ]
     target_of = TARGETS if TARGETS in labels else against
     arenas = [arena for _, arena in tasks]
-    return Plan(arenas, entrants, chunks, runs, checkpoints, seed, against, target_of, order.target)
+    return ComparisonPlan(
+        arenas, entrants, chunks, runs, checkpoints, seed, against, target_of, order.target
+    )
 
 
 def _tasks(names: Sequence[str], asking: Asking) -> list[tuple[str, Arena]]:
@@ -109,7 +111,7 @@ def checkpoints_of(given: Sequence[int] | None, episodes: int) -> tuple[int, ...
     return tuple(found)
 
 
-def left_of(plan: Plan, results: Results) -> list[Chunk]:
+def left_of(plan: ComparisonPlan, results: CurveFiles) -> list[Chunk]:
     """What has to be computed."""
     left: list[Chunk] = []
     for chunk, (arena, entrant) in zip(plan.chunks, _pairs(plan), strict=True):
@@ -117,7 +119,7 @@ def left_of(plan: Plan, results: Results) -> list[Chunk]:
     return left
 
 
-def _pairs(plan: Plan) -> list[tuple[Arena, Entrant]]:
+def _pairs(plan: ComparisonPlan) -> list[tuple[Arena, Entrant]]:
     return [(arena, entrant) for arena in plan.arenas for entrant in plan.entrants]
 
 
@@ -126,9 +128,9 @@ def compare(
     out: str | Path,
     workers: int | None = None,
     show: Show = lambda name, episodes: None,
-) -> list[Measured]:
+) -> list[MethodCurves]:
     """The curves of a comparison; what lies in `out` already is not computed again."""
-    results = Results(Path(out).absolute())  # a task that is made may change the directory
+    results = CurveFiles(Path(out).absolute())  # a task that is made may change the directory
     plan = plan_of(order)
     results.prepare()
     processes = default_workers() if workers is None else check_count("workers", workers)
@@ -136,13 +138,15 @@ def compare(
     return measured(plan, results)
 
 
-def measured(plan: Plan, results: Results) -> list[Measured]:
+def measured(plan: ComparisonPlan, results: CurveFiles) -> list[MethodCurves]:
     """The curves that lie in `results`, which are all there."""
     return [_measured(plan, results, arena, entrant) for arena, entrant in _pairs(plan)]
 
 
-def _measured(plan: Plan, results: Results, arena: Arena, entrant: Entrant) -> Measured:
-    curves: list[Curve] = []
+def _measured(
+    plan: ComparisonPlan, results: CurveFiles, arena: Arena, entrant: Entrant
+) -> MethodCurves:
+    curves: list[RunCurve] = []
     for run in range(plan.runs):
         curve = results.load(key_of(arena, entrant, plan.seed, run, plan.checkpoints))
         if curve is None:
@@ -156,7 +160,7 @@ def _measured(plan: Plan, results: Results, arena: Arena, entrant: Entrant) -> M
     search, policy = (np.array(column, float) for column in columns)
     seconds = float(np.mean([curve.seconds for curve in curves]))
     first = curves[0]
-    return Measured(
+    return MethodCurves(
         arena.name,
         entrant.label,
         search,

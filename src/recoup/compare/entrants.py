@@ -26,7 +26,7 @@ from recoup.runs.problem import batch_for
 from recoup.tasks.engines.attempt import Raised, theirs
 
 
-class Traced(NamedTuple):
+class PureMethod(NamedTuple):
     """A method as pure functions of one run, so that JAX can make many runs side by side."""
 
     batch: int  # N

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from recoup.compare.arenas import Arena
-from recoup.compare.comparison import Plan
+from recoup.compare.comparison import ComparisonPlan
 from recoup.compare.entrants import Entrant
 from recoup.compare.work import Chunk
 
@@ -20,7 +20,7 @@ METHODS = {  # of an episode told, for ten parameters; it grows with their numbe
 OTHERS = 0.001
 
 
-def seconds(plan: Plan, left: Sequence[Chunk], workers: int) -> float:
+def seconds(plan: ComparisonPlan, left: Sequence[Chunk], workers: int) -> float:
     """Seconds that the chunks which are left take in so many processes."""
     firsts = plan.chunks[:: len(plan.entrants)]  # one of each task
     arenas = {chunk.task: arena for chunk, arena in zip(firsts, plan.arenas, strict=True)}

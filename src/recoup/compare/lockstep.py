@@ -21,7 +21,7 @@ from recoup.compare.arenas import (
     start_of,
 )
 from recoup.compare.checked import Checked, check_same_batch
-from recoup.compare.entrants import Entrant, Traced, batch_of, made_by, row_of
+from recoup.compare.entrants import Entrant, PureMethod, batch_of, made_by, row_of
 from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
 from recoup.runs.lockstep import in_lock_step
@@ -33,7 +33,7 @@ TRIED = 10  # learning episodes, in whole batches, after which a run without a r
 Tick = Callable[[int], None]  # episodes that were spent
 
 
-class Curve(NamedTuple):
+class RunCurve(NamedTuple):
     """What one run was worth at the start and at each checkpoint; NaN where it has no number."""
 
     run: int
@@ -85,7 +85,7 @@ def learn(
     runs: Sequence[int],
     checkpoints: Sequence[int],
     tick: Tick = lambda episodes: None,
-) -> list[Curve]:
+) -> list[RunCurve]:
     """The curves of `runs`; at a checkpoint a run is as its last whole batch before it left it."""
     began = time.perf_counter()
     with jax.enable_x64(True):
@@ -106,7 +106,7 @@ def learn(
     failed_tests = np.sum([one.failed for one in tested.values()], axis=0)
     columns = (search.tolist(), policy.tolist(), failed.tolist(), failed_tests.tolist())
     return [
-        Curve(run, players.batch, spent, of_search, of_policy, share, lost, untested)
+        RunCurve(run, players.batch, spent, of_search, of_policy, share, lost, untested)
         for run, of_search, of_policy, lost, untested in zip(runs, *columns, strict=True)
     ]
 
@@ -188,10 +188,10 @@ def players_of(
 
 
 @lru_cache(maxsize=64)
-def _ours(method: Method, dim: int, batch: int, capacity: int | None) -> Traced:
+def _ours(method: Method, dim: int, batch: int, capacity: int | None) -> PureMethod:
     """A method of ours as pure functions."""
     made = search(method, dim=dim, batch=batch, capacity=capacity, late=0, table=False)
-    return Traced(
+    return PureMethod(
         batch,
         made.init,
         made.ask,
@@ -202,13 +202,13 @@ def _ours(method: Method, dim: int, batch: int, capacity: int | None) -> Traced:
 
 
 @lru_cache(maxsize=64)
-def _evolving(home: str, dim: int, settings: tuple[tuple[str, Any], ...]) -> Traced:
+def _evolving(home: str, dim: int, settings: tuple[tuple[str, Any], ...]) -> PureMethod:
     """A strategy of evosax, likewise."""
     return made_by(home)(dim, dict(settings))
 
 
 @lru_cache(maxsize=64)
-def _compiled(method: Traced) -> Traced:
+def _compiled(method: PureMethod) -> PureMethod:
     """The functions for R runs at a time, compiled."""
     return method._replace(
         init=jax.jit(jax.vmap(method.init)),
@@ -224,7 +224,7 @@ class TracedPlayers:
 
     def __init__(
         self,
-        method: Traced,
+        method: PureMethod,
         means: np.ndarray,
         std: np.ndarray,
         seed: int,

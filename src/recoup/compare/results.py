@@ -11,7 +11,7 @@ from recoup.checks import InputError, check_count
 from recoup.compare.arenas import Arena
 from recoup.compare.code import digest, our_code
 from recoup.compare.entrants import Entrant, batch_of, row_of, version_of
-from recoup.compare.lockstep import Curve
+from recoup.compare.lockstep import RunCurve
 from recoup.engine.methods import own_parts, sized
 from recoup.runs.plan import task_settings
 from recoup.tasks.own.host import HostTask
@@ -79,7 +79,7 @@ def _versions(arena: Arena, entrant: Entrant) -> dict[str, str]:
     return {name: version_of(name) for name in names}
 
 
-class Results:
+class CurveFiles:
     """Curves in a directory."""
 
     def __init__(self, directory: Path) -> None:
@@ -105,7 +105,7 @@ class Results:
         name = f"{_name(key.method)}-{key.run}-{depends}.json"
         return self.directory / FOLDER / _name(key.task) / name
 
-    def load(self, key: Key) -> Curve | None:
+    def load(self, key: Key) -> RunCurve | None:
         """The curve of a run, None where it is not kept or cannot be read."""
         try:
             found = json.loads(self.path(key).read_text())
@@ -114,7 +114,7 @@ class Results:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def save(self, key: Key, curve: Curve) -> None:
+    def save(self, key: Key, curve: RunCurve) -> None:
         """Keeps a curve: all of it, or nothing if the process ends before."""
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,13 +131,13 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, CHECKSUM: digest(json.dumps(content, sort_keys=True))}
 
 
-def _curve(found: Any, key: Key) -> Curve:
+def _curve(found: Any, key: Key) -> RunCurve:
     """The curve in a file's content; raises where it is not what was kept there."""
     search, policy, spent = (found[name] for name in ("search", "policy", "spent"))
     points = 1 + len(key.depends["checkpoints"])
     if not all(isinstance(part, list) and len(part) == points for part in (search, policy, spent)):
         raise ValueError("not as many points as there are checkpoints")
-    return Curve(
+    return RunCurve(
         key.run,
         check_count("batch", found["batch"]),
         [check_count("spent", x, least=0) for x in spent],

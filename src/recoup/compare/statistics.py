@@ -22,7 +22,7 @@ class Mean(NamedTuple):
     runs: int
 
 
-class Interval(NamedTuple):
+class WithInterval(NamedTuple):
     """A number with its 95 % interval."""
 
     value: float
@@ -50,7 +50,7 @@ def trimmed_mean(values: np.ndarray) -> np.ndarray:
     return ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
 
 
-def iqm(values: Any) -> Interval:
+def iqm(values: Any) -> WithInterval:
     """Inter-quartile mean of runs `[R]`, or of all runs of tasks `[T, R]`.
 
     The interval resamples the runs of each task by themselves (stratified bootstrap).
@@ -88,7 +88,7 @@ def episodes_to(episodes: Sequence[float], curve: Any, target: float) -> float:
     return float(at[i - 1] + share * (at[i] - at[i - 1]))
 
 
-def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> Interval:
+def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> WithInterval:
     """The same of the mean of curves `[R, C]`, with an interval over runs."""
     curves = np.asarray(curves, float)
     means = curves[_choices(len(curves), 0)].mean(1)  # [B, C]
@@ -96,7 +96,7 @@ def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> Int
     return _interval(episodes_to(episodes, curves.mean(0), target), found)
 
 
-def improvement(values: Any, reference: Any) -> Interval:
+def improvement(values: Any, reference: Any) -> WithInterval:
     """Probability that a run is better than one of the reference: P(X > Y) + P(X = Y) / 2.
 
     Over all pairs of runs; the interval resamples runs, both methods' together, since they share
@@ -104,7 +104,7 @@ def improvement(values: Any, reference: Any) -> Interval:
     """
     x, y = np.asarray(values, float), np.asarray(reference, float)
     if np.isnan(x).any() or np.isnan(y).any():
-        return Interval(np.nan, np.nan, np.nan)
+        return WithInterval(np.nan, np.nan, np.nan)
     better = (x[:, None] > y) + 0.5 * (x[:, None] == y)  # [R, R]
     chosen = _choices(len(x), 0)
     found = np.array([better[np.ix_(one, one)].mean() for one in chosen])
@@ -116,7 +116,7 @@ def _choices(runs: int, stratum: int) -> np.ndarray:
     return np.random.default_rng([SEED, stratum]).integers(runs, size=(RESAMPLES, runs))
 
 
-def _interval(value: float, found: np.ndarray) -> Interval:
+def _interval(value: float, found: np.ndarray) -> WithInterval:
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(found, [tail, 1 - tail], method="inverted_cdf")
-    return Interval(value, float(low), float(high))
+    return WithInterval(value, float(low), float(high))

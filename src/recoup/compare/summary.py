@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.compare.comparison import Measured, Plan
+from recoup.compare.comparison import ComparisonPlan, MethodCurves
 from recoup.compare.entrants import version_of
 from recoup.compare.statistics import Mean, area, episodes_to_of, improvement, iqm, mean_of, paired
 
@@ -16,7 +16,7 @@ CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
 PACKAGES = ("recoup", "jax", "numpy", "cma", "evosax", "optuna", "cmaes", "gymnasium", "mujoco")
 
 
-def summary(plan: Plan, curves: Sequence[Measured]) -> dict[str, Any]:
+def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> dict[str, Any]:
     """Everything that is said about the curves of a comparison."""
     tasks = [_task(plan, arena.name, arena.dim, curves) for arena in plan.arenas]
     return {
@@ -32,11 +32,13 @@ def summary(plan: Plan, curves: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def _of(curves: Iterable[Measured], task: str, method: str) -> Measured:
+def _of(curves: Iterable[MethodCurves], task: str, method: str) -> MethodCurves:
     return next(one for one in curves if (one.task, one.method) == (task, method))
 
 
-def _task(plan: Plan, name: str, dim: int, curves: Sequence[Measured]) -> dict[str, Any]:
+def _task(
+    plan: ComparisonPlan, name: str, dim: int, curves: Sequence[MethodCurves]
+) -> dict[str, Any]:
     reference = _of(curves, name, plan.against)
     target = plan.target
     if target is None:
@@ -51,7 +53,7 @@ def _task(plan: Plan, name: str, dim: int, curves: Sequence[Measured]) -> dict[s
     }
 
 
-def _notes(plan: Plan, mine: Measured) -> list[str]:
+def _notes(plan: ComparisonPlan, mine: MethodCurves) -> list[str]:
     """What has to be known about the numbers of a method on a task."""
     found = []
     early = [
@@ -69,7 +71,9 @@ def _notes(plan: Plan, mine: Measured) -> list[str]:
     return found
 
 
-def _method(plan: Plan, mine: Measured, reference: Measured, target: float) -> dict[str, Any]:
+def _method(
+    plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves, target: float
+) -> dict[str, Any]:
     at = [0, *plan.checkpoints]
     found: dict[str, Any] = {
         "method": mine.method,
@@ -101,7 +105,7 @@ def _curve(by_run: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _against(plan: Plan, mine: Measured, reference: Measured) -> dict[str, Any]:
+def _against(plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves) -> dict[str, Any]:
     """Differences to the reference, run by run from the same start, positive where it is better."""
     found: dict[str, Any] = {}
     for kind in KINDS:
@@ -115,7 +119,7 @@ def _against(plan: Plan, mine: Measured, reference: Measured) -> dict[str, Any]:
 
 
 def _overall(
-    plan: Plan, tasks: Sequence[dict[str, Any]], curves: Sequence[Measured]
+    plan: ComparisonPlan, tasks: Sequence[dict[str, Any]], curves: Sequence[MethodCurves]
 ) -> list[dict[str, Any]]:
     """Each method over all tasks: scores, and how often it is clearly better than the reference.
 
@@ -136,7 +140,7 @@ def _overall(
     return rows
 
 
-def _scores(mine: Measured, curves: Sequence[Measured]) -> np.ndarray | None:
+def _scores(mine: MethodCurves, curves: Sequence[MethodCurves]) -> np.ndarray | None:
     """Scores `[R, C]` of a method on a task, None where nobody has learned anything."""
     others = [one.search for one in curves if one.task == mine.task]
     first = next((x[:, 0].mean() for x in others if np.isfinite(x[:, 0]).all()), np.nan)

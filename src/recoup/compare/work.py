@@ -13,8 +13,8 @@ from recoup.checks import InputError
 from recoup.compare.arenas import Arena, Asking, arena_of
 from recoup.compare.checked import Failed
 from recoup.compare.entrants import Entrant, entrant_of
-from recoup.compare.lockstep import Curve, Tick, learn
-from recoup.compare.results import Results, key_of
+from recoup.compare.lockstep import RunCurve, Tick, learn
+from recoup.compare.results import CurveFiles, key_of
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken
 
@@ -51,7 +51,7 @@ class Chunk(NamedTuple):
         return len(self.runs) * self.checkpoints[-1]
 
 
-def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: Results) -> list[Chunk]:
+def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: CurveFiles) -> list[Chunk]:
     """The parts of `chunk` whose results are missing."""
     left = [
         run
@@ -63,7 +63,7 @@ def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: Results) ->
     return [chunk._replace(runs=part) for part in parts]
 
 
-def compute(chunk: Chunk, results: Results, show: Show) -> None:
+def compute(chunk: Chunk, results: CurveFiles, show: Show) -> None:
     """Computes and keeps the runs of a chunk."""
     arena, entrant = arena_of(chunk.task, chunk.asking), entrant_of(chunk.method)
     keys = {  # of the code as it is now
@@ -82,7 +82,7 @@ def compute(chunk: Chunk, results: Results, show: Show) -> None:
     show(chunk.name, chunk.episodes - spent)  # what no whole batch was left for
 
 
-def _learned(chunk: Chunk, arena: Arena, entrant: Entrant, tick: Tick) -> list[Curve]:
+def _learned(chunk: Chunk, arena: Arena, entrant: Entrant, tick: Tick) -> list[RunCurve]:
     """The curves of a chunk; whatever goes wrong is one sentence that names task and method."""
     try:
         return learn(arena, entrant, chunk.seed, chunk.runs, chunk.checkpoints, tick)
@@ -92,7 +92,7 @@ def _learned(chunk: Chunk, arena: Arena, entrant: Entrant, tick: Tick) -> list[C
         raise RuntimeError(f"{arena.name} by {entrant.label} failed: {reason(wrong)}.") from wrong
 
 
-def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
+def compute_all(chunks: Sequence[Chunk], results: CurveFiles, workers: int, show: Show) -> None:
     """Computes all chunks; in processes where there are enough of them."""
     if workers == 1 or len(chunks) <= ALONE:
         for chunk in chunks:
@@ -101,7 +101,7 @@ def compute_all(chunks: Sequence[Chunk], results: Results, workers: int, show: S
     _in_processes(sorted(chunks, key=lambda chunk: -chunk.episodes), results, workers, show)
 
 
-def _in_processes(chunks: Sequence[Chunk], results: Results, workers: int, show: Show) -> None:
+def _in_processes(chunks: Sequence[Chunk], results: CurveFiles, workers: int, show: Show) -> None:
     for name, value in THREADS.items():
         os.environ.setdefault(name, value)
     context = multiprocessing.get_context("spawn")
@@ -154,7 +154,7 @@ def _ended(status: int, chunks: Sequence[Chunk], number: int) -> str:
 def _work(queue: Any, done: Any, directory: Path, at: Any, i: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    results = Results(directory)
+    results = CurveFiles(directory)
     while (got := queue.get()) is not None:
         at[i], chunk = got
         try:

@@ -18,7 +18,7 @@ from recoup.core.weights import by_draw, effective_sample_size
 from recoup.core.worth import FAR_AWAY, MOST, NEGLIGIBLE, Seen
 
 
-class Weighed(NamedTuple):
+class WeighedDraws(NamedTuple):
     """Results and their weights: draws of `size` adjacent samples each."""
 
     weights: Array  # [n] against the mixture of all proposals, zero where not drawn
@@ -30,7 +30,7 @@ class Weighed(NamedTuple):
     size: int = 1
 
 
-def looked_at(data: Weighed, points: Callable[[Array], Array] | None) -> Seen:
+def looked_at(data: WeighedDraws, points: Callable[[Array], Array] | None) -> Seen:
     """What `data` says.
 
     `points(rows)` gives samples of those rows in coordinates where the candidate is N(0, I);
@@ -62,7 +62,7 @@ def _largest(x: Array, valid: Array) -> Array:
     return xp.max(xp.where(valid, x, -xp.inf), initial=-xp.inf)
 
 
-def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
+def _mean_of(data: WeighedDraws, values: Array) -> tuple[Array, Array]:
     """The self-normalised mean of `values [n]`, and its standard error."""
     xp = namespace(data.weights)
     total = xp.sum(data.weights)
@@ -75,7 +75,7 @@ def _mean_of(data: Weighed, values: Array) -> tuple[Array, Array]:
 
 
 def _with_model(
-    data: Weighed, centre: Array, points: Callable[[Array], Array]
+    data: WeighedDraws, centre: Array, points: Callable[[Array], Array]
 ) -> tuple[Array, Array, Array]:
     """The mean return with the model as control variate, the error of its correction, and its own.
 
@@ -101,7 +101,7 @@ def _with_model(
     return mean, stderr / success, xp.where(kept, model.std / success, xp.inf)
 
 
-def successes(data: Weighed) -> Array:
+def successes(data: WeighedDraws) -> Array:
     """The share of the candidate that does not fail, by weights; 1 where nothing has."""
     xp = namespace(data.weights)
     kept = xp.sum(xp.where(data.valid, data.weights, 0.0))
@@ -109,7 +109,7 @@ def successes(data: Weighed) -> Array:
     return xp.where(kept > 0, kept / xp.where(kept > 0, total, 1.0), 1.0)
 
 
-def _heaviest(data: Weighed) -> Array:
+def _heaviest(data: WeighedDraws) -> Array:
     """Which samples belong to the draws of most weight, as many as the model looks at."""
     xp, draws = namespace(data.weights), by_draw(data.weights, data.size)
     chosen = largest(xp, draws, MOST // data.size)

@@ -11,7 +11,7 @@ from jax import Array
 from recoup.core.archive import Archive, log_densities
 from recoup.core.arrays import behind
 from recoup.core.families.family import Family, later
-from recoup.core.intervals import Weighed, looked_at, successes
+from recoup.core.intervals import WeighedDraws, looked_at, successes
 from recoup.core.mixtures import mixture_density
 from recoup.core.weights import mixture_ratio, weigh
 from recoup.core.worth import FEW, Seen, probes
@@ -50,7 +50,7 @@ def judged_archive(
     drawn = b.valid | b.failed
     weighed = drawn if in_theta else b.valid
     weights = weigh(mixture_ratio, (), densities, weighed[None])[0]
-    data = Weighed(weights, b.returns, b.valid, drawn, b.proposal, archive.counts.size, size)
+    data = WeighedDraws(weights, b.returns, b.valid, drawn, b.proposal, archive.counts.size, size)
     whitened = family.whitened and jax.vmap(partial(family.whitened, behind(jnp, rho, weights)))
     seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
     unseen = jnp.asarray(jnp.nan)

@@ -24,7 +24,7 @@ from recoup.core.arrays import Array, mapped, namespace
 from recoup.core.prior import BOWLS, LENGTHS, LEVEL, NOISES, SLOPE
 
 
-class Points(NamedTuple):
+class SeenPoints(NamedTuple):
     """Where returns were seen."""
 
     z: Array  # [n, D], zero where not valid
@@ -46,14 +46,14 @@ class Points(NamedTuple):
         return (self.z.shape[1] - self.middle) / 2
 
 
-def points_of(z: Array, valid: Array | None = None) -> Points:
+def points_of(z: Array, valid: Array | None = None) -> SeenPoints:
     """The points of `z [n, D]`."""
     xp = namespace(z)
     if valid is not None:
         z = xp.where(valid[:, None], z, 0.0)
     squares, products = xp.sum(z**2, axis=1), z @ z.T
     apart = xp.maximum(squares[:, None] + squares - 2 * products, 0.0)
-    return Points(z, squares, xp.sum(squares) / _count(z, valid), products, apart, valid)
+    return SeenPoints(z, squares, xp.sum(squares) / _count(z, valid), products, apart, valid)
 
 
 def _count(z: Array, valid: Array | None) -> Array:
@@ -75,7 +75,7 @@ def standardised(returns: Array, valid: Array | None = None) -> tuple[Array, Arr
     return centred / scale, level, scale
 
 
-def kernel(points: Points, length: Array) -> Array:
+def kernel(points: SeenPoints, length: Array) -> Array:
     """k(z_a, z_b) `[n, n]`, without bowl and noise; zero where either is not valid."""
     xp = namespace(points.z, length)
     k = LEVEL + xp.exp(points.apart * (-0.5 / length)) + points.products * (SLOPE / length)
@@ -84,7 +84,7 @@ def kernel(points: Points, length: Array) -> Array:
     return xp.where(points.valid[:, None] & points.valid, k, 0.0)
 
 
-def expected_kernel(points: Points, length: Array, bowl: float) -> tuple[Array, Array]:
+def expected_kernel(points: SeenPoints, length: Array, bowl: float) -> tuple[Array, Array]:
     """E k(z, z_a) `[n]` over z ~ N(0, I), and E k(z, z') over two of them, with the bowl.
 
     Implements: ohagan1991 Bayes-Hermite quadrature, E exp(-|z - a|^2 / 2l) = (l / (l + 1))^(D/2)
@@ -98,7 +98,7 @@ def expected_kernel(points: Points, length: Array, bowl: float) -> tuple[Array, 
     return each if points.valid is None else xp.where(points.valid, each, 0.0), both
 
 
-class Cell(NamedTuple):
+class GridCell(NamedTuple):
     """A length and a bowl, fitted to returns in units of their standard deviation."""
 
     length: Array
@@ -119,14 +119,14 @@ class Cell(NamedTuple):
 
 
 def cells_of_length(
-    points: Points,
+    points: SeenPoints,
     y: Array,
     length: Array,
     *,
     more: Array | float = 0.0,
     bowls: Sequence[float] = BOWLS,
     noises: Sequence[float] = NOISES,
-) -> list[Cell]:
+) -> list[GridCell]:
     """The cells of one length, from one decomposition of the kernel; `more [n, n]` is added to it.
 
     Implements: rasmussen2006 eq. 5.12, with the signal's variance integrated out under an
@@ -149,11 +149,13 @@ def cells_of_length(
         likely = -(n + 2) / 2 * xp.log(signal) - (log_det + xp.log1p(c * u_m_u)) / 2
         evidence = _log_prior(length / points.z.shape[1], bowl, noise) + likely
         left = diagonal - share[:, None] * m_u**2
-        found.append(Cell(length, bowl, evidence, signal, k_y, left, share, m_u, inverse, vectors))
+        found.append(
+            GridCell(length, bowl, evidence, signal, k_y, left, share, m_u, inverse, vectors)
+        )
     return found
 
 
-def cells(points: Points, y: Array, more: Array | float = 0.0) -> list[Cell]:
+def cells(points: SeenPoints, y: Array, more: Array | float = 0.0) -> list[GridCell]:
     """All cells of the grid, fitted to `y [n]`; `more [n, n]` is added to their kernel."""
     lengths = [scaled * points.z.shape[1] for scaled in LENGTHS]
     return [cell for length in lengths for cell in cells_of_length(points, y, length, more=more)]
@@ -183,7 +185,7 @@ class Posterior(NamedTuple):
     pulls: Array  # [n]
 
 
-def posterior(points: Points, y: Array, length: Array, **grid: Sequence[float]) -> Posterior:
+def posterior(points: SeenPoints, y: Array, length: Array, **grid: Sequence[float]) -> Posterior:
     """What the cells of one length say of the mean under N(0, I); leading axis bowls and noises.
 
     Implements: rasmussen2006 leave-one-out residuals, [K^-1 y]_i / [K^-1]_ii.
@@ -200,7 +202,7 @@ def posterior(points: Points, y: Array, length: Array, **grid: Sequence[float]) 
     return Posterior(*(xp.concatenate(x) for x in zip(*found, strict=True)))
 
 
-class Fitted(NamedTuple):
+class SurrogateFit(NamedTuple):
     """What the model says of the mean return under N(0, I), and of each return without itself."""
 
     mean: Array
@@ -209,7 +211,7 @@ class Fitted(NamedTuple):
     pulls: Array  # [n] how far the mean follows each return
 
 
-def fitted(z: Array, returns: Array, valid: Array) -> Fitted:
+def fitted(z: Array, returns: Array, valid: Array) -> SurrogateFit:
     """The model of `returns [n]` at `z [n, D]`, averaged over the grid by evidence."""
     xp = namespace(z, returns, valid)
     if xp is np and not valid.all():  # a small decomposition in place of one with empty rows
@@ -223,7 +225,7 @@ def fitted(z: Array, returns: Array, valid: Array) -> Fitted:
     share = shares(found.evidence)
     mean = share @ found.mean
     variance = share @ (found.variance + (found.mean - mean) ** 2)
-    return Fitted(
+    return SurrogateFit(
         mean=level + scale * mean,
         std=scale * xp.sqrt(variance),
         residuals=scale * share @ found.residuals,
@@ -231,7 +233,7 @@ def fitted(z: Array, returns: Array, valid: Array) -> Fitted:
     )
 
 
-def _spread_out(found: Fitted, valid: np.ndarray) -> Fitted:
+def _spread_out(found: SurrogateFit, valid: np.ndarray) -> SurrogateFit:
     """The same with zeros for the points that are not valid."""
     residuals, pulls = np.zeros(len(valid)), np.zeros(len(valid))
     residuals[valid], pulls[valid] = found.residuals, found.pulls

@@ -20,7 +20,7 @@ from recoup.core.movers import Experience, Mover, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
 from recoup.core.rules.fit import fit
-from recoup.core.rules.traced import Traced, estimator_of_rule, traced
+from recoup.core.rules.traced import TracedRule, estimator_of_rule, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
@@ -56,7 +56,7 @@ def composed(row: Method, discount: float = 1.0) -> Composed:
     )
 
 
-def _moves_of(row: Method, family: Family, discount: float) -> Traced:
+def _moves_of(row: Method, family: Family, discount: float) -> TracedRule:
     """What makes the moves of a row: a rule, a mover, or an update along an estimate."""
     if row.way.rule:
         return rule_of(row, family)
@@ -115,15 +115,15 @@ def _direction_of(row: Method, family: Family, discount: float) -> Callable[...,
     return likelihood_ratio(family.score, baseline_of(row), family.coordinates)
 
 
-def rule_of(row: Method, family: Family) -> Traced:
+def rule_of(row: Method, family: Family) -> TracedRule:
     """The rule that makes a move of the samples themselves."""
     made = traced(family, settings_of_rule(row), row.window)
-    return Traced(
+    return TracedRule(
         made.init, lambda archive, *at: made.step(with_failures(archive, row.stated), *at)
     )
 
 
-def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> Traced:
+def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> TracedRule:
     """Moves by a mover, which sees the samples and their weights."""
 
     def step(archive: Archive, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
@@ -135,10 +135,10 @@ def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> Traced:
         after, memory, notes = moved(jnp, mover, experience, rho, memory)
         return after, memory, found._replace(notes=notes)
 
-    return Traced(lambda rho: first_memory(jnp, mover, rho), step)
+    return TracedRule(lambda rho: first_memory(jnp, mover, rho), step)
 
 
-def _by_estimate(row: Method, family: Family, estimate: Estimator) -> Traced:
+def _by_estimate(row: Method, family: Family, estimate: Estimator) -> TracedRule:
     """Moves by an update rule, which may ask the estimate at any rho."""
     update = update_of(row, family)
 
@@ -150,7 +150,7 @@ def _by_estimate(row: Method, family: Family, estimate: Estimator) -> Traced:
 
         return update.step(at, rho, memory)
 
-    return Traced(update.init, step)
+    return TracedRule(update.init, step)
 
 
 def update_of(row: Method, family: Family) -> Update:

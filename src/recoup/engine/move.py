@@ -15,7 +15,7 @@ from recoup.engine.composition import Composed
 from recoup.engine.info import Info
 
 
-class Moved(NamedTuple):
+class EngineMove(NamedTuple):
     """Where the distribution went, the update rule's memory, and what the move was made of."""
 
     rho: Any
@@ -26,7 +26,7 @@ class Moved(NamedTuple):
 
 def move(
     method: Composed, archive: Archive, rho: Any, memory: Any, samples: Any, new: Array
-) -> Moved:
+) -> EngineMove:
     """One move of `rho`, from all samples of `archive`.
 
     `samples [N]` and which of them are `new [N]` say on what the divergence of the move is taken,
@@ -48,4 +48,4 @@ def move(
         notes=found.notes,
     )
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(found.gradient)]
-    return Moved(after, memory, info, jnp.all(jnp.stack(finite)))
+    return EngineMove(after, memory, info, jnp.all(jnp.stack(finite)))

@@ -17,7 +17,7 @@ from recoup.core.plain import move as plain
 from recoup.core.plain import rule as rules
 from recoup.core.plain.densities import Proposals, Rho, gained_mixture, own_density
 from recoup.core.plain.judge import Drew, judged
-from recoup.core.plain.limits import Kept
+from recoup.core.plain.limits import LimitsToKeep
 from recoup.core.plain.move import estimate as estimate
 from recoup.core.rules.fit import fit
 from recoup.core.rules.window import Rule
@@ -179,7 +179,7 @@ def remembered_first(row: Method, rho: Any) -> Any:
 
 
 def make_rule_move(
-    row: Method, rho: Any, told: rules.Told, memory: Any, limits: Kept | None = None
+    row: Method, rho: Any, told: rules.ToldResults, memory: Any, limits: LimitsToKeep | None = None
 ) -> tuple[Any, Any, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
     family = numpy_family_of(row)

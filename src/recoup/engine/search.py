@@ -87,7 +87,7 @@ class Sizes(NamedTuple):
     table: bool  # whether balance weights keep every proposal's densities
 
 
-class Made(NamedTuple):
+class SearchParts(NamedTuple):
     """What a search is made of."""
 
     row: Method
@@ -163,7 +163,7 @@ def _room(row: Method, dim: int, batch: int) -> int:
 def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     space = parameter_space(sizes.dim) if episode is None else action_space(sizes.dim, *episode)
     method = composed(row, 1.0 if episode is None else episode.discount)
-    made = Made(row, method, space, sizes)
+    made = SearchParts(row, method, space, sizes)
     compiled_tell = jax.jit(precise(partial(_tell, made)))
     compiled_estimate = jax.jit(precise(method.estimate))
     compiled_draw = jax.jit(partial(_drawn, made))
@@ -219,7 +219,7 @@ def _repeats(row: Method, state: SearchState) -> Array | None:
     return None if row.way.repeats is None else row.way.repeats(state.update)
 
 
-def _drawn(made: Made, key: Array, rho: Any, repeats: Array | None) -> Any:
+def _drawn(made: SearchParts, key: Array, rho: Any, repeats: Array | None) -> Any:
     """The parameters of a batch; the second candidate is the first once more where it `repeats`."""
     row, method, _, sizes = made
     theta = method.family.draw(key, rho, sizes.batch, row.mirrored)
@@ -234,14 +234,14 @@ def _precision_of(state: SearchState) -> AbstractContextManager[Any]:
     return jax.enable_x64(True) if double else nullcontext()
 
 
-def _keep(made: Made) -> str:
+def _keep(made: SearchParts) -> str:
     """Which densities the archive keeps beside those of the own proposals."""
     if not made.method.mixture:
         return "own"
     return "table" if made.sizes.table else "running"
 
 
-def _init(made: Made, key: Array, mean: Any, std: Any) -> SearchState:
+def _init(made: SearchParts, key: Array, mean: Any, std: Any) -> SearchState:
     row, method, space, sizes = made
     check_key("`init(key=...)`", key)
     dtype = jnp.result_type(float)
@@ -268,7 +268,7 @@ def _init(made: Made, key: Array, mean: Any, std: Any) -> SearchState:
 
 
 def _tell(
-    made: Made,
+    made: SearchParts,
     key: Array,
     state: SearchState,
     told: Any,
@@ -319,7 +319,9 @@ def _drawn_by(
     return unknown, (proposal % sizes.proposals).astype(jnp.int32)
 
 
-def _check_told(made: Made, state: SearchState, theta: Any, returns: Any, proposal: Any) -> None:
+def _check_told(
+    made: SearchParts, state: SearchState, theta: Any, returns: Any, proposal: Any
+) -> None:
     """Raises unless what is told has its shapes, and there is room for it."""
     made.space.check(made.sizes.batch, theta, returns)
     if proposal is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_choice
 from recoup.core.movers import Mover, as_mover, is_mover
-from recoup.core.rules.window import Reach, reach_of
+from recoup.core.rules.window import WindowSizes, reach_of
 
 _WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
 _WEIGHED = tuple(key for key in _WEIGHING if key != "tau_floor")
@@ -38,7 +38,9 @@ class Way:
     # first candidate twice; None: it never is
     any_bounds: bool = False  # whether results of other bounds count that were correlated there
     batch: Callable[[int], int] | None = None  # dim -> the batch that it is made for
-    reach: Callable[[int, int, int | None], Reach] | None = None  # dim, batch, window -> how many
+    reach: Callable[[int, int, int | None], WindowSizes] | None = (
+        None  # dim, batch, window -> how many
+    )
     # results it looks at; None: all that are kept
     mover: Mover | None = None  # what makes the step of the samples themselves, a part like others
 

@@ -19,7 +19,7 @@ MARKERS = "osD^vPX*<>"
 DECADES = 30.0  # losses that differ by more than this factor are drawn on a logarithmic scale
 
 
-class Method(NamedTuple):
+class MethodCurve(NamedTuple):
     """A method's mean over runs and its standard error at each point; NaN where it has none."""
 
     label: str
@@ -27,7 +27,7 @@ class Method(NamedTuple):
     policy: tuple[np.ndarray, np.ndarray]
 
 
-def compared(title: str, episodes: Sequence[int], methods: Sequence[Method]) -> Figure:
+def compared(title: str, episodes: Sequence[int], methods: Sequence[MethodCurve]) -> Figure:
     """Two panels over episodes: expected return of the search distribution, of the mean policy."""
     labels = [method.label.replace("$", "\\$") for method in methods]
     columns = min(legend_columns(labels, 9.6, 9), 4)
@@ -73,7 +73,7 @@ def _line(axes: Axes, at: np.ndarray, curve: tuple[np.ndarray, np.ndarray], i: i
     return line
 
 
-def _scaled(panels: Sequence[Axes], methods: Sequence[Method]) -> None:
+def _scaled(panels: Sequence[Axes], methods: Sequence[MethodCurve]) -> None:
     """A logarithmic scale of losses where all returns are negative and far from each other."""
     values = np.concatenate([np.concatenate([m.search[0], m.policy[0]]) for m in methods])
     values = values[np.isfinite(values)]

@@ -19,7 +19,7 @@ from recoup.compare.tables import (
     tables_of,
 )
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
-from recoup.pictures.comparison import Method, compared
+from recoup.pictures.comparison import MethodCurve, compared
 from recoup.pictures.files import PICTURE, write_picture
 from recoup.report.html import check_page, embedded, page, write_page
 
@@ -104,7 +104,7 @@ def figure_of(said: dict[str, Any], task: dict[str, Any]) -> Figure:
     runs = runs_in_words(said["runs"]) + (", ± 1 standard error" if said["runs"] > 1 else "")
     title = f"{task['task']} ({parameters(task['dim'])}; {runs})"
     methods = [
-        Method(row["method"], *(_arrays(row[kind]) for kind in ("search", "policy")))
+        MethodCurve(row["method"], *(_arrays(row[kind]) for kind in ("search", "policy")))
         for row in task["methods"]
     ]
     return compared(title, [0, *said["checkpoints"]], methods)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Picture
 
 from recoup.outputs import Over
 from recoup.reproduce.claims import Claim, Said
-from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.jobs import Arrays, FigureJob
 from recoup.reproduce.sizes import Size
 
 
@@ -19,7 +19,7 @@ class Figure(NamedTuple):
     paper: str  # where it stands in the paper
     title: str
     caption: str
-    jobs: Callable[[Size], list[Job]]
+    jobs: Callable[[Size], list[FigureJob]]
     collect: Callable[[Size, dict[str, Arrays]], Arrays]  # the results of the jobs by name -> data
     draw: Callable[[Arrays], Picture]
     said: tuple[Said, ...] = ()

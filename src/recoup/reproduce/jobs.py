@@ -18,7 +18,7 @@ Arrays = dict[str, np.ndarray]
 Tick = Callable[[float], None]  # the share of the job that has been done since the last call
 
 
-class Job(NamedTuple):
+class FigureJob(NamedTuple):
     """One piece of a figure's measurements, and everything that its result depends on."""
 
     name: str
@@ -27,19 +27,19 @@ class Job(NamedTuple):
     compute: Callable[[Tick], Arrays]
 
 
-class Store:
+class JobFiles:
     """Results of jobs, one file each, named after what they depend on."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def path(self, job: Job) -> Path:
+    def path(self, job: FigureJob) -> Path:
         """Where the arrays of `job` are kept; other settings have another place."""
         depends = json.dumps([__version__, job.name, job.settings], sort_keys=True)
         digest = hashlib.sha256(depends.encode()).hexdigest()[:12]
         return self.directory / f"{job.name.replace('/', '_')}-{digest}.npz"
 
-    def load(self, job: Job) -> Arrays | None:
+    def load(self, job: FigureJob) -> Arrays | None:
         """The arrays of `job`, None where they have not been computed or cannot be read."""
         try:
             with self.path(job).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -60,7 +60,7 @@ class Store:
                 f"{self.directory} cannot be written to ({wrong.strerror}): name another --out."
             ) from None
 
-    def save(self, job: Job, arrays: Arrays) -> None:
+    def save(self, job: FigureJob, arrays: Arrays) -> None:
         """Keeps the arrays of `job`: all of them, or none if the process ends before."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.path(job)
@@ -80,8 +80,8 @@ def _checksum(arrays: Arrays) -> str:
 
 
 def run_jobs(
-    jobs: Iterable[Job],
-    store: Store,
+    jobs: Iterable[FigureJob],
+    store: JobFiles,
     show: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> dict[str, Arrays]:
     """The arrays of every job by its name; only what `store` does not hold is computed.
@@ -94,7 +94,7 @@ def run_jobs(
     return done
 
 
-def _computed(job: Job, store: Store, show: Callable[[str, float], None]) -> Arrays:
+def _computed(job: FigureJob, store: JobFiles, show: Callable[[str, float], None]) -> Arrays:
     left = job.seconds
     show(job.name, 0.0)
 

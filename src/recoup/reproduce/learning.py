@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.runs.lockstep import Runs, learn, search_of
 from recoup.runs.plan import task_settings
 from recoup.tasks.registry import make_task, task_row
@@ -34,7 +34,7 @@ def learning_jobs(
     *,
     chunk: int,
     **start: Any,
-) -> list[Job]:
+) -> list[FigureJob]:
     """A job for every method and every `chunk` of runs; `start` may hold some of `MARKS`."""
     parts = [[first, min(first + chunk, runs)] for first in range(0, runs, chunk)]
     common = {"iterations": iterations, "checkpoints": list(checkpoints), "tests": tests, **start}
@@ -57,13 +57,13 @@ def joined(results: dict[str, Arrays], task: str, method: str, **start: Any) -> 
     return Runs(parts[0].checkpoints, *(np.concatenate(each) for each in together))
 
 
-def _job(settings: dict[str, Any]) -> Job:
+def _job(settings: dict[str, Any]) -> FigureJob:
     """The job of one method and some seeds; the settings say everything about it."""
     row, (first, last) = task_row(settings["task"]), settings["seeds"]
     batch = settings.get("batch", row.batch)
     tested = len(settings["checkpoints"]) * settings["tests"]
     episodes = (last - first) * (settings["iterations"] * batch + tested)
-    return Job(
+    return FigureJob(
         name=f"{row.name}/{settings['method']}{_suffix(settings)}/{first}-{last - 1}",
         settings=settings,
         seconds=COMPILATION + episodes * row.horizon / STEPS_PER_SECOND[row.name],

@@ -28,7 +28,7 @@ from recoup.reproduce.figures import (
     theorems,
     toy,
 )
-from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
 from recoup.reproduce.sizes import Size, size_of
 from recoup.reproduce.workers import run_in_processes
 
@@ -73,7 +73,7 @@ def reproduce(
     chosen, amount = chosen_figures(names), size_of(size)
     _check_installed(chosen)
     directory = directory_of(size, out)
-    store, jobs = Store(directory / JOBS), jobs_of(chosen, amount)
+    store, jobs = JobFiles(directory / JOBS), jobs_of(chosen, amount)
     _check_files(chosen, directory, force)
     store.prepare()
     show = show or (lambda job, seconds: None)
@@ -151,7 +151,7 @@ def directory_of(size: str, out: str | Path | None = None) -> Path:
 
 def work_left(names: Sequence[str], size: str, out: str | Path | None = None) -> float:
     """The seconds that what has not been measured yet is thought to take."""
-    store = Store(directory_of(size, out) / JOBS)
+    store = JobFiles(directory_of(size, out) / JOBS)
     jobs = jobs_of(chosen_figures(names), size_of(size))
     return sum(job.seconds for job in jobs if not store.path(job).exists())
 
@@ -164,7 +164,7 @@ def chosen_figures(names: Sequence[str]) -> list[Figure]:
     return [FIGURES[name] for name in ORDER if ALL in names or name in names]
 
 
-def jobs_of(figures: Sequence[Figure], size: Size) -> list[Job]:
+def jobs_of(figures: Sequence[Figure], size: Size) -> list[FigureJob]:
     """The jobs of all figures, each once."""
     return list({job.name: job for figure in figures for job in figure.jobs(size)}.values())
 

@@ -10,14 +10,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from recoup.reproduce.jobs import Job, Store, run_jobs
+from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
 
 POLL = 0.2  # seconds between looks at what has been done
 FLAGS = "--xla_backend_optimization_level=1"  # compiles in two thirds of the time, runs as fast
 
 
 def run_in_processes(
-    jobs: Sequence[Job], store: Store, workers: int, show: Callable[[str, float], None]
+    jobs: Sequence[FigureJob], store: JobFiles, workers: int, show: Callable[[str, float], None]
 ) -> None:
     """Computes what `store` does not hold of `jobs`; on any exception all workers are ended."""
     left = [job for job in jobs if store.load(job) is None]
@@ -42,7 +42,7 @@ def run_in_processes(
             process.join()
 
 
-def groups(jobs: Sequence[Job], workers: int = 1) -> list[list[Job]]:
+def groups(jobs: Sequence[FigureJob], workers: int = 1) -> list[list[FigureJob]]:
     """Jobs that differ only in their seeds together, those that take longest first.
 
     A group that would keep one worker busy for longer than an even share of all is taken apart.
@@ -57,12 +57,15 @@ def groups(jobs: Sequence[Job], workers: int = 1) -> list[list[Job]]:
     return sorted(shared, key=lambda group: -_seconds(group))
 
 
-def _seconds(group: Sequence[Job]) -> float:
+def _seconds(group: Sequence[FigureJob]) -> float:
     return sum(job.seconds for job in group)
 
 
 def _watch(
-    processes: Sequence[Any], left: list[Job], store: Store, show: Callable[[str, float], None]
+    processes: Sequence[Any],
+    left: list[FigureJob],
+    store: JobFiles,
+    show: Callable[[str, float], None],
 ) -> None:
     """Tells `show` of every job that has been done, until all are."""
     while left:
@@ -80,7 +83,7 @@ def _watch(
 def _work(queue: Any, directory: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    store = Store(directory)
+    store = JobFiles(directory)
     while (group := queue.get()) is not None:
         run_jobs(group, store)
 

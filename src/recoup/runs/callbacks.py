@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.runs.history import Step
+from recoup.runs.history import HistoryRow
 from recoup.runs.schedule import Heard
 from recoup.tasks.engines.attempt import end_if_forked
 
@@ -44,10 +44,10 @@ class Callback:
     def on_result(self, result: TrialDone) -> bool | None:
         """After every trial."""
 
-    def on_move(self, step: Step) -> bool | None:
+    def on_move(self, step: HistoryRow) -> bool | None:
         """After every move of the distribution; not every one is tested for the curve."""
 
-    def on_checkpoint(self, step: Step, policy: Path | None) -> bool | None:
+    def on_checkpoint(self, step: HistoryRow, policy: Path | None) -> bool | None:
         """After every tenth move and at the end; `policy` is the file of the mean policy."""
 
 
@@ -114,7 +114,7 @@ class TensorBoard:
             rows = {"trial/return": result.value, "trial/seconds": result.seconds}
             self._write(_scalars(rows, result.id))
 
-    def on_move(self, step: Step) -> None:
+    def on_move(self, step: HistoryRow) -> None:
         """Numbers of a move, by rollouts spent."""
         keys = ("return_curve", "ess", "max_weight", "kl", "std_min", "std_max")
         found = {f"move/{key}": getattr(step, key) for key in keys}
@@ -122,7 +122,7 @@ class TensorBoard:
         finite = {key: value for key, value in known.items() if np.isfinite(value)}
         self._write(_scalars(finite, step.episodes))
 
-    def on_checkpoint(self, step: Step, policy: Path | None) -> None:
+    def on_checkpoint(self, step: HistoryRow, policy: Path | None) -> None:
         """Everything so far is on disk."""
         self._sync()
 

@@ -35,7 +35,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Step:
+class HistoryRow:
     """One row of a run's history: the distribution after `iteration` moves, and the last move.
 
     `return_curve` is a point of the learning curve; what a finished run is worth, on episodes of
@@ -66,7 +66,7 @@ class Step:
 class History(NamedTuple):
     """The moves of a run, the start first."""
 
-    steps: list[Step]
+    steps: list[HistoryRow]
     mean: np.ndarray  # [I + 1, D]
     std: np.ndarray  # [I + 1, S]
     ages: np.ndarray  # [I, 5] shares of the weight by the age of the samples
@@ -107,9 +107,9 @@ def lost_of(study: Opened) -> tuple[int, int]:
     return len(failed - nothing), len(nothing)
 
 
-def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> Step:
+def step_of(move: Move, std: np.ndarray, episodes: int, test: Test | None) -> HistoryRow:
     """A row of the history: a move, the deviations it led to, and what was measured after it."""
-    return Step(
+    return HistoryRow(
         iteration=move.id,
         episodes=episodes,
         return_curve=np.nan if test is None else test.mean,

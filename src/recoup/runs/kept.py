@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.runs.history import Step, history_of
+from recoup.runs.history import HistoryRow, history_of
 from recoup.runs.problem import Acting
 from recoup.study.reader.opened import Opened
 from recoup.study.run.beside import BEST, POLICIES, POLICY, theta_in
@@ -43,7 +43,7 @@ def is_kept(every: int, move: int) -> bool:
     return move % (every << ((move - 1) // (every * DENSE)).bit_length()) == 0
 
 
-def best_of(steps: Sequence[Step]) -> Step | None:
+def best_of(steps: Sequence[HistoryRow]) -> HistoryRow | None:
     """The highest point of a curve, the newest of equals; None where nothing was measured.
 
     Of many noisy points the highest is so partly by luck: it says which, not what it is worth.
@@ -84,7 +84,7 @@ def policy_files(directory: Path, opened: Opened, every: int) -> dict[Path, np.n
 
 
 def _kept_files(
-    directory: Path, steps: Sequence[Step], means: np.ndarray, every: int
+    directory: Path, steps: Sequence[HistoryRow], means: np.ndarray, every: int
 ) -> dict[Path, np.ndarray]:
     """The parameters `[D]` that the files in `policies/` must hold, of those after each move."""
     wanted = {name_of(move): move for move in range(len(means)) if is_kept(every, move)}
@@ -141,7 +141,7 @@ def kept_in(directory: Path | None) -> list[KeptPolicy]:
     return sorted(KeptPolicy(int(path.stem), path) for path in found)
 
 
-def chosen_move(steps: Sequence[Step], which: str | int) -> int:
+def chosen_move(steps: Sequence[HistoryRow], which: str | int) -> int:
     """The move whose policy is meant by "last", "best" or its number."""
     if which == LAST:
         return steps[-1].iteration

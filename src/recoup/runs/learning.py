@@ -17,7 +17,7 @@ from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
 from recoup.runs.fresh import LAST, EngineTests, Evaluated, Tests, is_tested
-from recoup.runs.history import Step, history_of, step_of
+from recoup.runs.history import HistoryRow, history_of, step_of
 from recoup.runs.kept import is_kept, keep_policies, policy_files, unlike, write_policies
 from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Acting, Problem, policy_in, policy_stored
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 EVERY = 10  # moves between two checkpoints
 RETURNS = ("return_search", "return_mean_policy")
 
-Show = Callable[[Step], None]
+Show = Callable[[HistoryRow], None]
 
 
 class Display(NamedTuple):
@@ -321,7 +321,7 @@ class _Loop:
         """Whether the distribution after a move is still to be tested."""
         return is_tested(self.work.plan, number) and self.study.store.test(number) is None
 
-    def _checkpoint(self, step: Step, rho: Any) -> bool:
+    def _checkpoint(self, step: HistoryRow, rho: Any) -> bool:
         """Writes the mean policy, and says so; whether to stop."""
         return say(self.work.callbacks, "on_checkpoint", step, self._saved(rho))
 

@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from recoup.checks import printable
-from recoup.runs.history import Step
+from recoup.runs.history import HistoryRow
 from recoup.runs.learning import Display
 from recoup.runs.plan import Plan
 from recoup.runs.schedule import Load
@@ -41,7 +41,7 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
 
         curve = ""  # its last point: not every iteration has one
 
-        def step(step: Step) -> None:
+        def step(step: HistoryRow) -> None:
             nonlocal curve
             done = step.iteration if plan.tested else None
             curve = _curve(step, plan.tested) or curve
@@ -54,14 +54,14 @@ def live(plan: Plan, console: Console | None = None) -> Iterator[Display]:
         yield Display(step, load)
 
 
-def _curve(step: Step, tested: bool) -> str:
+def _curve(step: HistoryRow, tested: bool) -> str:
     if step.return_curve != step.return_curve:  # no number
         return ""
     name = "curve" if tested else "batch"
     return f"{name} [cyan]{step.return_curve:8.2f}[/] ±{step.return_curve_stderr:.2f}"
 
 
-def _health(step: Step, tested: bool) -> str:
+def _health(step: HistoryRow, tested: bool) -> str:
     if step.ess is None or not tested:  # workers are shown in its place
         return ""
     return f"  ess [cyan]{step.ess:.1f}[/]/{step.samples}  max w {step.max_weight:.2f}"

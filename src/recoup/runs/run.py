@@ -11,7 +11,7 @@ from recoup.checks import InputError, check_path
 from recoup.outputs import Over
 from recoup.pictures.files import shows, write_picture
 from recoup.runs.directory import CURVE, study_in, texts
-from recoup.runs.history import Curve, Step, history_of, lost_of
+from recoup.runs.history import Curve, HistoryRow, history_of, lost_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
 from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Acting, Problem, again, policy_in, policy_stored
@@ -69,7 +69,7 @@ class Run:
             trials = opened.store.told_count(SPENT)
         self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
         self.notes: dict[str, Any] = last.info.get("notes", {})  # of that move, by `recoup` itself
-        self.history: list[Step] = found.steps
+        self.history: list[HistoryRow] = found.steps
         self.means, self.stds, self.ages = found.mean, found.std, found.ages
         self.mean: np.ndarray = found.mean[-1]
         self.std: np.ndarray = found.std[-1]
@@ -123,7 +123,7 @@ class Run:
         return Study.open(self.out / STUDY, **self.parts)
 
     @property
-    def _measured(self) -> list[Step]:
+    def _measured(self) -> list[HistoryRow]:
         """The steps whose distribution was measured; the start, where none was."""
         return [step for step in self.history if step.curve_episodes] or self.history[:1]
 
@@ -225,7 +225,7 @@ class Run:
         return [one for one in kept if one.move < len(self.means)]  # others are of another run
 
     @property
-    def best(self) -> Step | None:
+    def best(self) -> HistoryRow | None:
         """The highest point of the curve: its mean policy is `policies/best.npz`.
 
         While a run is made, or where it was killed, that is the best as of the last kept move.

@@ -19,7 +19,7 @@ BEAT = 0.5  # seconds, at most, between two looks at how the run fares
 FEW = 5  # trials that fail one after the other before a task counts as broken
 
 
-class Asked(Protocol):
+class Askable(Protocol):
     """What the loop needs of a study."""
 
     batch: int
@@ -79,7 +79,7 @@ Listen = Callable[[list[Heard], Load], bool]  # whether to stop
 class Schedule:
     """The trials of a run that are out, in line, or held back."""
 
-    def __init__(self, study: Asked, engine: Engine, rules: Rules | None = None) -> None:
+    def __init__(self, study: Askable, engine: Engine, rules: Rules | None = None) -> None:
         self.study, self.engine, self.rules = study, engine, rules or Rules()
         self._line: deque[Trial] = deque()  # asked for and not out yet
         self._out: dict[int, Trial] = {}

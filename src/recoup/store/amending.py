@@ -54,7 +54,7 @@ class Remade(NamedTuple):
     info: dict[str, Any]
 
 
-class Kept(NamedTuple):
+class KeptDensities(NamedTuple):
     """The densities that moves leave for the next."""
 
     own: dict[int, np.ndarray]  # by move, of its new results
@@ -147,7 +147,7 @@ def replace_result(
     )
 
 
-def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: Kept) -> None:
+def replace_moves(store: Store, family: str, moves: Sequence[Remade], kept: KeptDensities) -> None:
     """Writes moves that were made again, each with a proposal of its own, and their densities.
 
     The proposals of before stay: they drew trials. What was tested after a move was another

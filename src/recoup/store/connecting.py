@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from recoup.checks import InputError
 from recoup.store.count import Count
-from recoup.store.errors import BUSY, Full, sqlite_errors
+from recoup.store.errors import BUSY, NoRoom, sqlite_errors
 from recoup.store.holding import held, let_go
 from recoup.store.place import COUNT, LOG, address, beside, is_at
 from recoup.store.rows import CREATED, RECOVERED
@@ -263,7 +263,7 @@ def empty_log(path: Path, connection: sqlite3.Connection) -> None:
     """
     busy, frames, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy or frames:
-        raise Full(f"the log of {path} could not be written into the file")
+        raise NoRoom(f"the log of {path} could not be written into the file")
 
 
 def identity(connection: sqlite3.Connection) -> int:

@@ -22,7 +22,7 @@ class Conflict(InputError):
     """Two rows claim the same place."""
 
 
-class Full(InputError):
+class NoRoom(InputError):
     """There is no room for what was to be written: nothing of it was."""
 
     def __init__(
@@ -46,7 +46,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise Conflict(damage(path, str(wrong))) from None
     except sqlite3.DatabaseError as wrong:
         if what := _no_room(path, wrong):
-            raise Full(what) from None
+            raise NoRoom(what) from None
         raise InputError(_sentence(path, str(wrong))) from None
 
 

@@ -30,7 +30,7 @@ from recoup.store.connecting import (
     keep_log,
 )
 from recoup.store.count import Count, Counting, count_beside
-from recoup.store.errors import Full, damage, opened_to_read, sensible, sqlite_errors
+from recoup.store.errors import NoRoom, damage, opened_to_read, sensible, sqlite_errors
 from recoup.store.names import check_names, why_only_read
 from recoup.store.place import (
     LOG,
@@ -111,9 +111,9 @@ class StudyFile:
                 Path(f"{unfinished}{ending}").unlink(missing_ok=True)
         try:
             return cls.open(path)
-        except Full as wrong:
+        except NoRoom as wrong:
             then = "the new study is there, and whole; free some space to open it."
-            raise Full(wrong.what, then) from None
+            raise NoRoom(wrong.what, then) from None
 
     @classmethod
     def in_memory(cls, fill: Callable[["StudyFile"], None]) -> "StudyFile":

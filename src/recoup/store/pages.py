@@ -30,7 +30,7 @@ BEFORE = 5 + 9  # bytes of a row's length and id, at most
 ROOTS = {table: 2 + i for i, table in enumerate(t for t in TABLES if t not in LATER)}  # as made
 
 
-class Cell(NamedTuple):
+class PageRow(NamedTuple):
     """A row found in a page."""
 
     table: str
@@ -86,7 +86,7 @@ class Pages:
                 return found
         return {table: ROOTS.get(table, 0) for table in TABLES} | found
 
-    def row(self, page: bytes, start: int) -> Cell | None:
+    def row(self, page: bytes, start: int) -> PageRow | None:
         """The row in the cell that begins at `start`, if there is one and its checksum holds."""
         with suppress(IndexError, struct.error, UnicodeDecodeError, ValueError):
             length, offset = _varint(page, start)
@@ -97,7 +97,7 @@ class Pages:
                 row = _known(number, _record(payload))
                 if row is not None:
                     self.overflowing.update(through)
-                    return Cell(*row)
+                    return PageRow(*row)
         return None
 
     def extent(self, page: bytes, start: int) -> int:

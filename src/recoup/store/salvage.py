@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from recoup.store.amending import Amendment, amendments
-from recoup.store.pages import LEAF, Cell, Pages, cells, is_kind, places
+from recoup.store.pages import LEAF, PageRow, Pages, cells, is_kind, places
 from recoup.store.place import LOG, beside
 from recoup.store.places import together_in
 from recoup.store.records import Record, contents_of
@@ -31,7 +31,7 @@ Gap = tuple[int, int]  # ids between these two may be lost
 Row = TypeVar("Row")
 
 
-class Found(NamedTuple):
+class SalvagedRecords(NamedTuple):
     """The records of all tables that can still be read, without their checksums."""
 
     rows: Rows
@@ -77,14 +77,14 @@ def salvage(path: Path, tick: Tick = lambda done, of: None) -> Salvaged:
     )
 
 
-def _settings_lost(found: Found, rows: Contents) -> bool:
+def _settings_lost(found: SalvagedRecords, rows: Contents) -> bool:
     """Whether settings may be missing: the event that a study begins with has them all, too."""
     if any(event.kind == CREATED for event in rows.events.values()):
         return False
     return any(not _filled(gap, found.rows["settings"]) for gap in found.gaps["settings"])
 
 
-def _unnumbered(found: Found, rows: Contents) -> list[int]:
+def _unnumbered(found: SalvagedRecords, rows: Contents) -> list[int]:
     """Trials whose numbers beside a return may be lost; none, where nothing says there were any."""
     gaps, told = found.gaps["also"], rows.told.items()
     return sorted(n for n, row in told if not row.told.also and _in_a_gap(n, gaps))
@@ -96,7 +96,7 @@ def _ended(rows: Contents) -> dict[int, Lease]:
     return {n: row._replace(until=None) if n in ended else row for n, row in rows.leases.items()}
 
 
-def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Found:
+def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> SalvagedRecords:
     """The same as the tables hold them: those of the trees, and others where these have gaps."""
     pages = Pages(*_contents(path))
     of, roots = 2 * len(pages.images), pages.roots()
@@ -112,7 +112,7 @@ def salvaged_records(path: Path, tick: Tick = lambda done, of: None) -> Found:
     tick(of, of)
     if not roots.get("also") and not rows["also"]:  # made with its first row, if there is one
         gaps["also"] = []
-    return Found(rows, strays, gaps, pages.unfinished, pages.torn)
+    return SalvagedRecords(rows, strays, gaps, pages.unfinished, pages.torn)
 
 
 def _contents(path: Path) -> tuple[bytes, bytes]:
@@ -181,7 +181,7 @@ def _leaf(
     return gaps if whole else [(after, last + 1)]
 
 
-def _anywhere(pages: Pages, tick: Tick) -> Iterator[Cell]:
+def _anywhere(pages: Pages, tick: Tick) -> Iterator[PageRow]:
     """The rows in any page: of the newest copies first, then of older ones."""
     newest = list(pages.newest.values())
     images, of = pages.images, 2 * len(pages.images)

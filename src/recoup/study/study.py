@@ -31,7 +31,7 @@ from recoup.study.exchange.samples import import_samples, samples_given
 from recoup.study.exchange.tables import export
 from recoup.study.exchange.unseen_choices import places_given
 from recoup.study.moves.first import first_proposal
-from recoup.study.moves.settling import Mover
+from recoup.study.moves.settling import MoveMaker
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, TrialResult
 from recoup.study.reader.settings import check_same, parts_given, resolved
@@ -85,7 +85,7 @@ class Study:
         self.method: Method = turned_row(self.opened.method, self.opened.sign)  # as it was told
         self.parameters, self.names = self.opened.parameters, self.opened.names
         self.dim, self.batch = self.opened.dim, self.opened.batch
-        self._mover = Mover(self.opened)
+        self._mover = MoveMaker(self.opened)
 
     @classmethod
     def open(

@@ -60,7 +60,9 @@ def told(theta, returns, drawn_by, proposals, new):
     stacked = type(proposals[0])(*(np.stack(x) for x in zip(*proposals, strict=True)))
     zero = np.where(valid, returns, 0.0)
     fresh, foreign, no_numbers = np.arange(n) >= n - new, np.zeros(n, bool), np.zeros((n, 0))
-    return plain.Told(theta, zero, valid, ~valid, fresh, drawn_by, no_numbers, foreign, stacked)
+    return plain.ToldResults(
+        theta, zero, valid, ~valid, fresh, drawn_by, no_numbers, foreign, stacked
+    )
 
 
 RULES = [

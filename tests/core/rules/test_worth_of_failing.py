@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from recoup.core.rules.failing import Known, dependence, worth_of_failing
+from recoup.core.rules.failing import ByOutcome, dependence, worth_of_failing
 
 
 def known(failed, level=0.0, seed=0, dim=3, n=60):
     """Samples about zero, those of `failed(z)` without a return."""
     z = np.random.default_rng(seed).normal(size=(n, dim))
     out = failed(z)
-    return Known(z, np.where(out, 0.0, level + z.sum(1)), ~out, out)
+    return ByOutcome(z, np.where(out, 0.0, level + z.sum(1)), ~out, out)
 
 
 def behind(z):
@@ -58,5 +58,5 @@ def test_before_any_return_all_failures_are_equal():
 
 def test_two_failures_of_four_say_nothing_of_where():
     """Too few to tell: they are left out."""
-    seen = Known(np.eye(4), np.array([1.0, 2.0, 0, 0]), np.arange(4) < 2, np.arange(4) > 1)
+    seen = ByOutcome(np.eye(4), np.array([1.0, 2.0, 0, 0]), np.arange(4) < 2, np.arange(4) > 1)
     assert dependence(np, seen) == 0.0

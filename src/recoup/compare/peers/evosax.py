@@ -8,20 +8,20 @@ import optax
 from evosax.algorithms import CMA_ES, PGPE, SNES, Open_ES
 from evosax.core.optimizer import clipup
 
-from recoup.compare.entrants import Traced, population
+from recoup.compare.entrants import PureMethod, population
 
 
-def snes(dim: int, settings: Mapping[str, Any]) -> Traced:
+def snes(dim: int, settings: Mapping[str, Any]) -> PureMethod:
     """SNES; evosax has no population of its own: 4 + 3 ln D unless said."""
     return _traced(SNES(population(settings, dim), jnp.zeros(dim)), settings, _diagonal)
 
 
-def cma_es(dim: int, settings: Mapping[str, Any]) -> Traced:
+def cma_es(dim: int, settings: Mapping[str, Any]) -> PureMethod:
     """CMA-ES, the population likewise."""
     return _traced(CMA_ES(population(settings, dim), jnp.zeros(dim)), settings, _full)
 
 
-def pgpe(dim: int, settings: Mapping[str, Any]) -> Traced:
+def pgpe(dim: int, settings: Mapping[str, Any]) -> PureMethod:
     """PGPE with mirrored pairs, ranks and ClipUp; `lr` its step, half of its greatest speed."""
     size = population(settings, dim, even=True)
     given = {}
@@ -31,7 +31,7 @@ def pgpe(dim: int, settings: Mapping[str, Any]) -> Traced:
     return _traced(PGPE(size, jnp.zeros(dim), **given), settings, _diagonal)
 
 
-def open_es(dim: int, settings: Mapping[str, Any]) -> Traced:
+def open_es(dim: int, settings: Mapping[str, Any]) -> PureMethod:
     """OpenAI-ES with mirrored pairs, ranks and plain steps of `lr`; its spread never changes."""
     size = population(settings, dim, even=True)
     given: dict[str, Any] = {"std_schedule": optax.constant_schedule(_sigma(settings))}
@@ -54,7 +54,9 @@ def _full(state: Any, noise: Any) -> Any:
     return state.mean + state.std * noise @ factor.T
 
 
-def _traced(strategy: Any, settings: Mapping[str, Any], drawn: Callable[[Any, Any], Any]) -> Traced:
+def _traced(
+    strategy: Any, settings: Mapping[str, Any], drawn: Callable[[Any, Any], Any]
+) -> PureMethod:
     """A strategy that searches x = (theta - mean) / std; its state carries both."""
     params = strategy.default_params
     if hasattr(params, "std_init"):
@@ -81,4 +83,4 @@ def _traced(strategy: Any, settings: Mapping[str, Any], drawn: Callable[[Any, An
         inner, mean, std = state
         return mean + std * drawn(inner, noise)
 
-    return Traced(strategy.population_size, init, ask, tell, middle, draw)
+    return PureMethod(strategy.population_size, init, ask, tell, middle, draw)

@@ -14,7 +14,7 @@ import numpy as np
 
 from recoup.core.arrays import AT_ONCE
 from recoup.core.prior import LEVEL, NOISES, SLOPE
-from recoup.core.surrogate import Points, cells, points_of, shares, standardised
+from recoup.core.surrogate import SeenPoints, cells, points_of, shares, standardised
 from recoup.core.worth import MOST, PROBES, probes
 
 ABOUT = (0.0, 3.0)  # variances of what depends on the distance alone, over that of the bumps
@@ -134,7 +134,7 @@ def by_distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return found / one.shape[1]
 
 
-class Seen(NamedTuple):
+class FittedCell(NamedTuple):
     """A cell of the grid with the returns that it has seen."""
 
     hyper: Hyper
@@ -152,7 +152,7 @@ class Seen(NamedTuple):
         k = covariance(self.hyper._replace(about=0.0), self.at, looks, self.middle)
         return k.T @ (self.inverse.T @ self.half)
 
-    def told(self, looks: Looks, y: np.ndarray) -> "Seen":
+    def told(self, looks: Looks, y: np.ndarray) -> "FittedCell":
         """The same cell, which has seen the returns `y [k]` of more points too.
 
         The factor of the larger covariance has this one as its corner, and so has its inverse.
@@ -166,18 +166,18 @@ class Seen(NamedTuple):
         return self._replace(at=joined(self.at, looks), inverse=inverse, half=half)
 
 
-def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> Seen:
+def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> FittedCell:
     """A cell with the returns `y [n]` of points.
 
     Implements: rasmussen2006 eqs. 2.25, 2.26 the posterior of a Gaussian process.
     """
     k = covariance(hyper, at, at, middle)
     inverse = inverted(factored(k, hyper.noise))
-    return Seen(hyper, at, middle, inverse, inverse @ y)
+    return FittedCell(hyper, at, middle, inverse, inverse @ y)
 
 
 def expectations(
-    cells: Sequence[Seen], several: Sequence[Looks]
+    cells: Sequence[FittedCell], several: Sequence[Looks]
 ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
     """For each of some cells that have seen the same, what it `expects` of sets of looks.
 
@@ -198,7 +198,7 @@ def expectations(
 class Belief(NamedTuple):
     """The model of some returns near z = 0."""
 
-    cells: list[Seen]
+    cells: list[FittedCell]
     level: float  # mean of the returns
     scale: float  # their standard deviation, which is the unit of the cells
     stretch: np.ndarray  # [D] by which coordinates are multiplied, so that all count alike
@@ -215,7 +215,7 @@ class Belief(NamedTuple):
         parts = (c.hyper.share * c.hyper.signal * c.hyper.noise for c in self.cells)
         return self.scale * sum(parts) ** 0.5
 
-    def chosen(self, draws: int) -> list[Seen]:
+    def chosen(self, draws: int) -> list[FittedCell]:
         """So many cells, each as often as it is likely."""
         ends = np.cumsum([cell.hyper.share for cell in self.cells])
         places = np.searchsorted(ends, (np.arange(draws) + 0.5) / draws * ends[-1])
@@ -254,7 +254,7 @@ def _believed(z: np.ndarray, returns: np.ndarray, about: Sequence[float]) -> Bel
     return Belief(found, level, scale, stretch, len(z))
 
 
-def _likely(points: Points, at: Looks, y: np.ndarray, about: Sequence[float]) -> list[Hyper]:
+def _likely(points: SeenPoints, at: Looks, y: np.ndarray, about: Sequence[float]) -> list[Hyper]:
     """The cells of the grid that may be true, with their shares."""
     kernel = by_distance(at.radii, at.radii) if any(about) else 0.0
     grid = [(part, cell) for part in about for cell in cells(points, y, part * kernel)]

@@ -21,7 +21,7 @@ PROBES = 32  # points that, with their mirror images, stand for a Gaussian
 ENDS = (0.025, 0.975)
 
 
-class Chance(NamedTuple):
+class ChanceOfFailing(NamedTuple):
     """A chance of failing, with its 95 % interval."""
 
     rate: float
@@ -30,18 +30,18 @@ class Chance(NamedTuple):
     results: int  # that it rests on
 
 
-def chance_at(z: np.ndarray, failed: np.ndarray) -> Chance:
+def chance_at(z: np.ndarray, failed: np.ndarray) -> ChanceOfFailing:
     """The chance at z = 0 of failing as some of the results at `z [n, D]` have."""
     return _chance(z, failed, np.zeros((1, z.shape[1])))
 
 
-def chance_under(z: np.ndarray, failed: np.ndarray) -> Chance:
+def chance_under(z: np.ndarray, failed: np.ndarray) -> ChanceOfFailing:
     """The chance of failing of a draw from N(0, I)."""
     some = probes(z.shape[1])[:PROBES]
     return _chance(z, failed, np.vstack([some, -some]))  # as many on either side
 
 
-def _chance(z: np.ndarray, failed: np.ndarray, at: np.ndarray) -> Chance:
+def _chance(z: np.ndarray, failed: np.ndarray, at: np.ndarray) -> ChanceOfFailing:
     """The mean chance over the points `at [m, D]`, averaged over models by their evidence."""
     near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:MOST]
     z, failed = z[near], failed[near]
@@ -54,7 +54,9 @@ def _chance(z: np.ndarray, failed: np.ndarray, at: np.ndarray) -> Chance:
     low, high = (float(means[order][np.searchsorted(np.cumsum(mass[order]), end)]) for end in ENDS)
     least = 1 / (2 * len(z))  # so many results cannot tell a smaller chance from none
     rate = float(mass @ means)
-    return Chance(rate, 0.0 if low < least else low, 1.0 if high > 1 - least else high, len(z))
+    return ChanceOfFailing(
+        rate, 0.0 if low < least else low, 1.0 if high > 1 - least else high, len(z)
+    )
 
 
 def _drawn(

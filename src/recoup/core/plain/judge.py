@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.intervals import Weighed, looked_at, successes
+from recoup.core.intervals import WeighedDraws, looked_at, successes
 from recoup.core.plain.densities import Proposals, Rho
 from recoup.core.plain.move import Samples, valued
 from recoup.core.weights import bounded_exp
@@ -34,7 +34,7 @@ def judged(
     weights = bounded_exp(target - drew.mixture + np.log(max(len(returns), 1)))
     strata, z = len(drew.proposals.rhos.mean), drew.proposals.noise(rho, samples.theta)
     drawn = np.ones(len(returns), bool)
-    data = Weighed(weights, returns, valid, drawn, samples.drawn_by, strata, size)
+    data = WeighedDraws(weights, returns, valid, drawn, samples.drawn_by, strata, size)
     seen = looked_at(data, lambda rows: z[rows])
     counts = np.bincount(samples.drawn_by, minlength=strata)
     unseen = min(unseen_share(rho, drew.proposals, counts) / float(successes(data)), 1.0)

@@ -16,8 +16,8 @@ from recoup.core.arrays import quantiles
 from recoup.core.plain.belief import (
     WIDER,
     Belief,
+    FittedCell,
     Hyper,
-    Seen,
     believed,
     looks_at,
     seen,
@@ -46,14 +46,14 @@ class Bound(NamedTuple):
     touching: bool  # whether the bound itself is within
 
 
-class Kept(NamedTuple):
+class LimitsToKeep(NamedTuple):
     """Limits, and the probability with which each is to be kept."""
 
     bounds: tuple[Bound, ...]
     within: float
 
 
-class Scale(NamedTuple):
+class ArsinhScale(NamedTuple):
     """A scale that is straight near the middle of some numbers, and logarithmic far from it."""
 
     middle: float
@@ -68,12 +68,12 @@ class Scale(NamedTuple):
         return self.middle + self.unit * np.sinh(y)
 
 
-def scale_of(values: np.ndarray) -> Scale:
+def scale_of(values: np.ndarray) -> ArsinhScale:
     """The scale of `values [n]`, all of them finite."""
     middle = float(np.median(values))
     away = np.abs(values - middle)
     unit = UNIT * float(np.median(away)) or float(np.sqrt(np.mean(away**2)))
-    return Scale(middle, unit or 1.0)
+    return ArsinhScale(middle, unit or 1.0)
 
 
 def edge_of(values: np.ndarray, bound: Bound) -> float:
@@ -137,17 +137,17 @@ def _at_all(z: np.ndarray, known: np.ndarray, y: np.ndarray) -> tuple[np.ndarray
     return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-class Fitted(NamedTuple):
+class LimitModel(NamedTuple):
     """What the model says of another rollout at the results that it has seen."""
 
     mean: np.ndarray  # [n]
     variance: np.ndarray  # [n]
     stretch: np.ndarray  # [D] by which coordinates are multiplied
-    likeliest: Seen  # cell of its grid
+    likeliest: FittedCell  # cell of its grid
 
 
 @lru_cache(maxsize=8)  # a move that is rehearsed looks at the same results many times
-def _fitted(dim: int, where: bytes, told: bytes) -> Fitted:
+def _fitted(dim: int, where: bytes, told: bytes) -> LimitModel:
     """The model of the numbers `y [n]` at `z [n, D]`, both as bytes of float64."""
     z, y = np.frombuffer(where).reshape(-1, dim), np.frombuffer(told)
     stretch = stretch_of(z, y)
@@ -164,7 +164,7 @@ def _fitted(dim: int, where: bytes, told: bytes) -> Fitted:
     signal = float(cell.signal[which])
     hyper = Hyper(cell.length, cell.bowl, 0.0, NOISES[which], signal, 1.0)
     at = looks_at(points.z, np.zeros_like(points.z))
-    return Fitted(mean, variance, stretch, seen(hyper, at, points.middle, y))
+    return LimitModel(mean, variance, stretch, seen(hyper, at, points.middle, y))
 
 
 def worth_within(
@@ -189,7 +189,7 @@ def worth_within(
     return np.where(valid, given - STEEP * spread * over, returns)
 
 
-def beyond(z: np.ndarray, also: np.ndarray, kept: Kept) -> np.ndarray:
+def beyond(z: np.ndarray, also: np.ndarray, kept: LimitsToKeep) -> np.ndarray:
     """How far `[n]` limits on the numbers `also [n, A]` are broken too likely at `z [n, D]`."""
     found = np.zeros(len(z))
     for column in range(also.shape[1]):
@@ -205,11 +205,11 @@ class Modelled(NamedTuple):
     """The model of a number near z = 0."""
 
     belief: Belief
-    scale: Scale
+    scale: ArsinhScale
     values: np.ndarray  # [n] that it was made of
 
 
-class Chance(NamedTuple):
+class ChanceWithin(NamedTuple):
     """A chance of being within a limit, with its 95 % interval."""
 
     rate: float
@@ -223,7 +223,7 @@ def modelled(z: np.ndarray, values: np.ndarray) -> Modelled:
     return Modelled(believed(z, scale.of(values)), scale, values)
 
 
-def chance_within(found: Modelled, bound: Bound) -> Chance:
+def chance_within(found: Modelled, bound: Bound) -> ChanceWithin:
     """The chance that a rollout at z = 0 is within a limit.
 
     Given the true mean g, it is Phi((edge - g) / noise); what is believed of g is a mixture of
@@ -242,16 +242,16 @@ def chance_within(found: Modelled, bound: Bound) -> Chance:
     least = 1 / (2 * len(found.values))  # so many results cannot tell a smaller chance from none
     rate = float(mass @ chances.ravel())
     low, high = min(low, rate), max(high, rate)
-    return Chance(rate, 0.0 if low < least else low, 1.0 if high > 1 - least else high)
+    return ChanceWithin(rate, 0.0 if low < least else low, 1.0 if high > 1 - least else high)
 
 
-def chance_of_equal(values: np.ndarray, bound: Bound) -> Chance:
+def chance_of_equal(values: np.ndarray, bound: Bound) -> ChanceWithin:
     """The same where all values are equal: within as often as all results were."""
     past = bound.sign * (float(values[0]) - bound.at)
     inside = past <= 0 if bound.touching else past < 0
     n = len(values)
     low, high = proportion(n if inside else 0, n)
-    return Chance((n + 1) / (n + 2) if inside else 1 / (n + 2), low, high)
+    return ChanceWithin((n + 1) / (n + 2) if inside else 1 / (n + 2), low, high)
 
 
 def range_of(found: Modelled) -> tuple[float, float, float]:

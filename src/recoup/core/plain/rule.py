@@ -7,14 +7,14 @@ import numpy as np
 from recoup.core.families.family import Family, moving
 from recoup.core.objective import Estimate
 from recoup.core.plain.densities import Rho, row_of
-from recoup.core.plain.limits import Kept, beyond, worth_within
+from recoup.core.plain.limits import LimitsToKeep, beyond, worth_within
 from recoup.core.rules import blend
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import objective
 from recoup.core.rules.window import Memory, Rule, Window, first_memory, narrowest, reach_of
 
 
-class Told(NamedTuple):
+class ToldResults(NamedTuple):
     """Results in the order of telling, and what drew them."""
 
     theta: np.ndarray  # [n, D]
@@ -28,7 +28,7 @@ class Told(NamedTuple):
     proposals: Any  # rho, leading axis [P]
 
 
-class Made(NamedTuple):
+class RuleMove(NamedTuple):
     """A move, and what it was made of."""
 
     rho: Rho
@@ -41,10 +41,10 @@ def move(
     rule: Rule,
     window: int | None,
     rho: Rho,
-    told: Told,
+    told: ToldResults,
     memory: Any,
-    limits: Kept | None = None,
-) -> Made:
+    limits: LimitsToKeep | None = None,
+) -> RuleMove:
     """The move that the fresh results make, within limits; a memory of None has not begun."""
     asked = moving(family)
     spread = asked.log_spread(rho)
@@ -72,10 +72,10 @@ def move(
     within = seen if limits is None else _within(seen, kept.also, limits)
     made = blend.step(np, rule, within, memory, spread)
     after = asked.stretched(rho, *made.stretch, narrowest(np, rule, memory))
-    return Made(after, made.memory, _summary(told, kept, seen, made))
+    return RuleMove(after, made.memory, _summary(told, kept, seen, made))
 
 
-def _within(seen: Window, also: np.ndarray, limits: Kept) -> Window:
+def _within(seen: Window, also: np.ndarray, limits: LimitsToKeep) -> Window:
     """The window with returns as the rule is to see them where limits are broken too likely."""
     known = seen.valid if seen.failed is None else seen.valid & ~seen.failed
     over = beyond(seen.z, also, limits)
@@ -83,7 +83,7 @@ def _within(seen: Window, also: np.ndarray, limits: Kept) -> Window:
 
 
 def log_weights(
-    family: Family, rho: Rho, told: Told, recent: np.ndarray, z: np.ndarray
+    family: Family, rho: Rho, told: ToldResults, recent: np.ndarray, z: np.ndarray
 ) -> np.ndarray:
     """log p(theta | rho) less that of the mixture of proposals that are near `[n]`.
 
@@ -106,7 +106,7 @@ def log_weights(
     return np.where(part & told.valid, found, -np.inf)
 
 
-def _summary(told: Told, kept: Told, seen: Window, made: blend.Step) -> Estimate:
+def _summary(told: ToldResults, kept: ToldResults, seen: Window, made: blend.Step) -> Estimate:
     """What the weights say of the objective, and why the step was made."""
     proposals = len(told.proposals[0])
     found = objective(

@@ -107,14 +107,14 @@ def coefficients(xp: Any, utility: Utility, weights: Array, returns: Array) -> A
     return xp.where(known, c / xp.where(known, mass, 1.0), 0.0)
 
 
-class Fitted(NamedTuple):
+class FittedGaussian(NamedTuple):
     """A Gaussian in the coordinates z of the distribution that moves."""
 
     mean: Array  # [D]
     covariance: Any  # a symmetric matrix, in the shape of the family
 
 
-def fitted(xp: Any, z: Array, c: Array, shape: Shape) -> Fitted:
+def fitted(xp: Any, z: Array, c: Array, shape: Shape) -> FittedGaussian:
     """The Gaussian of the largest likelihood, for samples `z [n, D]` that count by `c [n]`.
 
     Implements: deisenroth2013 weighted maximum likelihood, mean = sum c z and covariance =
@@ -127,7 +127,7 @@ def fitted(xp: Any, z: Array, c: Array, shape: Shape) -> Fitted:
     known, mass = unbiased(xp, c)
     found = shape.covariance(xp, z - mean, c, mass)
     as_it_was = shape.even(xp, found, 1.0)
-    return Fitted(mean, tree_map(xp, lambda x, y: xp.where(known, x, y), found, as_it_was))
+    return FittedGaussian(mean, tree_map(xp, lambda x, y: xp.where(known, x, y), found, as_it_was))
 
 
 def unbiased(xp: Any, c: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from recoup.core.rules.tuning import TUNED
 BELOW = 1e-3  # of a return, by which a failure is worse than the only one that is known
 
 
-class Known(NamedTuple):
+class ByOutcome(NamedTuple):
     """Samples that were told, by what came of them."""
 
     z: Array  # [n, D]
@@ -25,7 +25,7 @@ class Known(NamedTuple):
     failed: Array  # [n]
 
 
-def worth_of_failing(xp: Any, known: Known, worst: Array, share: Array) -> Array:
+def worth_of_failing(xp: Any, known: ByOutcome, worst: Array, share: Array) -> Array:
     """The return that a failure stands for; `worst` is the lowest ever seen, infinite before one.
 
     `share` is how far failing depends on theta. Zero before any return: then all are equal. Any
@@ -41,7 +41,7 @@ def worth_of_failing(xp: Any, known: Known, worst: Array, share: Array) -> Array
     return xp.where(equal, lowest, (1 - share) * bad + share * lowest)
 
 
-def dependence(xp: Any, known: Known) -> Array:
+def dependence(xp: Any, known: ByOutcome) -> Array:
     """How far failing is seen to depend on theta, from 0 to 1.
 
     As James and Stein shrink, the share 1 - 2 c / t^2, at least 0, of the difference between the

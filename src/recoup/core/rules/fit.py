@@ -8,7 +8,7 @@ import numpy as np
 from recoup.core.arrays import Array, behind, namespace, tree_map
 from recoup.core.families.family import Family, moving
 from recoup.core.gradient import Direction, Earned, centre_of, relative
-from recoup.core.rules.classics import Fitted, Utility, coefficients, fitted, unbiased
+from recoup.core.rules.classics import FittedGaussian, Utility, coefficients, fitted, unbiased
 
 
 def fit(utility: Utility, family: Family) -> Direction:
@@ -41,7 +41,7 @@ def fit(utility: Utility, family: Family) -> Direction:
 
 def in_one_pass(
     whitened: Callable[[Any, Any], Array], rho: Any, samples: Array, c: Array
-) -> Fitted:
+) -> FittedGaussian:
     """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written: a form for JAX.
 
     Both moments are about the sample that counts most. It lies among those that are fitted, so
@@ -61,4 +61,4 @@ def in_one_pass(
     first, second = sum_columns(moments, (rho, middle), samples, c.reshape(samples.shape[:2]))
     known, mass = unbiased(jnp, c)
     found = jnp.maximum(second - first**2, 0.0) / mass
-    return Fitted(middle + first, jnp.where(known, found, 1.0))
+    return FittedGaussian(middle + first, jnp.where(known, found, 1.0))

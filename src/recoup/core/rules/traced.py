@@ -18,11 +18,19 @@ from recoup.core.objective import Estimate
 from recoup.core.rules import blend
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Weighed, objective, weighed
-from recoup.core.rules.window import Memory, Reach, Rule, Window, first_memory, narrowest, reach_of
+from recoup.core.rules.window import (
+    Memory,
+    Rule,
+    Window,
+    WindowSizes,
+    first_memory,
+    narrowest,
+    reach_of,
+)
 from recoup.core.sweeps import in_rounds, totals_by
 
 
-class Traced(NamedTuple):
+class TracedRule(NamedTuple):
     """The rule as two functions: `init(rho)`, and `step(archive, rho, memory)`."""
 
     init: Callable[[Any], Memory]
@@ -38,7 +46,7 @@ class Rows(NamedTuple):
     window: Window
 
 
-def traced(family: Family, rule: Rule, window: int | None) -> Traced:
+def traced(family: Family, rule: Rule, window: int | None) -> TracedRule:
     """The rule for rho of `family`; a `window` of so many batches, or as many as it is made for."""
 
     asked = moving(family)
@@ -56,7 +64,7 @@ def traced(family: Family, rule: Rule, window: int | None) -> Traced:
         found = _summary(archive, rows, made.weighed, made.stretch)
         return after, made.memory, found._replace(notes=made.notes)
 
-    return Traced(init, step)
+    return TracedRule(init, step)
 
 
 def estimator_of_rule(
@@ -83,7 +91,9 @@ def estimator_of_rule(
     return estimate
 
 
-def rows_of(family: Family, archive: Archive, rho: Any, reach: Reach, avoids: bool = False) -> Rows:
+def rows_of(
+    family: Family, archive: Archive, rho: Any, reach: WindowSizes, avoids: bool = False
+) -> Rows:
     """The newest samples, in the coordinates of `rho`, and their log-weights.
 
     Those that failed take part where the rule `avoids` them.

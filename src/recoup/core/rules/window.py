@@ -7,7 +7,7 @@ import numpy as np
 from recoup.core.arrays import Array
 from recoup.core.families.shapes import Shape
 from recoup.core.rules import model as models
-from recoup.core.rules.failing import Known, dependence, worth_of_failing
+from recoup.core.rules.failing import ByOutcome, dependence, worth_of_failing
 from recoup.core.rules.rugged import Pairs, no_pairs
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Signal
@@ -100,20 +100,20 @@ def narrowest(xp: Any, rule: Rule, memory: Memory) -> Array:
     return rule.shape.narrowest * xp.exp(memory.start)
 
 
-class Reach(NamedTuple):
+class WindowSizes(NamedTuple):
     """How many of the newest samples the two halves look at."""
 
     modelled: int
     recent: int
 
 
-def reach_of(dim: int, batch: int, window: int | None) -> Reach:
+def reach_of(dim: int, batch: int, window: int | None) -> WindowSizes:
     """By the number of dimensions and the size of a batch; a `window` of batches cuts both."""
     most = min(TUNED.modelled_most, max(TUNED.modelled_numbers // dim, 2 * batch))
     modelled = min(max(100 + 2 * dim, 2 * batch), most)
     if window is None:
-        return Reach(modelled, TUNED.weighed_batches * batch)
-    return Reach(min(modelled, window * batch), min(TUNED.weighed_batches, window) * batch)
+        return WindowSizes(modelled, TUNED.weighed_batches * batch)
+    return WindowSizes(min(modelled, window * batch), min(TUNED.weighed_batches, window) * batch)
 
 
 def valued(xp: Any, window: Window, worst: Array) -> Window:
@@ -124,7 +124,7 @@ def valued(xp: Any, window: Window, worst: Array) -> Window:
     if window.failed is None:
         return window
     part = window.modelled & window.valid
-    known = Known(window.z, window.returns, part & ~window.failed, part & window.failed)
+    known = ByOutcome(window.z, window.returns, part & ~window.failed, part & window.failed)
     share = dependence(xp, known)
     worth = worth_of_failing(xp, known, worst, share)
     counts = ~window.failed | (share > 0) | (xp.sum(known.failed) >= xp.sum(known.succeeded))

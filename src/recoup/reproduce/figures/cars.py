@@ -10,7 +10,7 @@ from recoup.reproduce.claims import Contrast, Said, above, contrast
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures.causes import SAID, cause_jobs, collect_causes
-from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.jobs import Arrays, FigureJob
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early, gain, gains_half
@@ -31,7 +31,7 @@ LITTLE = 0.01 * RANGE
 NEVER = -17.2  # an expected return below it: never reaching the goal
 
 
-def jobs(size: Size) -> list[Job]:
+def jobs(size: Size) -> list[FigureJob]:
     """Learning curves on both cars, tested after every iteration; and two supposed causes."""
     return [
         *(

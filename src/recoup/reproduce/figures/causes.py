@@ -19,7 +19,7 @@ from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
 from recoup.reproduce.claims import Said
 from recoup.reproduce.figures.gradients import joint
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.runs.lockstep import learn, search_of
 from recoup.runs.plan import task_settings
 from recoup.tasks.registry import make_task, task_row
@@ -31,14 +31,16 @@ REFERENCE = 4_000  # on-policy samples of the direction that a bias is counted f
 WEIGHTED, BASED, ENAC = "iw-pgpe", "iw-pgpe-ob", "tiw-enac"
 
 
-def cause_jobs(trials: int, starts: int) -> list[Job]:
+def cause_jobs(trials: int, starts: int) -> list[FigureJob]:
     """The variance of iw-pgpe and of iw-pgpe-ob, and the bias of tiw-enac, on their paths."""
     estimates = max(trials // 100, 20)
     settings = {"estimates": estimates, "starts": starts, "early": EARLY, "late": LATE}
     seconds = 8 + starts * estimates * BATCH * (EARLY + LATE) * 40 / 1e6
     return [
-        Job(f"{TASK}/cause-variance", settings, seconds, partial(_variances, estimates, starts)),
-        Job(f"{TASK}/cause-bias", settings, seconds, partial(_biases, estimates, starts)),
+        FigureJob(
+            f"{TASK}/cause-variance", settings, seconds, partial(_variances, estimates, starts)
+        ),
+        FigureJob(f"{TASK}/cause-bias", settings, seconds, partial(_biases, estimates, starts)),
     ]
 
 

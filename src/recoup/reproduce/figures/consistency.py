@@ -14,7 +14,7 @@ from recoup.reproduce.claims import Contrast, Said, contrast
 from recoup.reproduce.figures import gradients
 from recoup.reproduce.figures.bounds import APART
 from recoup.reproduce.figures.gradients import rho_of
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 
 SIZES = (40, 400, 4_000)  # N'
 GROUPS, EACH = 20, 5  # of estimates, and estimates in each
@@ -22,10 +22,10 @@ SMALL = 0.01  # of the squared length of the true gradient
 METHODS = ("niw", "iw")
 
 
-def consistency_job() -> Job:
+def consistency_job() -> FigureJob:
     """Estimates without a baseline at every N', with weights and without."""
     settings = {"cases": APART, "sizes": SIZES, "groups": GROUPS, "each": EACH}
-    return Job("toy/consistency", settings, 3.0 * len(APART), _estimates)
+    return FigureJob("toy/consistency", settings, 3.0 * len(APART), _estimates)
 
 
 def _estimates(tick: Tick) -> Arrays:

@@ -11,7 +11,7 @@ from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import gradients
 from recoup.reproduce.figures.gradients import ESTIMATORS
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.reproduce.sizes import Size
 
 POINT, SOURCE = (-0.8, 0.5), (-1.6, 1.0)  # where, and what drew the samples
@@ -19,10 +19,10 @@ FAN = 60  # degrees to either side
 COMPARED = ("niw-pgpe", "iw-pgpe", "iw-pgpe-ob")
 
 
-def direction_jobs(size: Size) -> list[Job]:
+def direction_jobs(size: Size) -> list[FigureJob]:
     """Estimates from ten off-policy samples, and the true gradient."""
     settings = {"estimates": size.angles, "point": POINT, "source": SOURCE}
-    job = Job("toy/directions", settings, 8, partial(_directions, size.angles))
+    job = FigureJob("toy/directions", settings, 8, partial(_directions, size.angles))
     return [gradients.surface_job(), job]
 
 

@@ -13,7 +13,7 @@ from recoup.core.families.family import draw
 from recoup.core.families.gaussian import Diagonal
 from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.tasks.registry import make_task
 from recoup.tasks.task import Task
 
@@ -49,9 +49,9 @@ ESTIMATORS: dict[str, dict[str, Any]] = {  # what `estimate` is told; a window o
 # -- the true gradient --
 
 
-def surface_job(draws: int = SURFACE_DRAWS) -> Job:
+def surface_job(draws: int = SURFACE_DRAWS) -> FigureJob:
     """E[R | theta] on a grid of theta, each with the same `draws` of the task's noise."""
-    return Job("toy/surface", {"draws": draws}, draws / 1_000, partial(_surface, draws))
+    return FigureJob("toy/surface", {"draws": draws}, draws / 1_000, partial(_surface, draws))
 
 
 def _surface(draws: int, tick: Tick) -> Arrays:
@@ -125,10 +125,10 @@ def joint(found: Any) -> Array:
 # -- the study of Figure 1 --
 
 
-def variance_jobs(trials: int, starts: int) -> list[Job]:
+def variance_jobs(trials: int, starts: int) -> list[FigureJob]:
     """A job for every start: a path along the true gradient, and the estimates on it."""
     return [
-        Job(
+        FigureJob(
             f"toy/variance/{start}",
             {"trials": trials, "start": start, "estimators": ESTIMATORS},
             5 + trials / 300,

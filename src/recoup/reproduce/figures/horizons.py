@@ -18,7 +18,7 @@ from recoup.core.families.trajectory import score as trajectory_score
 from recoup.reproduce.claims import Said
 from recoup.reproduce.drawing import LOOKS
 from recoup.reproduce.figures.gradients import rho_of
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.tasks.registry import make_task
 
 DISCOUNT = 0.9
@@ -29,9 +29,9 @@ FACTORS = [theory.return_scale(DISCOUNT, horizon) ** 2 for horizon in HORIZONS]
 POLICY = (-0.5, 0.5)  # eta and tau, or mu and sigma
 
 
-def horizon_job(trials: int) -> Job:
+def horizon_job(trials: int) -> FigureJob:
     """Gradients of single samples at every horizon."""
-    return Job("toy/horizons", {"trials": trials}, 15, partial(_horizons, trials))
+    return FigureJob("toy/horizons", {"trials": trials}, 15, partial(_horizons, trials))
 
 
 def _horizons(trials: int, tick: Tick) -> Arrays:

@@ -16,7 +16,7 @@ from recoup.reproduce.figures.reaching import (
     reach_jobs,
     reuse,
 )
-from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.jobs import Arrays, FigureJob
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 from recoup.reproduce.speed import gain
@@ -31,7 +31,7 @@ def longer(size: Size) -> int:
     return int(LONGER * size.iterations(9))
 
 
-def nine_jobs(size: Size) -> list[Job]:
+def nine_jobs(size: Size) -> list[FigureJob]:
     """All methods with nine joints, ours with fewer, and ours with more iterations."""
     last = longer(size)
     on = learning_jobs(

@@ -7,7 +7,7 @@ from recoup.reproduce.claims import Contrast, Said, contrast
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import gradients
-from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.jobs import Arrays, FigureJob
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 
@@ -21,7 +21,7 @@ DETOUR = 1.5  # as long as the straight line: a detour
 VICINITY = f"Near: {NEAR:.0%} of the way from the start's expected return to the maximum."
 
 
-def path_jobs(size: Size) -> list[Job]:
+def path_jobs(size: Size) -> list[FigureJob]:
     """Runs from the three starts, with ten samples an iteration and with one."""
     jobs = [gradients.surface_job()]
     for batch, iterations in SETTINGS:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Picture
 from recoup.reproduce.claims import Contrast, Said, above, contrast
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.jobs import Arrays, FigureJob
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size, checkpoints
 from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early, gain
@@ -23,7 +23,9 @@ SHOWN = (20, 50)  # the iterations whose policies the paper shows
 CHUNK = 10
 
 
-def reach_jobs(joints: int, size: Size, methods: tuple[str, ...] = METHODS + BESIDE) -> list[Job]:
+def reach_jobs(
+    joints: int, size: Size, methods: tuple[str, ...] = METHODS + BESIDE
+) -> list[FigureJob]:
     """The runs of every method on the reaching task with so many joints."""
     iterations = size.iterations(joints)
     return learning_jobs(

@@ -25,7 +25,7 @@ from recoup.reproduce.figures.horizons import (
     draw_horizons,
     horizon_job,
 )
-from recoup.reproduce.jobs import Arrays, Job, Tick
+from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.reproduce.sizes import Size
 from recoup.tasks.registry import make_task
 
@@ -35,11 +35,11 @@ FIT = 40  # samples a trial that b* and the curvature come from, and nothing els
 TAIL, RARE = 3.0, 1_000.0  # the made-up task against Theorem 3: a rare reward, far out
 
 
-def bound_jobs(size: Size) -> list[Job]:
+def bound_jobs(size: Size) -> list[FigureJob]:
     """Single samples of the estimator in every case; estimates, and horizons."""
     trials = max(size.trials, 2_000)
     cases = [
-        Job(
+        FigureJob(
             f"toy/bounds/{case}",
             {"trials": trials, "target": rhos[0], "proposal": rhos[1], "fit": FIT},
             8,

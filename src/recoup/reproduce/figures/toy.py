@@ -9,7 +9,7 @@ from recoup.reproduce.claims import Contrast, Said, above, contrast, slope
 from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import paths
-from recoup.reproduce.jobs import Arrays, Job
+from recoup.reproduce.jobs import Arrays, FigureJob
 from recoup.reproduce.learning import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 from recoup.reproduce.speed import CONVERGED, converges_early, gain, gains_half
@@ -24,7 +24,7 @@ ITERATIONS, TESTS, CHUNK = 20, 100, 1_000
 # -- Figure 5: expected returns --
 
 
-def return_jobs(size: Size, methods: tuple[str, ...] = SIX + BESIDE) -> list[Job]:
+def return_jobs(size: Size, methods: tuple[str, ...] = SIX + BESIDE) -> list[FigureJob]:
     """Learning curves of the toy, tested after every iteration."""
     every = range(ITERATIONS + 1)
     return learning_jobs("toy", methods, size.toy_runs, ITERATIONS, every, TESTS, chunk=CHUNK)

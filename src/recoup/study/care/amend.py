@@ -6,7 +6,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_text, printable, shortly
 from recoup.store.amending import (
-    Kept,
+    KeptDensities,
     Remade,
     copy_of,
     place_of,
@@ -144,14 +144,16 @@ def _put(study: Opened, store: Store, number: int, told: Told, drop: bool) -> No
     replace_result(store, number, told, dropped=drop, valued=study.method.values_failures)
 
 
-def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Remade], Kept]:
+def _remade(
+    study: Opened, number: int, told: Told, drop: bool
+) -> tuple[list[Remade], KeptDensities]:
     """The moves that the result was part of, made again on a copy with the other in its place.
 
     And the densities that all moves leave.
     """
     place = place_of(study.store, number)
     if place is None or place > study.store.last_move().counted:
-        return [], Kept({}, np.zeros(0))
+        return [], KeptDensities({}, np.zeros(0))
     copy = copy_of(study.store)
     try:
         with copy.writing():
@@ -167,7 +169,9 @@ def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Re
         for mark, move in made
         if mark.counted >= place
     ]
-    return remade, Kept({mark.number: move.own for mark, move in made}, made[-1][1].mixture)
+    return remade, KeptDensities(
+        {mark.number: move.own for mark, move in made}, made[-1][1].mixture
+    )
 
 
 def _note(

@@ -34,7 +34,7 @@ class Rollout(NamedTuple):
     was: frozenset[float | None] = frozenset()  # its returns before it was amended here
 
 
-class Known(NamedTuple):
+class Duplicates(NamedTuple):
     """What a study has already of samples that come."""
 
     there: np.ndarray  # [n]
@@ -59,13 +59,13 @@ def rollouts(
     return [Rollout(key, value, at, bool(a), 0, bool(c)) for key, value, at, a, c in columns]
 
 
-def already(study: Opened, coming: Sequence[Rollout]) -> Known:
+def already(study: Opened, coming: Sequence[Rollout]) -> Duplicates:
     """Which of the rollouts that come the study has, each of its own at most once."""
     held = _held(study)
     found, thetas = _matched(held, coming), {row.theta for row in held}
     pairs = [(coming[i], row) for i, row in found.items()]
     new = [one for i, one in enumerate(coming) if i not in found and one.counts]
-    return Known(
+    return Duplicates(
         there=np.array([i in found for i in range(len(coming))], bool),
         alike=sum(_is_timed(one, row) and one.asked != row.asked for one, row in pairs),
         anew=sum(one.theta in thetas for one in new),

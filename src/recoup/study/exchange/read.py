@@ -18,7 +18,7 @@ from recoup.study.exchange.cells import numbers, thetas
 from recoup.study.exchange.duplicates import said_beside
 from recoup.study.exchange.outcomes import check_none_untold, outcomes
 from recoup.study.exchange.proposals import Shown, check_family, check_told, of_family, of_rows
-from recoup.study.exchange.samples import Samples, samples_of, without_return
+from recoup.study.exchange.samples import ForeignSamples, samples_of, without_return
 from recoup.study.exchange.tables import (
     ALSO,
     BOUNDS,
@@ -60,7 +60,7 @@ UNREADABLE = (
 )
 
 
-def read_samples(study: Opened, path: Path) -> Samples:
+def read_samples(study: Opened, path: Path) -> ForeignSamples:
     """Samples from a CSV, Parquet or NumPy file, or from another study, in the user's units.
 
     A table has a column for each parameter, `return`, `failed` if some did, and, where what drew
@@ -78,7 +78,7 @@ def read_samples(study: Opened, path: Path) -> Samples:
     return _of_table(study, path, table)
 
 
-def _of_study(study: Opened, path: Path) -> Samples:
+def _of_study(study: Opened, path: Path) -> ForeignSamples:
     other = Opened.open(path, study.parts)
     try:
         if other.dim != study.dim or _ranges(other) != _ranges(study):
@@ -161,7 +161,7 @@ def _check_array(packed: ZipFile, member: ZipInfo) -> None:
         raise InputError(f"{member.filename} says to be larger than it is.")
 
 
-def _of_numpy(study: Opened, path: Path) -> Samples:
+def _of_numpy(study: Opened, path: Path) -> ForeignSamples:
     arrays = arrays_of(path)
     for key in ("theta", "returns"):
         if key not in arrays:
@@ -169,7 +169,7 @@ def _of_numpy(study: Opened, path: Path) -> Samples:
     returns = arrays["returns"]
     beside = {key.partition("_")[2]: x for key, x in arrays.items() if key.startswith(f"{ALSO}_")}
     also = also_columns(path, beside, np.shape(returns))
-    samples = Samples(arrays["theta"], returns, failed=without_return(returns), also=also)
+    samples = ForeignSamples(arrays["theta"], returns, failed=without_return(returns), also=also)
     families = np.unique(arrays.get(FAMILY, np.array([], str)).astype(str)).tolist()
     mean, std = (arrays.get(which) for which in MOMENTS)
     if RHO not in arrays:
@@ -231,7 +231,7 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     return {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
 
 
-def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Samples:
+def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> ForeignSamples:
     theta = theta_columns(study)
     for name in (*theta, "return"):
         if name not in table:
@@ -251,7 +251,9 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Sam
         blocks: np.ndarray | None = of_rows(study, path, families, rows, shown)
     else:
         blocks = _with_factors(study, path, table, shown)
-    samples = Samples(thetas(study, path, table), came.returns, failed=came.failed, latent=latent)
+    samples = ForeignSamples(
+        thetas(study, path, table), came.returns, failed=came.failed, latent=latent
+    )
     beside = [x for x in table if x.startswith(f"{ALSO}_") and x not in theta]
     told = {x.partition("_")[2]: numbers(path, table, [x])[:, 0] for x in beside}
     also = also_columns(path, told, came.returns.shape)

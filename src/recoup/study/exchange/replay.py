@@ -14,7 +14,7 @@ from recoup.study.reader.settings import STEPPING, of_the_problem
 from recoup.study.space.goals import turned_row
 
 if TYPE_CHECKING:
-    from recoup.study.moves.steps import Before, Made
+    from recoup.study.moves.steps import Before, StudyMove
 
 RULE = (*STEPPING, "direction")  # what decides of which kind the memory of a row's moves is
 Tick = Callable[[int, int], None]  # moves done, moves in all
@@ -96,7 +96,7 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
     ]
 
 
-def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, Made]]":
+def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, StudyMove]]":
     """All moves, those that a result at `place` is part of from where the one before now leads.
 
     The others are made again for the densities that they leave: to the last bit those that the
@@ -116,7 +116,7 @@ def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, Made]]":
         yield mark, made._replace(own=own, mixture=mixture)
 
 
-def _gap(study: Opened, made: "Made", stored: Mark) -> float:
+def _gap(study: Opened, made: "StudyMove", stored: Mark) -> float:
     """How far a move lies from what is stored of it, relative to the scale of the distribution.
 
     Its memory counts too, each array by its own scale; infinite where it is another structure.
@@ -146,7 +146,7 @@ def _moves(
     marks: list[Mark],
     before: "Callable[[int], Before]",
     tick: Tick = lambda done, of: None,
-) -> "Iterator[tuple[Mark, Made]]":
+) -> "Iterator[tuple[Mark, StudyMove]]":
     """The moves of `method` at the places where the study has moved."""
     from recoup.study.moves.move import make_move
 

@@ -19,7 +19,7 @@ from recoup.store.dropped import AMENDED, dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.exchange.duplicates import (
     ASKED,
-    Known,
+    Duplicates,
     Rollout,
     already,
     are_as_told,
@@ -46,7 +46,7 @@ IMPORTED, FITTED = "imported", "fitted"
 UNSAID = "failed before it was imported"  # of samples that come without a reason
 
 
-class Samples(NamedTuple):
+class ForeignSamples(NamedTuple):
     """Samples of somebody else's, and what drew them if that is known."""
 
     theta: np.ndarray  # [n, P]
@@ -69,7 +69,7 @@ class Samples(NamedTuple):
     as_told: bool = False  # likewise, but the study has the same numbers as they are
     frozen: Mapping[str, Any] | None = None  # by name: parameters that were not drawn there
 
-    def told_as(self, there: Goal, here: Goal) -> "Samples":
+    def told_as(self, there: Goal, here: Goal) -> "ForeignSamples":
         """The same for a study with its own idea of better: a return is the negative of a cost."""
         if there == here:
             return self
@@ -78,7 +78,7 @@ class Samples(NamedTuple):
 
 def samples_given(
     theta: Any, returns: Any, mean: Any = None, std: Any = None, also: Any = None
-) -> Samples:
+) -> ForeignSamples:
     """Samples as Python gives them, once they are made of numbers."""
     beside = check_mapping("also", {} if also is None else also)
     given = {"theta": theta, "returns": returns, "mean": mean, "std": std}
@@ -87,7 +87,7 @@ def samples_given(
         check_numbers(f"{what} of samples", values)
         given[what] = np.asarray(values)
         check_whole_numbers(f"{what} of samples", given[what])
-    found = Samples(**given, failed=without_return(given["returns"]))
+    found = ForeignSamples(**given, failed=without_return(given["returns"]))
     return found._replace(also=also_columns("samples", beside, np.shape(found.returns)))
 
 
@@ -96,7 +96,7 @@ def without_return(returns: np.ndarray) -> np.ndarray | None:
     return ~np.isfinite(returns) if np.issubdtype(returns.dtype, np.floating) else None
 
 
-def import_samples(study: Opened, samples: Samples, origin: str = "") -> Imported:
+def import_samples(study: Opened, samples: ForeignSamples, origin: str = "") -> Imported:
     """Adds foreign samples to a study's archive, with the densities that drew them.
 
     Without them a Gaussian is fitted to the samples and marked as such: weights are then as good as
@@ -144,7 +144,7 @@ def import_samples(study: Opened, samples: Samples, origin: str = "") -> Importe
     return found._replace(words=_words(study, samples, found))
 
 
-def _words(study: Opened, samples: Samples, found: Imported) -> str:
+def _words(study: Opened, samples: ForeignSamples, found: Imported) -> str:
     """All that is to be said of an import."""
     uncorrelated = samples.blocks is None and study.starts_as not in (study.family, None)
     said = [imported_words(study, found, uncorrelated)]
@@ -153,7 +153,7 @@ def _words(study: Opened, samples: Samples, found: Imported) -> str:
     return " ".join(filter(None, [*said, frozen_elsewhere(study.frozen, samples.frozen or {})]))
 
 
-def samples_of(other: Opened) -> Samples:
+def samples_of(other: Opened) -> ForeignSamples:
     """The results of a study as samples with their proposals."""
     if other.method.space == "actions":
         raise InputError(f"{other.path} holds trajectories: fork it to reuse them.")
@@ -172,7 +172,7 @@ def samples_of(other: Opened) -> Samples:
         raise InputError(f"{other.path} has no results to import.")
     trials = [trial for trial, _ in rows]
     latent = np.stack([trial.theta for trial in trials])
-    return Samples(
+    return ForeignSamples(
         theta=other.in_units(latent),
         returns=np.array([np.nan if value is None else value for _, value in rows]),
         blocks=np.stack([proposals[number].numbers for number in drew]),
@@ -197,7 +197,7 @@ def refuse_foreign(study: Opened) -> None:
         raise InputError("a study with mirrored sampling takes no samples from elsewhere.")
 
 
-def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _checked(study: Opened, samples: ForeignSamples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Latent thetas `[n, D]`, which have a finite return or are known to have failed.
 
     And which of the others count for nothing where they come from.
@@ -230,7 +230,7 @@ def _checked(study: Opened, samples: Samples) -> tuple[np.ndarray, np.ndarray, n
     return theta, finite, gone
 
 
-def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Rollout]:
+def _coming(samples: ForeignSamples, theta: np.ndarray, which: np.ndarray) -> list[Rollout]:
     """The rollouts of some samples, as `already` takes them."""
     n = int(np.sum(which))
     gone = _of_rows(samples.dropped, which, n, False).astype(bool)
@@ -239,7 +239,9 @@ def _coming(samples: Samples, theta: np.ndarray, which: np.ndarray) -> list[Roll
     return rollouts(theta[which], np.asarray(samples.returns, float)[which], asked, amended, ~gone)
 
 
-def _as_taken(study: Opened, samples: Samples, theta: np.ndarray, which: np.ndarray) -> Samples:
+def _as_taken(
+    study: Opened, samples: ForeignSamples, theta: np.ndarray, which: np.ndarray
+) -> ForeignSamples:
     """Samples as the study has those that it has already: a fork may take returns as costs."""
     if not samples.turned or not are_as_told(study, _coming(samples, theta, which)):
         return samples
@@ -248,16 +250,15 @@ def _as_taken(study: Opened, samples: Samples, theta: np.ndarray, which: np.ndar
 
 
 def _check_any(
-    study: Opened, samples: Samples, finite: np.ndarray, twice: np.ndarray, known: Known
+    study: Opened, samples: ForeignSamples, finite: np.ndarray, twice: np.ndarray, known: Duplicates
 ) -> None:
     """Raises where nothing is left to import, and says what is to be done all the same."""
     more = to_do(study, known.differ, known.dropped)
     returned = np.isfinite(np.asarray(samples.returns, float))
     if not (finite & returned).any():
         drew = " and says what drew it" if returned.any() else ""
-        raise InputError(
-            f"none of the samples has a finite return{drew}: nothing was imported.{more}"
-        )
+        none = f"none of the samples has a finite return{drew}"
+        raise InputError(f"{none}: nothing was imported.{more}")
     if not (finite & ~twice).any():
         raise InputError(
             f"all of these samples are in the study already: nothing was imported.{more}"
@@ -269,7 +270,9 @@ def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: Any) 
     return np.full(n, unknown) if given is None else np.asarray(given)[which]
 
 
-def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _latent(
+    study: Opened, samples: ForeignSamples, finite: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Latent thetas `[n, D]`, as they were drawn where that is known; and where not `[n]`."""
     shape = (len(finite), study.dim)
     found = np.full(shape, np.nan) if samples.latent is None else samples.latent.copy()
@@ -281,7 +284,7 @@ def _latent(study: Opened, samples: Samples, finite: np.ndarray) -> tuple[np.nda
 
 
 def _proposals(
-    study: Opened, samples: Samples, theta: np.ndarray, finite: np.ndarray
+    study: Opened, samples: ForeignSamples, theta: np.ndarray, finite: np.ndarray
 ) -> np.ndarray:
     """Blocks of numbers `[m, K]` of what drew each sample `theta [m, D]`, those that are finite."""
     if samples.blocks is not None:
@@ -339,7 +342,7 @@ def _fitted(study: Opened, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to(mean, theta.shape), np.broadcast_to(std, theta.shape)
 
 
-def _told(samples: Samples, new: np.ndarray) -> list[Told]:
+def _told(samples: ForeignSamples, new: np.ndarray) -> list[Told]:
     """What was told of the samples that are `new [n]`."""
     n, also = int(np.sum(new)), some_of(samples.also, new)
     returns = np.asarray(samples.returns, float)[new]
@@ -359,7 +362,7 @@ def _told(samples: Samples, new: np.ndarray) -> list[Told]:
 
 
 def _add_results(
-    study: Opened, samples: Samples, new: np.ndarray, theta: np.ndarray, proposals: Any
+    study: Opened, samples: ForeignSamples, new: np.ndarray, theta: np.ndarray, proposals: Any
 ) -> list[int]:
     """The trials that the samples `new [n]` become, of which it is known when they were asked for.
 

@@ -15,7 +15,7 @@ from recoup.core.worth import worth
 from recoup.engine.methods import Method
 from recoup.engine.plain import can_judge, can_move
 from recoup.study.moves.memory import completed
-from recoup.study.moves.steps import Before, Judged, Made
+from recoup.study.moves.steps import Before, Judged, StudyMove
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.records import AGES
 from recoup.study.space.goals import turned, turned_ends
@@ -23,7 +23,7 @@ from recoup.study.space.goals import turned, turned_ends
 
 def make_move(
     row: Method, discount: float, ledger: Ledger, upto: int, since: int, before: Before
-) -> Made:
+) -> StudyMove:
     """The move that the results up to the place `upto` make; those after `since` are new."""
     results = ledger.results(upto)
     old = int(np.searchsorted(ledger.counted, since, "right"))
@@ -47,7 +47,7 @@ def make_move(
         )
     ages = _ages(np.ravel(found.info.weights)[: results.n], results.n - old)
     noted = {**as_told(found.info.plain(row.draw), ledger.sign), "ages": ages}
-    return Made(found.numbers, found.memory, noted, found.own, found.mixture)
+    return StudyMove(found.numbers, found.memory, noted, found.own, found.mixture)
 
 
 def as_told(info: dict[str, Any], sign: float) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
 from recoup.store.amending import last_amended
-from recoup.store.errors import Full, damage
+from recoup.store.errors import NoRoom, damage
 from recoup.store.places import fills, partner_of
 from recoup.store.rows import FOREIGN, Move
 from recoup.store.turns import Turn
@@ -32,13 +32,13 @@ from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
 
 if TYPE_CHECKING:
-    from recoup.study.moves.steps import Made
+    from recoup.study.moves.steps import StudyMove
 
 
 WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
 
 
-class Kept:
+class KeptResults:
     """All results of a study, kept from one use to the next."""
 
     def __init__(self, opened: Opened) -> None:
@@ -59,13 +59,13 @@ class Kept:
             self._densities = last
         return self.ledger
 
-    def moved(self, number: int, made: "Made") -> None:
+    def moved(self, number: int, made: "StudyMove") -> None:
         """Keeps the densities of a move that was made of them."""
         assert self.ledger is not None
         self.ledger.own, self.ledger.mixture, self._densities = made.own, made.mixture, number
 
 
-class Mover:
+class MoveMaker:
     """Makes the moves that are due, and keeps what the next one starts from.
 
     Of several threads one makes them, and the others read meanwhile: results are kept for each of
@@ -76,7 +76,7 @@ class Mover:
     def __init__(self, opened: Opened) -> None:
         self.opened, self.store = opened, opened.store
         self._turn = Turn()
-        self._moves, self._looks = Kept(opened), Kept(opened)
+        self._moves, self._looks = KeptResults(opened), KeptResults(opened)
 
     def catch_up(self) -> None:
         """Makes the moves that a stop has left due, as a study is opened; never fails.
@@ -109,8 +109,8 @@ class Mover:
         """Says of a move for which there is no room that the results before it are kept."""
         try:
             yield
-        except Full as wrong:
-            raise Full(
+        except NoRoom as wrong:
+            raise NoRoom(
                 wrong.what,
                 "what was told is kept, and the move that is due was not made; free some space, "
                 "and the next `ask` or `tell` makes it.",
@@ -153,7 +153,7 @@ class Mover:
             self._move()  # of results that were amended meanwhile
 
     def _write(
-        self, before: Move, upto: int, new: int, ledger: Ledger, made: "Made", amended: int
+        self, before: Move, upto: int, new: int, ledger: Ledger, made: "StudyMove", amended: int
     ) -> bool:
         """Writes a move, unless another process has; False where its results are others now."""
         number, kept = before.id + 1, ledger is self._moves.ledger  # and its densities with it
@@ -181,7 +181,7 @@ class Mover:
                 return place, new, late
         raise InputError(damage(self.store.path, "its counters are higher than its rows"))
 
-    def _results_of(self, number: int, kept: Kept | None = None) -> Ledger:
+    def _results_of(self, number: int, kept: KeptResults | None = None) -> Ledger:
         """What the move after `number` is made of: all results, or those of the last batches.
 
         A method without weights leaves out those from elsewhere.

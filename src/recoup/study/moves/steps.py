@@ -16,7 +16,7 @@ class Before(NamedTuple):
     memory: Memory
 
 
-class Made(NamedTuple):
+class StudyMove(NamedTuple):
     """A move: where the distribution went, and what the move was made of."""
 
     numbers: np.ndarray  # [K] one block

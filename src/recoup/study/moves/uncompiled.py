@@ -8,7 +8,7 @@ import numpy as np
 from recoup.core.plain.densities import Proposals, gained_mixture, own_density
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.move import Samples, valued
-from recoup.core.plain.rule import Told
+from recoup.core.plain.rule import ToldResults
 from recoup.core.weights import LogDensities
 from recoup.core.worth import Seen
 from recoup.engine import plain
@@ -48,7 +48,7 @@ def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Be
     returns, valid = valued(results.returns[:n], row.stated)
     inside = ~results.outside[:n]
     drawn_by = results.proposal[:n]
-    told = Told(
+    told = ToldResults(
         theta=results.samples[0][:n],
         returns=returns,
         valid=valid & inside,

@@ -22,7 +22,7 @@ from recoup.checks import (
     check_whole_numbers,
     shortly,
 )
-from recoup.core.plain.limits import Bound, Kept
+from recoup.core.plain.limits import Bound, LimitsToKeep
 from recoup.engine.methods import Method
 from recoup.store.queries import Queries
 from recoup.study.space.parameters import Parameter
@@ -71,13 +71,13 @@ class Limits(NamedTuple):
         """The numbers that they are on."""
         return list(dict.fromkeys(limit.name for limit in self.rows))
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> LimitsToKeep | None:
         """The same as the rule takes them; None where there are none."""
         if not self.rows:
             return None
         place = self.names.index
         bounds = (Bound(place(x.name), x.sign, x.bound, x.side.endswith("=")) for x in self.rows)
-        return Kept(tuple(bounds), self.within)
+        return LimitsToKeep(tuple(bounds), self.within)
 
     def broken(self, also: Mapping[str, float] | None) -> list[Limit]:
         """The limits that numbers break; what is not known breaks none."""

@@ -9,7 +9,7 @@ from recoup.core.worth import EQUAL, Worth
 from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study.exchange.fork import FORKED
-from recoup.study.moves.settling import Mover
+from recoup.study.moves.settling import MoveMaker
 from recoup.study.reader.opened import Opened
 from recoup.study.run.ends import outdated
 from recoup.study.space.goals import Goal, turned, turned_ends
@@ -23,7 +23,7 @@ from recoup.study.voice.evaluation import Evaluation
 from recoup.study.voice.gained import times
 from recoup.study.voice.keeping import limits_found
 from recoup.study.voice.landscape import (
-    Results,
+    ModelledResults,
     fitted,
     landscape,
     left_out_of,
@@ -40,7 +40,7 @@ VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval s
 SHOWN = 3  # improbable results that are spoken of, the last ones
 
 
-def evaluate(opened: Opened, mover: Mover, mean: Any, std: Any) -> Evaluation:
+def evaluate(opened: Opened, mover: MoveMaker, mean: Any, std: Any) -> Evaluation:
     """The expected return of a candidate distribution, from all results."""
     from recoup.core.pareto import pareto_k
     from recoup.study.moves.move import judge
@@ -88,14 +88,14 @@ def _doubt(opened: Opened, target: np.ndarray, worth: Worth) -> Doubt:
     if not results.known:
         return NO_DOUBT
 
-    def again(rest: Results) -> worths.Worth:
+    def again(rest: ModelledResults) -> worths.MeanPolicyWorth:
         found = fitted(opened, rest, rho)
         here = worth_of(found, found.draw(rho), rest)
-        return worths.Worth(here.value, here.stderr, here.interval, "")
+        return worths.MeanPolicyWorth(here.value, here.stderr, here.interval, "")
 
     unit = 1 / results.unit
     ends = times(worth.interval, unit)
-    said = worths.Worth(worth.mean * unit, worth.stderr * unit, ends, "")
+    said = worths.MeanPolicyWorth(worth.mean * unit, worth.stderr * unit, ends, "")
     return doubted(opened, results, said, again)
 
 

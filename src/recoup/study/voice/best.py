@@ -9,7 +9,7 @@ from recoup.core.worth import Interval
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import standing
 from recoup.study.space.parameters import places_of
-from recoup.study.voice.landscape import Landscape, Results
+from recoup.study.voice.landscape import Landscape, ModelledResults
 
 UNSURE = 0.025  # share of being best below which a choice surely is not
 
@@ -25,7 +25,7 @@ class Best(NamedTuple):
     known: list[str]  # parameters of which the model says where they are best, or are not
 
 
-def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Best:
+def best_of_each(study: Opened, results: ModelledResults, found: Landscape | None) -> Best:
     """What the model says of every parameter."""
     ranges = _ranges(study, results, found)
     choices = {} if found is None else _choices(study, results, found)
@@ -44,7 +44,7 @@ def best_of_each(study: Opened, results: Results, found: Landscape | None) -> Be
     return Best(low, high, choices, climbs, wrong, known)
 
 
-def _ranges(study: Opened, results: Results, found: Landscape | None) -> list[Interval]:
+def _ranges(study: Opened, results: ModelledResults, found: Landscape | None) -> list[Interval]:
     """Where each parameter is best, in standard deviations from the mean `[P]`."""
     nowhere = Interval(-np.inf, np.inf)
     numbers = _numbers(study)
@@ -57,7 +57,9 @@ def _ranges(study: Opened, results: Results, found: Landscape | None) -> list[In
     return [known.get(first, Interval(np.nan, np.nan)) for first in _firsts(study)]
 
 
-def _choices(study: Opened, results: Results, found: Landscape) -> dict[str, dict[str, float]]:
+def _choices(
+    study: Opened, results: ModelledResults, found: Landscape
+) -> dict[str, dict[str, float]]:
     """How often each choice is the best, in what may be true; the others staying."""
     shares = {}
     for p, place in zip(study.parameters, places_of(study.parameters), strict=True):
@@ -82,7 +84,7 @@ def _numbers(study: Opened) -> list[int]:
     return [first for name, first in pairs if name not in dict(study.choices)]
 
 
-def _in_units(study: Opened, results: Results, z: np.ndarray) -> np.ndarray:
+def _in_units(study: Opened, results: ModelledResults, z: np.ndarray) -> np.ndarray:
     """Ends of intervals in the user's units `[P]`, of those in standard deviations `[P]`."""
     mean, std = results.mean, results.std
     if len(std) != len(mean):  # in action space

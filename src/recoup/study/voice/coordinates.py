@@ -14,7 +14,7 @@ from recoup.study.space.choices import chances, chosen, code
 from recoup.study.space.parameters import Parameter, places_of
 
 
-class Coordinates(NamedTuple):
+class StandardCoordinates(NamedTuple):
     """Those in which a distribution `centre` is N(0, I), of parameters with or without names."""
 
     parameters: Sequence[Parameter]

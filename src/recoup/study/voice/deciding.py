@@ -9,10 +9,10 @@ import numpy as np
 from recoup.engine.methods import Method
 from recoup.engine.parts import PARTS
 from recoup.study.voice.doubts import NO_DOUBT, Doubt
-from recoup.study.voice.gained import Gain
+from recoup.study.voice.gained import PastGain
 from recoup.study.voice.keeping import Within
 from recoup.study.voice.rehearsal import Forecast
-from recoup.study.voice.worths import AT_MEAN, Worth
+from recoup.study.voice.worths import AT_MEAN, MeanPolicyWorth
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
 SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
@@ -24,7 +24,7 @@ MOST_BATCHES = 12  # that are rehearsed for a budget
 SHORTER = {"epsilon": "a shorter epsilon", "kl": "a smaller kl"}  # of steps, by their setting
 
 
-class Plan(NamedTuple):
+class BudgetPlan(NamedTuple):
     """How a budget of trials is best spent."""
 
     search: int  # trials that the search takes
@@ -32,12 +32,12 @@ class Plan(NamedTuple):
     tries: int  # of the mean policy, with the rest
 
 
-class Outlook(NamedTuple):
+class VerdictBasis(NamedTuple):
     """What a verdict is made of, over the unit of the results."""
 
-    worth: Worth
+    worth: MeanPolicyWorth
     batches: int  # of the past, as far as they are looked back on
-    past: Gain
+    past: PastGain
     coming: list[Forecast]  # empty where nothing can be rehearsed
     noise: float
     climbs: list[str]  # parameters that are surely not at their best
@@ -51,7 +51,7 @@ class Outlook(NamedTuple):
     shorter: str = ""  # what would make steps so: a setting of the method, if it has one
 
 
-def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
+def decided(outlook: VerdictBasis, least: float = 0.0) -> tuple[str, int]:
     """What to do, and how often to try the mean where that is it.
 
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
@@ -81,19 +81,19 @@ def decided(outlook: Outlook, least: float = 0.0) -> tuple[str, int]:
     return TRY, _tries(outlook)
 
 
-def has_lost(outlook: Outlook) -> bool:
+def has_lost(outlook: VerdictBasis) -> bool:
     """Whether the last batches surely earned less than those before, and not for limits."""
     past = outlook.past
     return isfinite(past.each) and past.interval.high < 0 and not outlook.strayed
 
 
-def _is_enough(outlook: Outlook, policy: float, draw: float, least: float) -> bool:
+def _is_enough(outlook: VerdictBasis, policy: float, draw: float, least: float) -> bool:
     """Whether a batch that should bring so much is worth it."""
     error = outlook.worth.stderr if isfinite(outlook.worth.stderr) else 0.0
     return policy >= TENTH * max(error, least) or draw >= max(SMALL * outlook.noise, least)
 
 
-def _tries(outlook: Outlook) -> int:
+def _tries(outlook: VerdictBasis) -> int:
     """How often to try the mean for its expected return to be known as well as counts."""
     spread = outlook.past.spread
     varies = outlook.noise if isfinite(outlook.noise) else spread
@@ -110,34 +110,34 @@ def shorter_steps(row: Method) -> str:
     return next((words for key, words in SHORTER.items() if key in settings), "")
 
 
-def planned(outlook: Outlook, budget: int, least: float = 0.0) -> Plan:
+def planned(outlook: VerdictBasis, budget: int, least: float = 0.0) -> BudgetPlan:
     """How to spend a budget: as `decided` says, batch by batch, and the rest on the mean.
 
     Where the search goes on for another reason than what batches gain, it takes all of it; where
     every batch that was rehearsed is worth it, all but a few trials of the mean.
     """
     if decided(outlook, least)[0] != GO_ON:
-        return Plan(0, 0.0, budget)
+        return BudgetPlan(0, 0.0, budget)
     if outlook.outside or outlook.fails or outlook.rare is not None or outlook.wrong:
-        return Plan(budget, float("nan"), 0)
+        return BudgetPlan(budget, float("nan"), 0)
     if not outlook.coming:
         return _as_long_as_it_gains(budget)
     soon = SOON - outlook.batches  # batches that are made whatever they bring
     if soon > 0 and budget < outlook.coming[0].results:
-        return Plan(budget, float("nan"), 0)
+        return BudgetPlan(budget, float("nan"), 0)
     search, policy, draw = 0, 0.0, 0.0
     for i, coming in enumerate(outlook.coming):
         gains = coming.policy.value - policy, coming.draw.value - draw
         if coming.results > budget or not (i < soon or _is_enough(outlook, *gains, least)):
-            return Plan(search, policy, budget - search)
+            return BudgetPlan(search, policy, budget - search)
         search, policy, draw = coming.results, coming.policy.value, coming.draw.value
     more, unforeseen = budget - search, len(outlook.coming) == MOST_BATCHES
     if unforeseen and more > AT_MEAN:
         return _as_long_as_it_gains(budget)
-    return Plan(search, policy, more)
+    return BudgetPlan(search, policy, more)
 
 
-def _as_long_as_it_gains(budget: int) -> Plan:
+def _as_long_as_it_gains(budget: int) -> BudgetPlan:
     """A search whose end is not foreseen, but for some trials of the mean at the end."""
     search = budget - AT_MEAN if budget > AT_MEAN else budget
-    return Plan(search, float("nan"), budget - search)
+    return BudgetPlan(search, float("nan"), budget - search)

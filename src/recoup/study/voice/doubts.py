@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from recoup.study.reader.opened import Opened
 from recoup.study.voice import sentences
-from recoup.study.voice.landscape import Results, why_none
+from recoup.study.voice.landscape import ModelledResults, why_none
 from recoup.study.voice.slips import Slip, slips
-from recoup.study.voice.worths import Worth
+from recoup.study.voice.worths import MeanPolicyWorth
 
 SHOWN = 2  # results that stand out, of which it is said
 LOOKED_AT = 4  # the farthest of them, each of which is left out alone
@@ -25,7 +25,10 @@ NO_DOUBT = Doubt([], "")
 
 
 def doubted(
-    study: Opened, results: Results, worth: Worth, again: Callable[[Results], Worth]
+    study: Opened,
+    results: ModelledResults,
+    worth: MeanPolicyWorth,
+    again: Callable[[ModelledResults], MeanPolicyWorth],
 ) -> Doubt:
     """Which results that stand out a `worth` rests on, and what it would be without them.
 
@@ -38,7 +41,7 @@ def doubted(
     if not strange or not isfinite(worth.value):
         return NO_DOUBT
 
-    def without(left_out: Sequence[Slip]) -> Worth | None:
+    def without(left_out: Sequence[Slip]) -> MeanPolicyWorth | None:
         """The worth without some results, where that is another."""
         rest = results.without({slip.trial for slip in left_out})
         if not rest.known or why_none(study, rest):
@@ -59,5 +62,5 @@ def doubted(
     return Doubt(sorted(slip.trial for slip in named), " ".join(filter(None, words)))
 
 
-def _holds(worth: Worth, value: float) -> bool:
+def _holds(worth: MeanPolicyWorth, value: float) -> bool:
     return worth.interval.low <= value <= worth.interval.high

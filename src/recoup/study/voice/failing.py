@@ -14,7 +14,7 @@ from recoup.store.rows import FAILED, MEAN, OWN, Asked, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.voice import sentences
 from recoup.study.voice.coordinates import seen_from
-from recoup.study.voice.landscape import Results, failures_of, left_out_of
+from recoup.study.voice.landscape import ModelledResults, failures_of, left_out_of
 
 ENOUGH = 5  # trials of one theta that say by themselves how often it fails
 MOST = 0.3  # chance of failing above which no theta is recommended
@@ -43,7 +43,7 @@ class Tried(NamedTuple):
     in_a_row: bool  # whether the last all failed, but for thetas of the user's own choice
 
 
-def tried_of(study: Opened, results: Results) -> Tried:
+def tried_of(study: Opened, results: ModelledResults) -> Tried:
     """What is known of failures, at the mean policy and beside it."""
     told, mean = results.told, results.mean
     here = [

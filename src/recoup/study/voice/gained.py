@@ -7,7 +7,7 @@ import numpy as np
 
 from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.rows import SAMPLED
-from recoup.study.voice.landscape import Known
+from recoup.study.voice.landscape import PlacedResult
 
 LAST = 5  # batches that are looked back on
 FARTHEST = float(np.finfo(float).max)
@@ -26,16 +26,16 @@ class Batch(NamedTuple):
         return self._replace(mean=self.mean * unit + 0.0, stderr=self.stderr * abs(unit))
 
 
-class Gain(NamedTuple):
+class PastGain(NamedTuple):
     """What a batch has gained of late: the slope of the returns over the last distributions."""
 
     each: float
     interval: Interval
     spread: float  # standard deviation of one return of the search
 
-    def times(self, unit: float) -> "Gain":
+    def times(self, unit: float) -> "PastGain":
         """The same in other units."""
-        return Gain(self.each * unit, times(self.interval, unit), self.spread * unit)
+        return PastGain(self.each * unit, times(self.interval, unit), self.spread * unit)
 
 
 def times(interval: Interval, unit: float) -> Interval:
@@ -44,7 +44,7 @@ def times(interval: Interval, unit: float) -> Interval:
     return Interval(*sorted(float(np.clip(end, -most, most)) * unit + 0.0 for end in interval))
 
 
-def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
+def gained(known: Sequence[PlacedResult]) -> tuple[list[Batch], PastGain]:
     """What the last distributions earned, and the slope of that with its 95 % interval.
 
     Those that drew a single result are taken together with the next.
@@ -65,19 +65,19 @@ def gained(known: Sequence[Known]) -> tuple[list[Batch], Gain]:
         for number, x in last
     ]
     if len(last) < 2:
-        return batches, Gain(np.nan, NOTHING, np.nan)
+        return batches, PastGain(np.nan, NOTHING, np.nan)
     x = np.concatenate([np.full(len(values), float(i)) for i, (_, values) in enumerate(last)])
     return batches, _slope(x, np.concatenate([values for _, values in last]))
 
 
-def _slope(x: np.ndarray, y: np.ndarray) -> Gain:
+def _slope(x: np.ndarray, y: np.ndarray) -> PastGain:
     """The slope of `y [n]` over `x [n]` by least squares; no interval where nothing varied."""
     if np.ptp(y) <= ROUNDING * np.max(np.abs(y)):  # all equal: what is left is rounding
-        return Gain(0.0, NOTHING, 0.0)
+        return PastGain(0.0, NOTHING, 0.0)
     apart = x - np.mean(x)
     each = float(apart @ y / (apart @ apart))
     left = y - np.mean(y) - each * apart
     degrees = max(len(y) - 2, 1)
     spread = float(left @ left / degrees) ** 0.5
     half = quantile(degrees + 1) * spread / float(apart @ apart) ** 0.5
-    return Gain(each, Interval(each - half, each + half), spread)
+    return PastGain(each, Interval(each - half, each + half), spread)

@@ -9,7 +9,7 @@ import numpy as np
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.limits import (
     Bound,
-    Chance,
+    ChanceWithin,
     are_equal,
     chance_of_equal,
     chance_within,
@@ -21,7 +21,7 @@ from recoup.store.rows import Asked, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limit
 from recoup.study.voice import sentences
-from recoup.study.voice.landscape import LEAST, Results, coordinates, results_of
+from recoup.study.voice.landscape import LEAST, ModelledResults, coordinates, results_of
 
 
 class Within(NamedTuple):
@@ -39,7 +39,7 @@ class Within(NamedTuple):
     results: int
 
 
-class Told(NamedTuple):
+class LimitCounts(NamedTuple):
     """How many results have told the number of a limit, and how many of them broke it."""
 
     limit: str
@@ -47,7 +47,7 @@ class Told(NamedTuple):
     broken: int
 
 
-def keeping_of(study: Opened, results: Results, rho: Any = None) -> list[Within]:
+def keeping_of(study: Opened, results: ModelledResults, rho: Any = None) -> list[Within]:
     """How surely each limit is kept at the mean policy, or in the middle of another `rho`."""
     if not study.limits.rows:
         return []
@@ -63,13 +63,13 @@ def keeping_at(study: Opened, latent: np.ndarray) -> list[Within]:
         return keeping_of(study, results, Diagonal(latent, results.std))
 
 
-def _of_number(study: Opened, results: Results, look: Any, name: str) -> list[Within]:
+def _of_number(study: Opened, results: ModelledResults, look: Any, name: str) -> list[Within]:
     """How surely the limits on one number are kept."""
     limits = [limit for limit in study.limits.rows if limit.name == name]
     theta, values = _known(study, results.told, name)
     n = len(values)
     if n < max(LEAST, study.dim + 2):
-        nothing = [(Chance(np.nan, np.nan, np.nan), limit) for limit in limits]
+        nothing = [(ChanceWithin(np.nan, np.nan, np.nan), limit) for limit in limits]
         why = f"too few results have told {name}"
         return [_within(limit, chance, (np.nan,) * 3, why, n) for chance, limit in nothing]
     if are_equal(values):
@@ -84,7 +84,7 @@ def _of_number(study: Opened, results: Results, look: Any, name: str) -> list[Wi
 
 
 def _within(
-    limit: Limit, chance: Chance, number: tuple[float, float, float], about: str, results: int
+    limit: Limit, chance: ChanceWithin, number: tuple[float, float, float], about: str, results: int
 ) -> Within:
     return Within(limit.text, *chance, limit.name, *number, about, results)
 
@@ -128,7 +128,7 @@ def within_words(row: Within) -> str:
     return sentences.within_limit(row.limit, (row.chance, row.low, row.high), number, row.rests_on)
 
 
-def told_of_limits(study: Opened) -> list[Told]:
+def told_of_limits(study: Opened) -> list[LimitCounts]:
     """Of each limit how often its number was told, and how often it was broken; no dropped ones."""
     if not study.limits.rows:
         return []
@@ -138,7 +138,7 @@ def told_of_limits(study: Opened) -> list[Told]:
     found = []
     for limit in study.limits.rows:
         values = [also[limit.name] for also in known if limit.name in also]
-        found.append(Told(limit.text, len(values), sum(map(limit.is_broken, values))))
+        found.append(LimitCounts(limit.text, len(values), sum(map(limit.is_broken, values))))
     return found
 
 

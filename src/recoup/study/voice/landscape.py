@@ -20,7 +20,7 @@ from recoup.store.rows import FAILED, Asked, Result
 from recoup.store.states import version_of
 from recoup.study.reader.opened import Opened
 from recoup.study.space.goals import turned
-from recoup.study.voice.coordinates import Coordinates
+from recoup.study.voice.coordinates import StandardCoordinates
 
 LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
@@ -29,7 +29,7 @@ MANY = 10  # parameters beyond which the model is surer of a distribution than i
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
-class Known(NamedTuple):
+class PlacedResult(NamedTuple):
     """A result that has a value and a place in the study's space."""
 
     trial: int
@@ -39,11 +39,11 @@ class Known(NamedTuple):
     value: float  # larger is better
 
 
-class Results(NamedTuple):
+class ModelledResults(NamedTuple):
     """What was told, and what the model is made of."""
 
     told: list[tuple[Asked, Result]]  # but for what was dropped
-    known: list[Known]  # over `unit`
+    known: list[PlacedResult]  # over `unit`
     unit: float
     mean: np.ndarray  # [D] of the newest distribution, latent
     std: np.ndarray
@@ -58,7 +58,7 @@ class Results(NamedTuple):
         """Latent thetas `[n, D]`."""
         return np.stack([result.theta for result in self.known])
 
-    def without(self, trials: Collection[int]) -> "Results":
+    def without(self, trials: Collection[int]) -> "ModelledResults":
         """The same as if some trials had not been told."""
         told = [row for row in self.told if row[0].id not in trials]
         return self._replace(told=told, known=[x for x in self.known if x.trial not in trials])
@@ -68,7 +68,7 @@ class Landscape(NamedTuple):
     """The model, in coordinates in which a distribution is N(0, I)."""
 
     belief: Belief
-    coordinates: Coordinates
+    coordinates: StandardCoordinates
 
     def whitened(self, theta: np.ndarray) -> np.ndarray:
         """Latent thetas `[n, D]` in the coordinates."""
@@ -99,7 +99,7 @@ class Expected(NamedTuple):
     interval: Interval
 
 
-def results_of(study: Opened) -> Results:
+def results_of(study: Opened) -> ModelledResults:
     """What was told to a study so far; inside `reading()`, and remembered."""
     return _remembered(study, "results", lambda: _results(study))
 
@@ -113,17 +113,17 @@ def _remembered(study: Opened, name: str, make: Callable[[], Any]) -> Any:
     return known[1]
 
 
-def _results(study: Opened) -> Results:
+def _results(study: Opened) -> ModelledResults:
     """What was told so far."""
     trials, nothing = study.store.trials(), dropped(study.store)
     told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
     known = _known(study, told)
     unit = _unit([result.value for result in known])
     scaled = [result._replace(value=result.value / unit) for result in known]
-    return Results(told, scaled, unit, study.mean, study.std)
+    return ModelledResults(told, scaled, unit, study.mean, study.std)
 
 
-def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
+def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[PlacedResult]:
     """The results that have a value and lie within the study's bounds."""
     values = [
         turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
@@ -139,7 +139,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[Known]:
         if result.told.value is not None:
             value = turned(result.told.value, study.sign)
         if inside and value is not None:
-            found.append(Known(trial.id, trial.kind, trial.proposal, theta, float(value)))
+            found.append(PlacedResult(trial.id, trial.kind, trial.proposal, theta, float(value)))
     if not found:
         raise InputError(
             f"all results of {study.path} lie outside of its bounds: tell some within."
@@ -153,7 +153,7 @@ def _unit(values: Sequence[float]) -> float:
     return 1.0 if largest == 0 or 1 / EXTREME < largest < EXTREME else largest
 
 
-def why_none(study: Opened, results: Results) -> str:
+def why_none(study: Opened, results: ModelledResults) -> str:
     """Why there is no model, in words; empty where there is one."""
     if study.method.space == "actions":
         return "no trial of the mean policy by itself"
@@ -165,7 +165,7 @@ def why_none(study: Opened, results: Results) -> str:
     return ""
 
 
-def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
+def landscape(study: Opened, results: ModelledResults, rho: Any = None) -> Landscape:
     """The model about the newest distribution, or about another `rho` of its family.
 
     Of a family of the user's, about its means and standard deviations. That about the newest is
@@ -176,14 +176,14 @@ def landscape(study: Opened, results: Results, rho: Any = None) -> Landscape:
     return _remembered(study, "landscape", lambda: fitted(study, results, None))
 
 
-def fitted(study: Opened, results: Results, rho: Any = None) -> Landscape:
+def fitted(study: Opened, results: ModelledResults, rho: Any = None) -> Landscape:
     """The model in the coordinates of a distribution, the newest unless said; not remembered."""
     found = coordinates(study, results, rho)
     within = np.inf if found.has_choices else WITHIN
     return Landscape(believed(found.at(results.theta), results.values, within=within), found)
 
 
-def everywhere(found: Landscape, results: Results) -> Landscape:
+def everywhere(found: Landscape, results: ModelledResults) -> Landscape:
     """The model of far results too, of the nearest where they are very many.
 
     For what is asked of all that was tried; it is less exact about the distribution.
@@ -193,15 +193,17 @@ def everywhere(found: Landscape, results: Results) -> Landscape:
     return found._replace(belief=believed(found.whitened(results.theta), results.values))
 
 
-def coordinates(study: Opened, results: Results, rho: Any = None) -> Coordinates:
+def coordinates(study: Opened, results: ModelledResults, rho: Any = None) -> StandardCoordinates:
     """Those in which the newest distribution is N(0, I), or another `rho`."""
     if rho is None:
         own, newest = study.has_own_family, study.store.newest().numbers
         rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
-    return Coordinates(study.parameters, rho)
+    return StandardCoordinates(study.parameters, rho)
 
 
-def worth_of(found: Landscape, looks: Looks, results: Results, better: float = 0.0) -> Expected:
+def worth_of(
+    found: Landscape, looks: Looks, results: ModelledResults, better: float = 0.0
+) -> Expected:
     """What one look is worth, over the unit of the results.
 
     It may be so much `better` than the interval of the model has it, at most by half of its width.
@@ -219,7 +221,7 @@ def worth_of(found: Landscape, looks: Looks, results: Results, better: float = 0
     return Expected(value, stderr, interval)
 
 
-def _nearest(found: Landscape, results: Results) -> np.ndarray:
+def _nearest(found: Landscape, results: ModelledResults) -> np.ndarray:
     """The returns of the results that lie nearest to the mean."""
     far = np.sum(found.whitened(results.theta) ** 2, axis=1)
     return results.values[np.argsort(far, kind="stable")[:NEAREST]]
@@ -241,7 +243,7 @@ def _of_two(
     return Expected(inside[0], stderr, Interval(*inside[1:]))
 
 
-def left_out_of(study: Opened, results: Results) -> int:
+def left_out_of(study: Opened, results: ModelledResults) -> int:
     """How many failures a model of the returns leaves out."""
     return failures_of(results.told) if study.method.stated == CENSORED else 0
 

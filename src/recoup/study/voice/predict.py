@@ -13,20 +13,20 @@ from recoup.core.worth import MOST, NOTHING
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import places_of
 from recoup.study.voice import sentences
-from recoup.study.voice.coordinates import Coordinates
+from recoup.study.voice.coordinates import StandardCoordinates
 from recoup.study.voice.doubts import doubted
 from recoup.study.voice.failing import Failing, failed_near, failing_of, tried_of
 from recoup.study.voice.keeping import Within, keeping_of, within_words
 from recoup.study.voice.landscape import (
     Landscape,
-    Results,
+    ModelledResults,
     failures_of,
     fitted,
     landscape,
     results_of,
     why_none,
 )
-from recoup.study.voice.worths import Worth, by_model, of_mean
+from recoup.study.voice.worths import MeanPolicyWorth, by_model, of_mean
 
 MOST_PARAMETERS = 30  # of which it is said which matter
 SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
@@ -99,7 +99,7 @@ def predict(study: Opened, params: Any) -> Prediction:
     return Prediction(shown, *numbers, failing, limits, words, study.goal.word)
 
 
-def _is_mean(study: Opened, results: Results, theta: np.ndarray) -> bool:
+def _is_mean(study: Opened, results: ModelledResults, theta: np.ndarray) -> bool:
     """Whether a latent theta is the mean policy, as exactly as that is typed.
 
     Whole numbers and choices are the same where they are shown alike.
@@ -120,8 +120,8 @@ def _is_mean(study: Opened, results: Results, theta: np.ndarray) -> bool:
 
 
 def _worth(
-    study: Opened, results: Results, rho: Diagonal | None, model: Callable[..., Landscape]
-) -> Worth:
+    study: Opened, results: ModelledResults, rho: Diagonal | None, model: Callable[..., Landscape]
+) -> MeanPolicyWorth:
     """What the middle of `rho` is worth, over the unit; of None the mean policy, as `recommend`.
 
     By a `model` of the results, where there are enough for one.
@@ -131,17 +131,17 @@ def _worth(
     if rho is None:
         return of_mean(study, results, tried_of(study, results).failed, found, none)
     if found is None:
-        return Worth(np.nan, np.nan, NOTHING, none, 0)
+        return MeanPolicyWorth(np.nan, np.nan, NOTHING, none, 0)
     here = by_model(study, results, found)
     vague = not _half(here) <= VAGUE * float(np.std(results.values))
     if vague and not _is_near(results, rho):
         failed = failed_near(study, results.told, rho, NEAR)
         why = sentences.FAILED_NEAR if failed else sentences.NOTHING_NEAR
-        return Worth(np.nan, np.nan, NOTHING, why, here.results)
+        return MeanPolicyWorth(np.nan, np.nan, NOTHING, why, here.results)
     return here
 
 
-def _is_near(results: Results, rho: Diagonal) -> bool:
+def _is_near(results: ModelledResults, rho: Diagonal) -> bool:
     """Whether a result lies near the middle of `rho`."""
     far = np.mean(((results.theta - rho.mean) / rho.std) ** 2, axis=1)
     return bool(np.min(far) <= NEAR**2)
@@ -156,7 +156,7 @@ def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
     return {name: float(x) if isinstance(known, float) else known for (name, known), x in pairs}
 
 
-def _half(here: Worth) -> float:
+def _half(here: MeanPolicyWorth) -> float:
     """Half of an interval's width."""
     return (here.interval.high - here.interval.low) / 2
 
@@ -173,7 +173,7 @@ def _completed(study: Opened, params: Any) -> Any:
     return [params.get(name, now[name]) for name in names]
 
 
-def matters(study: Opened, results: Results) -> list[Matters]:
+def matters(study: Opened, results: ModelledResults) -> list[Matters]:
     """Every parameter, and pairs of those that matter, over what was tried; the largest first.
 
     By a model about all of it, in coordinates that are the parameters: where results are more than
@@ -183,7 +183,7 @@ def matters(study: Opened, results: Results) -> list[Matters]:
     if study.dim > MOST_PARAMETERS or why_none(study, results):
         return []
     wide = np.maximum(results.std, np.std(results.theta, axis=0))
-    tried = Coordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)
+    tried = StandardCoordinates(study.parameters, Diagonal(results.mean, wide)).at(results.theta)
     some = _at_all_distances(tried)
     belief = believed(tried[some], results.values[some], about=(0.0,))  # distance is no coordinate
     names, axes = study.labels, _axes(study, tried) if study.choices else None

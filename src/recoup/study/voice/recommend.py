@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import check_count, check_positive
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.worth import NOTHING, Interval
-from recoup.study.moves.settling import Mover
+from recoup.study.moves.settling import MoveMaker
 from recoup.study.reader.opened import Opened
 from recoup.study.space.frozen import frozen_words
 from recoup.study.space.goals import MAXIMIZE, Goal
@@ -20,8 +20,8 @@ from recoup.study.voice.deciding import (
     MOST_BATCHES,
     STOP,
     TRY,
-    Outlook,
-    Plan,
+    BudgetPlan,
+    VerdictBasis,
     decided,
     has_lost,
     planned,
@@ -33,7 +33,7 @@ from recoup.study.voice.gained import Batch, gained, times
 from recoup.study.voice.keeping import Within, keeping_of, outside, refused, within_words
 from recoup.study.voice.landscape import (
     Landscape,
-    Results,
+    ModelledResults,
     everywhere,
     fitted,
     landscape,
@@ -42,7 +42,7 @@ from recoup.study.voice.landscape import (
 )
 from recoup.study.voice.predict import Matters, matters
 from recoup.study.voice.rehearsal import Forecast, Scene, can_rehearse, forecasts
-from recoup.study.voice.worths import Worth, of_mean
+from recoup.study.voice.worths import MeanPolicyWorth, of_mean
 
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
 LATE = 4  # batches of which it is asked whether they strayed from limits
@@ -74,7 +74,7 @@ class Recommendation(NamedTuple):
     next_draw_gain_interval: Interval
     verdict: str  # go on, stop, or try the mean
     tries: int  # how often, for the last
-    plan: Plan | None  # of a budget, where one was given
+    plan: BudgetPlan | None  # of a budget, where one was given
     matters: list[Matters]  # parameters and pairs, by what they explain; empty where not known
     words: str
     direction: str = MAXIMIZE.word  # minimize: what is expected are costs
@@ -107,7 +107,7 @@ class Recommendation(NamedTuple):
 
 
 def recommend(
-    study: Opened, mover: Mover, worth: float | None = None, budget: int | None = None
+    study: Opened, mover: MoveMaker, worth: float | None = None, budget: int | None = None
 ) -> Recommendation:
     """The mean policy, what its neighbourhood says, what the next batch should gain, what to do.
 
@@ -128,7 +128,7 @@ def recommend(
         best = best_of_each(study, results, None if found is None else everywhere(found, results))
         batches, past = gained(results.known)
         now = of_mean(study, results, tried.failed, found, none)
-        outlook = Outlook(
+        outlook = VerdictBasis(
             worth=now,
             doubt=doubted(study, results, now, lambda rest: _again(study, rest, tried.failed)),
             batches=len(batches),
@@ -152,12 +152,12 @@ def recommend(
     return told._replace(matters=explained, words=" ".join(words))
 
 
-def _again(study: Opened, rest: Results, failed: int) -> Worth:
+def _again(study: Opened, rest: ModelledResults, failed: int) -> MeanPolicyWorth:
     """What the mean policy is worth by a part of the results, which is not remembered."""
     return of_mean(study, rest, failed, fitted(study, rest), "")
 
 
-def _is_within(study: Opened, results: Results, wrong: tuple[str, str, str]) -> bool:
+def _is_within(study: Opened, results: ModelledResults, wrong: tuple[str, str, str]) -> bool:
     """Whether limits, where there are any, would be kept by the choice that is better."""
     if not study.limits.rows:
         return True
@@ -169,11 +169,11 @@ def _is_within(study: Opened, results: Results, wrong: tuple[str, str, str]) -> 
 
 def _told(
     study: Opened,
-    results: Results,
-    outlook: Outlook,
+    results: ModelledResults,
+    outlook: VerdictBasis,
     best: Best,
     tried: Tried,
-    decision: tuple[str, int, Plan | None],
+    decision: tuple[str, int, BudgetPlan | None],
 ) -> Recommendation:
     """All of it in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
@@ -218,7 +218,7 @@ def _told(
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
 
 
-def _limits(study: Opened, results: Results, found: list[Within]) -> dict[str, Any]:
+def _limits(study: Opened, results: ModelledResults, found: list[Within]) -> dict[str, Any]:
     """What an outlook says of limits."""
     late = [result.told.also for _, result in in_order(study, results.told)[-LATE * study.batch :]]
     return {
@@ -238,7 +238,11 @@ def _rare(values: np.ndarray) -> int | None:
 
 
 def _coming(
-    study: Opened, mover: Mover, results: Results, found: Landscape | None, budget: int | None
+    study: Opened,
+    mover: MoveMaker,
+    results: ModelledResults,
+    found: Landscape | None,
+    budget: int | None,
 ) -> list[Forecast]:
     """What the next moves should gain, as many as a budget allows for."""
     if found is None or results.unit != 1.0 or not can_rehearse(study) or not study.until_move():
@@ -247,7 +251,9 @@ def _coming(
     return forecasts(Scene(study, mover.next_results(), found, results.unit), batches)
 
 
-def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float, goal: Goal) -> str:
+def _words(
+    found: Recommendation, outlook: VerdictBasis, tried: Tried, spread: float, goal: Goal
+) -> str:
     said = [
         sentences.deploy(tried.times, tried.failed, tried.refused),
         *(within_words(row) for row in found.limits),
@@ -264,7 +270,7 @@ def _words(found: Recommendation, outlook: Outlook, tried: Tried, spread: float,
     return " ".join(filter(None, said))
 
 
-def _plan_words(found: Recommendation, plan: Plan, outlook: Outlook, goal: Goal) -> str:
+def _plan_words(found: Recommendation, plan: BudgetPlan, outlook: VerdictBasis, goal: Goal) -> str:
     """How to spend a budget, and why so, in a sentence."""
     if plan.search:
         return sentences.plan(*plan, goal)
@@ -273,7 +279,9 @@ def _plan_words(found: Recommendation, plan: Plan, outlook: Outlook, goal: Goal)
     return sentences.plan_after_loss(plan.tries) if has_lost(outlook) else sentences.plan(*plan)
 
 
-def _next(found: Recommendation, outlook: Outlook, spread: float, goal: Goal, tried: Tried) -> str:
+def _next(
+    found: Recommendation, outlook: VerdictBasis, spread: float, goal: Goal, tried: Tried
+) -> str:
     """What to do next, in a sentence."""
     if outlook.outside:
         return sentences.go_on_to_limits(outlook.outside)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import Seen, factored, joined
+from recoup.core.plain.belief import FittedCell, factored, joined
 from recoup.core.worth import Interval, quantile
 from recoup.engine.plain import can_move
 from recoup.store.rows import DRAWN, MIRROR, SAMPLED
@@ -27,7 +27,7 @@ WIDER = 1.4  # times its own errors, as `core.plain.belief`
 UNSEEN, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, for each parameter: what may not be seen
 
 
-class Gain(NamedTuple):
+class ForecastGain(NamedTuple):
     """What moves gain together, beside today."""
 
     value: float
@@ -39,8 +39,8 @@ class Forecast(NamedTuple):
     """What the first so many of the next moves gain."""
 
     results: int  # that they need
-    policy: Gain  # of the mean policy, which is deployed
-    draw: Gain  # of a draw of the distribution
+    policy: ForecastGain  # of the mean policy, which is deployed
+    draw: ForecastGain  # of a draw of the distribution
 
 
 class Scene(NamedTuple):
@@ -59,7 +59,7 @@ class Stage(NamedTuple):
     old: int  # rows that the last move has seen
     before: Before
     last: int  # number of the last trial
-    cell: Seen
+    cell: FittedCell
 
 
 def can_rehearse(study: Opened) -> bool:
@@ -98,7 +98,7 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
 
 def _gain(
     means: np.ndarray, variances: np.ndarray, results: int, doubt: float, unseen: float = 0.0
-) -> Gain:
+) -> ForecastGain:
     """What rehearsals say together; a gain is shrunk as far as it is in doubt.
 
     The model expects too much of steps that it has little to say about: g^2 / (g + doubt error). In
@@ -110,7 +110,7 @@ def _gain(
         value *= value / (value + doubt * stderr)
     stderr = float(np.hypot(stderr, unseen * value))
     half = WIDER * quantile(results) * stderr
-    return Gain(value, stderr, Interval(value - half, value + half))
+    return ForecastGain(value, stderr, Interval(value - half, value + half))
 
 
 def _waiting(study: Opened) -> list[np.ndarray]:
@@ -121,7 +121,7 @@ def _waiting(study: Opened) -> list[np.ndarray]:
 
 def _rehearsed(
     scene: Scene,
-    cell: Seen,
+    cell: FittedCell,
     waiting: list[np.ndarray],
     sizes: list[int],
     rng: np.random.Generator,

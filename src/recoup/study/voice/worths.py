@@ -10,13 +10,13 @@ from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import MEAN
 from recoup.study.reader.opened import Opened
 from recoup.study.voice.gained import times
-from recoup.study.voice.landscape import Landscape, Results, worth_of
+from recoup.study.voice.landscape import Landscape, ModelledResults, worth_of
 
 AT_MEAN = 5  # trials of the mean policy that are enough by themselves
 SHARPER = 0.5  # of what a middle earns over a draw: by how much better it may be than the model has
 
 
-class Worth(NamedTuple):
+class MeanPolicyWorth(NamedTuple):
     """The expected return of the mean policy, and what that rests on."""
 
     value: float
@@ -25,15 +25,17 @@ class Worth(NamedTuple):
     rests_on: str
     results: int = 0  # that say so
 
-    def times(self, unit: float) -> "Worth":
+    def times(self, unit: float) -> "MeanPolicyWorth":
         """The same in other units."""
         value, stderr = self.value * unit + 0.0, self.stderr * abs(unit)
-        return Worth(value, stderr, times(self.interval, unit), self.rests_on, self.results)
+        return MeanPolicyWorth(
+            value, stderr, times(self.interval, unit), self.rests_on, self.results
+        )
 
 
 def of_mean(
-    study: Opened, results: Results, failed: int, found: Landscape | None, none: str
-) -> Worth:
+    study: Opened, results: ModelledResults, failed: int, found: Landscape | None, none: str
+) -> MeanPolicyWorth:
     """What the mean policy is worth: by trials of it, of which some `failed` or not, or by a model.
 
     `none` is why there is no model, where `found` is none.
@@ -46,11 +48,11 @@ def of_mean(
         return alone
     if found is None:
         equal = float(results.known[0].value) if "all equal" in none else np.nan
-        return Worth(equal, np.nan, NOTHING, none, 0)
+        return MeanPolicyWorth(equal, np.nan, NOTHING, none, 0)
     return by_model(study, results, found)
 
 
-def by_model(study: Opened, results: Results, found: Landscape) -> Worth:
+def by_model(study: Opened, results: ModelledResults, found: Landscape) -> MeanPolicyWorth:
     """What a model says of the middle that it is about.
 
     A top may be sharper than a smooth model has it, and no top is blunter: so the interval reaches
@@ -58,7 +60,7 @@ def by_model(study: Opened, results: Results, found: Landscape) -> Worth:
     """
     here, looked = worth_of(found, found.here(), results, _top(found)), found.belief.results
     near = f"{looked} results, by a model of the {study.goal.nouns} near it"
-    return Worth(here.value, here.stderr, here.interval, near, looked)
+    return MeanPolicyWorth(here.value, here.stderr, here.interval, near, looked)
 
 
 def _top(found: Landscape) -> float:
@@ -67,7 +69,7 @@ def _top(found: Landscape) -> float:
     return SHARPER * max(float(here - draw), 0.0)
 
 
-def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
+def of_trials(values: Sequence[float], everything: np.ndarray) -> MeanPolicyWorth | None:
     """What trials of the mean policy itself say, where there are enough of them.
 
     Where all returns ever told are one of two, Wilson's interval of the share of the higher one;
@@ -81,9 +83,11 @@ def of_trials(values: Sequence[float], everything: np.ndarray) -> Worth | None:
         low, high = (float(level) for level in levels)
         share = proportion(sum(value == high for value in values), len(values))
         ends = Interval(*(low + (high - low) * end for end in share))
-        return Worth(mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about, len(values))
+        return MeanPolicyWorth(
+            mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about, len(values)
+        )
     if min(values) == max(values):
         return None
     stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
     half = quantile(len(values)) * stderr
-    return Worth(mean, stderr, Interval(mean - half, mean + half), about, len(values))
+    return MeanPolicyWorth(mean, stderr, Interval(mean - half, mean + half), about, len(values))

@@ -15,7 +15,7 @@ MakeEnv = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Episodes:
+class RolloutPlan:
     """How trials are rolled out: where, with what policy, how long, how often."""
 
     make: MakeEnv
@@ -33,7 +33,7 @@ class Episodes:
 class EnvRoller:
     """Rolls trials out in one environment."""
 
-    def __init__(self, how: Episodes, env: Any) -> None:
+    def __init__(self, how: RolloutPlan, env: Any) -> None:
         self._how, self._env = how, env
 
     def __call__(self, job: Job) -> Rolled:
@@ -84,7 +84,7 @@ def episode_seeds(seed: int, count: int) -> list[int]:
     return [seed, *(int(other) % 2**31 for other in others)]
 
 
-def observe(how: Episodes, flatten: Callable[[Any], np.ndarray], jobs: list[Job]) -> np.ndarray:
+def observe(how: RolloutPlan, flatten: Callable[[Any], np.ndarray], jobs: list[Job]) -> np.ndarray:
     """Observations `[n, I]` of one episode of each job, the first one of each too."""
     env, rows = how.make(), []
     try:

@@ -10,7 +10,7 @@ from gymnasium import Space
 from recoup.checks import AT_ONCE, InputError, check_between, check_count
 from recoup.tasks.engines.attempt import Raised, closed, theirs
 from recoup.tasks.engines.engine import Broken, Build, Job
-from recoup.tasks.own.environment import Episodes, observe
+from recoup.tasks.own.environment import RolloutPlan, observe
 from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, find, is_traced_env
 from recoup.tasks.own.function import Calls, how_called
 from recoup.tasks.policies.compared import check_spaces
@@ -101,7 +101,7 @@ def _env_task(found: Found, how: How, discount: float) -> HostTask:
         )
     episodes = check_count("episodes_per_trial", how.episodes)
     shared = _is_shared(make)
-    frame = Episodes(make, None, check_count("horizon", horizon), discount, episodes, shared)
+    frame = RolloutPlan(make, None, check_count("horizon", horizon), discount, episodes, shared)
     if how.described is not None:
         check_spaces(found.name, how.described, (observations, actions))
         policy = how.policy
@@ -172,7 +172,7 @@ def _is_shared(make: Callable[..., Any]) -> bool:
     return getattr(getattr(make, "func", None), "__name__", "") == "_same"
 
 
-def _policy(how: How, frame: Episodes, observations: Any, actions: Any) -> Any:
+def _policy(how: How, frame: RolloutPlan, observations: Any, actions: Any) -> Any:
     """The policy of a new run, after the warm-up that it may need."""
     given, options = how.policy or "linear", dict(how.policy_options)
     if how.normalize and not how.warm_up:

@@ -27,7 +27,7 @@ from recoup.tasks.policies.networks import Function
 LIBRARIES = ("torch.nn", "flax.linen", "flax.nnx", "equinox")  # where classes named Module are
 
 
-class Part(NamedTuple):
+class TrainableArray(NamedTuple):
     """One trainable array of a module."""
 
     layer: str  # that it belongs to
@@ -107,19 +107,19 @@ def _outputs(name: str, inputs: int, gave: Any) -> int:
     )
 
 
-def _checked(name: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+def _checked(name: str, parts: Sequence[TrainableArray]) -> tuple[TrainableArray, ...]:
     """The parts of a module that has any."""
     if not sum(part.size for part in parts):
         raise InputError(f"the module {name} has nothing to train.")
     return tuple(parts)
 
 
-def _ends(parts: Sequence[Part]) -> list[tuple[int, int]]:
+def _ends(parts: Sequence[TrainableArray]) -> list[tuple[int, int]]:
     """Where each part begins and ends in theta."""
     return list(pairwise(accumulate((part.size for part in parts), initial=0)))
 
 
-def _spread(parts: Sequence[Part]) -> np.ndarray:
+def _spread(parts: Sequence[TrainableArray]) -> np.ndarray:
     """Standard deviations `[D]`: one over the root of the fan-in of the weights.
 
     A bias takes that of the weights of its layer; where these are not to be found, one over the
@@ -201,9 +201,9 @@ def _trained(module: Any) -> list[tuple[str, Any]]:
     return [(name, array) for name, array in module.named_parameters() if array.requires_grad]
 
 
-def _torch_part(path: str, array: Any) -> Part:
+def _torch_part(path: str, array: Any) -> TrainableArray:
     layer, _, name = path.rpartition(".")
-    return Part(layer, name, tuple(array.shape), prod(array.shape[1:]))
+    return TrainableArray(layer, name, tuple(array.shape), prod(array.shape[1:]))
 
 
 class Taken(NamedTuple):
@@ -298,10 +298,10 @@ class JaxModule:
         }
 
 
-def _jax_part(path: tuple[Any, ...], array: Any, outputs_last: bool) -> Part:
+def _jax_part(path: tuple[Any, ...], array: Any, outputs_last: bool) -> TrainableArray:
     *layer, name = _names(path)
     ins = array.shape[:-1] if outputs_last else array.shape[1:]
-    return Part(".".join(layer), name, tuple(array.shape), prod(ins))
+    return TrainableArray(".".join(layer), name, tuple(array.shape), prod(ins))
 
 
 def _names(path: tuple[Any, ...]) -> list[str]:

@@ -11,7 +11,7 @@ from recoup.checks import InputError
 WHOLE = "observation"  # the name of one that has no parts
 
 
-class Leaf(NamedTuple):
+class ObservationLeaf(NamedTuple):
     """A part of an observation that has none itself, and how it becomes numbers.
 
     Row by row; or, of choices, as ones and zeros: number j is one where entry `entry[j]`, row by
@@ -25,7 +25,7 @@ class Leaf(NamedTuple):
     value: np.ndarray | None = None
 
 
-def leaves(space: spaces.Space) -> list[Leaf]:
+def leaves(space: spaces.Space) -> list[ObservationLeaf]:
     """The parts of an observation, in the order in which they are flattened.
 
     A part of a `Dict` is named by its key, one of a `Tuple` by its place, parts of parts by both:
@@ -38,7 +38,7 @@ def leaves(space: spaces.Space) -> list[Leaf]:
     return found
 
 
-def _leaves(space: spaces.Space, way: tuple[str, ...]) -> Iterator[Leaf]:
+def _leaves(space: spaces.Space, way: tuple[str, ...]) -> Iterator[ObservationLeaf]:
     name = ".".join(way) or WHOLE
     if isinstance(space, spaces.Dict):
         for key, part in space.items():
@@ -53,9 +53,11 @@ def _leaves(space: spaces.Space, way: tuple[str, ...]) -> Iterator[Leaf]:
         value = np.concatenate(
             [first + np.arange(n) for first, n in zip(firsts, counts, strict=True)]
         )
-        yield Leaf(name, space.shape or (), np.dtype(space.dtype), entry, value.astype(np.int64))
+        yield ObservationLeaf(
+            name, space.shape or (), np.dtype(space.dtype), entry, value.astype(np.int64)
+        )
     else:  # a `Box` or a `MultiBinary`
-        yield Leaf(name, space.shape or (), np.dtype(space.dtype))
+        yield ObservationLeaf(name, space.shape or (), np.dtype(space.dtype))
 
 
 def parts_of(space: spaces.Space, seen: Any) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
-from recoup.tasks.policies.leaves import Leaf, leaves, named
+from recoup.tasks.policies.leaves import ObservationLeaf, leaves, named
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
 from recoup.tasks.policies.spaces import SQUASH, scaled
@@ -86,7 +86,7 @@ class _Graph:
         return self.node("Reshape", name, self.constant(np.array(shape, np.int64)))
 
 
-def _inputs(graph: _Graph, policy: SpacePolicy, parts: Sequence[Leaf]) -> str:
+def _inputs(graph: _Graph, policy: SpacePolicy, parts: Sequence[ObservationLeaf]) -> str:
     """The numbers `[I]` that a network sees."""
     x = graph.node("Concat", *(_flat(graph, leaf) for leaf in parts), axis=0)
     if policy.scale is None:
@@ -97,7 +97,7 @@ def _inputs(graph: _Graph, policy: SpacePolicy, parts: Sequence[Leaf]) -> str:
     return graph.node("Clip", x, *ends)
 
 
-def _flat(graph: _Graph, leaf: Leaf) -> str:
+def _flat(graph: _Graph, leaf: ObservationLeaf) -> str:
     flat = graph.shaped(leaf.name, [-1])
     if leaf.entry is None or leaf.value is None:
         return graph.cast(flat, float)

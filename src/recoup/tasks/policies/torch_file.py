@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from recoup.checks import InputError
 from recoup.tasks.policies.adapters import TorchModule
-from recoup.tasks.policies.leaves import Leaf, leaves, parts_of
+from recoup.tasks.policies.leaves import ObservationLeaf, leaves, parts_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
 from recoup.tasks.policies.spaces import SQUASH, scaled
@@ -115,7 +115,7 @@ def _tensor(torch: Any, numbers: Any) -> Any:
     return torch.from_numpy(np.array(numbers))
 
 
-def _flat(torch: Any, leaf: Leaf) -> Step:
+def _flat(torch: Any, leaf: ObservationLeaf) -> Step:
     """How a part of an observation becomes numbers."""
     if leaf.entry is None or leaf.value is None:
         return lambda one: one.reshape(-1).double()

@@ -29,7 +29,7 @@ class Recorded(NamedTuple):
     failures: dict[int, str]  # episode -> what happened
 
 
-class Engine:
+class ReachBody:
     """The body of one task, compiled, with a batch of simulations for every size asked for."""
 
     def __init__(self, task: Reach, threads: int = 0) -> None:
@@ -109,6 +109,6 @@ class Engine:
 
 
 @lru_cache(maxsize=16)
-def engine_of(task: Reach, threads: int = 0) -> Engine:
+def engine_of(task: Reach, threads: int = 0) -> ReachBody:
     """The engine of a task, compiled once."""
-    return Engine(task, threads)
+    return ReachBody(task, threads)
