@@ -154,11 +154,13 @@ def test_a_top_may_be_sharper_than_the_model_has_it_and_not_blunter(direction):
 
 def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=None, coming=True):
     """What a verdict is made of: a forecast of `value`, a mean policy known to +- `half`."""
-    worth = module.Worth(1.0, half / 2, module.Interval(1 - half, 1 + half), "few results")
-    gain = deciding.Gain(float(np.mean(past)), module.Interval(*past), spread=1.0)
+    worth = module.MeanPolicyWorth(
+        1.0, half / 2, module.Interval(1 - half, 1 + half), "few results"
+    )
+    gain = deciding.PastGain(float(np.mean(past)), module.Interval(*past), spread=1.0)
     gains = [ForecastGain(x, 0.1, module.Interval(x - 0.2, x + 0.2)) for x in (value, draw)]
     forecast = [Forecast(4, *gains)] if coming else []
-    return module.Outlook(worth, 5, gain, forecast, noise, [], rare, [], [], False)
+    return module.VerdictBasis(worth, 5, gain, forecast, noise, [], rare, [], [], False)
 
 
 def test_a_search_whose_mean_is_not_known_says_how_often_to_try_it():
