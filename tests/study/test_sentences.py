@@ -57,12 +57,11 @@ def test_the_columns_that_back_a_sentence_are_in_their_section(function):
             assert column in section(TITLES[name]), f"{function.name}: {name} has no {column}"
 
 
-SOURCE = Path(sentences.__file__).parents[1]
+SOURCE = Path(sentences.__file__).parents[2]
 SPEAKERS = [
     path
-    for path in sorted(
-        [*SOURCE.glob("study/*.py"), *SOURCE.glob("cli/study*.py"), *SOURCE.glob("report/stud*.py")]
-    )
+    for where in ("study/**/*.py", "cli/study*.py", "report/stud*.py")
+    for path in sorted(SOURCE.glob(where))
     if path.name != "sentences.py"
 ]
 CLAIM = re.compile(
