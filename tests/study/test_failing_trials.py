@@ -44,6 +44,29 @@ def test_the_default_stays_before_the_edge_behind_which_all_fails(seed):
     assert study.mean[0] > -1
 
 
+def test_an_edge_is_learned_from_failures_alone_where_all_successes_are_equal():
+    """What failed stands for less than what did not: the returns are not equal."""
+
+    def passed(theta):
+        return 1.0 if theta[0] > 0.3 else None
+
+    study = searched(passed, 84, dim=2, mean=0.0, batch=6, seed=1)
+    assert not any(move["notes"]["flat"] for move in study.history()[2:])
+    assert study.mean[0] > 1
+    assert np.mean([passed(t.theta) is None for t in study.ask(30)]) < 0.2
+
+
+def test_samples_from_elsewhere_that_differ_say_where_to_go_though_all_told_are_equal():
+    study = searched(lambda theta: -1.0, 0, dim=2, mean=0.0, batch=6, seed=1)
+    theta = np.random.default_rng(0).normal(size=(40, 2))
+    goal = -np.sum((theta - 1) ** 2, axis=1)
+    study.import_samples(theta, goal, mean=np.zeros(2), std=np.ones(2))
+    for trial in study.ask(study.batch):
+        study.tell(trial.id, -1.0)
+    assert not study.history()[-1]["notes"]["flat"]
+    assert (study.mean > 0.1).all()
+
+
 def test_a_start_where_all_fails_is_left():
     """Nothing is known but that: the spread grows until something does not fail."""
     study = searched(

@@ -198,6 +198,24 @@ def test_a_divergence_of_samples_sees_those_that_made_the_move(tmp_path):
             assert study.history()[-1]["kl"] == pytest.approx(total)
 
 
+def stretched_apart(rho, delta, log, least):
+    """A width for each coordinate, where there is one for all."""
+    return rho._replace(centre=rho.theta(delta), log_width=rho.log_width + log)
+
+
+def test_a_family_that_changes_its_shape_moves_nothing(tmp_path):
+    """The study had been left with a distribution that it could not read."""
+    right, wide = rounded(**ROUND_MOVING), {"stretched": stretched_apart}
+    wrong = rounded(**{**ROUND_MOVING, **wide})
+    with Study.open(tmp_path / "s.db", dim=3, batch=BATCH, family=wrong) as study:
+        trials = study.ask(BATCH)
+        with pytest.raises(recoup.InputError, match="6 numbers of one of 4: nothing was moved"):
+            study.tell([t.id for t in trials], [value_of(t.theta) for t in trials])
+    with Study.open(tmp_path / "s.db", family=right) as study:
+        assert study.counts()["ok"] == BATCH
+        assert study.store.last_move().id == 1  # the move that was due
+
+
 def test_without_it_a_study_is_shown_by_every_door(tmp_path, monkeypatch):
     """What only the family knows is left out, and said."""
     monkeypatch.chdir(tmp_path)

@@ -208,14 +208,16 @@ def judged(
 
 
 def is_flat(xp: Any, seen: Observed, memory: Memory, same: Array) -> Array:
-    """Whether all returns that were ever told are one value.
+    """Whether all returns are one value: those of the window, failures valued, and all before.
 
     Of one candidate alone nothing can be said; failures alone are flat only where nothing else is
     known.
     """
     window, fresh = seen.window, seen.fresh
     several = xp.sum(fresh & firsts(xp, same & fresh)) > 1
-    flat = several & (memory.best <= memory.worst)
+    high = xp.max(xp.where(window.valid, window.returns, -xp.inf))
+    low = xp.min(xp.where(window.valid, window.returns, xp.inf))
+    flat = several & (high == low) & (memory.best <= memory.worst)
     if window.failed is None:
         return flat
     return flat & (seen.earned | ~xp.any(window.valid & ~window.failed))

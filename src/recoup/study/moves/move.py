@@ -12,7 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.worth import worth
-from recoup.engine.methods import Method
+from recoup.engine.methods import Method, family_name
 from recoup.engine.plain import can_judge, can_move
 from recoup.study.moves.memory import completed
 from recoup.study.moves.steps import Before, Judged, StudyMove
@@ -40,14 +40,25 @@ def make_move(
         from recoup.study.moves.compiled import stepped as compiled_step  # needs JAX
 
         found = compiled_step(row, discount, ledger, results, old, before)
-    if not np.isfinite(found.numbers).all():
+    _check_numbers(row, found.numbers, before.numbers)
+    ages = _ages(np.ravel(found.info.weights)[: results.n], results.n - old)
+    noted = {**as_told(found.info.plain(row.draw), ledger.sign), "ages": ages}
+    return StudyMove(found.numbers, found.memory, noted, found.own, found.mixture)
+
+
+def _check_numbers(row: Method, after: np.ndarray, before: np.ndarray) -> None:
+    """Raises unless a distribution is one that the study can go on with."""
+    if not np.isfinite(after).all():
         raise InputError(
             "the update rule made a distribution that is not finite: nothing was moved, and every "
             "result is kept. Fork the study with another update, or a shorter step."
         )
-    ages = _ages(np.ravel(found.info.weights)[: results.n], results.n - old)
-    noted = {**as_told(found.info.plain(row.draw), ledger.sign), "ages": ages}
-    return StudyMove(found.numbers, found.memory, noted, found.own, found.mixture)
+    if after.shape != before.shape:
+        raise InputError(
+            f"the family {family_name(row)} made a distribution of {after.size} numbers of one of "
+            f"{before.size}: nothing was moved, and every result is kept. What it gives must have "
+            "the shapes of its rho."
+        )
 
 
 def as_told(info: dict[str, Any], sign: float) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[st
     notes = {**BEFORE, **notes}
     if notes["flat"]:
         said = [
-            f"All {goal.nouns} of the last batch were equal: the distribution stayed where it is "
+            f"No two {goal.nouns} of the last batch differ: the distribution stayed where it is "
             f"and widened by {expm1(notes['spread']):.0%}."
         ]
     else:

@@ -443,8 +443,7 @@ def go_on_rare(differ: int, goal: Goal = MAXIMIZE) -> str:
     if not differ:
         return (
             f"Go on, or start elsewhere: all {goal.nouns} are equal, so that nothing says yet "
-            "where to go. The search widens by itself; a larger std, or a trial of your own "
-            "choice (`enqueue`) that differs, helps most."
+            "where to go. A `fork` with another mean, or a larger std, helps most."
         )
     times = "result differs" if differ == 1 else "results differ"
     return (
