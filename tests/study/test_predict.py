@@ -213,15 +213,24 @@ def test_what_was_tried_is_not_called_untried_where_all_is_noise(results):
     assert "nothing near it was tried" in study.predict({"a": 0.001, "b": 0.999}).words
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3, 4])  # of the second, the error reaches beyond 2 %
-def test_what_is_seen_beside_noise_is_not_said_to_do_nothing(seed):
-    """Fifteen times the noise from end to end, and a quarter of a per cent of the variance."""
-    given = {"params": {"a": (0, 1), "b": (0, 1)}, "seed": seed}
-    study, rng = recoup.Study.create(None, resolved(given)), np.random.default_rng(seed)
-    for _ in range(40):
-        trial = study.ask()[0]
-        value = 3 * trial.params["a"] + 0.15 * trial.params["b"] + 0.01 * rng.normal()
-        study.tell(trial.id, float(value))
-    words = study.recommend().words
-    assert "nothing that can be seen" not in words
-    assert "b explains less than 2% of what the returns vary by." in words
+def test_what_is_seen_beside_noise_is_not_said_to_do_nothing():
+    """Fifteen times the noise from end to end, and a quarter of a per cent of the variance.
+
+    It is said to explain little where two standard errors leave no more, and in most studies so.
+    """
+    said = 0
+    for seed in range(4):
+        given = {"params": {"a": (0, 1), "b": (0, 1)}, "seed": seed}
+        study, rng = recoup.Study.create(None, resolved(given)), np.random.default_rng(seed)
+        for _ in range(40):
+            trial = study.ask()[0]
+            value = 3 * trial.params["a"] + 0.15 * trial.params["b"] + 0.01 * rng.normal()
+            study.tell(trial.id, float(value))
+        found = study.recommend()
+        (b,) = [row for row in found.matters if row.names == ("b",)]
+        little = b.share + 2 * b.stderr < 0.02
+        assert b.seen
+        assert "nothing that can be seen" not in found.words
+        assert ("b explains less than 2% of what the returns vary by." in found.words) == little
+        said += little
+    assert said >= 3

@@ -194,14 +194,20 @@ def test_noise_alone_ends_repeats_after_a_few_pairs_and_makes_no_step_bold():
     assert np.mean([note.bold for note in notes]) < 0.02
 
 
-def test_rare_successes_that_are_pure_luck_make_few_steps_bold():
+def lucky(theta, key):
+    return (jax.random.uniform(key, theta.shape[:1]) < 0.1) * 1.0
+
+
+def test_rare_successes_that_are_pure_luck_make_steps_hardly_bold():
     """Twins often earn the same then, and so do others."""
-
-    def lucky(theta, key):
-        return (jax.random.uniform(key, theta.shape[:1]) < 0.1) * 1.0
-
     bold = [[note.bold for note in searched(lucky, key=key)[1]] for key in range(16)]
-    assert np.mean(bold) < 0.03  # 0.013, of 32 keys 0.012; 0.05 if ties did not count
+    assert np.mean(bold) < 0.03  # 0.015, of 48 keys 0.013; 0.05 if ties did not count
+
+
+@pytest.mark.slow
+def test_rare_successes_that_are_pure_luck_make_few_steps_bold():
+    bold = [max(note.bold for note in searched(lucky, key=key)[1]) for key in range(48)]
+    assert np.mean(np.array(bold) > 0.3) <= 0.25  # 0.19, with a standard error of 0.06
 
 
 @pytest.mark.parametrize("settings", [{"repeats": False}, {"share": 0.5}, {"batch": 2}])
