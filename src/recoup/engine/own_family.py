@@ -49,7 +49,7 @@ def _in_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_rows(function: Callable[..., Any], first: int) -> Callable[..., Any]:
-    """The same, compiled, of arrays `[n]` behind the `first` arguments.
+    """The same, compiled, of arrays `[n]` that follow the `first` arguments.
 
     Rows to spare, of zeros, make few shapes of many; they are cut off where as many come back.
     """

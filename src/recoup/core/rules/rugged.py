@@ -94,7 +94,7 @@ def boldness(xp: Any, pairs: Pairs, unexplained: Array, deviation: Array) -> Arr
 def curious(
     xp: Any, pairs: Pairs, unexplained: Array, bold: Array, updates: Array, batch: Array
 ) -> Pairs:
-    """With the word whether the next batch, as large as this one, repeats a candidate."""
+    """The pairs, and whether the next batch, as large as this one, is to repeat a candidate."""
     again = (pairs.count < TUNED.pairs) | ((bold > 0) & (updates % TUNED.again == 0))
     return pairs._replace(wanted=again & (unexplained > TUNED.unexplained) & (batch >= SMALLEST))
 
