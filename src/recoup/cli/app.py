@@ -39,7 +39,7 @@ ForceOption = Annotated[
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: what is typed behind `recoup`."""
+    """The end of a command's help: what is typed after `recoup`."""
     return "\n[bold]Examples[/]\n" + "".join(f"\n  recoup {line}\n" for line in lines)
 
 

@@ -66,10 +66,6 @@ Timeout = Annotated[str | None, option("What a trial may take, like 90s or 10m."
 Retries = Annotated[int | None, whole_option("How often a failed trial is tried again (1).")]
 Address = Annotated[str | None, option("Of a Ray cluster, like auto or host:6379.")]
 Quiet = Annotated[bool, option("--quiet", "No progress, no table.")]
-TOLD = (  # options that `recoup.train` takes as they are
-    *("episodes", "iterations", "batch", "seed", "horizon", "discount", "policy", "dim"),
-    *("episodes_per_trial", "warm_up", "normalize", "test_episodes", "test_all", "keep_every"),
-)
 
 
 @app.command(epilog=TRAIN_EXAMPLES)
@@ -184,8 +180,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Learn a task; write a run directory."""
-    told = {key: value for key, value in locals().items() if key in TOLD}
-    told |= {"options": pairs("--option", option or []), **method_settings(set_)}
+    settings, options = method_settings(set_), pairs("--option", option or [])
     out = out or Path("runs") / f"{re.sub('[/:]', '-', task)}-{method}-{seed}"
     from recoup.runs.train import train as train_task
 
@@ -200,7 +195,22 @@ def train(
             **_rolling(engine, workers, sync, timeout, retries, address),
             out=out,
             progress=not quiet,
-            **told,
+            episodes=episodes,
+            iterations=iterations,
+            batch=batch,
+            seed=seed,
+            horizon=horizon,
+            discount=discount,
+            options=options,
+            policy=policy,
+            episodes_per_trial=episodes_per_trial,
+            warm_up=warm_up,
+            normalize=normalize,
+            dim=dim,
+            test_episodes=test_episodes,
+            test_all=test_all,
+            keep_every=keep_every,
+            **settings,
         )
 
     _say(_run(learn, out, task), out, as_json, quiet)
