@@ -294,6 +294,34 @@ class TestDamage:
             assert "RECOUP_TRACEBACK" not in said
             assert said.count("\n") <= 1
 
+    @pytest.mark.parametrize(
+        ("key", "value", "reason"),
+        [
+            ("family", '"diagonal"', "a distribution of 5 numbers, not 4"),
+            ("params", '[{"name": "kp"}]', "1 named numbers of 2"),
+            ("run", "3", "the plan of its run is none"),
+        ],
+    )
+    def test_settings_that_contradict_the_rest_are_one_sentence(self, tmp_path, key, value, reason):
+        path = tmp_path / "s.db"
+        settings = {"params": ["kp", "kd"], "family": "full", "method": "iw-pgpe", "batch": 4}
+        with Study.open(path, **settings) as study:
+            study.tell([trial.id for trial in study.ask(8)], [float(i) for i in range(8)])
+        connection = sqlite3.connect(path)
+        known = (
+            "SELECT coalesce((SELECT id FROM settings WHERE key = ?), max(id) + 1) FROM settings"
+        )
+        row = (*connection.execute(known, (key,)).fetchone(), key, value)
+        row = (*row, checksum("settings", row))
+        connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?, ?, ?)", row)
+        connection.commit()
+        connection.close()
+        for command in ("show", "evaluate", "recommend", "ask"):
+            status, said = program("study", command, path)
+            assert status == 2
+            assert reason in said
+            assert said.count("\n") == 1
+
 
 def program(*arguments):
     """Exit status of the program and what it says on standard error, without a process."""

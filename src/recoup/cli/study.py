@@ -79,7 +79,7 @@ EVALUATE_EXAMPLES = examples(
 LONGEST = 18  # digits of a trial's id
 
 
-@app.command(epilog=NEW_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=NEW_EXAMPLES, **SIGNED)
 def new(
     file: File,
     dim: Annotated[
@@ -147,7 +147,7 @@ def new(
                 show_text(f"Tell {name} beside each: --also {name}=NUMBER.")
 
 
-@app.command(epilog=TELL_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=TELL_EXAMPLES, **SIGNED)
 def tell(
     file: File,
     id: Annotated[int | None, argument("The trial.", "[ID]", parser=whole)] = None,
@@ -221,7 +221,7 @@ def _print_told(
     print_json({"told": results, "words": said, **then})
 
 
-@app.command(epilog=AMEND_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=AMEND_EXAMPLES, **SIGNED)
 def amend(
     file: File,
     id: Id,
@@ -329,7 +329,7 @@ def show(file: File, as_json: JsonOption = False) -> None:
             show_text(sentence)
 
 
-@app.command(epilog=EVALUATE_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=EVALUATE_EXAMPLES, **SIGNED)
 def evaluate(
     file: File, mean: MeanOption = None, std: StdOption = None, as_json: JsonOption = False
 ) -> None:

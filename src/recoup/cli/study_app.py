@@ -1,5 +1,6 @@
 """The app of `recoup study`, and the options that its commands share."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from recoup.checks import InputError, check_choice, check_path
 from recoup.cli.app import JsonOption as JsonOption
@@ -30,8 +31,6 @@ EXAMPLES = examples(
     'study tell robot.db 4 --failed "gripper slipped"',
     "study show robot.db",
 )
-SIGNED = {"ignore_unknown_options": True}  # so that -12.3 is a number and no option
-
 ORDER = (  # of the commands in the help; others stand after them
     *("new", "ask", "pending", "tell", "amend", "cancel", "enqueue", "show", "trials", "log"),
     *("best", "note", "title", "plot", "recommend", "predict", "evaluate", "check", "export"),
@@ -48,6 +47,23 @@ class _InOrder(TyperGroup):
         return sorted(found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 
+class _Signed(TyperCommand):
+    """A command to which -12.3 is a number and no option, while --typo is an option and no file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads them; what looks like an option and is none is refused, but for what follows --."""
+        given = () if "--" in args else tuple(args)
+        left = super().parse_args(ctx, args)
+        for value in (ctx.params[p.name] for p in self.params if p.param_type_name == "argument"):
+            words = {str(word) for word in (value if isinstance(value, list | tuple) else [value])}
+            for word in words.intersection(given):
+                if LIKE_AN_OPTION.match(word):
+                    ctx.fail(f"No such option: {word}")
+        return left
+
+
+LIKE_AN_OPTION = re.compile(r"--?[a-zA-Z]")
+SIGNED: dict[str, Any] = {"cls": _Signed, "context_settings": {"ignore_unknown_options": True}}
 app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 

@@ -131,7 +131,7 @@ def export(
     print_json({"trials": count, "out": out}) if as_json else say(f"{count} trials in {out}")
 
 
-@app.command(name="import", epilog=IMPORT_EXAMPLES, context_settings=SIGNED)
+@app.command(name="import", epilog=IMPORT_EXAMPLES, **SIGNED)
 def import_(
     file: File,
     samples: Annotated[
@@ -184,7 +184,7 @@ def _drawn(study: "Study", key: str, given: Any) -> Any:
     return np.asarray(given, float)
 
 
-@app.command(epilog=REPLAY_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=REPLAY_EXAMPLES, **SIGNED)
 def replay(
     file: File,
     method: MethodOption = None,
@@ -222,7 +222,7 @@ def replay(
             print_replay(study, own, name, found)
 
 
-@app.command(epilog=FORK_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=FORK_EXAMPLES, **SIGNED)
 def fork(
     file: File,
     new: Annotated[Path, argument("The new study's file.", "NEW")],

@@ -59,7 +59,7 @@ def pending(file: File, format: FormatOption = None, as_json: JsonOption = False
             print("No trial waits for a result.")
 
 
-@app.command(epilog=ENQUEUE_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=ENQUEUE_EXAMPLES, **SIGNED)
 def enqueue(
     file: File,
     theta: Annotated[list[str], argument("Values in order, or NAME=VALUE of each.", "VALUE...")],

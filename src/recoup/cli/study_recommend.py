@@ -102,7 +102,7 @@ def _show_batches(found: "Recommendation") -> None:
     show_table(heads, rows, title="the last distributions")
 
 
-@app.command(epilog=PREDICT_EXAMPLES, context_settings=SIGNED)
+@app.command(epilog=PREDICT_EXAMPLES, **SIGNED)
 def predict(
     file: File,
     param: Annotated[

@@ -7,7 +7,7 @@ from recoup.engine.methods import family_name
 from recoup.engine.plain import can_move, family_of
 from recoup.store.rows import START, Proposal
 from recoup.study.moves.memory import check_first
-from recoup.study.reader.opened import start_block
+from recoup.study.reader.blocks import start_block
 from recoup.study.reader.settings import method_of
 
 

@@ -26,6 +26,7 @@ from recoup.engine.parts import GIVEN
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import Asked, Memory
 from recoup.store.store import Store
+from recoup.study.reader.blocks import in_double, start_block
 from recoup.study.reader.draws import theta_of
 from recoup.study.reader.ledger import AsTold, Ledger
 from recoup.study.reader.records import Trial, by_name
@@ -104,8 +105,8 @@ class Opened:
         self.units = units_of(self.parameters)
         self.return_unit: str = self.settings.get(RETURN_UNIT, "")
         self.family: str = self.missing.get("family") or family_name(self.method)
-        if self.has_own_family and "family" not in self.missing:
-            check_own_family(self, self.method)
+        if "family" not in self.missing:
+            self._check_family()
 
     @classmethod
     def open(cls, path: Path, parts: Mapping[str, Any] | None = None) -> "Opened":
@@ -166,10 +167,20 @@ class Opened:
     def rho(self, numbers: Any) -> Any:
         """The hyper-parameter that a block of numbers `[..., K]` holds."""
         unpacked = self._unpacked
+        self._check_size(numbers)
+        return unpacked(numbers, self.dim)
+
+    def _check_size(self, numbers: Any) -> None:
         if numbers.shape[-1] != self.block_size:
             words = f"a distribution of {numbers.shape[-1]} numbers, not {self.block_size}"
             raise InputError(damage(self.path, words))
-        return unpacked(numbers, self.dim)
+
+    def _check_family(self) -> None:
+        """Raises where the first distribution is of another family than the settings say."""
+        if self.has_own_family:
+            check_own_family(self, self.method)
+        else:
+            self._check_size(self.store.proposal(0).numbers)
 
     def shown(self, numbers: Any) -> tuple[np.ndarray, np.ndarray]:
         """Means `[..., D]` and standard deviations `[..., S]` of blocks of numbers `[..., K]`."""
@@ -375,24 +386,3 @@ def check_own_family(study: Opened, method: Any) -> None:
             f"{study.path} was made with a family {study.family!r}, but not with the one that was "
             "given: its first distribution is another there. Give the one that it was made with."
         )
-
-
-def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:
-    """The block of numbers `[K]` of a distribution with latent means and deviations."""
-    mean, std = np.asarray(mean, float), np.asarray(std, float)
-    if method.space == "actions" or isinstance(method.family, str):
-        return FAMILIES[family].rho.start(mean, std).packed()
-    own = method.family
-    return np.asarray(in_double(lambda: own.packed(own.start(mean, std)))(), np.float64)
-
-
-def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a family of one's own, whatever precision JAX is set to outside."""
-
-    def called(*arguments: Any) -> Any:
-        import jax  # which such a function needs itself
-
-        with jax.enable_x64(True):
-            return function(*arguments)
-
-    return called

@@ -179,6 +179,11 @@ def check_settings(settings: Mapping[str, Any], row: Method) -> None:
         check_finite(key, settings[key])
     check_stds("std", settings["std"])
     limits_of(settings)
+    parameters = parameters_in(settings)
+    if parameters and len(columns_of(parameters)) != dim:
+        raise ValueError(f"{len(columns_of(parameters))} named numbers of {dim}")
+    if not isinstance(settings.get(RUN, {}), Mapping):
+        raise ValueError("the plan of its run is none")
     if RETURN_UNIT in settings:
         check_unit("returns", settings[RETURN_UNIT])
     if row.space == "actions":
