@@ -231,6 +231,21 @@ def test_the_forecast_is_the_same_for_any_budget():
         assert other.verdict == one.verdict
 
 
+@pytest.mark.parametrize(
+    ("successes", "trials", "rare"),
+    [(0, 60, 0), (2, 12, 2), (3, 12, None), (5, 60, 5), (6, 60, None), (55, 60, None), (58, 60, 2)],
+)
+def test_seldom_successes_are_too_few_to_say_what_a_batch_gains(successes, trials, rare):
+    assert module._rare(np.repeat([1.0, 0.0], [successes, trials - successes])) == rare
+
+
+def test_where_hardly_anything_succeeded_it_is_not_said_to_stop():
+    study = recoup.Study.create(None, resolved({"dim": 3, "seed": 3}))
+    for i in range(60):
+        study.tell(study.ask(1)[0].id, float(i in (3, 10, 17)))
+    assert study.recommend().verdict == module.GO_ON
+
+
 LIMIT, CHOICE = "force<50", ("gripper", "soft", "hard")
 GOES_ON = ({"outside": [LIMIT]}, {"rare": 1}, {"wrong": [CHOICE]}, {"batches": 2})
 

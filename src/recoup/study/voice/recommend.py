@@ -45,6 +45,7 @@ from recoup.study.voice.rehearsal import Forecast, Scene, can_rehearse, forecast
 from recoup.study.voice.worths import MeanPolicyWorth, of_mean
 
 RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
+SELDOM = 0.1  # share of the better of two returns below which no batch's gain can be said
 LATE = 4  # batches of which it is asked whether they strayed from limits
 
 
@@ -233,8 +234,11 @@ def _rare(values: np.ndarray) -> int | None:
     counts = Counter(values.tolist())
     if len(counts) == 1 and len(values) > 1:
         return 0
-    rarer = min(counts.values())
-    return rarer if len(counts) == 2 and rarer < RARE <= max(counts.values()) else None
+    if len(counts) != 2:
+        return None
+    rarer, better = min(counts.values()), counts[max(counts)]
+    few = rarer < RARE <= max(counts.values()) or better < SELDOM * len(values)
+    return rarer if few else None
 
 
 def _coming(
