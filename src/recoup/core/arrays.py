@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 Array = Any  # of NumPy or of JAX
+Tree = TypeVar("Tree")
+Out = TypeVar("Out")
 AT_ONCE = 32  # rows of a triangular system that are solved together
 
 
@@ -19,15 +21,17 @@ def namespace(*arrays: Array) -> Any:
     return jnp
 
 
-def tree_map(xp: Any, function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+def tree_map(xp: Any, function: Callable[..., Any], tree: Tree, *others: Any) -> Tree:
     """`function` of each array of a tree; by NumPy, of a record of arrays or of one array."""
     if xp is not np:
         from jax import tree as trees
 
-        return trees.map(function, tree, *others)
-    if not isinstance(tree, tuple):
-        return function(tree, *others)
-    return type(tree)(*map(function, tree, *others))
+        found: Tree = trees.map(function, tree, *others)
+    elif isinstance(tree, tuple):
+        found = type(tree)(*map(function, tree, *others))
+    else:
+        found = function(tree, *others)
+    return found
 
 
 def leaves(xp: Any, tree: Any) -> list[Array]:
@@ -145,13 +149,18 @@ def largest(xp: Any, x: Array, most: int) -> Array:
 
 
 def when(
-    xp: Any, condition: Any, then: Callable[[Any], Any], otherwise: Callable[[Any], Any], at: Any
-) -> Any:
+    xp: Any,
+    condition: Any,
+    then: Callable[[Any], Out],
+    otherwise: Callable[[Any], Out],
+    at: Any,
+) -> Out:
     """`then` of `at` where the condition holds, else `otherwise` of it; only one is computed."""
     if xp is not np:
         from jax.lax import cond
 
-        return cond(condition, then, otherwise, at)
+        found: Out = cond(condition, then, otherwise, at)
+        return found
     return then(at) if condition else otherwise(at)
 
 

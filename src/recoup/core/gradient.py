@@ -4,9 +4,11 @@ Arrays of NumPy stay so; those of JAX may be traced.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from recoup.core.arrays import Array, behind, leaves, namespace, tree_map
+
+Part = TypeVar("Part")
 
 
 class Earned(NamedTuple):
@@ -21,19 +23,19 @@ class Earned(NamedTuple):
     norms: Array | None = None  # [B, N] ||score||^2 of the family, where they are known already
 
 
-def relative(part: Any) -> Any:
+def relative(part: Part) -> Part:
     """Declares that a baseline or direction takes returns, and gives b, relative to an origin.
 
     The origin is a return that occurred, so that a large one common to all costs no digits. Parts
     that declare nothing see returns as they were told.
     """
-    part.relative = True
+    part.relative = True  # type: ignore[attr-defined]
     return part
 
 
 def is_relative(part: Any) -> bool:
     """Whether a baseline or direction has declared itself `relative`."""
-    return getattr(part, "relative", False)
+    return bool(getattr(part, "relative", False))
 
 
 class Scores(NamedTuple):

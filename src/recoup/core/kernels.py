@@ -1,9 +1,11 @@
 """When a kernel of Pallas takes the place of what XLA makes, and how it is compiled."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
+
+Out = TypeVar("Out")
 
 
 def on_cuda() -> bool:
@@ -11,9 +13,10 @@ def on_cuda() -> bool:
     return jax.default_backend() == "gpu"
 
 
-def chosen(kernel: Callable[..., Any], other: Callable[..., Any], *args: Any) -> Any:
+def chosen(kernel: Callable[..., Out], other: Callable[..., Out], *args: Any) -> Out:
     """What `kernel` gives where a program is compiled for CUDA, and `other` elsewhere: the same."""
-    return jax.lax.platform_dependent(*args, cuda=kernel, default=other)
+    found: Out = jax.lax.platform_dependent(*args, cuda=kernel, default=other)
+    return found
 
 
 def how(interpret: bool) -> dict[str, Any]:

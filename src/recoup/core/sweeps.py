@@ -16,7 +16,7 @@ of a machine that has an accelerator goes by chunks, and no setting has to say s
 from collections.abc import Callable
 from functools import partial, wraps
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -27,14 +27,16 @@ ROOM = 2**28  # numbers that an accelerator may write at once
 SHORT = 128  # numbers that one product adds up
 LONG = 4096  # that a product of matrices does on an accelerator
 
+Out = TypeVar("Out")
 Body = Callable[[Any, Any, Array], tuple[Any, Any]]
 
 
-def map_samples(function: Callable[[Any], Any], samples: Any, work: int = 0) -> Any:
+def map_samples(function: Callable[[Any], Out], samples: Any, work: int = 0) -> Out:
     """`function` of every sample of the leading axis `[N]`.
 
     `work` is how many numbers it needs for one, where that is more than the sample has.
     """
+    results: Out
     _, results = scan_samples(
         lambda total, chunk, fresh: (total, jax.vmap(function)(chunk)), None, samples, work
     )
@@ -50,7 +52,7 @@ def map_blocks(function: Callable[[Any, Any], Any], each: Any, samples: Any) -> 
     return map_samples(block, (each, samples))
 
 
-def scan_samples(body: Body, start: Any, samples: Any, work: int = 0) -> Any:
+def scan_samples(body: Body, start: Any, samples: Any, work: int = 0) -> tuple[Any, Any]:
     """A total and results `[N]` of `body(total, chunk, fresh)` over chunks of the leading axis.
 
     `fresh [m]` says which samples of a chunk no earlier chunk has had: only they may be added to
@@ -59,7 +61,8 @@ def scan_samples(body: Body, start: Any, samples: Any, work: int = 0) -> Any:
     n, own = _count(samples), _numbers(samples)
     near = _sizes(n, max(work, own), CHUNK)
     far = _sizes(n, work, ROOM) if work > own else (n, 1)
-    return _by_sizes(near, far, partial(_walk, body), start, samples)
+    found: tuple[Any, Any] = _by_sizes(near, far, partial(_walk, body), start, samples)
+    return found
 
 
 def sum_samples(function: Callable[[Any], Any], samples: Any, coefficients: Array) -> Any:
@@ -135,15 +138,16 @@ def products(function: Callable[..., Array], *rows: Array) -> Array:
 
 
 def in_rounds(
-    body: Callable[[Any, Array, Array], Any], start: Any, wanted: Array, work: int
-) -> Any:
+    body: Callable[[Out, Array, Array], Out], start: Out, wanted: Array, work: int
+) -> Out:
     """The total of `body(total, indices, part)` over all indices `[P]` that are `wanted`.
 
     A round has several indices at once, each of `work` numbers; `part` says which of them count.
     Rounds in which none is wanted are left out.
     """
     near, far = (_sizes(wanted.size, work, room) for room in (CHUNK, ROOM))
-    return _by_sizes(near, far, partial(_go_round, body), start, wanted)
+    total: Out = _by_sizes(near, far, partial(_go_round, body), start, wanted)
+    return total
 
 
 def totals_by(kind: Array, kinds: int, values: Array) -> Array:
@@ -173,9 +177,10 @@ def precise(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def by_device(processor: Callable[..., Any], accelerator: Callable[..., Any], *args: Any) -> Any:
+def by_device(processor: Callable[..., Out], accelerator: Callable[..., Out], *args: Any) -> Out:
     """The result of one of two functions that give the same, by where it is computed."""
-    return jax.lax.platform_dependent(*args, cpu=processor, default=accelerator)
+    found: Out = jax.lax.platform_dependent(*args, cpu=processor, default=accelerator)
+    return found
 
 
 def _by_sizes(near: Any, far: Any, walk: Callable[..., Any], *args: Any) -> Any:
@@ -227,7 +232,7 @@ def _go_round(
 
 
 def _count(samples: Any) -> int:
-    return jax.tree.leaves(samples)[0].shape[0]
+    return int(jax.tree.leaves(samples)[0].shape[0])
 
 
 def _numbers(samples: Any) -> int:
@@ -252,7 +257,7 @@ def _like(function: Callable[[Any], Any], samples: Any) -> Any:
 
 def _work(like: Any) -> int:
     """How many numbers a score needs beside its sample: a diagonal one has two parts."""
-    return sum(leaf.size for leaf in jax.tree.leaves(like)) // 2
+    return sum(int(leaf.size) for leaf in jax.tree.leaves(like)) // 2
 
 
 def _weighted(c: Array, values: Array) -> Array:

@@ -236,8 +236,7 @@ def _scale(axes: Axes, which: str, parameter: Shown, values: np.ndarray) -> None
         getattr(axes, f"set_{which}ticks")(range(len(words)), words)
         getattr(axes, f"set_{which}lim")(*ends)
         return
-    place = (lambda v: np.log(v)) if parameter.log else (lambda v: v)
-    back = np.exp if parameter.log else (lambda v: v)
+    place, back = (np.log, np.exp) if parameter.log else (np.positive, np.positive)
     low, high = float(place(values.min())), float(place(values.max()))
     room = 0.08 * (high - low) or 0.1 * max(abs(low), 0.1)
     low, high = low - room, high + room

@@ -25,7 +25,7 @@ from recoup.study.reader.version import stored_version, version_of
 from recoup.study.run.ends import EXTENDED
 from recoup.tasks.own.found import REGISTERED
 from recoup.tasks.own.host import How
-from recoup.tasks.registry import TaskRow
+from recoup.tasks.row import TaskRow
 from recoup.tasks.task import Task
 
 DEFAULT_ITERATIONS = 30

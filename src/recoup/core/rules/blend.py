@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from recoup.core.arrays import Array, behind, tree_map, when
 from recoup.core.families.shapes import Shape
+from recoup.core.prior import LEVEL
 from recoup.core.rules import model as models
 from recoup.core.rules.newton import (
     Newton,
@@ -235,7 +236,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)
     sound, model = models.sound(xp, model)
-    against = model.evidence + xp.log(1 + models.LEVEL * xp.sum(valid)) / 2
+    against = model.evidence + xp.log(1 + LEVEL * xp.sum(valid)) / 2
     evident = memory.evident | (against > TUNED.evident)
     local = models.local(xp, points, hyper, model, rule.shape, rule.pulled)
     outlook = Outlook(

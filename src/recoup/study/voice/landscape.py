@@ -6,7 +6,7 @@ has seen all of them is not misled by which of them made the search go where it 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from recoup.store.states import version_of
 from recoup.study.reader.opened import Opened
 from recoup.study.space.goals import turned
 from recoup.study.voice.coordinates import StandardCoordinates
+
+Made = TypeVar("Made")
 
 LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
@@ -104,10 +106,10 @@ def results_of(study: Opened) -> ModelledResults:
     return _remembered(study, "results", lambda: _results(study))
 
 
-def _remembered(study: Opened, name: str, make: Callable[[], Any]) -> Any:
+def _remembered(study: Opened, name: str, make: Callable[[], Made]) -> Made:
     """What `make` makes of a study, made again only where anything in the study has changed."""
     version = version_of(study.store)
-    known = study.remembered.get(name)
+    known: tuple[str, Made] | None = study.remembered.get(name)
     if known is None or known[0] != version:
         known = study.remembered[name] = version, make()
     return known[1]
