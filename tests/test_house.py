@@ -20,7 +20,7 @@ ROOMS = {  # room -> rooms it may import; every room may import `checks`, `outpu
     "pictures": (),
     "runs": ("study", "engine", "tasks", "store", "core", "pictures"),
     "reproduce": ("runs", "engine", "tasks", "core", "pictures"),
-    "compare": ("runs", "engine", "tasks", "core", "pictures"),
+    "compare": ("runs", "study", "engine", "tasks", "core", "pictures"),
     "report": ("compare", "reproduce", "runs", "study", "engine", "pictures"),
     "cli": (
         "report",

@@ -2,19 +2,23 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from recoup.checks import InputError
 from recoup.compare import arenas, work
-from recoup.compare.arenas import Asking, arena_of, expanded, field_of, start_of
+from recoup.compare.arenas import Asking, arena_of, expanded, start_of
 from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, plan_of
 from recoup.compare.entrants import entrant_of
-from recoup.compare.estimate import in_words, seconds
-from recoup.compare.lockstep import RunCurve, learn
+from recoup.compare.estimate import STARTING, in_words, seconds
+from recoup.compare.fields import field_of
+from recoup.compare.lockstep import RunCurve, learn, on_host
+from recoup.compare.players import StudyPlayer
 from recoup.compare.results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
 from recoup.compare.summary import summary
-from recoup.engine.methods import METHODS
+from recoup.engine.methods import METHODS, method_row, sized
+from recoup.engine.search import search
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
 
 ORDER = Order(["toy"], ["pgpe", "snes"], runs=2, episodes=20, checkpoints=[10, 20])
@@ -225,11 +229,47 @@ def test_every_method_of_ours_takes_part(name):
     assert np.isfinite([curve.policy for curve in curves]).all()
 
 
+@pytest.mark.parametrize(
+    ("task", "method", "here"),
+    [
+        ("CartPole-v1", "recoup", True),
+        ("CartPole-v1", "cem:batch=4", True),
+        ("CartPole-v1", "cma-es", True),
+        ("CartPole-v1", "iw-pgpe:baseline=split", True),
+        ("CartPole-v1", "snes", False),
+        ("toy", "recoup", False),
+        ("toy", "cma-es", False),
+    ],
+)
+def test_what_is_rolled_out_here_is_moved_here_without_a_compiler(task, method, here):
+    assert on_host(arena_of(task), entrant_of(method)) is here
+
+
+@pytest.mark.parametrize("name", ["recoup", "mis-pgpe-ob", "cem"])
+def test_a_run_on_the_host_moves_as_a_search_does_that_is_told_the_same(name):
+    """Whatever it would have drawn by itself; one of each batch fails."""
+    row, start = method_row(name, failure=-9.0), np.array([0.3, -1.0, 2.0])
+    with jax.enable_x64(True):
+        player = StudyPlayer(sized(row, 3), 6, start, np.full(3, 0.7), 5)
+        other = search(row, dim=3, batch=6, capacity=60)
+        state = other.init(jax.random.key(0), start, 0.7)
+        for i in range(5):
+            theta = player.ask()
+            returns = np.where(np.arange(6) == i, np.nan, -np.sum((theta - 1) ** 2, 1))
+            player.tell(theta, returns)
+            state, _ = other.tell(jax.random.key(i), state, theta, returns)
+        scale = 0.7 * np.sqrt(3)
+        np.testing.assert_allclose(player.mean(), state.mean, atol=1e-9 * scale)
+        noise = np.random.default_rng(1).standard_normal((4, 3))
+        np.testing.assert_allclose(player.draw(noise), state.rho.theta(noise), atol=1e-9 * scale)
+
+
 def test_an_estimate_grows_with_the_work_and_shrinks_with_workers(tmp_path):
     plan = plan_of(ORDER._replace(tasks=["toy", "CartPole-v1"]))
     left = left_of(plan, CurveFiles(tmp_path))
     assert seconds(plan, left, 1) > seconds(plan, left[:2], 1) > 0
-    assert seconds(plan, left, 2) == pytest.approx(seconds(plan, left, 1) / 2)
+    more = [seconds(plan, left, workers) - STARTING for workers in (1, 2)]
+    assert more[1] == pytest.approx(more[0] / 2)
     assert [in_words(x) for x in (3, 600, 9000)] == ["10 seconds", "10 minutes", "2.5 hours"]
 
 

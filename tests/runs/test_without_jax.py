@@ -84,3 +84,10 @@ def _end(run: Path):
 
     with recoup.load(run).study as study:
         return study.mean.tolist(), [trial.value for trial in study.trials()]
+
+
+def test_methods_are_compared_on_a_function(recoup, tmp_path):
+    methods = ["--method", "recoup", "--method", "mis-pgpe-ob", "--method", "cma-es"]
+    how = ["--dim", "2", "--runs", "2", "--episodes", "12", "--out", "compared"]
+    assert "mis-pgpe-ob" in recoup("compare", "--task", "mine:earned", *methods, *how)
+    assert (tmp_path / "compared" / "compare.html").exists()

@@ -153,11 +153,10 @@ def _compared(
 ) -> tuple[dict[str, Any], dict[str, Path]]:
     """What a comparison says, and where its files lie."""
     from recoup.compare.comparison import compare as run
-    from recoup.compare.comparison import left_of, plan_of
+    from recoup.compare.comparison import left_of, plan_of, workers_of
     from recoup.compare.results import CurveFiles
     from recoup.compare.summary import summary
     from recoup.report.comparison import check_comparison, write_comparison
-    from recoup.runs.engines import default_workers
     from recoup.runs.progress import advancing
     from recoup.tasks.engines.engine import Broken
 
@@ -169,12 +168,12 @@ def _compared(
             results.prepare()
             check_comparison(place, force=force)
             left = left_of(plan, results)
-            processes = default_workers() if workers is None else workers
+            processes = workers_of(plan) if workers is None else workers
             if not silent:
                 _say(plan, left, processes)
             episodes = sum(chunk.episodes for chunk in left)
             hidden = silent or not episodes
-            with advancing(episodes, hidden, "compiling ...", period=300) as show:
+            with advancing(episodes, hidden, "starting ...", period=300) as show:
                 curves = run(order, place, processes, show)
             said = summary(plan, curves)
             written = write_comparison(said, place, force=force)

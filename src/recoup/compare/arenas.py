@@ -4,27 +4,19 @@ An episode's randomness is a function of (seed, run, number of the episode), a s
 run): what differs between methods is what they make of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from recoup.checks import InputError, check_count
 from recoup.compare.code import own_code
 from recoup.runs.problem import Problem, Settled, is_ours, settled
-from recoup.tasks.engines.attempt import attempt, closed
-from recoup.tasks.engines.engine import Job
-from recoup.tasks.engines.serial import built
-from recoup.tasks.lqr import System, controlled, system_of
-from recoup.tasks.models import rollout
 from recoup.tasks.own.found import REGISTERED, unknown
 from recoup.tasks.own.host import HostTask, How
 from recoup.tasks.registry import TASKS, make_task, task_row
-from recoup.tasks.suite import GYM_TASKS, LISTS, NOISY, SYSTEMS, GymTask
+from recoup.tasks.suite import GYM_TASKS, LISTS, NOISY, GymTask
 from recoup.tasks.task import Task
 
 DRAWS = 100  # policies drawn for the return of the search distribution, an episode each
@@ -188,6 +180,11 @@ def generator(seed: int, run: int, use: int) -> np.random.Generator:
     return np.random.default_rng([seed, run, use])
 
 
+def keys_of(seed: int, runs: Sequence[int]) -> list[int]:
+    """A number for each run, from which its method draws."""
+    return [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
+
+
 def start_of(arena: Arena, seed: int, run: int) -> np.ndarray:
     """The mean `[D]` that all methods start run `run` from."""
     drawn = generator(seed, run, START).standard_normal(arena.dim)
@@ -197,142 +194,3 @@ def start_of(arena: Arena, seed: int, run: int) -> np.ndarray:
 def noise_of(arena: Arena, seed: int, run: int) -> np.ndarray:
     """Standard normal noise `[n, D]` that the policies of a test are drawn with."""
     return generator(seed, run, DRAWN).standard_normal((arena.draws, arena.dim))
-
-
-class Field(Protocol):
-    """Where R runs are rolled out; theta is `[R, n, D]`, returns are `[R, n]`.
-
-    An episode that failed has a return that is not finite.
-    """
-
-    why: str  # the last one has failed
-
-    def learn(self, first: int, theta: Any) -> Any:
-        """Returns of the episodes `first`, `first + 1`, ... of each run."""
-
-    def test(self, theta: Any, use: int) -> Any:
-        """Returns of test episodes, the same ones at every call; TESTS or POLICY_TESTS."""
-
-    def close(self) -> None:
-        """Frees what it holds."""
-
-
-def field_of(arena: Arena, seed: int, runs: Sequence[int]) -> Field:
-    """What rolls out the episodes of `runs`."""
-    if isinstance(arena.problem, HostTask):
-        return HostField(arena.problem, seed, runs)
-    return KeyedField(arena, seed, runs)
-
-
-class KeyedField:
-    """On a task of ours or in JAX, whose episodes have keys."""
-
-    why = "the return is not finite"
-
-    def __init__(self, arena: Arena, seed: int, runs: Sequence[int]) -> None:
-        self._keys = jnp.stack([_key(seed, run) for run in runs])
-        self._contexts: Any = ()
-        if arena.task in SYSTEMS:
-            self._contexts = _systems(arena.task, seed, runs)
-            self._learn = self._test = _controlled(arena.task, arena.problem.horizon)
-        else:
-            assert isinstance(arena.problem, Task)
-            assert isinstance(arena.test, Task)
-            self._learn, self._test = _rolled(arena.problem), _rolled(arena.test)
-
-    def learn(self, first: int, theta: Any) -> Any:
-        """Returns of episodes by their numbers."""
-        return self._learn(self._contexts, self._keys, EPISODES, first, theta)
-
-    def test(self, theta: Any, use: int) -> Any:
-        """Returns of test episodes."""
-        return self._test(self._contexts, self._keys, use, 0, theta)
-
-    def close(self) -> None:
-        """Nothing to free."""
-
-
-def _key(seed: int, run: int) -> jax.Array:
-    return jax.random.fold_in(jax.random.key(seed), run)
-
-
-@lru_cache(maxsize=64)
-def _rolled(task: Task) -> Callable[..., Any]:
-    """`roll(contexts, keys [R], use, first, theta [R, n, D])` of a task that has no contexts."""
-
-    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Any) -> Any:
-        each = _episode_keys(keys, use, first, theta.shape[1])
-        returns = task.rollouts(each.ravel(), theta.reshape(-1, theta.shape[-1]))
-        return returns.reshape(theta.shape[:2])
-
-    return jax.jit(roll) if task.traced else roll
-
-
-@lru_cache(maxsize=64)
-def _controlled(name: str, horizon: int) -> Callable[..., Any]:
-    """The same of a linear system that differs from run to run: its context."""
-    size = (task_row(name).options["states"], task_row(name).options["actions"])
-
-    def run(system: System, keys: Any, theta: Any) -> Any:
-        return jax.vmap(rollout(controlled(system, *size), horizon, 1.0))(keys, theta)
-
-    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Any) -> Any:
-        return jax.vmap(run)(contexts, _episode_keys(keys, use, first, theta.shape[1]), theta)
-
-    return jax.jit(roll)
-
-
-def _systems(name: str, seed: int, runs: Sequence[int]) -> System:
-    """The systems of runs, stacked: another one for each."""
-    size = (task_row(name).options["states"], task_row(name).options["actions"])
-    numbers = [int(generator(seed, run, SYSTEM).integers(2**31)) for run in runs]
-    found = [system_of(*size, number) for number in numbers]
-    return System(*(jnp.asarray(np.stack(part)) for part in zip(*found, strict=True)))
-
-
-@partial(jax.jit, static_argnums=3)
-def _episode_keys(keys: Any, use: Any, first: Any, count: int) -> Any:
-    """Keys `[R, n]` of episodes by their numbers."""
-    numbers = first + jnp.arange(count)
-
-    def of_run(key: Any) -> Any:
-        return jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, use)))(numbers)
-
-    return jax.vmap(of_run)(keys)
-
-
-class HostField:
-    """On a task that is rolled out a trial at a time in this process."""
-
-    def __init__(self, task: HostTask, seed: int, runs: Sequence[int]) -> None:
-        self._roller, self._seed, self._runs = built(task.build), seed, runs
-        self.why = ""
-
-    def learn(self, first: int, theta: Any) -> np.ndarray:
-        """Returns of episodes by their numbers; one that fails has none."""
-        return self._returns(theta, EPISODES, first)
-
-    def test(self, theta: Any, use: int) -> np.ndarray:
-        """Returns of test episodes."""
-        return self._returns(theta, use, 0)
-
-    def _returns(self, theta: Any, use: int, first: int) -> np.ndarray:
-        theta = np.asarray(theta, float)
-        return np.array(
-            [
-                [self._one(one, run, use, first + i) for i, one in enumerate(batch)]
-                for run, batch in zip(self._runs, theta, strict=True)
-            ]
-        ).reshape(theta.shape[:2])
-
-    def _one(self, theta: np.ndarray, run: int, use: int, number: int) -> float:
-        words = np.random.SeedSequence([self._seed, run, use, number]).generate_state(1)
-        came = attempt(self._roller, Job(number, theta, int(words[0]) % 2**31))
-        value = float(np.mean(came.values)) if came.values else float("nan")
-        if not isfinite(value):
-            self.why = came.failed or f"it returned {value}"
-        return value
-
-    def close(self) -> None:
-        """Closes the environment."""
-        closed(self._roller.close)

@@ -10,7 +10,7 @@ from recoup.checks import InputError, check_choice, check_count, check_finite, c
 from recoup.compare.arenas import Arena, Asking, arena_of, expanded
 from recoup.compare.checked import check_same_batch
 from recoup.compare.entrants import Entrant, entrant_of
-from recoup.compare.lockstep import RunCurve
+from recoup.compare.lockstep import RunCurve, on_host
 from recoup.compare.results import CurveFiles, key_of
 from recoup.compare.work import Chunk, Show, chunks_of, compute_all
 from recoup.runs.engines import default_workers
@@ -123,6 +123,11 @@ def _pairs(plan: ComparisonPlan) -> list[tuple[Arena, Entrant]]:
     return [(arena, entrant) for arena in plan.arenas for entrant in plan.entrants]
 
 
+def workers_of(plan: ComparisonPlan) -> int:
+    """In how many processes a comparison is computed unless somebody says."""
+    return default_workers(compiled=not all(on_host(*pair) for pair in _pairs(plan)))
+
+
 def compare(
     order: Order,
     out: str | Path,
@@ -133,7 +138,7 @@ def compare(
     results = CurveFiles(Path(out).absolute())  # a task that is made may change the directory
     plan = plan_of(order)
     results.prepare()
-    processes = default_workers() if workers is None else check_count("workers", workers)
+    processes = workers_of(plan) if workers is None else check_count("workers", workers)
     compute_all(left_of(plan, results), results, processes, show)
     return measured(plan, results)
 

@@ -1,15 +1,24 @@
 """How long a comparison takes, roughly: measured once on one core of a small machine."""
 
+import time
 from collections.abc import Sequence
+from functools import lru_cache
 
-from recoup.compare.arenas import Arena
+import numpy as np
+
+from recoup.compare.arenas import POLICY_TESTS, Arena, Asking, arena_of, start_of
 from recoup.compare.comparison import ComparisonPlan
 from recoup.compare.entrants import Entrant
+from recoup.compare.fields import field_of
+from recoup.compare.lockstep import on_host
 from recoup.compare.work import Chunk
+from recoup.tasks.own.host import HostTask
 
-COMPILING = 10.0  # seconds for each method on each task, in every process that computes it
-ON_HOST = 0.01  # of an episode that is not rolled out by JAX
-STEP = 2e-6  # of a step that is
+STARTING = 1.5  # seconds for each process
+COMPILING = 10.0  # for each method on each task that JAX computes, in every process
+MUJOCO = 0.01  # of an episode of ours that MuJoCo rolls out
+STEP = 2e-6  # of a step of one that JAX does
+TIMED, ENOUGH = 5, 0.2  # episodes on the host that are timed, at most; seconds that are enough
 METHODS = {  # of an episode told, for ten parameters; it grows with their number
     "recoup": 0.005,
     "cma-es": 0.0005,
@@ -29,16 +38,35 @@ def seconds(plan: ComparisonPlan, left: Sequence[Chunk], workers: int) -> float:
     for chunk in left:
         arena, entrant = arenas[chunk.task], entrants[chunk.method]
         total += len(chunk.runs) * _run(arena, entrant, chunk)
-        compiled.add((chunk.task, chunk.method))
+        if not on_host(arena, entrant):
+            compiled.add((chunk.task, chunk.method))
     together = max(min(workers, len(left)), 1)
-    return (total + COMPILING * len(compiled)) / together
+    return STARTING + (total + COMPILING * len(compiled)) / together
 
 
 def _run(arena: Arena, entrant: Entrant, chunk: Chunk) -> float:
-    episode = STEP * arena.problem.horizon if arena.traced else ON_HOST
+    episode = STEP * arena.problem.horizon if arena.traced else MUJOCO
+    if isinstance(arena.problem, HostTask):
+        episode = timed(chunk.task, chunk.asking)
     tests = (1 + len(chunk.checkpoints)) * (arena.draws + arena.policy_episodes)
     told = METHODS.get(entrant.name, OTHERS) * max(arena.dim / 10, 1.0)
     return chunk.checkpoints[-1] * (episode + told) + tests * episode
+
+
+@lru_cache(maxsize=64)
+def timed(task: str, asking: Asking) -> float:
+    """Seconds of an episode on the host, by a few of them at the start of a search."""
+    arena = arena_of(task, asking)
+    field, theta = field_of(arena, 0, [0]), start_of(arena, 0, 0)[None, None]
+    times: list[float] = []
+    try:
+        while len(times) < TIMED and sum(times) < ENOUGH:
+            began = time.perf_counter()
+            field.test(theta, POLICY_TESTS)
+            times.append(time.perf_counter() - began)
+    finally:
+        field.close()
+    return float(np.median(times))
 
 
 def in_words(estimate: float) -> str:

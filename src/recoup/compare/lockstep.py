@@ -2,31 +2,30 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from recoup.compare.arenas import (
-    METHOD,
     POLICY_TESTS,
     TESTS,
     Arena,
-    Field,
-    field_of,
-    generator,
+    keys_of,
     noise_of,
     start_of,
 )
-from recoup.compare.checked import Checked, check_same_batch
-from recoup.compare.entrants import Entrant, PureMethod, batch_of, made_by, row_of
-from recoup.engine.methods import Method, default_batch
-from recoup.engine.search import search
-from recoup.runs.lockstep import in_lock_step
+from recoup.compare.checked import Checked
+from recoup.compare.entrants import Entrant, batch_of, made_by, row_of
+from recoup.compare.fields import Field, field_of
+from recoup.compare.players import HostPlayers, Players, StudyPlayer
+from recoup.engine.methods import Method, sized
+from recoup.engine.plain import can_move
+from recoup.runs.loop import in_lock_step
 from recoup.runs.plan import task_settings
 from recoup.tasks.engines.engine import Broken
+from recoup.tasks.own.host import HostTask
 
 TRIED = 10  # learning episodes, in whole batches, after which a run without a return is given up
 
@@ -57,27 +56,6 @@ class Tested(NamedTuple):
 Test = Callable[[Field, "Players"], Tested]
 
 
-class Players(Protocol):
-    """R runs of one method."""
-
-    batch: int
-
-    def ask(self, move: int) -> Any:
-        """Parameters `[R, N, D]`."""
-
-    def tell(self, move: int, theta: Any, returns: Any) -> None:
-        """Their returns `[R, N]`."""
-
-    def mean(self) -> Any:
-        """The policies to deploy `[R, D]`."""
-
-    def draw(self, noise: np.ndarray) -> Any:
-        """What would be tried now `[R, n, D]`."""
-
-    def close(self) -> None:
-        """Ends what is still running."""
-
-
 def learn(
     arena: Arena,
     entrant: Entrant,
@@ -88,7 +66,7 @@ def learn(
 ) -> list[RunCurve]:
     """The curves of `runs`; at a checkpoint a run is as its last whole batch before it left it."""
     began = time.perf_counter()
-    with jax.enable_x64(True):
+    with nullcontext() if on_host(arena, entrant) else _in_double():
         field, tests = field_of(arena, seed, runs), _tests(arena, seed, runs)
         players = players_of(arena, entrant, seed, runs, max(checkpoints))
         moves = [0, *(at // players.batch for at in checkpoints)]
@@ -109,6 +87,12 @@ def learn(
         RunCurve(run, players.batch, spent, of_search, of_policy, share, lost, untested)
         for run, of_search, of_policy, lost, untested in zip(runs, *columns, strict=True)
     ]
+
+
+def _in_double() -> AbstractContextManager[Any]:
+    import jax
+
+    return jax.enable_x64(True)
 
 
 class Hopeless(Exception):
@@ -162,173 +146,37 @@ def _mean(returns: np.ndarray) -> np.ndarray:
     return np.where(held.any(1), total / np.maximum(held.sum(1), 1), np.nan)
 
 
+def on_host(arena: Arena, entrant: Entrant) -> bool:
+    """Whether episodes and moves are both made in this process without a compiler."""
+    if not isinstance(arena.problem, HostTask):
+        return False
+    if entrant.peer is not None:
+        return not entrant.peer.traced
+    return can_move(ours_on(arena, entrant)[0], 0, arena.dim)
+
+
 def players_of(
     arena: Arena, entrant: Entrant, seed: int, runs: Sequence[int], episodes: int
 ) -> Players:
     """The runs of a method on a task, at their starts."""
     means = np.stack([start_of(arena, seed, run) for run in runs])
-    row = entrant.peer
+    name, keys = f"{entrant.label} on {arena.name}", keys_of(seed, runs)
+    row, starts = entrant.peer, zip(means, keys, strict=True)
     if row is not None and not row.traced:
-        make, name = made_by(row.home), f"{entrant.label} on {arena.name}"
+        make = made_by(row.home)
         if not row.package:
             make = partial(Checked, name, make)
-        keys = [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
-        pairs = zip(means, keys, strict=True)
-        return HostPlayers(name, [make(m, arena.std, key, entrant.settings) for m, key in pairs])
-    if row is not None:
-        settings = tuple(sorted(entrant.settings.items()))
-        return TracedPlayers(_evolving(row.home, arena.dim, settings), means, arena.std, seed, runs)
-    method = row_of(entrant, task_settings(arena.found, entrant.method))
-    batch = batch_of(entrant, arena.dim, arena.found.batch)
-    whole = max(episodes // batch, 1) * batch
-    capacity = whole if default_batch(method, arena.dim) is None else None  # it knows its own
-    return TracedPlayers(
-        _ours(method, arena.dim, batch, capacity), means, arena.std, seed, runs, failures=True
-    )
+        return HostPlayers(name, [make(m, arena.std, key, entrant.settings) for m, key in starts])
+    if on_host(arena, entrant):
+        method, batch = ours_on(arena, entrant)
+        made = [StudyPlayer(method, batch, mean, arena.std, key) for mean, key in starts]
+        return HostPlayers(name, made)
+    from recoup.compare.traced_players import traced_players  # by JAX
+
+    return traced_players(arena, entrant, means, keys, episodes)
 
 
-@lru_cache(maxsize=64)
-def _ours(method: Method, dim: int, batch: int, capacity: int | None) -> PureMethod:
-    """A method of ours as pure functions."""
-    made = search(method, dim=dim, batch=batch, capacity=capacity, late=0, table=False)
-    return PureMethod(
-        batch,
-        made.init,
-        made.ask,
-        lambda key, state, theta, returns: made.tell(key, state, theta, returns)[0],
-        lambda state: state.mean,
-        lambda state, noise: jax.vmap(state.rho.theta)(noise),
-    )
-
-
-@lru_cache(maxsize=64)
-def _evolving(home: str, dim: int, settings: tuple[tuple[str, Any], ...]) -> PureMethod:
-    """A strategy of evosax, likewise."""
-    return made_by(home)(dim, dict(settings))
-
-
-@lru_cache(maxsize=64)
-def _compiled(method: PureMethod) -> PureMethod:
-    """The functions for R runs at a time, compiled."""
-    return method._replace(
-        init=jax.jit(jax.vmap(method.init)),
-        ask=jax.jit(jax.vmap(method.ask)),
-        tell=jax.jit(jax.vmap(method.tell)),
-        mean=jax.jit(jax.vmap(method.mean)),
-        draw=jax.jit(jax.vmap(method.draw)),
-    )
-
-
-class TracedPlayers:
-    """R runs as one program; `failures` says whether the method takes returns that are missing."""
-
-    def __init__(
-        self,
-        method: PureMethod,
-        means: np.ndarray,
-        std: np.ndarray,
-        seed: int,
-        runs: Sequence[int],
-        failures: bool = False,
-    ) -> None:
-        self._method, self.batch = _compiled(method), method.batch
-        keys = [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
-        self._keys = jax.vmap(jax.random.key)(jnp.asarray(keys, jnp.uint32))
-        self._worst = None if failures else Worst(len(runs))
-        stds = jnp.broadcast_to(jnp.asarray(std), means.shape)
-        self._state = self._method.init(_folded(self._keys, 0), jnp.asarray(means), stds)
-
-    def ask(self, move: int) -> Any:
-        """Parameters of the next batch."""
-        theta, self._state = self._method.ask(_folded(self._keys, 2 * move), self._state)
-        return theta
-
-    def tell(self, move: int, theta: Any, returns: Any) -> None:
-        """Moves."""
-        key, known = _folded(self._keys, 2 * move + 1), True
-        if self._worst is not None:
-            returns = self._worst.filled(returns)
-            known = np.isfinite(returns).all(1)
-        state = self._method.tell(key, self._state, theta, jnp.asarray(returns))
-        self._state = state if np.all(known) else _where(known, state, self._state)
-
-    def mean(self) -> Any:
-        """Means of the distributions."""
-        return self._method.mean(self._state)
-
-    def draw(self, noise: np.ndarray) -> Any:
-        """What the noise becomes."""
-        return self._method.draw(self._state, jnp.asarray(noise))
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-
-@jax.jit
-def _folded(keys: Any, number: Any) -> Any:
-    return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
-
-
-def _where(known: Any, state: Any, before: Any) -> Any:
-    """States of runs: the new ones where `known` `[R]`, the others as they were."""
-
-    def chosen(new: Any, old: Any) -> Any:
-        return jnp.where(known.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-
-    return jax.tree.map(chosen, state, before)
-
-
-class HostPlayers:
-    """R runs, each an object of its own."""
-
-    def __init__(self, name: str, peers: Sequence[Any]) -> None:
-        self._peers, self.batch = peers, peers[0].batch
-        check_same_batch(name, [peer.batch for peer in peers])
-        self._worst = Worst(len(peers))
-
-    def ask(self, move: int) -> np.ndarray:
-        """Parameters of the next batch."""
-        return np.stack([peer.ask() for peer in self._peers])
-
-    def tell(self, move: int, theta: Any, returns: Any) -> None:
-        """Tells each its own; one without any return so far is asked again."""
-        filled = self._worst.filled(returns)
-        for peer, asked, came, told in zip(self._peers, theta, returns, filled, strict=True):
-            if getattr(peer, "failures", False):
-                peer.tell(asked, np.where(np.isfinite(came), came, np.nan))
-            elif np.isfinite(told).all():
-                peer.tell(asked, told)
-
-    def mean(self) -> np.ndarray:
-        """What each would deploy."""
-        return np.stack([peer.mean() for peer in self._peers])
-
-    def draw(self, noise: np.ndarray) -> np.ndarray:
-        """What each would try."""
-        pairs = zip(self._peers, noise, strict=True)
-        return np.stack([peer.draw(one) for peer, one in pairs])
-
-    def close(self) -> None:
-        """Ends those that run in threads of their own."""
-        for peer in self._peers:
-            if hasattr(peer, "close"):
-                peer.close()
-
-
-class Worst:
-    """The worst return of each run so far: what a failed episode counts as for other libraries.
-
-    Before the first return of a run there is none.
-    """
-
-    def __init__(self, runs: int) -> None:
-        self._worst = np.full(runs, np.inf)
-
-    def filled(self, returns: Any) -> np.ndarray:
-        """Returns `[R, N]`, every one of them a number, or NaN all through a run without any."""
-        returns = np.array(returns, float)
-        held = np.isfinite(returns)
-        lowest = np.where(held, returns, np.inf).min(1)
-        self._worst = np.minimum(self._worst, lowest)
-        worst = np.where(np.isfinite(self._worst), self._worst, np.nan)
-        return np.where(held, returns, worst[:, None])
+def ours_on(arena: Arena, entrant: Entrant) -> tuple[Method, int]:
+    """A method of ours with its settings on a task, and its batch."""
+    row = sized(row_of(entrant, task_settings(arena.found, entrant.method)), arena.dim)
+    return row, batch_of(entrant, arena.dim, arena.found.batch)

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from recoup.checks import InputError, check_count
 from recoup.compare.arenas import Arena
 from recoup.compare.code import digest, our_code
-from recoup.compare.entrants import Entrant, batch_of, row_of, version_of
-from recoup.compare.lockstep import RunCurve
-from recoup.engine.methods import own_parts, sized
-from recoup.runs.plan import task_settings
+from recoup.compare.entrants import Entrant, version_of
+from recoup.compare.lockstep import RunCurve, on_host, ours_on
+from recoup.engine.methods import own_parts
 from recoup.tasks.own.host import HostTask
 
 FOLDER = "results"
@@ -21,12 +20,17 @@ CHECKSUM = "checksum"
 PLAYED = (
     "compare/arenas.py",
     "compare/entrants.py",
+    "compare/fields.py",
+    "compare/keyed_field.py",
     "compare/lockstep.py",
-    "runs/lockstep.py",
-    "compare/peers",
+    "compare/players.py",
+    "compare/traced_players.py",
+    "runs/loop.py",
     "tasks",
 )
-OURS = (*PLAYED[:4], "core", "engine", "tasks")
+PEERS = (*PLAYED, "compare/peers")
+OURS = (*PLAYED, "core", "engine")
+STUDIES = tuple(f"study/{room}" for room in ("moves", "reader", "space", "trials"))
 
 
 class Key(NamedTuple):
@@ -47,26 +51,32 @@ def key_of(arena: Arena, entrant: Entrant, seed: int, run: int, checkpoints: Seq
         "run": run,
         "checkpoints": list(checkpoints),
         "versions": _versions(arena, entrant),
-        "code": our_code(OURS if entrant.peer is None else PLAYED) + arena.code + entrant.code,
+        "code": our_code(_places(arena, entrant)) + arena.code + entrant.code,
     }
     return Key(arena.name, entrant.label, run, json.loads(json.dumps(depends, default=str)))
+
+
+def _places(arena: Arena, entrant: Entrant) -> tuple[str, ...]:
+    """Where the code lies that a curve depends on."""
+    if entrant.peer is not None:
+        return PEERS
+    return (*OURS, *STUDIES) if isinstance(arena.problem, HostTask) else OURS
 
 
 def _method(arena: Arena, entrant: Entrant) -> dict[str, Any]:
     """A method with its settings, resolved."""
     if entrant.peer is not None:
         return {"method": entrant.name, "settings": dict(entrant.settings)}
-    row = sized(row_of(entrant, task_settings(arena.found, entrant.method)), arena.dim)
+    row, batch = ours_on(arena, entrant)
     parts = dict.fromkeys(own_parts(row), "")  # which the digest of the user's code stands for
     settings = {**vars(row), **parts}
     settings = {key: settings[key] for key in settings if key not in ("name", "summary")}
-    batch = batch_of(entrant, arena.dim, arena.found.batch)
     return {"method": entrant.name, "settings": settings, "batch": batch}
 
 
 def _versions(arena: Arena, entrant: Entrant) -> dict[str, str]:
     """Versions of the packages that take part."""
-    names = ["jax", "numpy"]
+    names = ["numpy"] if on_host(arena, entrant) else ["jax", "numpy"]
     if isinstance(arena.problem, HostTask):
         names.append("gymnasium")
     if not arena.traced:

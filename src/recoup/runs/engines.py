@@ -99,8 +99,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def default_workers() -> int:
-    """One process a core, within reason; one alone where there is a GPU, which they would share."""
-    import jax
+def default_workers(compiled: bool = True) -> int:
+    """One process a core, within reason; one alone where they would share a GPU, if `compiled`."""
+    if compiled:
+        import jax
 
-    return min(cores(), MOST) if jax.default_backend() == "cpu" else 1
+        return min(cores(), MOST) if jax.default_backend() == "cpu" else 1
+    return min(cores(), MOST)

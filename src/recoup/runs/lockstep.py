@@ -4,7 +4,7 @@ Each starts where the run that `recoup.train` makes of its seed does, and is dra
 in the same way, but from keys of JAX: trials and numbers differ, what is learned does not.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from jax import Array
 from recoup.engine.methods import METHODS
 from recoup.engine.plain import family_of
 from recoup.engine.search import Search, SearchState, search
+from recoup.runs.loop import in_lock_step
 from recoup.tasks.rollouts import fresh_returns, roll_out
 from recoup.tasks.task import Task
 
@@ -93,22 +94,6 @@ def learn(
     columns += [np.stack(column, 1) for column in zip(*noted, strict=True)]
     columns += [np.zeros((len(seeds), 0))] * (len(Runs._fields) - 1 - len(columns))  # of no moves
     return Runs(np.array(sorted(checkpoints)), *columns)
-
-
-def in_lock_step(
-    last: int, tested: Collection[int], move: Callable[[int], None], test: Callable[[int], Any]
-) -> dict[int, Any]:
-    """The one loop: `last` moves of runs side by side, and what is found after those `tested`.
-
-    Move 0 is the start.
-    """
-    found: dict[int, Any] = {}
-    for i in range(last + 1):
-        if i > 0:
-            move(i)
-        if i in tested:
-            found[i] = test(i)
-    return found
 
 
 def _fold(keys: Array, i: int) -> Array:
