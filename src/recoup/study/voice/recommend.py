@@ -127,10 +127,10 @@ def recommend(
         found = None if none else landscape(study, results)
         best = best_of_each(study, results, None if found is None else everywhere(found, results))
         batches, past = gained(results.known)
-        now = of_mean(study, results, tried.failed, found, none)
+        now = of_mean(study, results, found, none)
         outlook = VerdictBasis(
             worth=now,
-            doubt=doubted(study, results, now, lambda rest: _again(study, rest, tried.failed)),
+            doubt=doubted(study, results, now, lambda rest: _again(study, rest)),
             batches=len(batches),
             past=past,
             coming=_coming(study, mover, results, found, budget),
@@ -139,6 +139,7 @@ def recommend(
             wrong=[row for row in best.wrong if _is_within(study, results, row)],
             rare=_rare(results.values),
             fails=fails,
+            untried=tried.more,
             shorter=shorter_steps(study.method),
             **_limits(study, results, limits),
         )
@@ -152,9 +153,9 @@ def recommend(
     return told._replace(matters=explained, words=" ".join(words))
 
 
-def _again(study: Opened, rest: ModelledResults, failed: int) -> MeanPolicyWorth:
+def _again(study: Opened, rest: ModelledResults) -> MeanPolicyWorth:
     """What the mean policy is worth by a part of the results, which is not remembered."""
-    return of_mean(study, rest, failed, fitted(study, rest), "")
+    return of_mean(study, rest, fitted(study, rest), "")
 
 
 def _is_within(study: Opened, results: ModelledResults, wrong: tuple[str, str, str]) -> bool:
@@ -255,11 +256,11 @@ def _words(
     found: Recommendation, outlook: VerdictBasis, tried: Tried, spread: float, goal: Goal
 ) -> str:
     said = [
-        sentences.deploy(tried.times, tried.failed, tried.refused),
+        sentences.deploy(tried.times, tried.failed, tried.refused, tried.more),
         *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         outlook.doubt.words,
-        sentences.left_out_of_that(tried.left_out),
+        "" if outlook.worth.alone else sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.failures else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         *(sentences.better_choice(*row) for row in outlook.wrong),

@@ -36,16 +36,22 @@ SURELY = 0.001  # a chance nearer to 0 or to 1 than this is not said: models are
 # -- the mean policy --
 
 
-def deploy(times: int, failed: int, refused: str = "") -> str:
-    """Which parameters to take, or that they failed when they were tried so many times.
+def deploy(times: int, failed: int, refused: str = "", more: int = 0) -> str:
+    """Which parameters to take, and how many of the times that they were tried they failed.
 
-    `refused` is why they are not to be taken, if so. Claims no more than that the search ends
-    there. Backed by: *voice*, regret at "stop".
+    `refused` is why they are not to be taken, if so; `more` how many trials it takes yet to say
+    whether they fail too often. Claims no more than that the search ends there. Backed by: *voice*,
+    regret at "stop".
     """
+    take = "The mean policy is the one to deploy."
     if not failed:
-        return refused or "The mean policy is the one to deploy."
-    tried = "once" if times == 1 else f"{times} times"
-    return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+        return refused or take
+    often = "the one time" if times == 1 else f"{failed} of the {times} times"
+    often = f"failed {often} that it was tried"
+    if more and not refused:
+        again = "once more" if more == 1 else f"{more} more times"
+        return f"The mean policy {often}: try it {again} before you rely on it."
+    return f"{refused or take} It {often}."
 
 
 def expected_return(
@@ -386,9 +392,10 @@ def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
     Backed by: *voice*, column "gain held" of the mean policy. How many it takes is
     arithmetic: so many make the error of a mean half of what one return varies by.
     """
+    often = "once" if times == 1 else f"{times} times"
     return (
-        f"The next batch should {goal.gain} too little to count: try the mean {times} times (ask "
-        "at the mean) to be sure of what it is worth."
+        f"The next batch should {goal.gain} too little to count: try the mean {often} (ask at the "
+        "mean) to be sure of what it is worth."
     )
 
 
