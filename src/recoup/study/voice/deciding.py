@@ -46,7 +46,7 @@ class VerdictBasis(NamedTuple):
     outside: list[str]  # limits that it does not keep surely enough
     strayed: bool  # whether results of late broke limits: then returns fall on the way back
     doubt: Doubt = NO_DOUBT  # of the worth, by results that stand out
-    wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
+    wrong: Sequence[tuple[str, str, str, list[str]]] = ()  # choices, as `better_choice` takes them
     fails: bool = False  # the mean policy, so often that it is not to be deployed
     untried: int = 0  # trials of it that it takes to say so, where many of too few failed
     shorter: str = ""  # what would make steps so: a setting of the method, if it has one

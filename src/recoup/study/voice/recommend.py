@@ -1,6 +1,7 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -136,7 +137,7 @@ def recommend(
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
-            wrong=[row for row in best.wrong if _is_within(study, results, row)],
+            wrong=_better(study, results, limits, best.wrong),
             rare=_rare(results.values),
             fails=fails,
             untried=tried.more,
@@ -158,14 +159,25 @@ def _again(study: Opened, rest: ModelledResults) -> MeanPolicyWorth:
     return of_mean(study, rest, fitted(study, rest), "")
 
 
-def _is_within(study: Opened, results: ModelledResults, wrong: tuple[str, str, str]) -> bool:
-    """Whether limits, where there are any, would be kept by the choice that is better."""
-    if not study.limits.rows:
-        return True
-    name, _, better = wrong
-    params = {**study.params(study.in_units(results.mean)), name: better}
-    rho = Diagonal(study.latent_theta(list(params.values())), results.std)
-    return not outside(keeping_of(study, results, rho), study.limits.within)
+def _better(
+    study: Opened,
+    results: ModelledResults,
+    limits: list[Within],
+    wrong: Sequence[tuple[str, str, str]],
+) -> list[tuple[str, str, str, list[str]]]:
+    """Choices that are better than what is `wrong`, each with the limits that it may not keep.
+
+    One that surely breaks a limit which what stands keeps, as `limits` has it, is left aside.
+    """
+    within, found = study.limits.within, []
+    broken = {row.limit for row in outside(limits, within)}
+    for name, now, better in wrong:
+        params = {**study.params(study.in_units(results.mean)), name: better}
+        rho = Diagonal(study.latent_theta(list(params.values())), results.std)
+        unsure = outside(keeping_of(study, results, rho), within)
+        if not any(row.high < within and row.limit not in broken for row in unsure):
+            found.append((name, now, better, [row.limit for row in unsure]))
+    return found
 
 
 def _told(

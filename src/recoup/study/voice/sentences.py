@@ -319,13 +319,15 @@ def best_choice() -> str:
     return "of a choice, how surely each is the best, likewise"
 
 
-def better_choice(name: str, now: str, better: str) -> str:
+def better_choice(name: str, now: str, better: str, unsure: Sequence[str] = ()) -> str:
     """That the mean policy has a choice that is hardly the best.
 
-    Claims it of what stands, while the others stay. Backed by: *choices*, column "said and right".
+    `unsure` are limits that the better one does not keep surely enough. Claims it of what stands,
+    while the others stay. Backed by: *choices*, column "said and right".
     """
+    though = f", though it is not sure enough to keep {' and '.join(unsure)}" if unsure else ""
     return (
-        f"Its {name} is {now}, and {better} should be better while the others stay: "
+        f"Its {name} is {now}, and {better} should be better while the others stay{though}: "
         f"`predict` says what it is worth, `fork --freeze {name}={better}` goes on with it alone."
     )
 
