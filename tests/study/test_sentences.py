@@ -163,6 +163,22 @@ def test_one_trial_is_no_several():
     assert sentences.plan_after_loss(1).startswith("With 1 trial, try the mean once")
 
 
+def test_a_share_that_is_explained_names_its_model_and_what_it_is_over():
+    """Beside "left 81% unexplained", which is of a move's model about one distribution."""
+    of = "costs vary by, over all that was tried"
+    assert sentences.share_explained(MINIMIZE) == (
+        f"the share of what the {of} and beside noise, by a model of all results"
+    )
+    rows = [
+        (("a",), 0.001, 0.001, True),
+        (("b",), 0.002, 0.001, True),
+        (("a", "b"), 0.4, 0.1, True),
+    ]
+    said = sentences.what_matters(rows, goal=MINIMIZE)
+    assert f"a, b explain less than 2% each of what the {of}. a and b together" in said
+    assert f"explain 40% ± 10% of what the {of} and beside what each explains alone: tune" in said
+
+
 def test_of_costs_the_words_are_those_of_costs():
     assert "for the cost alone: force<50 left aside" in sentences.best_between(
         ["force<50"], MINIMIZE

@@ -263,8 +263,11 @@ def explains(share: float, stderr: float) -> str:
 
 
 def share_explained(goal: Goal = MAXIMIZE) -> str:
-    """What `explains` is of. Backed by: *matters*."""
-    return f"the share of what the {goal.nouns} vary by, over what was tried and beside noise"
+    """What `explains` is of, and by which model. Backed by: *matters*."""
+    return (
+        f"the share of what the {goal.nouns} vary by, over all that was tried and beside noise, by "
+        "a model of all results"
+    )
 
 
 def what_matters(
@@ -291,13 +294,14 @@ def what_matters(
     if small:
         explain, each = ("explains", "") if len(small) == 1 else ("explain", " each")
         said.append(
-            f"{_named(small)} {explain} less than {NO_EFFECT:.0%} of what the {goal.nouns} vary "
-            f"by{each}."
+            f"{_named(small)} {explain} less than {NO_EFFECT:.0%}{each} of what the {goal.nouns} "
+            "vary by, over all that was tried."
         )
     for names, share, error, _ in pairs[:1]:
         said.append(
             f"{' and '.join(names)} together explain {explains(share, error)} of what the "
-            f"{goal.nouns} vary by, beside what each explains alone: tune them together."
+            f"{goal.nouns} vary by, over all that was tried and beside what each explains alone: "
+            "tune them together."
         )
     return " ".join(said)
 
