@@ -31,6 +31,13 @@ def test_what_speaks_of_an_interval_names_the_measurement_that_backs_it(function
         assert section in TITLES
 
 
+@pytest.mark.parametrize("function", SAYS, ids=lambda node: node.name)
+def test_an_interval_is_said_to_hold_as_often_as_it_is_printed_to(function):
+    """What prints "95 %" claimed nine times in ten."""
+    words = " ".join(ast.get_docstring(function).split())
+    assert "interval holds" not in words or "95 times in a hundred" in words
+
+
 def test_the_sections_that_back_sentences_are_in_the_docs():
     assert {"coverage", "voice"} <= set(TITLES)
     heads = [

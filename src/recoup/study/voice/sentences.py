@@ -416,8 +416,9 @@ def coming(
 ) -> str:
     """What the next move should bring to the mean policy.
 
-    Claims that the gain is so much on average, and that the interval holds it nine times in ten.
-    Backed by: *voice*, columns "said / true" and "gain held" of the mean policy.
+    Claims that the gain is so much on average, and that the interval holds it 95 times in a
+    hundred: so it does over the tasks together, with noise, and less often on some. Backed by:
+    *voice*, columns "said / true" and "gain held" of the mean policy.
     """
     more = "next result" if results == 1 else f"next {results} results"
     about = f"{goal.gain} about {gain:.2g}" if gain > 0 else f"{goal.gain} nothing"
