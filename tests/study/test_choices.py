@@ -719,24 +719,53 @@ def test_nothing_but_choices_can_be_searched(tmp_path):
         study.plot(tmp_path / "a.png")
 
 
-@pytest.mark.parametrize("limits", [[], ["force<50"], ["force<17"]])
-def test_a_choice_that_is_hardly_the_best_is_not_deployed_without_a_word(limits, tmp_path):
-    """And nothing stops with it, unless the better one breaks a limit: then it is left aside."""
+@pytest.mark.parametrize(
+    ("limits", "within"),
+    [
+        ([], True),
+        (["force<50"], True),
+        (["force<17"], False),
+        (["force<9"], True),  # what stands breaks it too
+        (["force<9", "room>-17"], False),
+    ],
+)
+def test_a_choice_that_is_hardly_the_best_is_not_deployed_without_a_word(limits, within, tmp_path):
+    """And nothing stops with it, unless the better one breaks a limit that what stands keeps."""
     params = {"kp": (0, 1), "grip": {"choices": ["soft", "hard"], "start": "soft"}}
     path = tmp_path / "grip.db"
     study = Study.open(path, params=params, batch=40, limits=limits or None)
     for trial in study.ask(24):
         better = 3.0 * (trial.params["grip"] == "hard")
         force = 10.0 + trial.params["kp"] + 5 * better
-        also = {"force": force} if limits else None
+        also = {"force": force, "room": -force} if limits else None
         study.tell(trial.id, better - trial.params["kp"] + trial.id % 3 / 10, also=also)
     found = study.recommend()
     assert (found.params["grip"], found.choices["grip"]["soft"] < 0.025) == ("soft", True)
-    within = limits != ["force<17"]
     assert ("Its grip is soft, and hard should be better while the others" in found.words) == within
     assert not within or found.verdict == "go on"
+    assert (", though it is not sure enough to keep force<9: `pre" in found.words) == (
+        limits == ["force<9"]
+    )
     better, now = (study.predict({"grip": word}).expected for word in ("hard", "soft"))
     assert better > now + 1
+
+
+def test_a_better_choice_is_said_though_it_is_not_sure_to_keep_a_limit(tmp_path):
+    """So few results had it that they do not say so: that is no reason to keep silent."""
+    params = {"kp": (0, 1), "grip": {"choices": ["soft", "hard"], "start": "soft"}}
+    rng = np.random.default_rng(0)
+    with Study.open(tmp_path / "a.db", params=params, batch=99, limits=["force<50"]) as study:
+        for i in range(24):
+            hard = i % 8 == 0
+            study.enqueue({"kp": float(rng.uniform(0.3, 0.7)), "grip": ["soft", "hard"][hard]})
+            force = 44 + 3 * hard + rng.normal()
+            study.tell(study.ask()[0].id, 9.0 * hard + 0.1 * rng.normal(), also={"force": force})
+        (kept,) = study.predict({"grip": "hard"}).limits
+        assert kept.chance < 0.95 < kept.high
+        assert (
+            "hard should be better while the others stay, though it is not sure enough to keep "
+            "force<50: `predict`" in study.recommend().words
+        )
 
 
 def test_a_csv_for_programs_has_choices_that_look_like_formulas_behind_a_mark(tmp_path, capsys):

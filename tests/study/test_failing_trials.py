@@ -7,10 +7,14 @@ import pytest
 
 import recoup
 from recoup.core.plain.failing import chance_at, chance_under
-from recoup.core.worth import proportion
+from recoup.core.worth import Interval, proportion
 from recoup.study.care.verify import check
 from recoup.study.reader.settings import resolved
+from recoup.study.voice import sentences
+from recoup.study.voice.deciding import VerdictBasis, decided, planned
 from recoup.study.voice.failing import MOST, failing_at
+from recoup.study.voice.gained import PastGain
+from recoup.study.voice.worths import MeanPolicyWorth
 
 pytestmark = pytest.mark.usefixtures("few_rehearsals")
 
@@ -232,6 +236,87 @@ def test_trials_of_a_theta_say_by_themselves_how_often_it_fails():
     found = failing_at(study.opened, study.mean)
     assert (found.rate, found.results, found.rests_on) == (0.4, 5, "5 trials of it")
     assert (found.low, found.high) == proportion(2, 5)
+
+
+def tried(trials, failures):
+    """A study after trials of its mean, the last of which failed."""
+    study = searched(lambda theta: -float(theta @ theta), 40)
+    for i in range(trials):
+        came = {"failed": "fell"} if i >= trials - failures else {"value": -1.0 - i / 10}
+        study.tell(study.ask(at="mean")[0].id, **came)
+    return study
+
+
+def test_one_failure_of_twenty_does_not_condemn_the_mean():
+    """ "Tried 20 times and failed 1: do not rely on it", where a model may say 30 %."""
+    study = tried(20, 1)
+    found = study.recommend()
+    assert found.words.startswith(
+        "The mean policy is the one to deploy. It failed 1 of the 20 times that it was tried. "
+    )
+    assert "It fails in 5% of rollouts (95 %: 1% to 24%), from 20 trials of it." in found.words
+    of_them = [-1.0 - i / 10 for i in range(19)]
+    assert found.expected == pytest.approx(np.mean(of_them))
+    assert found.stderr == pytest.approx(np.std(of_them, ddof=1) / 19**0.5)
+    assert found.rests_on == "19 trials of the mean policy that did not fail"
+    assert "left out" not in found.words
+    assert study.predict(study.mean_policy).expected == found.expected
+
+
+def test_the_same_share_decides_for_a_policy_that_was_tried():
+    study = tried(20, 7)
+    study.tell(study.ask()[0].id, -1.0)
+    found = study.recommend()
+    assert found.words.startswith(
+        "Do not deploy the mean policy: it fails in 35% of rollouts, above the 30% up to which one "
+        "is recommended. It failed 7 of the 20 times that it was tried."
+    )
+    assert (found.verdict, found.rests_on[:9]) == ("go on", "13 trials")
+
+
+def test_a_failure_of_the_mean_does_not_hide_that_it_breaks_a_limit():
+    study = recoup.Study.create(None, resolved({"dim": 2, "limits": {"force": "<5"}}))
+    for trial in (study.ask()[0] for _ in range(12)):
+        study.tell(trial.id, -float(trial.theta @ trial.theta), also={"force": 9.0})
+    study.tell(study.ask(at="mean")[0].id, failed="fell")
+    words = study.recommend().words
+    assert words.startswith("Do not deploy the mean policy: a rollout of it keeps force<5 with")
+    assert "It failed the one time that it was tried." in words
+
+
+def test_where_too_few_trials_of_the_mean_failed_too_often_more_are_asked_for():
+    """Neither is it the one to deploy, nor do one or two trials say that it is not."""
+    study = tried(2, 1)
+    found = study.recommend(budget=7)
+    assert found.failing.rate < MOST
+    assert found.words.startswith(
+        "The mean policy failed 1 of the 2 times that it was tried: try it 3 more times before you "
+        "rely on it."
+    )
+    assert "one to deploy" not in found.words
+    assert found.verdict != "stop"
+    assert "try it once more before" in sentences.deploy(4, 2, "", 1)
+    assert "The mean policy is the one to deploy. It failed 1 of the 4" in sentences.deploy(4, 1)
+
+
+def test_the_search_does_not_stop_before_it_is_known_whether_the_mean_fails():
+    past, worth = PastGain(0.0, Interval(-0.1, 0.1), 1.0), Interval(-0.1, 0.1)
+    known = VerdictBasis(
+        worth=MeanPolicyWorth(0.0, 0.05, worth, "", 40),
+        batches=9,
+        past=past,
+        coming=[],
+        noise=1.0,
+        climbs=[],
+        rare=None,
+        limits=[],
+        outside=[],
+        strayed=False,
+    )
+    assert decided(known) == ("stop", 0)
+    assert decided(known._replace(untried=4)) == ("try the mean", 4)
+    assert planned(known._replace(untried=4), 7) == (0, 0.0, 7)
+    assert "try the mean once (ask" in sentences.try_the_mean(1)
 
 
 def test_the_model_knows_an_edge_and_what_is_far_from_it():

@@ -231,6 +231,26 @@ def test_what_is_seen_beside_noise_is_not_said_to_do_nothing():
         little = b.share + 2 * b.stderr < 0.02
         assert b.seen
         assert "nothing that can be seen" not in found.words
-        assert ("b explains less than 2% of what the returns vary by." in found.words) == little
+        assert ("b explains less than 2% of what the returns vary by, " in found.words) == little
         said += little
     assert said >= 3
+
+
+def test_thetas_of_ones_own_tell_the_model_and_move_nothing():
+    """Nor do they change what weights say; the docs had them in no estimate at all."""
+    study, there = searched(), {"k": 55.0, "d": 0.65, "idle": 0.5}
+    at, wide = list(there.values()), 1.5 * study.std
+
+    def moved_and_weighed():
+        found = study.evaluate(at, wide)
+        return study.store.last_move().id, study.until_move(), found.samples, found.ess
+
+    before = moved_and_weighed()
+    said, known = study.predict(there).expected, study.recommend()
+    for i in range(2 * study.batch):
+        study.enqueue(there)
+        study.tell(study.ask()[0].id, 9.0 + 0.1 * i)
+    assert moved_and_weighed() == before
+    assert study.predict(there).expected > said + 1
+    assert study.recommend().expected > known.expected
+    assert study.best[0].kind == "own"

@@ -40,15 +40,20 @@ BOLD = {"share": 0.3, "bold": 0.4, "pairs": 4.0}
         ({}, 5.0, "0.8 standard deviations: the model has its top nearby. The spread shrank by 5%"),
         ({"bounded": True}, 5.0, "as far as the model is trusted"),
         ({"bounded": True, "share": 0.1}, 5.0, "0.8 standard deviations, mostly by the weights."),
-        ({"gain": np.nan}, 5.0, "That model left 40% of the variance of its returns unexplained."),
+        (
+            {"gain": np.nan},
+            5.0,
+            "The model of that step left 40% of the variance of returns unexplained, among draws "
+            "of the distribution that moved.",
+        ),
         ({"widened": True, "spread": 0.1}, 5.0, "grew by 11%: returns rise on beyond it"),
         ({"widened": True, "spread": 0.1, "evident": False}, 5.0, "nothing stands out from noise"),
         ({"spread": 0.001}, 5.0, "The spread stayed."),
-        ({}, 5.0, "The spread shrank by 5%. That model left 40% of the variance"),
+        ({}, 5.0, "The spread shrank by 5%. The model of that step left 40% of the"),
         (
             {"evident": False},
             5.0,
-            "Nothing stood out from noise: returns did not depend on theta visibly",
+            "Nothing stood out from noise: returns did not depend on theta visibly; the model",
         ),
         (BOLD, 5.0, "to 30% on a model of the newest 60 results, and to 30% on weights, which"),
         (BOLD, 5.0, "results. 40% of the step is fitted to the best results alone: of what"),

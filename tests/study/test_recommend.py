@@ -478,7 +478,7 @@ def test_a_mean_that_fails_is_not_recommended():
     study = searched(lambda theta: -abs(float(theta[0])), 3, 0, dim=1)
     for _ in range(6):
         study.tell(study.ask(at="mean")[0].id, failed="fell")
-    assert "was tried 6 times and failed 6: do not rely on it" in study.recommend().words
+    assert "It failed 6 of the 6 times that it was tried." in study.recommend().words
     assert "one to deploy" not in study.recommend().words
 
 

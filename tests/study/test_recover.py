@@ -323,8 +323,11 @@ def test_results_without_what_drew_them_are_told(tmp_path):
     told(tmp_path / "a.db").close()
     delete(tmp_path / "a.db", "proposals", 0)
     words = recover(tmp_path / "a.db", tmp_path / "b.db").words
-    lost = "12 results count for no estimate: what drew them, or the other of a pair, is lost."
-    assert words.endswith(lost)
+    lost = "12 results count for `recommend` and `best`, not for moves: what drew them, or the"
+    assert words.endswith(f"{lost} other of a pair, is lost.")
+    with Study.open(tmp_path / "b.db") as saved:
+        assert "from 12 results" in saved.recommend().words
+        assert saved.best is not None
 
 
 def test_a_fork_of_what_was_recovered_keeps_what_drew_each_result(tmp_path):

@@ -31,6 +31,13 @@ def test_what_speaks_of_an_interval_names_the_measurement_that_backs_it(function
         assert section in TITLES
 
 
+@pytest.mark.parametrize("function", SAYS, ids=lambda node: node.name)
+def test_an_interval_is_said_to_hold_as_often_as_it_is_printed_to(function):
+    """What prints "95 %" claimed nine times in ten."""
+    words = " ".join(ast.get_docstring(function).split())
+    assert "interval holds" not in words or "95 times in a hundred" in words
+
+
 def test_the_sections_that_back_sentences_are_in_the_docs():
     assert {"coverage", "voice"} <= set(TITLES)
     heads = [
@@ -161,6 +168,22 @@ def test_one_trial_is_no_several():
     assert sentences.plan_too_few(1, 4).startswith("With 1 trial, try the mean:")
     assert sentences.plan_too_few(2, 4).endswith("with all: the next move needs 4 results.")
     assert sentences.plan_after_loss(1).startswith("With 1 trial, try the mean once")
+
+
+def test_a_share_that_is_explained_names_its_model_and_what_it_is_over():
+    """Beside "left 81% unexplained", which is of a move's model about one distribution."""
+    of = "costs vary by, over all that was tried"
+    assert sentences.share_explained(MINIMIZE) == (
+        f"the share of what the {of} and beside noise, by a model of all results"
+    )
+    rows = [
+        (("a",), 0.001, 0.001, True),
+        (("b",), 0.002, 0.001, True),
+        (("a", "b"), 0.4, 0.1, True),
+    ]
+    said = sentences.what_matters(rows, goal=MINIMIZE)
+    assert f"a, b explain less than 2% each of what the {of}. a and b together" in said
+    assert f"explain 40% ± 10% of what the {of} and beside what each explains alone: tune" in said
 
 
 def test_of_costs_the_words_are_those_of_costs():

@@ -33,9 +33,7 @@ ENQUEUE_EXAMPLES = examples(
 def ask(
     file: File,
     n: Annotated[int | None, option("-n", "How many trials (1 unless said).", metavar="N")] = None,
-    at: Annotated[
-        str | None, option("`mean`: the mean policy, which is no part of any estimate.")
-    ] = None,
+    at: Annotated[str | None, option("`mean`: the mean policy, of which no move is made.")] = None,
     lease: LeaseOption = None,
     format: FormatOption = None,
     as_json: JsonOption = False,

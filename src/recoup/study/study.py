@@ -208,8 +208,8 @@ class Study:
 
         First what `enqueue` has put in line, then draws from the newest distribution; under
         mirrored sampling whole pairs, 2 unless said, and one more than `n` where a pair would be
-        split. `at="mean"` gives the mean policy instead: a trial that is kept and reported, but no
-        part of any estimate.
+        split. `at="mean"` gives the mean policy instead: no move is made of it, and no weight given
+        to it, but `recommend` and `predict` learn from it.
 
         What has no result `lease` seconds later is handed out again by the next `ask` (but one at
         the mean) before anything else, the oldest first: the same trials, with that call's lease.
@@ -225,7 +225,8 @@ class Study:
     def enqueue(self, theta: Any, note: str | None = None) -> None:
         """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
 
-        Its result is kept and reported, and is no part of any estimate: no distribution drew it.
+        No move is made of its result, and no weight is given to it, since no distribution drew it;
+        `recommend`, `predict` and `best` look at it as at any other.
         """
         latent = self.opened.latent_theta(theta)
         note = None if note is None else check_text("note", note)

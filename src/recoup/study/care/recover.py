@@ -119,8 +119,9 @@ def _recovered(saved: Salvaged, rows: Contents, new: Path, missing: int) -> Reco
     if unweighed := sum(n in before and row.counted is None for n, row in rows.told.items()):
         one = unweighed == 1
         words += (
-            f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for no estimate: "
-            f"what drew {'it' if one else 'them'}, or the other of a pair, is lost."
+            f" {_counted(unweighed, 'result')} {'counts' if one else 'count'} for `recommend` and "
+            f"`best`, not for moves: what drew {'it' if one else 'them'}, or the other of a pair, "
+            "is lost."
         )
     words += _numbers_lost(saved, rows)
     if saved.settings_lost:
@@ -201,7 +202,7 @@ def _before(count: Count, rows: Contents) -> tuple[int, int]:
 def _usable(rows: Contents, settings: dict[str, Any]) -> Contents:
     """What can be used without what was lost; a trial without its proposal is kept as one's own.
 
-    A result that cannot be part of an estimate any more loses its place among those that can.
+    A result that cannot be weighed any more loses its place among those that can.
     """
     asked = {
         number: trial

@@ -46,8 +46,9 @@ class VerdictBasis(NamedTuple):
     outside: list[str]  # limits that it does not keep surely enough
     strayed: bool  # whether results of late broke limits: then returns fall on the way back
     doubt: Doubt = NO_DOUBT  # of the worth, by results that stand out
-    wrong: Sequence[tuple[str, str, str]] = ()  # choices: the name, what stands, what is better
+    wrong: Sequence[tuple[str, str, str, list[str]]] = ()  # choices, as `better_choice` takes them
     fails: bool = False  # the mean policy, so often that it is not to be deployed
+    untried: int = 0  # trials of it that it takes to say so, where many of too few failed
     shorter: str = ""  # what would make steps so: a setting of the method, if it has one
 
 
@@ -56,9 +57,9 @@ def decided(outlook: VerdictBasis, least: float = 0.0) -> tuple[str, int]:
 
     Go on while the next batch should bring the mean policy a tenth of the error of its expected
     return, and of what is worth a batch, or a draw a quarter of what one return varies by, or
-    it is too soon to say; then know what it is worth; then stop. Stop at once where the last
-    batches surely lost. Go on where the mean policy does not keep its limits surely enough, or
-    fails too often.
+    it is too soon to say; then know what it is worth, and whether it fails; then stop. Stop at once
+    where the last batches surely lost. Go on where the mean policy does not keep its limits surely
+    enough, or fails too often.
     """
     past = outlook.past
     if outlook.outside:
@@ -77,7 +78,7 @@ def decided(outlook: VerdictBasis, least: float = 0.0) -> tuple[str, int]:
         return GO_ON, 0
     half = (outlook.worth.interval.high - outlook.worth.interval.low) / 2
     if half <= SURE * past.spread or past.spread == 0:
-        return STOP, 0
+        return (TRY, outlook.untried) if outlook.untried else (STOP, 0)
     return TRY, _tries(outlook)
 
 

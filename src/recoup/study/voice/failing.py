@@ -39,6 +39,7 @@ class Tried(NamedTuple):
     left_out: int
     failing: Failing
     refused: str  # why it is not to be deployed, if so
+    more: int  # trials of it that it takes to say so, where many of too few failed
     failures: int  # of all results, wherever they were drawn
     in_a_row: bool  # whether the last all failed, but for thetas of the user's own choice
 
@@ -56,7 +57,8 @@ def tried_of(study: Opened, results: ModelledResults) -> Tried:
     failing = failing_of(study, told, mean, results.std)
     in_a_row = has_failed_in_a_row(study, told)
     why = _refused(in_a_row, failing) if failures else ""
-    return Tried(len(here), sum(here), left_out, failing, why, failures, in_a_row)
+    more = ENOUGH - len(here) if sum(here) > MOST * len(here) else 0
+    return Tried(len(here), sum(here), left_out, failing, why, max(more, 0), failures, in_a_row)
 
 
 def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:

@@ -15,7 +15,7 @@ from recoup.study.space.parameters import places_of
 from recoup.study.voice import sentences
 from recoup.study.voice.coordinates import StandardCoordinates
 from recoup.study.voice.doubts import doubted
-from recoup.study.voice.failing import Failing, failed_near, failing_of, tried_of
+from recoup.study.voice.failing import Failing, failed_near, failing_of
 from recoup.study.voice.keeping import Within, keeping_of, within_words
 from recoup.study.voice.landscape import (
     Landscape,
@@ -129,7 +129,7 @@ def _worth(
     none = why_none(study, results)
     found = None if none else model(study, results, rho)
     if rho is None:
-        return of_mean(study, results, tried_of(study, results).failed, found, none)
+        return of_mean(study, results, found, none)
     if found is None:
         return MeanPolicyWorth(np.nan, np.nan, NOTHING, none, 0)
     here = by_model(study, results, found)

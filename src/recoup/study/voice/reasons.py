@@ -91,9 +91,16 @@ def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
 
 
 def unexplained(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
-    """What the model of the last step could not explain. What is to come, `recommend` forecasts."""
-    left = f"model left {notes['noise']:.0%} of the variance of its {goal.nouns} unexplained"
+    """What the model of the last step could not explain, of what draws earned where it moved from.
+
+    Over all that was tried another model explains more, of which `recommend` says how much each
+    parameter does; it forecasts, too, what is to come.
+    """
+    left = (
+        f"model of that step left {notes['noise']:.0%} of the variance of {goal.nouns} "
+        "unexplained, among draws of the distribution that moved"
+    )
     if isfinite(notes["gain"]) and not notes["evident"]:
         nothing = f"Nothing stood out from noise: {goal.nouns} did not depend on theta visibly"
-        return f"{nothing}; that {left}."
-    return f"That {left}."
+        return f"{nothing}; the {left}."
+    return f"The {left}."

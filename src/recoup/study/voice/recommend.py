@@ -1,6 +1,7 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -128,18 +129,19 @@ def recommend(
         found = None if none else landscape(study, results)
         best = best_of_each(study, results, None if found is None else everywhere(found, results))
         batches, past = gained(results.known)
-        now = of_mean(study, results, tried.failed, found, none)
+        now = of_mean(study, results, found, none)
         outlook = VerdictBasis(
             worth=now,
-            doubt=doubted(study, results, now, lambda rest: _again(study, rest, tried.failed)),
+            doubt=doubted(study, results, now, lambda rest: _again(study, rest)),
             batches=len(batches),
             past=past,
             coming=_coming(study, mover, results, found, budget),
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
-            wrong=[row for row in best.wrong if _is_within(study, results, row)],
+            wrong=_better(study, results, limits, best.wrong),
             rare=_rare(results.values),
             fails=fails,
+            untried=tried.more,
             shorter=shorter_steps(study.method),
             **_limits(study, results, limits),
         )
@@ -153,19 +155,30 @@ def recommend(
     return told._replace(matters=explained, words=" ".join(words))
 
 
-def _again(study: Opened, rest: ModelledResults, failed: int) -> MeanPolicyWorth:
+def _again(study: Opened, rest: ModelledResults) -> MeanPolicyWorth:
     """What the mean policy is worth by a part of the results, which is not remembered."""
-    return of_mean(study, rest, failed, fitted(study, rest), "")
+    return of_mean(study, rest, fitted(study, rest), "")
 
 
-def _is_within(study: Opened, results: ModelledResults, wrong: tuple[str, str, str]) -> bool:
-    """Whether limits, where there are any, would be kept by the choice that is better."""
-    if not study.limits.rows:
-        return True
-    name, _, better = wrong
-    params = {**study.params(study.in_units(results.mean)), name: better}
-    rho = Diagonal(study.latent_theta(list(params.values())), results.std)
-    return not outside(keeping_of(study, results, rho), study.limits.within)
+def _better(
+    study: Opened,
+    results: ModelledResults,
+    limits: list[Within],
+    wrong: Sequence[tuple[str, str, str]],
+) -> list[tuple[str, str, str, list[str]]]:
+    """Choices that are better than what is `wrong`, each with the limits that it may not keep.
+
+    One that surely breaks a limit which what stands keeps, as `limits` has it, is left aside.
+    """
+    within, found = study.limits.within, []
+    broken = {row.limit for row in outside(limits, within)}
+    for name, now, better in wrong:
+        params = {**study.params(study.in_units(results.mean)), name: better}
+        rho = Diagonal(study.latent_theta(list(params.values())), results.std)
+        unsure = outside(keeping_of(study, results, rho), within)
+        if not any(row.high < within and row.limit not in broken for row in unsure):
+            found.append((name, now, better, [row.limit for row in unsure]))
+    return found
 
 
 def _told(
@@ -259,11 +272,11 @@ def _words(
     found: Recommendation, outlook: VerdictBasis, tried: Tried, spread: float, goal: Goal
 ) -> str:
     said = [
-        sentences.deploy(tried.times, tried.failed, tried.refused),
+        sentences.deploy(tried.times, tried.failed, tried.refused, tried.more),
         *(within_words(row) for row in found.limits),
         sentences.expected_return(found.expected, *found.interval, found.rests_on, goal),
         outlook.doubt.words,
-        sentences.left_out_of_that(tried.left_out),
+        "" if outlook.worth.alone else sentences.left_out_of_that(tried.left_out),
         sentences.fails(*tried.failing[:4]) if tried.failures else "",
         sentences.gained(len(found.batches), found.gain, *found.gain_interval, goal),
         *(sentences.better_choice(*row) for row in outlook.wrong),

@@ -36,16 +36,22 @@ SURELY = 0.001  # a chance nearer to 0 or to 1 than this is not said: models are
 # -- the mean policy --
 
 
-def deploy(times: int, failed: int, refused: str = "") -> str:
-    """Which parameters to take, or that they failed when they were tried so many times.
+def deploy(times: int, failed: int, refused: str = "", more: int = 0) -> str:
+    """Which parameters to take, and how many of the times that they were tried they failed.
 
-    `refused` is why they are not to be taken, if so. Claims no more than that the search ends
-    there. Backed by: *voice*, regret at "stop".
+    `refused` is why they are not to be taken, if so; `more` how many trials it takes yet to say
+    whether they fail too often. Claims no more than that the search ends there. Backed by: *voice*,
+    regret at "stop".
     """
+    take = "The mean policy is the one to deploy."
     if not failed:
-        return refused or "The mean policy is the one to deploy."
-    tried = "once" if times == 1 else f"{times} times"
-    return f"The mean policy was tried {tried} and failed {failed}: do not rely on it."
+        return refused or take
+    often = "the one time" if times == 1 else f"{failed} of the {times} times"
+    often = f"failed {often} that it was tried"
+    if more and not refused:
+        again = "once more" if more == 1 else f"{more} more times"
+        return f"The mean policy {often}: try it {again} before you rely on it."
+    return f"{refused or take} It {often}."
 
 
 def expected_return(
@@ -257,8 +263,11 @@ def explains(share: float, stderr: float) -> str:
 
 
 def share_explained(goal: Goal = MAXIMIZE) -> str:
-    """What `explains` is of. Backed by: *matters*."""
-    return f"the share of what the {goal.nouns} vary by, over what was tried and beside noise"
+    """What `explains` is of, and by which model. Backed by: *matters*."""
+    return (
+        f"the share of what the {goal.nouns} vary by, over all that was tried and beside noise, by "
+        "a model of all results"
+    )
 
 
 def what_matters(
@@ -285,13 +294,14 @@ def what_matters(
     if small:
         explain, each = ("explains", "") if len(small) == 1 else ("explain", " each")
         said.append(
-            f"{_named(small)} {explain} less than {NO_EFFECT:.0%} of what the {goal.nouns} vary "
-            f"by{each}."
+            f"{_named(small)} {explain} less than {NO_EFFECT:.0%}{each} of what the {goal.nouns} "
+            "vary by, over all that was tried."
         )
     for names, share, error, _ in pairs[:1]:
         said.append(
             f"{' and '.join(names)} together explain {explains(share, error)} of what the "
-            f"{goal.nouns} vary by, beside what each explains alone: tune them together."
+            f"{goal.nouns} vary by, over all that was tried and beside what each explains alone: "
+            "tune them together."
         )
     return " ".join(said)
 
@@ -313,13 +323,15 @@ def best_choice() -> str:
     return "of a choice, how surely each is the best, likewise"
 
 
-def better_choice(name: str, now: str, better: str) -> str:
+def better_choice(name: str, now: str, better: str, unsure: Sequence[str] = ()) -> str:
     """That the mean policy has a choice that is hardly the best.
 
-    Claims it of what stands, while the others stay. Backed by: *choices*, column "said and right".
+    `unsure` are limits that the better one does not keep surely enough. Claims it of what stands,
+    while the others stay. Backed by: *choices*, column "said and right".
     """
+    though = f", though it is not sure enough to keep {' and '.join(unsure)}" if unsure else ""
     return (
-        f"Its {name} is {now}, and {better} should be better while the others stay: "
+        f"Its {name} is {now}, and {better} should be better while the others stay{though}: "
         f"`predict` says what it is worth, `fork --freeze {name}={better}` goes on with it alone."
     )
 
@@ -386,9 +398,10 @@ def try_the_mean(times: int, goal: Goal = MAXIMIZE) -> str:
     Backed by: *voice*, column "gain held" of the mean policy. How many it takes is
     arithmetic: so many make the error of a mean half of what one return varies by.
     """
+    often = "once" if times == 1 else f"{times} times"
     return (
-        f"The next batch should {goal.gain} too little to count: try the mean {times} times (ask "
-        "at the mean) to be sure of what it is worth."
+        f"The next batch should {goal.gain} too little to count: try the mean {often} (ask at the "
+        "mean) to be sure of what it is worth."
     )
 
 
@@ -403,8 +416,9 @@ def coming(
 ) -> str:
     """What the next move should bring to the mean policy.
 
-    Claims that the gain is so much on average, and that the interval holds it nine times in ten.
-    Backed by: *voice*, columns "said / true" and "gain held" of the mean policy.
+    Claims that the gain is so much on average, and that the interval holds it 95 times in a
+    hundred: so it does over the tasks together, with noise, and less often on some. Backed by:
+    *voice*, columns "said / true" and "gain held" of the mean policy.
     """
     more = "next result" if results == 1 else f"next {results} results"
     about = f"{goal.gain} about {gain:.2g}" if gain > 0 else f"{goal.gain} nothing"

@@ -24,32 +24,40 @@ class MeanPolicyWorth(NamedTuple):
     interval: Interval
     rests_on: str
     results: int = 0  # that say so
+    alone: bool = False  # whether they are trials of the mean policy itself
 
     def times(self, unit: float) -> "MeanPolicyWorth":
         """The same in other units."""
-        value, stderr = self.value * unit + 0.0, self.stderr * abs(unit)
-        return MeanPolicyWorth(
-            value, stderr, times(self.interval, unit), self.rests_on, self.results
+        return self._replace(
+            value=self.value * unit + 0.0,
+            stderr=self.stderr * abs(unit),
+            interval=times(self.interval, unit),
         )
 
 
 def of_mean(
-    study: Opened, results: ModelledResults, failed: int, found: Landscape | None, none: str
+    study: Opened, results: ModelledResults, found: Landscape | None, none: str
 ) -> MeanPolicyWorth:
-    """What the mean policy is worth: by trials of it, of which some `failed` or not, or by a model.
+    """What the mean policy is worth: by those trials of it that have a value, or by a model.
 
     `none` is why there is no model, where `found` is none.
     """
     at_mean = [
         r.value for r in results.known if r.kind == MEAN and np.array_equal(r.theta, results.mean)
     ]
-    alone = None if failed else of_trials(at_mean, results.values)
+    alone = of_trials(at_mean, results.values)
     if alone is not None:
-        return alone
+        left_out = _tried(results) > len(at_mean)
+        return alone._replace(rests_on=f"{alone.rests_on} that did not fail") if left_out else alone
     if found is None:
         equal = float(results.known[0].value) if "all equal" in none else np.nan
         return MeanPolicyWorth(equal, np.nan, NOTHING, none, 0)
     return by_model(study, results, found)
+
+
+def _tried(results: ModelledResults) -> int:
+    """How many trials of the mean policy have a result, failures among them."""
+    return sum(x.kind == MEAN and np.array_equal(x.theta, results.mean) for x, _ in results.told)
 
 
 def by_model(study: Opened, results: ModelledResults, found: Landscape) -> MeanPolicyWorth:
@@ -84,10 +92,11 @@ def of_trials(values: Sequence[float], everything: np.ndarray) -> MeanPolicyWort
         share = proportion(sum(value == high for value in values), len(values))
         ends = Interval(*(low + (high - low) * end for end in share))
         return MeanPolicyWorth(
-            mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about, len(values)
+            mean, (ends.high - ends.low) / 2 / quantile(np.inf), ends, about, len(values), True
         )
     if min(values) == max(values):
         return None
     stderr = float(np.std(values, ddof=1)) / len(values) ** 0.5
     half = quantile(len(values)) * stderr
-    return MeanPolicyWorth(mean, stderr, Interval(mean - half, mean + half), about, len(values))
+    ends = Interval(mean - half, mean + half)
+    return MeanPolicyWorth(mean, stderr, ends, about, len(values), True)
