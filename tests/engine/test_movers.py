@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from own_families import Round
+from own_families import ROUND_MOVING, Round, rounded
 from waiting import LIMIT
 
 import recoup
 from recoup.compare.entrants import batch_of, entrant_of
-from recoup.core.families.full import Full
+from recoup.core.families.full import Full, full_gaussian
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, Method, known_method
 
@@ -469,6 +469,98 @@ def test_a_fork_has_the_parts_of_a_row_that_it_is_given(tmp_path):
         worked(study, 1)
         with study.fork(tmp_path / "f.db", method=row) as fork:
             assert fork.opened.missing == {}
+
+
+class Widths(NamedTuple):
+    """A diagonal Gaussian by logarithms, which answers to nothing but what a family must have."""
+
+    centre: jax.Array
+    log_width: jax.Array
+
+    mean = property(lambda self: self.centre)
+    std = property(lambda self: jnp.exp(self.log_width))
+
+    def theta(self, noise):
+        return self.centre + jnp.exp(self.log_width) * noise
+
+
+WIDTHS = recoup.family(
+    "widths",
+    start=lambda mean, std: Widths(jnp.asarray(mean), jnp.log(std)),
+    log_density=lambda rho, theta: jnp.sum(
+        -0.5 * ((theta - rho.centre) * jnp.exp(-rho.log_width)) ** 2 - rho.log_width
+    ),
+    whitened=lambda rho, theta: (theta - rho.centre) * jnp.exp(-rho.log_width),
+    log_spread=lambda rho: rho.log_width,
+    stretched=lambda rho, delta, log, least: Widths(
+        rho.theta(delta), jnp.maximum(rho.log_width + log, jnp.log(least).at[:].add(0.0))
+    ),
+    refitted=lambda rho, delta, variance: Widths(
+        rho.theta(delta), rho.log_width + jnp.log(variance) / 2
+    ),
+    shape="diagonal",
+)
+
+
+def asks_for_all(xp, seen, rho, memory):
+    """To the best third, by everything that a rho answers to."""
+    level = xp.sort(xp.where(seen.valid, seen.returns, -xp.inf))[-5]
+    best = xp.where(seen.valid & (seen.returns >= level), seen.weights, 0.0)
+    best = best / xp.maximum(xp.sum(best), 1e-9)
+    z = rho.whitened(xp, seen.theta)
+    delta = best @ z
+    log = 0.2 * (best @ (z - delta) ** 2 - 1) + 0.01 * (memory - rho.log_spread(xp))
+    after = rho.stretched(xp, delta, log, 1e-2)
+    return after.refitted(xp, 0.1 * delta, 0.5 + 0.5 * xp.exp(log)), memory
+
+
+ASKS = recoup.Mover("asks", asks_for_all, init=lambda xp, rho: rho.log_spread(xp))
+
+
+@pytest.mark.parametrize(
+    ("own", "ours"),
+    [(WIDTHS, "diagonal"), (full_gaussian()._replace(name="as-full"), "full")],
+    ids=["diagonal", "full"],
+)
+def test_a_mover_asks_a_family_of_the_users_as_it_asks_ours(tmp_path, own, ours):
+    mine, want = (searched(ASKS, family=family)[0] for family in (own, ours))
+    np.testing.assert_allclose(mine, want, rtol=1e-4)
+    curious = ASKS._replace(wants_repeat=lambda memory: memory[0] < 1)
+    mine = studied(tmp_path / "own.db", curious, family=own)
+    want = studied(tmp_path / "ours.db", curious, family=ours)
+    np.testing.assert_allclose(mine, want, rtol=1e-9)
+    with recoup.Study.open(tmp_path / "own.db", method=curious, family=own) as study:
+        assert [trial.kind for trial in study.trials()].count("repeat") == 3
+        study.amend(2, 4.0)
+        assert len(study.replay()) == 4
+
+
+def test_a_mover_may_give_the_record_that_the_family_makes(tmp_path):
+    def step(xp, seen, rho, memory):
+        assert isinstance(rho, Round)
+        return Round(rho.whitened(xp, seen.theta)[0], rho.log_width), memory
+
+    found = studied(tmp_path / "s.db", recoup.Mover("own", step), family=rounded(**ROUND_MOVING))
+    assert np.isfinite(found).all()
+
+
+def test_what_a_mover_asks_for_and_the_family_has_not_is_said(tmp_path):
+    def step(xp, seen, rho, memory):
+        assert not hasattr(rho, "refitted")
+        return rho.stretched(xp, 0 * rho.mean, 0 * rho.mean, 1e-3), memory
+
+    words = "asks a rho for `stretched`, which its family 'round' has not.*every result is kept"
+    asks, path = recoup.Mover("asks", step), tmp_path / "s.db"
+    with pytest.raises(recoup.InputError, match=words):
+        searched(asks, family=rounded())
+    with pytest.raises(recoup.InputError, match=words):
+        studied(path, asks, family=rounded())
+    with recoup.Study.open(path, method=asks, family=rounded(**ROUND_MOVING)) as study:
+        assert len(study) == study.counts()["ok"] == 8
+    first = asks._replace(init=lambda xp, rho: rho.log_spread(xp))
+    with pytest.raises(recoup.InputError, match="asks a rho for `log_spread`"):
+        studied(tmp_path / "none.db", first, family=rounded())
+    assert not (tmp_path / "none.db").exists()
 
 
 @pytest.mark.parametrize("family", ["diagonal", "full", "lowrank"])

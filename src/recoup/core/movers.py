@@ -71,7 +71,7 @@ def moved(
     if not isinstance(made, tuple) or len(made) not in (2, 3) or hasattr(made, "_fields"):
         raise InputError(f"step of {mover.name} must give (rho, memory) or (rho, memory, notes).")
     after, remembered, *notes = made
-    alike = type(after) is type(rho)
+    alike = hasattr(after, "_fields") and isinstance(rho, type(after))
     if not alike or [np.shape(x) for x in after] != [np.shape(x) for x in rho]:
         raise InputError(
             f"step of {mover.name} must give a rho like the one it was given, a "

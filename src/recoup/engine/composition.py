@@ -24,7 +24,7 @@ from recoup.core.rules.traced import TracedRule, estimator_of_rule, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
-from recoup.engine.plain import family_of, settings_of_rule, shapers_of
+from recoup.engine.plain import as_asked, family_of, settings_of_rule, shapers_of
 
 
 class Composed(NamedTuple):
@@ -132,10 +132,10 @@ def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> TracedRule:
         assert b is not None
         flat = (x.ravel() for x in (b.returns, b.valid, found.weights, b.order))
         experience = Experience(b.samples.reshape(b.returns.size, -1), *flat)
-        after, memory, notes = moved(jnp, mover, experience, rho, memory)
-        return after, memory, found._replace(notes=notes)
+        after, memory, notes = moved(jnp, mover, experience, as_asked(row, rho), memory)
+        return type(rho)(*after), memory, found._replace(notes=notes)
 
-    return TracedRule(lambda rho: first_memory(jnp, mover, rho), step)
+    return TracedRule(lambda rho: first_memory(jnp, mover, as_asked(row, rho)), step)
 
 
 def _by_estimate(row: Method, family: Family, estimate: Estimator) -> TracedRule:

@@ -1,7 +1,7 @@
-"""A family of a user's as the rule by NumPy asks for one: of NumPy's arrays, many samples at once.
+"""A family of a user's as the rule by NumPy asks for one, and its rho as a mover asks it.
 
-Its functions are written with `jax.numpy`. They are compiled, in double precision, for few numbers
-of samples, and what they give comes back as arrays of NumPy.
+Its functions are written with `jax.numpy`. For the rule they are compiled, in double precision, for
+few numbers of samples, and what they give comes back as arrays of NumPy, of many samples at once.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from recoup.core.families.family import Family, moving
+from recoup.checks import InputError
+from recoup.core.families.family import Family, Moving, moving
 from recoup.engine.kept import kept_compilations
 
 LEAST = 64  # samples that are compiled for; above, powers of two
+ASKED = tuple(name for name in Moving._fields if name != "shape")  # of a rho, by a mover
+
+
+class Lacking(InputError, AttributeError):
+    """What a mover asks a rho for, and its family has not."""
 
 
 @lru_cache(maxsize=8)
@@ -64,3 +70,56 @@ def _of_rows(function: Callable[..., Any], first: int) -> Callable[..., Any]:
         return found[:n] if np.ndim(found) else found
 
     return called
+
+
+def answering(family: Family, rho: Any) -> Any:
+    """A rho of the user's that a mover can ask as it asks ours; still a record of its own kind."""
+    kind: Any = type(rho)
+    return _answering(family, kind)(*rho)
+
+
+@lru_cache(maxsize=64)
+def _answering(family: Family, kind: Any) -> Any:
+    """The record `kind` with the methods that ours have, by functions of the family.
+
+    What the family has not is the record's own; where that has it neither, asking says so.
+    """
+    lacking = [name for name in ASKED if getattr(family, name) is None]
+    own = {name: _method(family, kind, name) for name in ASKED if name not in lacking}
+    none = {name: _none(family, name) for name in lacking if not hasattr(kind, name)}
+    return type(kind.__name__, (kind,), {"__slots__": (), **own, **none})
+
+
+def _method(family: Family, kind: Any, name: str) -> Callable[..., Any]:
+    function = getattr(family, name)
+
+    def asked(self: Any, xp: Any, *given: Any) -> Any:
+        called = _in_numpy(function) if xp is np else function
+        found = called(kind(*self), *_in_shape(xp, family, self, *given))
+        return type(self)(*found) if isinstance(found, kind) else found
+
+    return asked
+
+
+def _in_shape(xp: Any, family: Family, rho: Any, *given: Any) -> tuple[Any, ...]:
+    """What is given to a function of the family, as the rule gives it: a mover may give less.
+
+    A stretch or covariance `[D]` in the family's shape, a number as the least spread `[D]`.
+    """
+    if len(given) < 2:
+        return given
+    delta, matrix, *least = given
+    if family.shape is not None and np.ndim(matrix) == 1:
+        matrix = family.shape.along(xp, matrix)
+    return delta, matrix, *(one + 0 * rho.mean for one in least)
+
+
+def _none(family: Family, name: str) -> property:
+    def asked(self: Any) -> Any:
+        raise Lacking(
+            f"this mover asks a rho for `{name}`, which its family {family.name!r} has not: give "
+            f"`{name}` to `recoup.family`, or write the step without. Nothing was moved, and every "
+            "result is kept."
+        )
+
+    return property(asked)

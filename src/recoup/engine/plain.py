@@ -49,6 +49,15 @@ def numpy_family_of(row: Method) -> Family:
     return by_numpy(row.family)
 
 
+def as_asked(row: Method, rho: Any) -> Any:
+    """The rho that a mover is given: one that answers it, whoever has written its family."""
+    if isinstance(row.family, str):
+        return rho
+    from recoup.engine.own_family import answering  # needs JAX, as such a family does
+
+    return answering(row.family, rho)
+
+
 def can_judge(row: Method, n: int, dim: int) -> bool:
     """Whether candidates of so many results are judged here."""
     if row.space != "parameters" or not isinstance(row.family, str):
@@ -173,7 +182,7 @@ def settings_of_rule(row: Method) -> Rule:
 def remembered_first(row: Method, rho: Any) -> Any:
     """What the rule or the mover of a row remembers before its first move."""
     if row.way.mover:
-        return first_memory(np, row.way.mover, rho)
+        return first_memory(np, row.way.mover, as_asked(row, rho))
     spread = moving(numpy_family_of(row)).log_spread(rho)
     return first_rule_memory(np, settings_of_rule(row), spread)
 

@@ -17,7 +17,8 @@ from recoup.store.amending import (
 from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
 from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
-from recoup.study.exchange.replay import moves_again
+from recoup.study.exchange.replay import differences, moves_again
+from recoup.study.moves.again import CLOSE, may_be_another, not_the_one
 from recoup.study.moves.settling import late_in
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
@@ -156,6 +157,7 @@ def _remade(
         return [], KeptDensities({}, np.zeros(0))
     copy = copy_of(study.store)
     try:
+        _check_parts(study, Opened(copy, study.parts), number, place)
         with copy.writing():
             _put(study, copy, number, told, drop)
         there = Opened(copy, study.parts)
@@ -172,6 +174,19 @@ def _remade(
     return remade, KeptDensities(
         {mark.number: move.own for mark, move in made}, made[-1][1].mixture
     )
+
+
+def _check_parts(study: Opened, copy: Opened, number: int, place: int) -> None:
+    """Raises where another part than the one given made a move that would be made again."""
+    if not may_be_another(study):
+        return
+    again = {mark.number for mark in copy.marks() if mark.number and mark.counted >= place}
+    others = [move for move, gap in differences(copy) if move in again and not gap <= CLOSE]
+    if others:
+        raise InputError(
+            f"trial {number} was not amended: {not_the_one(study, others[0])}, and would make it "
+            "again in another way. Give that one, or `fork` the study and amend the fork."
+        )
 
 
 def _note(

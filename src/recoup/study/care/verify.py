@@ -10,11 +10,10 @@ import numpy as np
 from recoup.checks import InputError, check_path
 from recoup.store.errors import sensible
 from recoup.store.format1 import UPGRADED
-from recoup.store.rows import FAILED, OK, RECOVERED, REPEAT, SAMPLED
+from recoup.store.rows import FAILED, OK, REPEAT, SAMPLED
 from recoup.study.exchange.replay import differences
+from recoup.study.moves.again import CLOSE, is_whole
 from recoup.study.reader.opened import Opened
-
-CLOSE = 1e-6  # a move that differs by more does not follow from its results
 
 
 class Verdict(NamedTuple):
@@ -119,7 +118,7 @@ def _draws(study: Opened) -> Verdict:
     before = _drawn_before(study)
     proposals = study.store.proposals()
     rhos = {number: study.rho(proposal.numbers) for number, proposal in proposals.items()}
-    count, firsts, whole = 0, dict[int, int](), _is_whole(study)
+    count, firsts, whole = 0, dict[int, int](), is_whole(study)
     for trial in study.store.asked(kinds=SAMPLED):
         if trial.id <= before or trial.proposal is None:
             continue
@@ -144,16 +143,11 @@ def _drawn_before(study: Opened) -> int:
     return max((event.content["trials"] for event in carried), default=0)
 
 
-def _is_whole(study: Opened) -> bool:
-    """Whether no row was lost in a recovery from a damaged file, if there was any."""
-    return all(event.content["whole"] for event in study.store.events(RECOVERED))
-
-
 def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     if study.missing:
         parts = " and ".join(study.missing)
         return Verdict(True, f"Its {parts} was given in Python: no move was made again.")
-    if not _is_whole(study):
+    if not is_whole(study):
         return Verdict(True, "No move was made again: what it was recovered from was not whole.")
     found = differences(study, tick)
     if not found:

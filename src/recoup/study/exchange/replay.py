@@ -8,7 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.engine.methods import Method, family_name, known_method, method_row
-from recoup.study.moves.memory import known_then
+from recoup.study.moves.again import gap
 from recoup.study.reader.opened import Mark, Opened, check_own_family
 from recoup.study.reader.settings import STEPPING, of_the_problem
 from recoup.study.space.goals import turned_row
@@ -91,7 +91,7 @@ def differences(study: Opened, tick: Tick = lambda done, of: None) -> list[tuple
         return Before(marks[i].numbers, marks[i].memory)
 
     return [
-        (mark.number, _gap(study, made, mark))
+        (mark.number, gap(study, made, mark))
         for mark, made in _moves(study, study.method, marks, before, tick)
     ]
 
@@ -114,30 +114,6 @@ def moves_again(study: Opened, place: int) -> "Iterator[tuple[Mark, StudyMove]]"
         own, mixture = (made.own[known:], made.mixture) if kept else (nothing, nothing)
         known = len(made.own)
         yield mark, made._replace(own=own, mixture=mixture)
-
-
-def _gap(study: Opened, made: "StudyMove", stored: Mark) -> float:
-    """How far a move lies from what is stored of it, relative to the scale of the distribution.
-
-    Its memory counts too, each array by its own scale; infinite where it is another structure.
-    """
-    scale = float(np.max(study.shown(stored.numbers)[1]))
-    away = np.abs(made.numbers - stored.numbers) / (np.abs(stored.numbers) + scale)
-    other = stored.memory or ()
-    mine = known_then(study.method, made.memory, stored.memory) or ()
-    if [(x.path, x.value.shape) for x in mine] != [(x.path, x.value.shape) for x in other]:
-        return float("inf")
-    both = ((x.value, y.value) for x, y in zip(mine, other, strict=True))
-    return max(float(np.max(away)), *(_apart(x, y) for x, y in both), 0.0)
-
-
-def _apart(made: np.ndarray, stored: np.ndarray) -> float:
-    """How far two arrays lie apart, relative to their largest number."""
-    if np.array_equal(made, stored, equal_nan=True):
-        return 0.0
-    one, other = made.astype(np.float64), stored.astype(np.float64)
-    away = float(np.max(np.abs(one - other)) / max(np.max(np.abs(one)), np.max(np.abs(other))))
-    return away if np.isfinite(away) else float("inf")
 
 
 def _moves(

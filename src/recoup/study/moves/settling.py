@@ -17,6 +17,7 @@ A result that is amended, by whichever process, replaces rows: what is remembere
 dropped then, and a move that was being made of them is made anew.
 """
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from recoup.store.errors import NoRoom, damage
 from recoup.store.places import fills, partner_of
 from recoup.store.rows import FOREIGN, Move
 from recoup.store.turns import Turn
+from recoup.study.moves.again import CLOSE, apart, mark_of, may_be_another, not_the_one
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
@@ -77,15 +79,19 @@ class MoveMaker:
         self.opened, self.store = opened, opened.store
         self._turn = Turn()
         self._moves, self._looks = KeptResults(opened), KeptResults(opened)
+        self._another: int | None = None  # the move that what was given did not make; 0: none
+        self._warned = False
 
     def catch_up(self) -> None:
         """Makes the moves that a stop has left due, as a study is opened; never fails.
 
         What is in their way is said by the next `ask` or `tell`. A run makes its own: it shows and
-        tests each.
+        tests each. Where a part that was given seems to be another, they wait for those too.
         """
         with suppress(Exception):
-            if RUN not in self.opened.settings and not self.opened.until_move():
+            if RUN in self.opened.settings or self.opened.until_move() or self.store.read_only:
+                return
+            if not self._by_another():
                 self.settle(0.0)
 
     def settle(self, wait: float = WAIT) -> None:
@@ -101,8 +107,42 @@ class MoveMaker:
             with self._turn.taken(wait) as mine, self._alone(mine, wait) as alone:
                 if not alone:
                     return
+                self._by_another()
                 with self._results_stay():
                     self._move()
+
+    def _by_another(self) -> bool:
+        """Whether something else than a part that was given made the newest move; warns once.
+
+        That is made again before the first move that is made here, and only with parts of the
+        user's. What is in its way is said by the next move.
+        """
+        if self._another is None:
+            self._another = 0
+            with suppress(Exception):
+                self._another = self._other_move()
+        if self._another and not self._warned:
+            warnings.warn(
+                f"{not_the_one(self.opened, self._another)}: give that one to go on as before, or "
+                "`fork` the study to go on with another method.",
+                stacklevel=2,
+            )
+            self._warned = True
+        return bool(self._another)
+
+    def _other_move(self) -> int:
+        """The newest move, where it is not what its results make with what was given; else 0."""
+        if not may_be_another(self.opened):
+            return 0
+        with self.store.reading():
+            last = self.store.last_move()
+            if not last.id:
+                return 0
+            ledger = self._results_of(last.id - 1, self._moves)
+            ledger.results(last.counted)  # read while all of them are of one state of the file
+            pair = (self.store.move_upto(last.id - 1), last)
+            before, stored = (mark_of(self.opened, move) for move in pair)
+        return 0 if apart(self.opened, ledger, before, stored) <= CLOSE else last.id
 
     @contextmanager
     def _results_stay(self) -> Iterator[None]:
