@@ -16,6 +16,7 @@ ROOMS = {  # room -> rooms it may import, beside those and itself
     "engine": ("core",),
     "store": (),
     "tasks": ("core",),
+    "envs": ("tasks",),
     "study": ("engine", "core", "store", "pictures"),
     "pictures": (),
     "runs": ("study", "engine", "tasks", "store", "core", "pictures"),
