@@ -1,15 +1,7 @@
 """Recoup: policy search that gets the most out of every rollout."""
 
-import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-_BY_HAND = sys.argv[1:2] == ["study"] and os.path.basename(sys.argv[0]) in ("recoup", "-m")
-if _BY_HAND:
-    # The program itself, before NumPy is imported: matrices of a study are small, and threads
-    # for them cost more than they save.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
     from recoup.checks import InputError as InputError
@@ -92,9 +84,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-if not _BY_HAND:  # `recoup study` needs no environments, and Gymnasium takes a while
-    from recoup.tasks.registry import register_envs
-
-    register_envs()  # so that `gymnasium.make("recoup/Toy-v0")` works after `import recoup`

@@ -1,4 +1,4 @@
-"""No two LAPACK calls of a program may run at once: see `behind` in core/arrays.py."""
+"""No two LAPACK calls of a program may run at once: see core/linalg.py."""
 
 import os
 import subprocess
@@ -14,9 +14,9 @@ from waiting import LIMIT
 
 import recoup
 from recoup.core.archive import Drawn, from_samples
-from recoup.core.arrays import behind
 from recoup.core.families.full import Full, full_gaussian
 from recoup.core.judgement import judged_archive
+from recoup.core.linalg import in_turns
 
 DIM, BATCH, RUNS = 4, 6, 3
 GRADIENT = {"family": "full", "epsilon": 0.2}
@@ -85,7 +85,7 @@ def test_calls_of_an_evaluation_wait_for_each_other():
         drawn = Drawn(theta, returns, returns < 9, many, jnp.arange(n) % 2, target)
         return judged_archive(family, target, from_samples(family, drawn, keep="running"))
 
-    order = order_of(jax.jit(judged), jnp.ones((n, DIM)), jnp.ones(n), rho)
+    order = order_of(jax.jit(in_turns(judged)), jnp.ones((n, DIM)), jnp.ones(n), rho)
     assert order.calls > 1
     assert order.unordered == []
 
@@ -100,22 +100,43 @@ def test_without_order_two_calls_may_run_at_once(barrier):
             matrix, one = jax.lax.optimization_barrier((matrix, one))
         return one, jnp.linalg.cholesky(matrix)
 
-    def ordered(matrix):
-        one = jnp.linalg.eigh(matrix)[0]
-        return one, jnp.linalg.cholesky(behind(jnp, matrix, one))
-
     matrix = jnp.eye(DIM)
     assert len(order_of(jax.jit(both), matrix).unordered) == 1
-    assert order_of(jax.jit(ordered), matrix) == (2, [])
+    assert order_of(jax.jit(in_turns(both)), matrix) == (2, [])
 
 
-def test_what_is_taken_behind_other_numbers_is_what_it_was():
-    tree = {"matrix": jnp.asarray([[-0.0, jnp.nan], [jnp.inf, 1e-40]]), "vector": jnp.ones(2)}
-    for earlier in (jnp.zeros(1), jnp.asarray([[jnp.nan]]), -jnp.ones(()), jnp.inf):
-        after = jax.jit(partial(behind, jnp))(tree, jnp.asarray(earlier), jnp.ones(3))
-        for name, array in tree.items():
-            assert np.asarray(after[name]).tobytes() == np.asarray(array).tobytes()
-    assert behind(np, tree, np.ones(3)) is tree
+def nested(matrix, key):
+    """Two calls that do not need each other before, within and after loops and branches."""
+
+    def both(at):
+        matrix, key = at
+        values = jnp.linalg.eigh(matrix)[0]
+        drawn = jax.random.normal(key, values.shape, values.dtype)
+        return matrix + jnp.diag(values + drawn**2) @ jnp.linalg.cholesky(matrix @ matrix.T), key
+
+    once = jnp.linalg.cholesky(matrix)
+    looped = jax.lax.fori_loop(0, 3, lambda _, at: both(at), (matrix, key))[0]
+    until = jax.lax.while_loop(lambda at: at[0].sum() < 50, both, (matrix, key))[0]
+    mapped = jax.lax.map(lambda shift: both((matrix + shift, key))[0], jnp.arange(3.0))
+    chosen = jax.lax.cond(matrix[0, 0] > 0, both, lambda at: at, (matrix, key))[0]
+    some = jax.lax.map(lambda shift: jnp.all(jnp.linalg.qr(matrix + shift)[1] > 0), jnp.ones(2))
+    batch = jax.vmap(jnp.linalg.inv)(jnp.stack([matrix, matrix + 1]))
+    return once, looped, until, mapped, chosen, some, batch
+
+
+def test_turns_reach_into_loops_and_branches_and_change_no_number():
+    given = jnp.eye(DIM) + 0.1, jax.random.key(2)
+    want, got = jax.jit(nested)(*given), jax.jit(in_turns(nested))(*given)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert order_of(jax.jit(nested), *given).unordered
+    assert order_of(jax.jit(in_turns(nested)), *given).unordered == []
+
+
+@pytest.mark.parametrize("version", ["0.9.2", "0.11.1", "0.12.0.dev20270101"])
+def test_a_jaxlib_that_needs_no_turns_takes_none(monkeypatch, version):
+    monkeypatch.setattr("jaxlib.version.__version__", version)
+    assert in_turns(nested) is nested
 
 
 PROGRAM = """

@@ -11,7 +11,7 @@ import typer
 from recoup.checks import InputError, as_typed, nearest, shortly
 from recoup.cli.app import option
 from recoup.engine.methods import METHODS, SETTINGS
-from recoup.tasks.registry import TASKS
+from recoup.tasks.registry import TASKS, environments
 
 
 def complete_method(incomplete: str) -> list[tuple[str, str]]:
@@ -27,9 +27,7 @@ def complete_task(incomplete: str) -> list[tuple[str, str]]:
     found = [(n, row.summary) for n, row in rows.items() if n.startswith(incomplete)]
     if not incomplete:
         return found
-    import gymnasium
-
-    return found + [(n, "Gymnasium") for n in gymnasium.registry if n.startswith(incomplete)]
+    return found + [(n, "Gymnasium") for n in environments() if n.startswith(incomplete)]
 
 
 TaskOption = Annotated[

@@ -15,7 +15,7 @@ from recoup.compare.code import own_code
 from recoup.runs.problem import Problem, Settled, is_ours, settled
 from recoup.tasks.own.found import REGISTERED, unknown
 from recoup.tasks.own.host import HostTask, How
-from recoup.tasks.registry import TASKS, make_task, task_row
+from recoup.tasks.registry import TASKS, environments, make_task, task_row
 from recoup.tasks.suite import GYM_TASKS, LISTS, NOISY, GymTask
 from recoup.tasks.task import Task
 
@@ -154,11 +154,10 @@ def _own(name: str, asking: Asking) -> Arena:
 
 def _check_known(name: str) -> None:
     """Raises for a name that nobody has, with one that it may have meant."""
-    import gymnasium
 
     from recoup.tasks.own.found import registered
 
-    others = (*registered(), *gymnasium.registry)
+    others = (*registered(), *environments())
     if name not in others:
         raise InputError(unknown(name, [*TASKS, *GYM_TASKS, *LISTS, *others]))
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from recoup.core.families.family import Family, later
+from recoup.core.families.family import Family
 from recoup.core.mixtures import (
     add_row,
     each_density,
@@ -137,7 +137,7 @@ def add_batch(
     late = None
     if drawn_by is not None:
         late = _distinct(drawn_by, told & (drawn_by != newest), before.size)
-    return _keep_up(later(family, own), archive, block, batch, before, late)
+    return _keep_up(family, archive, block, batch, before, late)
 
 
 def with_failures(archive: Archive, failure: str | float) -> Archive:
@@ -171,8 +171,7 @@ def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
         mixture = mixture - log_count(jnp.maximum(archive.counts.sum(), 1), mixture.dtype)
     target = archive.target
     if target is None:
-        kept = [x for x in (archive.batches.own, mixture) if x is not None]
-        target = relative_log_density(later(family, *kept), rho, archive)
+        target = relative_log_density(family, rho, archive)
     return LogDensities(target[0], archive.batches.own, mixture, norms=target[1])
 
 
@@ -209,8 +208,7 @@ def from_samples(
         own = own_density(family, proposals, drawn_by, reference, samples)
     counts = _counts_with(jnp.zeros(slots + 1, jnp.int32), jnp.int32(slots), told, drawn_by)
     if keep == "running" and mixture is None:
-        density = later(family, own)
-        mixture = mixture_density(density, proposals, counts[:slots], reference, samples)
+        mixture = mixture_density(family, proposals, counts[:slots], reference, samples)
     batch = Batches(
         samples=samples,
         returns=jnp.where(valid, returns, 0),
@@ -287,15 +285,11 @@ def _keep_up(
     if archive.table is not None:
         columns = _columns(*of_batch)
         table = archive.table.at[:, block].set(columns)
-        table, target = _fold(
-            later(family, columns), archive, batch.reference, late, table, _set_row
-        )
+        table, target = _fold(family, archive, batch.reference, late, table, _set_row)
         return archive._replace(table=table, target=target)
     put = partial(add_row, archive.counts - before)
     mixed = _mixture(*of_batch)
-    mixture, target = _fold(
-        later(family, mixed), archive, batch.reference, late, archive.mixture, put
-    )
+    mixture, target = _fold(family, archive, batch.reference, late, archive.mixture, put)
     return archive._replace(mixture=mixture.at[block].set(mixed), target=target)
 
 

@@ -1,7 +1,6 @@
 """The few things that NumPy and JAX do not call by the same name, and statistics under a mask."""
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,7 +8,6 @@ import numpy as np
 Array = Any  # of NumPy or of JAX
 Tree = TypeVar("Tree")
 Out = TypeVar("Out")
-AT_ONCE = 32  # rows of a triangular system that are solved together
 
 
 def namespace(*arrays: Array) -> Any:
@@ -41,72 +39,6 @@ def leaves(xp: Any, tree: Any) -> list[Array]:
 
         return list(trees.leaves(tree))
     return list(tree) if isinstance(tree, tuple) else [tree]
-
-
-def cholesky(xp: Any, matrix: Array) -> Array:
-    """The lower factor; not a number where there is none."""
-    if xp is not np:
-        return xp.linalg.cholesky(matrix)
-    try:
-        return np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return np.full_like(matrix, np.nan)
-
-
-def lower_of(xp: Any, matrix: Array) -> Array:
-    """The lower triangular L, its diagonal positive, with L L^T = A A^T of a matrix A `[D, D]`.
-
-    A A^T itself is never made: it has half as many digits.
-    """
-    upper = xp.linalg.qr(matrix.T, mode="r")
-    return (upper * xp.where(xp.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T
-
-
-def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> Array:
-    """x of factor x = b, or of factor^T x = b, for a lower triangular factor."""
-    if xp is np:
-        return _solved(factor, b, transposed)
-    from jax.scipy.linalg import solve_triangular
-
-    return solve_triangular(factor, b, lower=True, trans="T" if transposed else "N")
-
-
-def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
-    """The same in NumPy, some rows at a time: from the first to the last, or back if transposed.
-
-    SciPy has it, and takes longer to import than a move of a study takes. NumPy inverts an upper
-    triangular matrix without a swap: it is its own LU decomposition.
-    """
-    x = np.array(b, np.result_type(factor, b, 1.0))
-    matrix, starts = factor.T if transposed else factor, range(0, len(x), AT_ONCE)
-    for start in reversed(starts) if transposed else starts:
-        rows = slice(start, start + AT_ONCE)
-        known = slice(rows.stop, None) if transposed else slice(start)
-        inverse = np.linalg.inv(np.triu(factor[rows, rows].T))
-        rest = x[rows] - matrix[rows, known] @ x[known]
-        x[rows] = (inverse if transposed else inverse.T) @ rest
-    return x
-
-
-def behind(xp: Any, x: Any, *earlier: Array) -> Any:
-    """`x`, a pytree, as it is; by JAX its matrices are not known before `earlier` numbers are.
-
-    For programs with two calls of LAPACK, neither of which needs what the other finds. On a
-    processor XLA may start both at once. In jaxlib 0.10 each occupies a thread of XLA's pool and
-    waits until other threads of that pool have done its work: on two cores nobody is left to do
-    it, and the program stops for good. So every matrix that goes into LAPACK is taken behind what
-    the call before it has found. A vector is left alone: it is no matrix to factorise.
-
-    No number is less and more than zero, but no compiler looks for that; XLA removes an
-    `optimization_barrier` on a processor before it decides what may run at once.
-    """
-    if xp is np:
-        return x
-    from jax import tree
-
-    first = [xp.ravel(numbers)[0] for numbers in earlier]
-    never = reduce(xp.logical_or, [(one < 0) & (one > 0) for one in first])
-    return tree.map(lambda leaf: xp.where(never, 0, leaf) if xp.ndim(leaf) > 1 else leaf, x)
 
 
 def totals_by(xp: Any, kind: Array, kinds: int, values: Array) -> Array:

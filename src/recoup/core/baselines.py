@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind, leaves, namespace, tree_map
+from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.gradient import Earned, Scores, relative
 from recoup.core.weights import by_draw, relative_weights
 
@@ -49,7 +49,7 @@ def coordinate(earned: Earned, scores: Scores) -> Any:
     """
     xp, squared = namespace(earned.weights), relative_weights(earned.weights) ** 2
     top = scores.squares(squared * earned.returns)
-    return tree_map(xp, _ratio, top, scores.squares(behind(xp, squared, *leaves(xp, top))))
+    return tree_map(xp, _ratio, top, scores.squares(squared))
 
 
 def leave_one_out(size: int) -> Baseline:

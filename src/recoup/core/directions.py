@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.arrays import behind
 from recoup.core.columns import sum_columns
 from recoup.core.families.family import Coordinates
 from recoup.core.gradient import (
@@ -55,23 +54,17 @@ def likelihood_ratio(
 
 
 def scores_of(score: Callable[[Any, Any], Any], rho: Any, samples: Any, earned: Earned) -> Scores:
-    """The sums over `samples [B, N]` of a family's `score` at `rho`.
-
-    A sum begins once its coefficients are known: passes that may call LAPACK go one by one.
-    """
-
-    def once(known: Array) -> Callable[[Any], Any]:
-        return partial(score, behind(jnp, rho, known))
+    """The sums over `samples [B, N]` of a family's `score` at `rho`."""
+    each = partial(score, rho)
 
     def total(c: Array) -> Any:
-        return sum_samples(once(c), samples, c)
+        return sum_samples(each, samples, c)
 
     def squares(c: Array) -> Any:
-        each = once(c)
         return sum_samples(lambda sample: jax.tree.map(jnp.square, each(sample)), samples, c)
 
     return Scores(
-        norms=squared_norms(once(earned.weights), samples),
+        norms=squared_norms(each, samples),
         centre=centre_of(earned),
         total=total,
         squares=squares,

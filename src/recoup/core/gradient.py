@@ -6,7 +6,7 @@ Arrays of NumPy stay so; those of JAX may be traced.
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from recoup.core.arrays import Array, behind, leaves, namespace, tree_map
+from recoup.core.arrays import Array, namespace, tree_map
 
 Part = TypeVar("Part")
 
@@ -62,9 +62,8 @@ def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Arr
     n = xp.maximum(n, 1)
     if isinstance(b, float) or hasattr(b, "ndim"):
         return tree_map(xp, lambda g: g / n, scores.total(weights * (returns - b)))
-    centred = behind(xp, weights * (returns - scores.centre), *leaves(xp, b))
-    sums = scores.total(centred)
-    plain = scores.total(behind(xp, weights, *leaves(xp, sums)))
+    sums = scores.total(weights * (returns - scores.centre))
+    plain = scores.total(weights)
     return tree_map(xp, lambda g, c, b_i: (g - (b_i - scores.centre) * c) / n, sums, plain, b)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from jax import Array
 
 from recoup.core.archive import Archive, log_densities
-from recoup.core.arrays import behind
-from recoup.core.families.family import Family, later
+from recoup.core.families.family import Family
 from recoup.core.intervals import WeighedDraws, looked_at, successes
 from recoup.core.mixtures import mixture_density
 from recoup.core.weights import mixture_ratio, weigh
@@ -28,8 +27,7 @@ def unseen_share(family: Family, rho: Any, archive: Archive, noise: Any) -> Arra
     reference = jax.tree.map(lambda x: x[0], archive.proposals)
     drawn = jax.vmap(rho.theta)(noise)
     mixture = mixture_density(family, archive.proposals, archive.counts, reference, drawn)
-    after = later(family, mixture)
-    target = jax.vmap(lambda sample: after.log_ratio(rho, reference, sample))(drawn)
+    target = jax.vmap(lambda sample: family.log_ratio(rho, reference, sample))(drawn)
     return jnp.mean(target - mixture > -np.log(FEW), dtype=target.dtype)
 
 
@@ -51,12 +49,11 @@ def judged_archive(
     weighed = drawn if in_theta else b.valid
     weights = weigh(mixture_ratio, (), densities, weighed[None])[0]
     data = WeighedDraws(weights, b.returns, b.valid, drawn, b.proposal, archive.counts.size, size)
-    whitened = family.whitened and jax.vmap(partial(family.whitened, behind(jnp, rho, weights)))
+    whitened = family.whitened and jax.vmap(partial(family.whitened, rho))
     seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
     unseen = jnp.asarray(jnp.nan)
     if in_theta and noise is None:
         noise = jnp.asarray(probes(b.samples.shape[-1]), b.samples.dtype)
     if in_theta:  # of what does not fail, no more than this can be out of sight
-        after = later(family, weights, seen.modelled)
-        unseen = jnp.minimum(unseen_share(after, rho, archive, noise) / successes(data), 1.0)
+        unseen = jnp.minimum(unseen_share(family, rho, archive, noise) / successes(data), 1.0)
     return seen, jnp.where(b.valid, weights, 0.0), unseen, jnp.sum(b.failed)

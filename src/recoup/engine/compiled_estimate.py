@@ -14,6 +14,7 @@ from recoup.core.archive import Archive, Drawn, from_samples, with_failures
 from recoup.core.arrays import namespace
 from recoup.core.families.family import Family
 from recoup.core.judgement import judged_archive
+from recoup.core.linalg import in_turns
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
 from recoup.core.worth import probes
@@ -32,7 +33,7 @@ def computed(row: Method, data: Any, double: bool) -> Estimate:
     """
     if is_traced(*jax.tree.leaves(data)):
         known = double and jnp.result_type(float) == jnp.float64
-        return _compute(row, _in_one_type(data, known))
+        return _program(row)(_in_one_type(data, known))
     n, each = len(data.returns), row.baseline in EACH
     with jax.enable_x64(True) if double else nullcontext():
         e = jax.device_get(_compiled(row)(_in_one_type(_roomy(row, data), double)))
@@ -81,9 +82,13 @@ def _repeated(rows: Any, times: int) -> Any:
     return xp.concatenate([xp.asarray(rows), xp.repeat(xp.asarray(rows)[-1:], times, axis=0)])
 
 
+def _program(row: Method) -> Any:
+    return in_turns(precise(partial(_compute, row)))
+
+
 @lru_cache(maxsize=256)
 def _compiled(row: Method) -> Any:
-    return jax.jit(partial(_compute, row))
+    return jax.jit(_program(row))
 
 
 @lru_cache(maxsize=64)
@@ -91,6 +96,7 @@ def _judge(row: Method) -> Any:
     family = composed(row).family
 
     @jax.jit
+    @in_turns
     @precise
     def judged(data: Any, noise: Any) -> Any:
         archive = with_failures(_archive(family, data, "running"), row.failure)
@@ -105,7 +111,6 @@ def _archive(family: Family, data: Any, keep: str) -> Archive:
     return from_samples(family, drawn, keep=keep)
 
 
-@precise
 def _compute(row: Method, data: Any) -> Estimate:
     method = composed(row)
     archive = _archive(method.family, data, "running" if method.mixture else "own")

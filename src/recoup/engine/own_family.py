@@ -13,6 +13,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.family import Family, Moving, moving
+from recoup.core.linalg import in_turns
 from recoup.engine.kept import kept_compilations
 
 LEAST = 64  # samples that are compiled for; above, powers of two
@@ -37,10 +38,10 @@ def by_numpy(family: Family) -> Family:
         divergence=_of_rows(family.divergence, 2),
         log_ratio=_of_rows(ratios, 2),
         ratio_of_noise=None,  # a user's knows one noise at a time, if any
-        renyi2=family.renyi2 and _in_numpy(jax.jit(family.renyi2)),
+        renyi2=family.renyi2 and _compiled(family.renyi2),
         whitened=_of_rows(asked.whitened, 1),
-        log_spread=_in_numpy(jax.jit(asked.log_spread)),
-        stretched=_in_numpy(jax.jit(asked.stretched)),
+        log_spread=_compiled(asked.log_spread),
+        stretched=_compiled(asked.stretched),
     )
 
 
@@ -54,12 +55,16 @@ def _in_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _in_numpy(jax.jit(in_turns(function)))
+
+
 def _of_rows(function: Callable[..., Any], first: int) -> Callable[..., Any]:
     """The same, compiled, of arrays `[n]` that follow the `first` arguments.
 
     Rows to spare, of zeros, make few shapes of many; they are cut off where as many come back.
     """
-    compiled = _in_numpy(jax.jit(function))
+    compiled = _compiled(function)
 
     def called(*given: Any) -> Any:
         rhos, arrays = given[:first], given[first:]

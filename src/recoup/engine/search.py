@@ -24,6 +24,7 @@ from recoup.checks import (
 from recoup.core import archive as archives
 from recoup.core.archive import Archive
 from recoup.core.estimators.whole import Estimator
+from recoup.core.linalg import in_turns
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
 from recoup.engine.composition import Composed, composed
@@ -164,8 +165,8 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     space = parameter_space(sizes.dim) if episode is None else action_space(sizes.dim, *episode)
     method = composed(row, 1.0 if episode is None else episode.discount)
     made = SearchParts(row, method, space, sizes)
-    compiled_tell = jax.jit(precise(partial(_tell, made)))
-    compiled_estimate = jax.jit(precise(method.estimate))
+    compiled_tell = jax.jit(in_turns(precise(partial(_tell, made))))
+    compiled_estimate = jax.jit(in_turns(precise(method.estimate)))
     compiled_draw = jax.jit(partial(_drawn, made))
 
     def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -139,6 +139,7 @@ def make_env(
     """The task `name` as a Gymnasium environment, with the paper's horizon unless one is given."""
     import gymnasium
 
+    register_envs()
     row = task_row(name)
     horizon = check_count("horizon", row.horizon if horizon is None else horizon, most=STEPS)
     _factory(name, options)
@@ -150,8 +151,17 @@ def make_env(
         return gymnasium.make(row.env_id, **options)
 
 
+def environments() -> dict[str, Any]:
+    """Gymnasium's registry, with the tasks that come with Recoup."""
+    import gymnasium
+
+    register_envs()
+    return gymnasium.registry
+
+
+@cache
 def register_envs() -> None:
-    """Registers the tasks as Gymnasium environments."""
+    """Registers the tasks as Gymnasium environments, once."""
     import gymnasium
 
     for env_id, row in {row.env_id: row for row in TASKS.values()}.items():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.arrays import Array, behind, namespace, repeat
+from recoup.core.arrays import Array, namespace, repeat
 from recoup.core.families.shapes import Shape
 
 
@@ -117,16 +117,6 @@ def of_records(
 def block(*parts: Any) -> np.ndarray:
     """The parts `[..., K]` of a rho as one block of numbers, which is what a study file stores."""
     return np.concatenate([np.asarray(part, np.float64) for part in parts], axis=-1)
-
-
-def later(family: Family, *earlier: Array) -> Family:
-    """The same family, whose densities and divergences are computed `behind` numbers `earlier`."""
-
-    def ordered(function: Callable[..., Any] | None) -> Any:
-        return function and (lambda p, q, *x: function(*behind(xp, (p, q), *earlier), *x))
-
-    xp = namespace(*earlier)
-    return family._replace(log_ratio=ordered(family.log_ratio), renyi2=ordered(family.renyi2))
 
 
 def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_finite, check_shape, check_stds, is_traced
-from recoup.core.arrays import Array, behind, cholesky, lower_of, namespace, solve_lower
+from recoup.core.arrays import Array, namespace
 from recoup.core.families.family import (
     Family,
     block,
@@ -23,6 +23,7 @@ from recoup.core.families.family import (
     renyi2_of_axes,
 )
 from recoup.core.families.shapes import FULL
+from recoup.core.linalg import cholesky, lower_of, solve_lower
 
 MAX_LOG_SCALE = 0.5  # the most that one natural step changes the log of the factor's diagonal by
 
@@ -216,7 +217,7 @@ def moved(rho: Full, direction: Full, kl: float) -> Full:
     """
     xp = namespace(rho.factor, direction.factor)
     shift = solve_lower(xp, rho.factor, direction.eta)
-    turn = solve_lower(xp, behind(xp, rho.factor, shift), direction.factor)
+    turn = solve_lower(xp, rho.factor, direction.factor)
     stretch, below = xp.diag(turn), xp.tril(turn, -1)
 
     def local(length: Array) -> Full:

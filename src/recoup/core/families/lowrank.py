@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind, namespace, repeat
+from recoup.core.arrays import Array, namespace, repeat
 from recoup.core.families.family import Family, block, of_records
 from recoup.core.families.shapes import Axes, Shape
 from recoup.core.families.spikes import Spiked, compressed, diagonalised, lengths, spiked, waves
@@ -337,10 +337,7 @@ def _axes(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
     )
 
 
-def _bounded(
-    xp: Any, own: Array, z: Array, c: Array, rate: Array, most: float, earlier: Array
-) -> Spiked:
-    z = behind(xp, z, earlier)
+def _bounded(xp: Any, own: Array, z: Array, c: Array, rate: Array, most: float) -> Spiked:
     outer, square = _outer(z, c), c @ z**2
     values, q = leading(xp, lambda q: outer(q) - square[:, None] * q, own)
     return Spiked(xp.clip(own, -most, most), q, xp.clip(rate * values, -most, most))

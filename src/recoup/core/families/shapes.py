@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind
+from recoup.core.arrays import Array
 
 
 class Axes(NamedTuple):
@@ -29,9 +29,8 @@ class Shape(NamedTuple):
     narrowest: float  # the least spread, over that of the start
     turn: Callable[[int], float]  # D -> rate at which samples say which way the axes lie
     axes: Callable[[Any, Array, Array, Array], Axes]  # z [n, D], w [n], a -> sum w z z^T + a I
-    bounded: Callable[[Any, Array, Array, Array, Array, float, Array], Any]  # own [D], z, c [n],
-    # rate, most, earlier -> the log with this diagonal, rate sum c z z^T off it and values within
-    # `most`, looked for `behind` what was found earlier
+    bounded: Callable[[Any, Array, Array, Array, Array, float], Any]  # own [D], z, c [n],
+    # rate, most -> the log with this diagonal, rate sum c z z^T off it and values within `most`
     along: Callable[[Any, Array], Any]  # [D] -> the diagonal matrix
     mixed: Callable[[Any, Any, Array], Any]  # one log, another, the share of the other
     mean: Callable[[Any, Any], Array]  # of the diagonal of a log
@@ -47,7 +46,7 @@ DIAGONAL = Shape(
     narrowest=1e-3,
     turn=lambda dim: 0.0,
     axes=_coordinates,
-    bounded=lambda xp, own, z, c, rate, most, earlier: xp.clip(own, -most, most),
+    bounded=lambda xp, own, z, c, rate, most: xp.clip(own, -most, most),
     along=lambda xp, log: log,
     mixed=lambda one, other, share: (1 - share) * one + share * other,
     mean=lambda xp, log: xp.mean(log),
@@ -67,12 +66,10 @@ def _eigenvectors(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
     )
 
 
-def _bounded(
-    xp: Any, own: Array, z: Array, c: Array, rate: Array, most: float, earlier: Array
-) -> Array:
+def _bounded(xp: Any, own: Array, z: Array, c: Array, rate: Array, most: float) -> Array:
     outer = _outer(z, c)
     outer = outer - xp.diag(xp.diagonal(outer))
-    values, axes = xp.linalg.eigh(behind(xp, xp.diag(own) + rate * outer, earlier))
+    values, axes = xp.linalg.eigh(xp.diag(own) + rate * outer)
     return (axes * xp.clip(values, -most, most)) @ axes.T
 
 

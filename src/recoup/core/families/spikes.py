@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind
+from recoup.core.arrays import Array
 
 
 class Spiked(NamedTuple):
@@ -27,7 +27,6 @@ def diagonalised(xp: Any, basis: Any, core: Any) -> tuple[Any, Any]:
     if not basis.shape[1]:
         return basis[0], basis
     q, r = xp.linalg.qr(basis)
-    r = behind(xp, r, q)
     values, turn = xp.linalg.eigh(r @ core @ r.T)
     return values, q @ turn
 

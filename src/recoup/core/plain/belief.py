@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import AT_ONCE
+from recoup.core.linalg import AT_ONCE
 from recoup.core.prior import LEVEL, NOISES, SLOPE
 from recoup.core.surrogate import SeenPoints, cells, points_of, shares, standardised
 from recoup.core.worth import MOST, PROBES, probes

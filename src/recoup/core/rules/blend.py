@@ -7,7 +7,7 @@ the weights keep what a smooth model cannot see.
 
 from typing import Any, NamedTuple
 
-from recoup.core.arrays import Array, behind, tree_map, when
+from recoup.core.arrays import Array, tree_map, when
 from recoup.core.families.shapes import Shape
 from recoup.core.prior import LEVEL
 from recoup.core.rules import model as models
@@ -112,7 +112,7 @@ def proposed(xp: Any, rule: Rule, seen: Observed, memory: Memory, grown: Array) 
     found = weighed(xp, window.log_weights, window.returns, window.recent)
     signal, audible = listened(xp, memory.signal, window.z, found, seen.fresh)
     shrink = rule.shrink * xp.minimum(1.0, xp.exp(grown))
-    how = (audible, seen.fresh, shrink, rule.shape, one.resolved)
+    how = (audible, seen.fresh, shrink, rule.shape)
     return Proposed(one, weighted_step(xp, window.z, found, *how), found, signal, audible)
 
 
@@ -231,7 +231,7 @@ def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array)
     same = twins(xp, apart, squares, window.valid)
     if rule.curious:
         returns, valid = merged(xp, same, returns, valid)
-    points = models.points_of(xp, window.z, valid, behind(xp, apart, window.log_weights))
+    points = models.points_of(xp, window.z, valid, apart)
     y, scale = clipped(xp, returns, valid)
     middle = models.prior_of(xp, window.z.shape[1], rule.prior, window.z.dtype)
     hyper, model = models.improved(xp, points, y, memory.hyper, middle, memory.updates % 3)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recoup.core.arrays import Array, behind, namespace, tree_map
+from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.families.family import Family, moving
 from recoup.core.gradient import Direction, Earned, centre_of, relative
 from recoup.core.rules.classics import FittedGaussian, Utility, coefficients, fitted, unbiased
@@ -27,7 +27,7 @@ def fit(utility: Utility, family: Family) -> Direction:
         xp = namespace(weights)
         c = coefficients(xp, utility, weights, returns)
         if family.coordinates is None or xp is np:
-            z = asked.whitened(behind(xp, rho, weights), samples.reshape(weights.size, -1))
+            z = asked.whitened(rho, samples.reshape(weights.size, -1))
             found = fitted(xp, z, c, asked.shape)
         else:
             found = in_one_pass(asked.whitened, rho, samples, c)

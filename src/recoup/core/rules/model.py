@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, cholesky, mean_of, repeat, solve_lower, when
+from recoup.core.arrays import Array, mean_of, repeat, when
 from recoup.core.families.shapes import Axes, Shape
+from recoup.core.linalg import cholesky, solve_lower
 from recoup.core.prior import LEVEL, SLOPE
 from recoup.core.rules.tuning import TUNED
 

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive
-from recoup.core.arrays import behind
 from recoup.core.estimators.whole import Estimator, direction_of, earned_by
-from recoup.core.families.family import Family, later, moving
+from recoup.core.families.family import Family, moving
 from recoup.core.gradient import Direction
 from recoup.core.mixtures import mixture_density, picked
 from recoup.core.objective import Estimate
@@ -85,7 +84,7 @@ def estimator_of_rule(
         said = _summary(archive, rows, found, None)
         omega = said.weights / jnp.maximum(jnp.sum(said.weights), 1e-30)
         earned = earned_by(archive, b.returns, omega * jnp.sum(b.valid))
-        gradient, baseline = direction_of(direction, behind(jnp, rho, omega), b.samples, earned)
+        gradient, baseline = direction_of(direction, rho, b.samples, earned)
         return said._replace(gradient=gradient, baseline=baseline)
 
     return estimate
@@ -109,8 +108,8 @@ def rows_of(
     valid, told = counted[index], order[index] > 0
     proposal, place = b.proposal.ravel()[index], jnp.arange(size)
     recent = told & (place < reach.recent)
-    z = moving(family).whitened(behind(jnp, rho, b.own), theta)
-    weigh = partial(_log_weights, later(family, z), archive.proposals, rho)
+    z = moving(family).whitened(rho, theta)
+    weigh = partial(_log_weights, family, archive.proposals, rho)
     if reach.recent >= b.returns.size:  # all are weighed: where they lie, without a copy in order
         flat = b.samples.reshape(b.returns.size, -1)
         log_weights = weigh(flat, b.proposal.ravel(), order > 0, counted)[index]
@@ -144,7 +143,7 @@ def _log_weights(
     counts = totals_by(proposal, slots, recent.astype(theta.dtype))
     near = _near(family, proposals, rho, counts > 0)
     mixed = jnp.where(near, counts, 0.0)
-    mixture = mixture_density(later(family, mixed), proposals, mixed, rho, theta)
+    mixture = mixture_density(family, proposals, mixed, rho, theta)
     mixture = mixture - jnp.log(jnp.maximum(jnp.sum(mixed), 1))
     return jnp.where(recent & valid & near[proposal], -mixture, -jnp.inf)
 

@@ -136,12 +136,8 @@ def weighted_step(
     fresh: Array,
     shrink: Array,
     shape: Shape,
-    earlier: Array,
 ) -> Stretch:
-    """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's.
-
-    Its axes are looked for `behind` what was found `earlier`.
-    """
+    """The step of mean and spread, which loses `shrink [D]` times the variance of the mean's."""
     dim, c = z.shape[1], found.coefficients
     rate = (3 + float(np.log(dim))) / (5 * dim**0.5)
     gradient, variance = c @ z, c**2 @ z**2
@@ -150,4 +146,4 @@ def weighted_step(
     eager = 1 + TUNED.eager * found.ties
     log = eager * (rate / 4 * (c @ z**2 - xp.sum(c)) - shrink * variance)
     turning = eager * shape.turn(dim) / 4
-    return Stretch(stride * gradient, shape.bounded(xp, log, z, c, turning, TUNED.turn, earlier))
+    return Stretch(stride * gradient, shape.bounded(xp, log, z, c, turning, TUNED.turn))

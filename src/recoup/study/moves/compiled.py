@@ -19,6 +19,7 @@ from recoup.core.archive import Archive, Drawn, from_samples, with_failures
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import Trajectory
 from recoup.core.judgement import judged_archive
+from recoup.core.linalg import in_turns
 from recoup.core.mixtures import gained_mixture, mixture_density, own_density
 from recoup.core.worth import Seen, probes
 from recoup.engine.composition import Composed, composed
@@ -181,7 +182,7 @@ class _Functions(NamedTuple):
 def _functions(space: str, family: Any) -> _Functions:
     drawn_from = family_of(Method("densities", space=space, family=family))
     each = (own_density, gained_mixture, mixture_density)
-    return _Functions(*(jax.jit(partial(function, drawn_from)) for function in each))
+    return _Functions(*(jax.jit(in_turns(partial(function, drawn_from))) for function in each))
 
 
 @lru_cache(maxsize=64)
@@ -189,6 +190,7 @@ def _stepper(row: Method, discount: float) -> Any:
     method = composed(row, discount)
 
     @jax.jit
+    @in_turns
     def step(rho: Any, memory: Any, new: Array, n: Array, placed: _Placed, *kept: Any) -> Any:
         archive = _archive(method.family, n, placed, *kept)
         new = new & jnp.isfinite(placed.returns)
@@ -203,6 +205,7 @@ def _judge(space: str, family: Any, mirrored: bool, failure: str | float) -> Any
     drawn_from = family_of(row)
 
     @jax.jit
+    @in_turns
     def look(rho: Any, n: Array, noise: Any, placed: _Placed, *kept: Any) -> Any:
         archive = with_failures(_archive(drawn_from, n, placed, *kept), failure)
         return judged_archive(drawn_from, rho, archive, row.draw, noise)

@@ -14,7 +14,7 @@ from typing import Any
 
 from recoup.checks import InputError, nearest, printable, shortly
 from recoup.tasks.engines.attempt import Raised, theirs
-from recoup.tasks.registry import TASKS
+from recoup.tasks.registry import TASKS, environments, register_envs
 
 ENVIRONMENT, FUNCTION, TRACED = "environment", "function", "traced"  # kinds of tasks
 GROUP = "recoup.tasks"  # of entry points that name tasks
@@ -80,10 +80,8 @@ def _named_by_packages() -> dict[str, Any]:
 
 def _check_free(name: str, task: Any) -> None:
     """Raises where a name stands for another task already; the same one may be registered again."""
-    import gymnasium
-
     before = registered().get(name)
-    if name in TASKS or name in gymnasium.registry:
+    if name in TASKS or name in environments():
         whose = "one of recoup's own" if name in TASKS else "one of Gymnasium's"
         raise InputError(f"the task {name!r} is {whose}: register yours by another name.")
     if before is not None and name_of(before.make) != name_of(task):
@@ -104,9 +102,7 @@ def find(task: Any, is_function: bool, trusted: bool = True) -> Found:
     known = registered()
     if task in known:
         return _of_package(known[task], is_function)
-    import gymnasium
-
-    if task in gymnasium.registry:
+    if task in environments():
         return Found(task, ENVIRONMENT, partial(gym_env, task), safe=True)
     if ":" in task:
         if not trusted:
@@ -120,7 +116,7 @@ def find(task: Any, is_function: bool, trusted: bool = True) -> Found:
             f"this run's task is {task}, which is not known here: give it again with task=... (on "
             "the command line --task module:name)."
         )
-    raise InputError(unknown(task, [*TASKS, *known, *gymnasium.registry]))
+    raise InputError(unknown(task, [*TASKS, *known, *environments()]))
 
 
 def unknown(task: str, known: list[str]) -> str:
@@ -138,6 +134,7 @@ def gym_env(name: str, horizon: int | None = None, **options: Any) -> Any:
     """A registered environment; without Gymnasium's checks of every step, which cost time."""
     import gymnasium
 
+    register_envs()
     limit = {} if horizon is None else {"max_episode_steps": horizon}
     try:
         return gymnasium.make(name, disable_env_checker=True, **limit, **options)
@@ -204,10 +201,9 @@ def _of_package(found: Found, is_function: bool) -> Found:
 
 def _imported(task: str, is_function: bool) -> Found:
     """The task that `module:name` names, looked for in the current directory too."""
-    import gymnasium
 
     module, name = _module_of("task", task)
-    if not hasattr(module, name) and name in gymnasium.registry:  # importing it has registered it
+    if not hasattr(module, name) and name in environments():  # importing it has registered it
         return Found(task, ENVIRONMENT, partial(gym_env, task), safe=False)
     inner = _given(_part(module, name), is_function)
     return Found(task, inner.kind, inner.make, safe=False)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from recoup.core.arrays import AT_ONCE, solve_lower
+from recoup.core.linalg import AT_ONCE, solve_lower
 
 
 def factor_of(n):

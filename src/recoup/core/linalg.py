@@ -1,0 +1,189 @@
+"""Factors of matrices and systems of equations, by NumPy or JAX; and the order of LAPACK's calls.
+
+From jaxlib 0.10.0 on a call of LAPACK on a processor hands its work to threads of XLA's pool, and
+occupies one of them until that is done. XLA may start two calls at once where neither needs what
+the other finds. On two cores nobody is left to do their work, and the program stops for good. From
+0.11.1 on jaxlib makes such calls without the pool. JAX has no report of it that we know of
+(2026-11-18); https://github.com/jax-ml/jax/issues/39292 is of the same threads.
+
+So a program is compiled `in_turns`: each of its calls waits for the one before. No equation has to
+know of it, and none of a user's.
+"""
+
+import re
+from collections.abc import Callable
+from functools import reduce, wraps
+from typing import Any
+
+import numpy as np
+
+from recoup.core.arrays import Array
+
+AT_ONCE = 32  # rows of a triangular system that are solved together
+FIRST, FIXED = (0, 10, 0), (0, 11, 1)  # jaxlib whose calls need turns, and that needs them no more
+CALLS = {  # primitives of JAX that call LAPACK
+    *("cholesky", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu"),
+    *("ormqr", "qr", "schur", "svd", "triangular_solve", "tridiagonal", "tridiagonal_solve"),
+}
+
+
+def cholesky(xp: Any, matrix: Array) -> Array:
+    """The lower factor; not a number where there is none."""
+    if xp is not np:
+        return xp.linalg.cholesky(matrix)
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+
+
+def lower_of(xp: Any, matrix: Array) -> Array:
+    """The lower triangular L, its diagonal positive, with L L^T = A A^T of a matrix A `[D, D]`.
+
+    A A^T itself is never made: it has half as many digits.
+    """
+    upper = xp.linalg.qr(matrix.T, mode="r")
+    return (upper * xp.where(xp.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T
+
+
+def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> Array:
+    """x of factor x = b, or of factor^T x = b, for a lower triangular factor."""
+    if xp is np:
+        return _solved(factor, b, transposed)
+    from jax.scipy.linalg import solve_triangular
+
+    return solve_triangular(factor, b, lower=True, trans="T" if transposed else "N")
+
+
+def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
+    """The same in NumPy, some rows at a time: from the first to the last, or back if transposed.
+
+    SciPy has it, and takes longer to import than a move of a study takes. NumPy inverts an upper
+    triangular matrix without a swap: it is its own LU decomposition.
+    """
+    x = np.array(b, np.result_type(factor, b, 1.0))
+    matrix, starts = factor.T if transposed else factor, range(0, len(x), AT_ONCE)
+    for start in reversed(starts) if transposed else starts:
+        rows = slice(start, start + AT_ONCE)
+        known = slice(rows.stop, None) if transposed else slice(start)
+        inverse = np.linalg.inv(np.triu(factor[rows, rows].T))
+        rest = x[rows] - matrix[rows, known] @ x[known]
+        x[rows] = (inverse if transposed else inverse.T) @ rest
+    return x
+
+
+def in_turns(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of arrays, for `jax.jit`: no two of its calls of LAPACK run at once.
+
+    It is traced, and its equations are then made one after the other. One that calls LAPACK gets
+    what it is given once all numbers of the call before it are known.
+    """
+    import jax
+    from jaxlib.version import __version__ as version
+
+    if not FIRST <= tuple(map(int, re.findall(r"\d+", version)[:3])) < FIXED:
+        return function
+
+    @wraps(function)
+    def ordered(*args: Any) -> Any:
+        program, like = jax.make_jaxpr(function, return_shape=True)(*args)
+        found, _ = _run(program, jax.tree.leaves(args), None)
+        return jax.tree.unflatten(jax.tree.structure(like), found)
+
+    return ordered
+
+
+def _run(program: Any, args: Any, never: Array | None) -> tuple[list[Array], Array | None]:
+    """What a program gives, its calls in turns; `never` is known once all calls before it are."""
+    from jax.extend.core import Literal
+
+    def value(atom: Any) -> Any:
+        return atom.val if isinstance(atom, Literal) else known[atom]
+
+    inner = program.jaxpr
+    known = dict(zip([*inner.constvars, *inner.invars], [*program.consts, *args], strict=True))
+    for equation in inner.eqns:
+        given = [value(atom) for atom in equation.invars]
+        if not _calls(equation):
+            found = _bound(equation, given)
+        elif equation.primitive.name == "jit":
+            found, never = _run(equation.params["jaxpr"], given, never)
+        else:
+            found = _after(equation, given, never)
+            never = _known_with(found)
+        known.update(zip(equation.outvars, found, strict=True))
+    return [value(atom) for atom in inner.outvars], never
+
+
+def _calls(equation: Any) -> bool:
+    """Whether LAPACK is called by an equation, or inside the bodies that it has."""
+    from jax.extend.core import jaxprs_in_params
+
+    inside = (one for body in jaxprs_in_params(equation.params) for one in body.eqns)
+    return equation.primitive.name in CALLS or any(map(_calls, inside))
+
+
+def _bound(equation: Any, given: list[Any], **params: Any) -> list[Any]:
+    primitive = equation.primitive
+    with equation.ctx.manager:
+        found = primitive.bind(*given, **primitive.get_bind_params({**equation.params, **params}))
+    return found if primitive.multiple_results else [found]
+
+
+def _after(equation: Any, given: list[Any], never: Array | None) -> list[Any]:
+    """What an equation gives that calls LAPACK, after the calls before it.
+
+    Bodies of loops and branches take `never` as their first constant, so that nothing which goes
+    into a loop is written anew: only the matrices that are factorised there.
+    """
+    import jax.numpy as jnp
+
+    params = equation.params
+    constant = jnp.asarray(False) if never is None else never
+    match equation.primitive.name:
+        case "while":
+            at = params["cond_nconsts"]
+            body = {"body_nconsts": params["body_nconsts"] + 1}
+            body["body_jaxpr"] = _with_constant(params["body_jaxpr"])
+        case "scan":
+            at, body = 0, {"num_consts": params["num_consts"] + 1}
+            body["jaxpr"] = _with_constant(params["jaxpr"])
+            if "linear" in params:  # not in every version
+                body["linear"] = (False, *params["linear"])
+        case "cond":
+            at, body = 1, {"branches": tuple(map(_with_constant, params["branches"]))}
+        case _:
+            return _bound(equation, given if never is None else _behind(given, never))
+    return _bound(equation, [*given[:at], constant, *given[at:]], **body)
+
+
+def _with_constant(body: Any) -> Any:
+    """A body of a loop or branch in turns, that takes `never` before what it took."""
+    import jax
+
+    def ordered(never: Array, *args: Any) -> list[Array]:
+        return _run(body, args, never)[0]
+
+    like = (jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in body.in_avals)
+    return jax.make_jaxpr(ordered)(jax.ShapeDtypeStruct((), bool), *like)
+
+
+def _behind(given: list[Any], never: Array) -> list[Any]:
+    """Matrices as they are, but not known before `never` is; a vector is none to factorise."""
+    import jax.numpy as jnp
+
+    return [jnp.where(never, 0, x) if jnp.ndim(x) > 1 else x for x in given]
+
+
+def _known_with(found: list[Array]) -> Array:
+    """A scalar that is never true, and not known before the numbers that were found.
+
+    No number is less and more than zero, but no compiler looks for that; XLA removes an
+    `optimization_barrier` on a processor before it decides what may run at once.
+    """
+    import jax.numpy as jnp
+    from jax.dtypes import extended
+
+    numbers = (x for x in found if x.size and not jnp.issubdtype(x.dtype, extended))
+    first = (jnp.ravel(x)[0].astype(float) for x in numbers)
+    return reduce(jnp.logical_or, [(one < 0) & (one > 0) for one in first], jnp.asarray(False))

@@ -1,0 +1,58 @@
+"""What `import recoup` does to a process: nothing; environments are registered by `recoup.envs`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+ASIDE = ("gymnasium", "jax", "numpy", "optax", "scipy", "typer")  # what takes a while to import
+
+
+def said(code, *words):
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_import_reads_no_arguments_changes_no_setting_and_imports_nothing_slow():
+    code = (
+        "import os, sys; del sys.argv; before = dict(os.environ); import recoup; "
+        f"print(before == dict(os.environ), *({{*{ASIDE}}} & set(sys.modules)))"
+    )
+    assert said(code) == ["True"]
+
+
+def test_import_registers_nothing():
+    code = (
+        "import gymnasium; before = dict(gymnasium.registry); import recoup; "
+        "print(before == gymnasium.registry)"
+    )
+    assert said(code) == ["True"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import gymnasium, recoup.envs; env = gymnasium.make('recoup/Toy-v0')",
+        "import gymnasium; env = gymnasium.make('recoup.envs:recoup/Toy-v0')",
+        "from recoup.tasks.registry import make_env; env = make_env('toy')",
+        "from recoup.tasks.own.found import find; env = find('recoup/Toy-v0', False).make()",
+        "from recoup.tasks.own.found import gym_env; env = gym_env('recoup/Toy-v0')",
+    ],
+    ids=["envs", "module and id", "make_env", "a task by its id", "a worker's"],
+)
+def test_environments_are_there_where_they_are_asked_for(code):
+    assert said(f"{code}; print(env.spec.id)") == ["recoup/Toy-v0"]
+
+
+@pytest.mark.parametrize(("word", "threads"), [("study", "1"), ("methods", "None")])
+def test_the_program_of_a_study_computes_with_one_thread(monkeypatch, word, threads):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    code = (
+        "import os, sys, recoup.__main__ as program; print('numpy' in sys.modules); "
+        "import recoup.cli.main as cli; "
+        "cli.main = lambda: print(os.environ.get('OPENBLAS_NUM_THREADS')); program.main()"
+    )
+    assert said(code, word) == ["False", threads]
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
