@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from recoup import envs
+
 if TYPE_CHECKING:
     from recoup.checks import InputError as InputError
     from recoup.core.families.family import Family as Family
@@ -84,3 +86,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+envs.offer()  # so that `gymnasium.make("recoup/Toy-v0")` works

@@ -15,7 +15,6 @@ from matplotlib.image import imread
 from waiting import LIMIT
 
 import recoup
-import recoup.envs
 from recoup.pictures.film import Film, film, film_strip
 from recoup.runs.render import render_run
 from recoup.store.records import of_proposal

@@ -16,7 +16,6 @@ from gymnasium.utils.env_checker import check_env
 from scipy import optimize
 
 import recoup
-import recoup.envs
 from recoup.core.families.policy import Policy
 from recoup.core.families.trajectory import discounted_rewards
 from recoup.tasks.reach.body import compile_body, import_mujoco, servos_of

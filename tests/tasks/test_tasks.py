@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import recoup.envs  # noqa: F401  (registers the environments)
+import recoup  # noqa: F401  (registers the environments)
 from recoup.tasks.registry import TASKS, make_problem, make_task
 
 pytestmark = pytest.mark.usefixtures("x64")
