@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.store.rows import DRAWN, OK, Asked, Told
+from recoup.store.rows import DRAWN, OK, Asked, Made, Told
 from recoup.study.study import Study
 
 TRIALS, DIM, BATCH = 100_000, 100, 10
@@ -83,8 +83,8 @@ def write_large(path):
                     store.add_result(i, Told(OK, float(-np.sum(t**2)), None, 1))
                 mean = mean + 0.01 * rng.standard_normal(DIM)
                 numbers = np.concatenate([mean, std])
-                store.add_move(move + 1, ids[-1], "diagonal", numbers, None, {"ess": 50.0})
-                store.take_fresh(BATCH)
+                made = Made(move + 1, ids[-1], numbers, None, {"ess": 50.0})
+                store.add_move("diagonal", made, used=BATCH)
             log_mixture = np.log(TRIALS) + rng.standard_normal(TRIALS)
             store.add_densities(TRIALS // BATCH, np.zeros(0), log_mixture)
 

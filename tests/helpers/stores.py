@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.store.rows import DRAWN, Asked, Leaf, Proposal, Told
+from recoup.store.rows import DRAWN, Asked, Leaf, Made, Proposal, Told
 from recoup.store.store import Store
 
 SETTINGS = {"dim": 3, "batch": 4, "seed": 1, "method": "iw-pgpe-ob"}
@@ -32,8 +32,7 @@ def filled(path):
         for i in range(1, 5):
             store.add_result(i, ok(i / 3, trajectory=np.full((2, 3), i)))
         store.add_result(5, Told("failed", note="slipped"))
-        store.add_move(1, 4, "diagonal", np.ones(6), None, {"ess": float("nan")})
-        store.take_fresh(4)
+        store.add_move("diagonal", Made(1, 4, np.ones(6), None, {"ess": float("nan")}), used=4)
         store.add_densities(1, np.arange(4.0), np.arange(4.0) - 9)
         store.enqueue([1.0, 2.0, 3.0], "next")
         store.add_result(6, Told("ok", 2, 0.25, 3))

@@ -67,8 +67,7 @@ def read_all(path):
         store.queue(9)
         store.events()
         store.tests()
-        store.own(9)
-        store.mixture(9)
+        store.densities(9)
     finally:
         store.close()
 
@@ -114,7 +113,7 @@ class TestRefusals:
     def test_closed(self, path):
         store = Store.open(path)
         store.close()
-        for use in (store.counters, store.trial_count, lambda: store.writing().__enter__()):
+        for use in (store.counters, store.count, lambda: store.writing().__enter__()):
             with pytest.raises(ValueError, match="was closed: open it again"):
                 use()
 

@@ -117,7 +117,7 @@ def test_the_study_by_hand(hand, tmp_path):
     assert [q.note for q in store.queue(9)] == ["next"]
     assert [m.info["late"] for m in store.moves()[1:]] == [0, 0]
     assert store.tests() == []
-    assert store.mixture(2).size == 11
+    assert store.densities(2)[1].size == 11
     with store.writing():  # and it goes on
         store.add_result(15, store.results()[14].told)
     assert store.counters().fresh == 1

@@ -36,9 +36,8 @@ def path(tmp_path):
     store = filled(tmp_path / "robot.db")
     with store.writing():
         memory = (Leaf("m", np.ones(600)), Leaf("n", np.int32(3)))  # longer than a page
-        store.add_move(2, 6, "diagonal", np.zeros(6), memory, {})
+        store.add_move("diagonal", rows.Made(2, 6, np.zeros(6), memory, {}), used=1)
         store.add_test(rows.Test(2, float("nan"), 3, 100, 1))
-        store.take_fresh(1)
         store.add_densities(2, np.ones(2), np.ones(6))
     store.close()
     return tmp_path / "robot.db"
@@ -135,7 +134,7 @@ def test_what_was_asked_does_not_wait_again(tmp_path):
     with store.writing():
         (queued,) = store.queue(1)
         store.add_trials([rows.Asked(1, OWN, None, queued.theta, 1)])
-        store.dequeue([queued.id])
+        store.dequeue(1)
     assert list(salvage(tmp_path / "s.db").rows.queue) == [2]
     store.close()
 

@@ -38,10 +38,10 @@ def write_then_raise(store, steps, error):
     writes = (
         lambda: store.add_trials([trial(9)]),
         lambda: store.add_result(9, ok(1.0)),
-        lambda: store.add_move(2, 6, "diagonal", np.ones(6), None, {}),
+        lambda: store.add_move("diagonal", rows.Made(2, 6, np.ones(6), None, {})),
         lambda: store.add_densities(2, np.ones(2), np.ones(6)),
         lambda: store.enqueue(np.ones(3), None),
-        lambda: store.dequeue([1]),
+        lambda: store.dequeue(1),
         lambda: store.note("x", {}),
         lambda: store.add_test(rows.Test(1, 1.0, 1.0, 1, 1.0)),
     )
@@ -65,6 +65,7 @@ class TestReads:
         assert store.counters() == Counters(trials=8, ok=5, failed=1, counted=6, fresh=1, last=8)
         assert not store.read_only
         assert store.path.name == "robot.db"
+        assert store.where == str(store.path)
 
     def test_proposals(self, store):
         newest = store.newest()
@@ -88,8 +89,8 @@ class TestReads:
         assert last[:4] == (1, 1, 4, None)
         assert math.isnan(last.info["ess"])
         assert last.made > 1e9
-        assert store.last_move().id == store.move_upto(1).id == store.move_upto(7).id == 1
-        assert store.move_upto(0).id == 0
+        assert store.last_move().id == store.last_move(1).id == store.last_move(7).id == 1
+        assert store.last_move(0).id == 0
 
     def test_trials(self, store):
         assert [t.id for t in store.asked()] == list(range(1, 9))
@@ -104,10 +105,10 @@ class TestReads:
         assert [t.id for t in store.pending(["drawn", MIRROR])] == [7]
         assert [t.id for t in store.last_asked(2, ["drawn"])] == [7, 6]
         assert [t.id for t in store.last_asked(2, ["mean", MIRROR])] == [8]
-        assert store.pending_count(["drawn"]) == 1
-        assert store.pending_count() == 2
-        assert store.kind_count("drawn") == 7
-        assert store.trial_count() == 8
+        assert store.count(["drawn"], told=False) == 1
+        assert store.count(told=False) == 2
+        assert store.count(["drawn"]) == 7
+        assert store.count() == 8
         assert store.statuses() == {"ok": 5, "failed": 1}
 
     def test_results(self, store):
@@ -141,9 +142,10 @@ class TestReads:
         assert len(store.asked(range(20))) == 8
 
     def test_densities_queue_events_tests(self, store):
-        same_arrays(store.own(1), np.arange(4.0))
-        same_arrays(store.mixture(1), np.arange(4.0) - 9)
-        assert store.own(0).size == 0
+        own, mixture = store.densities(1)
+        same_arrays(own, np.arange(4.0))
+        same_arrays(mixture, np.arange(4.0) - 9)
+        assert store.densities(0)[0].size == 0
         (queued,) = store.queue(5)
         assert (queued.id, queued.note) == (1, "next")
         assert store.queue(0) == []
@@ -276,22 +278,27 @@ class TestWrites:
             Leaf("big", np.arange(6, dtype=">f8")[::2]),
         )
         with memory.writing():
-            assert memory.add_move(1, 0, "diagonal", np.ones(6), leaves, {}) == 1
-            memory.add_move(2, 0, "diagonal", np.ones(6), (), {})
-        for want, got in zip(leaves, memory.move_upto(1).memory, strict=True):
+            assert memory.add_move("diagonal", rows.Made(1, 0, np.ones(6), leaves, {})) == 1
+            memory.add_move("diagonal", rows.Made(2, 0, np.ones(6), (), {}))
+        for want, got in zip(leaves, memory.last_move(1).memory, strict=True):
             assert got.path == want.path
             same_arrays(got.value, np.asarray(want.value).astype(got.value.dtype))
             assert got.value.dtype.name == np.asarray(want.value).dtype.name
         assert memory.last_move().memory == ()
+        wrong = rows.Made(3, 0, np.ones(6), (Leaf("x", np.array([1j])),), {})
         with pytest.raises(ValueError, match="'x' is complex128"), memory.writing():
-            memory.add_move(3, 0, "diagonal", np.ones(6), (Leaf("x", np.array([1j])),), {})
+            memory.add_move("diagonal", wrong)
         assert memory.last_move().id == 2
+
+    def test_where(self, memory):
+        assert memory.path is None
+        assert memory.where == ":memory:"
 
     def test_queue(self, memory):
         with memory.writing():
             for i in range(3):
                 memory.enqueue(np.full(3, i), None)
-            memory.dequeue([queued.id for queued in memory.queue(2)])
+            assert [q.theta[0] for q in memory.dequeue(2)] == [0.0, 1.0]
         assert [q.theta[0] for q in memory.queue(9)] == [2.0]
 
     def test_densities_of_the_newest_move_replace_the_mixture(self, memory):
@@ -299,15 +306,15 @@ class TestWrites:
             memory.add_densities(1, np.ones(2), np.ones(2))
             memory.add_densities(2, np.zeros(1), np.zeros(3))
             memory.add_densities(3, np.zeros(0), np.zeros(0))
-        same_arrays(memory.own(3), np.array([1.0, 1.0, 0.0]))
-        same_arrays(memory.mixture(3), np.zeros(3))
+        own, mixture = memory.densities(3)
+        same_arrays(own, np.array([1.0, 1.0, 0.0]))
+        same_arrays(mixture, np.zeros(3))
 
-    def test_last_and_fresh(self, memory):
+    def test_last(self, memory):
         with memory.writing():
             memory.set_last(40)
             memory.set_last(7)
             memory.add_trials([])
-            memory.take_fresh(0)
         assert memory.counters() == Counters(last=40)
 
     def test_events(self, memory):
@@ -348,10 +355,10 @@ class TestWholeOrNothing:
     @pytest.mark.parametrize("steps", range(9))
     def test_a_transaction_that_raises_leaves_nothing(self, store, steps, error):
         """After any of its steps."""
-        before = store.damaged_rows(), store.counters(), store.mixture(9).tolist()
+        before = store.damaged_rows(), store.counters(), store.densities(9)[1].tolist()
         with pytest.raises(error):
             write_then_raise(store, steps, error)
-        assert (store.damaged_rows(), store.counters(), store.mixture(9).tolist()) == before
+        assert (store.damaged_rows(), store.counters(), store.densities(9)[1].tolist()) == before
         assert store.queue(9)[0].id == 1
         with store.writing():  # and it goes on
             store.add_trials([trial(9)])
@@ -360,7 +367,7 @@ class TestWholeOrNothing:
         from recoup.store.errors import Conflict
 
         with pytest.raises(Conflict), store.writing():
-            store.add_move(1, 4, "diagonal", np.ones(6), None, {})
+            store.add_move("diagonal", rows.Made(1, 4, np.ones(6), None, {}))
         assert len(store.proposals()) == 2
 
     def test_writes_belong_into_a_transaction(self, store):
@@ -368,12 +375,15 @@ class TestWholeOrNothing:
             lambda: store.add_trials([trial(9)]),
             lambda: store.add_result(7, ok(1.0)),
             lambda: store.add_proposals("x", "y", [np.ones(2)]),
-            lambda: store.add_move(2, 4, "diagonal", np.ones(6), None, {}),
+            lambda: store.add_move("diagonal", rows.Made(2, 4, np.ones(6), None, {})),
             lambda: store.add_densities(2, np.ones(2), np.ones(6)),
-            lambda: store.take_fresh(1),
+            lambda: store.lend([7], 1.0),
+            lambda: store.end_leases([7]),
+            lambda: store.replace_result(1, ok(2.0)),
+            lambda: store.replace_moves("diagonal", [], rows.KeptDensities({}, np.ones(1))),
             lambda: store.set_last(1),
             lambda: store.enqueue(np.ones(3), None),
-            lambda: store.dequeue([1]),
+            lambda: store.dequeue(1),
             lambda: store.note("x", {}),
             lambda: store.add_test(rows.Test(1, 1.0, 1.0, 1, 1.0)),
             lambda: store.restore(None, Counters()),
@@ -458,5 +468,5 @@ class TestParts:
                 names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module] if isinstance(node, ast.ImportFrom) else []
                 for name in names:
-                    inside = name.startswith("recoup.store.") or name in below
+                    inside = name.startswith("recoup.store") or name in below
                     assert inside or name.partition(".")[0] in known, f"{path.name}: {name}"

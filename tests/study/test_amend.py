@@ -12,7 +12,8 @@ from waiting import until
 
 import recoup
 from recoup.checks import InputError
-from recoup.store import count, store
+from recoup.store import count
+from recoup.store.store import Store
 from recoup.study.care import amend as amending
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
@@ -303,7 +304,7 @@ class TestHalfOfAPair:
             study.tell(1, 100.0)
             study.amend(1, drop="the sensor was loose")
             with monkeypatch.context() as older:
-                older.setattr(store, "dropped", lambda _: set())
+                older.setattr(Store, "dropped", lambda _: set())
                 study.tell([2, 3, 4], [50.0, *map(value_of, trials[2:])])
             for trial in study.ask(2):
                 study.tell(trial.id, value_of(trial))

@@ -19,9 +19,8 @@ from studies import content
 
 from recoup.checks import InputError
 from recoup.cli.parsing import duration
-from recoup.store import store
+from recoup.store import writes
 from recoup.store.file import StudyFile
-from recoup.store.leasing import leases
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.study import Study
@@ -70,7 +69,7 @@ def later(monkeypatch):
 
     def set_to(seconds):
         monkeypatch.setattr(clock, "now", lambda: START + seconds)
-        monkeypatch.setattr(store, "time", SimpleNamespace(time=clock.now))
+        monkeypatch.setattr(writes, "time", SimpleNamespace(time=clock.now))
 
     set_to(0)
     return set_to
@@ -98,7 +97,7 @@ class TestReturned:
         assert ids(study.ask()) == [1]  # and now without any
         later(1e9)
         assert ids(study.ask()) == [3]
-        assert leases(study.store)[1] == (1, None, 3)
+        assert study.store.leases()[1] == (1, None, 3)
 
     def test_the_oldest_first_then_the_queue_then_new_draws(self, study, later):
         study.ask(2, lease=3 * HOUR)
@@ -357,12 +356,12 @@ class TestTheFile:
             tell(study, told)
             later(HOUR)
             study.ask(lease=3 * HOUR)
-            before = leases(study.store)
+            before = study.store.leases()
             assert [(row.id, row.times) for row in before.values()] == [(1, 2), (2, 1)]
             recover(path, tmp_path / "saved.db")
         assert all(part.sound for part in check(tmp_path / "saved.db"))
         with Study.open(tmp_path / "saved.db") as saved:
-            assert leases(saved.store) == before
+            assert saved.store.leases() == before
             assert ids(saved.ask()) == [2]
             later(4 * HOUR)
             assert ids(saved.ask()) == [1]
@@ -387,9 +386,9 @@ class TestTheFile:
     def test_a_fork_leaves_leases_behind_and_amending_does_not_touch_them(self, study, later):
         tell(study, *study.ask(4))
         study.ask(2, lease=HOUR)
-        before = leases(study.store)
+        before = study.store.leases()
         study.amend(2, 5.0)
-        assert leases(study.store) == before
+        assert study.store.leases() == before
         with study.fork(study.store.path.with_name("fork.db")) as fork:
             later(HOUR)
             assert ids(fork.ask()) == [7]
@@ -453,7 +452,7 @@ class TestProcesses:
         with Study.open(path, dim=2, batch=1000) as one, Study.open(path) as other:
             assert ids(one.ask(lease=HOUR)) == [1]
             assert ids(other.ask(lease=HOUR)) == [2]
-            assert sorted(leases(one.store)) == [1, 2]
+            assert sorted(one.store.leases()) == [1, 2]
 
     @pytest.mark.parametrize("where", ["leases", "asked"])
     def test_killed_between(self, path, where):
@@ -474,9 +473,9 @@ class TestProcesses:
         assert done.returncode == -signal.SIGKILL
         assert all(part.sound for part in check(path))
         with Study.open(path) as study:
-            assert [row.times for row in leases(study.store).values()] == [1, 1]
+            assert [row.times for row in study.store.leases().values()] == [1, 1]
             assert ids(study.ask(3, lease=HOUR)) == [1, 2, 3]
-            assert [row.times for row in leases(study.store).values()] == [2, 2, 1]
+            assert [row.times for row in study.store.leases().values()] == [2, 2, 1]
 
     def test_the_table_is_gone_again_where_its_transaction_fails(self, study, monkeypatch):
         insert = StudyFile.insert
@@ -493,7 +492,7 @@ class TestProcesses:
         assert not study.store._file.has("leases")
         assert study.counts()["pending"] == 0
         assert ids(study.ask(lease=HOUR)) == [1]
-        assert sorted(leases(study.store)) == [1]
+        assert sorted(study.store.leases()) == [1]
 
 
 class TestTheProgram:

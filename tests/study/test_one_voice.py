@@ -16,7 +16,6 @@ from program import recoup
 from recoup import Study, Trajectory
 from recoup.checks import InputError
 from recoup.report import study as pages
-from recoup.store.states import version_of
 from recoup.study import study as studies
 from recoup.study.moves.settling import MoveMaker
 from recoup.study.views.snapshot import Snapshot
@@ -282,7 +281,7 @@ def once(function):
 
     def called(opened, *rest):
         with opened.store.reading():
-            key = version_of(opened.store), repr([x for x in rest if not isinstance(x, MoveMaker)])
+            key = opened.store.version(), repr([x for x in rest if not isinstance(x, MoveMaker)])
             if key not in known:
                 known[key] = function(opened, *rest)
             return known[key]

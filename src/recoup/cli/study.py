@@ -37,8 +37,6 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import show_distribution
 from recoup.cli.tables import show_facts, show_text
-from recoup.store.dropped import dropped
-from recoup.store.states import version_of
 from recoup.study.exchange.tables import ALSO
 from recoup.study.space.parameters import parameter, parameters_of
 from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
@@ -177,7 +175,7 @@ def tell(
             told = _read_results(study, results)
         else:
             assert id is not None
-            check_asked(study.store, trial_number(id, study.store.path))
+            check_asked(study.store, trial_number(id, study.store.where))
             told = [(id, study.result(**typed_result(value, failed, trajectory, also)))]
         later = study.tell_all(told)
         numbers = {number for number, _ in told}
@@ -188,7 +186,7 @@ def tell(
             if number in numbers
         ]
         said += filter(None, (broke(n, *_broken(study, one)) for n, one in told))
-        said += [slip.words for slip in slips(study.store.returns(dropped(study.store)), numbers)]
+        said += [slip.words for slip in slips(study.store.returns(study.store.dropped()), numbers)]
         moves, better = len(study.history()) - moved, study.opened.goal.better
         if as_json:
             _print_told(study, told, said, moves)
@@ -338,7 +336,7 @@ def evaluate(
 
     with opened(file, read_only=True) as study, study.store.reading():
         found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
-        version = version_of(study.store)
+        version = study.store.version()
     if as_json:
         print_json({**found._asdict(), "version": version})
         return

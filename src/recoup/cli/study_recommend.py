@@ -8,7 +8,6 @@ from recoup.cli.parsing import check_once, typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
 from recoup.cli.tables import Cell, show_table, show_text
-from recoup.store.states import version_of
 from recoup.study.space.goals import GOALS
 from recoup.study.views.summary import Deployed, deployed
 from recoup.study.voice.sentences import (
@@ -53,7 +52,7 @@ def recommend(
     with opened(file, read_only=True) as study, study.store.reading():
         found = study.recommend(worth=worth, budget=budget)
         rows = deployed(study.opened)
-        version = version_of(study.store)
+        version = study.store.version()
     if as_json:
         units = {"units": study.opened.units, "return_unit": study.opened.return_unit or None}
         print_json({**found.plain(), **units, "version": version})
@@ -123,7 +122,7 @@ def predict(
         check_once("--param", name, given)
         given[name] = typed_value(value)
     with opened(file, read_only=True) as study, study.store.reading():
-        found, version = study.predict(given), version_of(study.store)
+        found, version = study.predict(given), study.store.version()
     if as_json:
         print_json({**found.plain(), "version": version})
         return

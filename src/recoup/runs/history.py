@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.amending import told_first
-from recoup.store.dropped import AMENDED, DROP, dropped
-from recoup.store.rows import FAILED, FOREIGN, SAMPLED, Move, Test
+from recoup.store.rows import AMENDED, DROP, FAILED, FOREIGN, SAMPLED, Move, Test
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import AGES
 from recoup.study.reader.settings import RUN
@@ -99,7 +97,7 @@ def lost_of(study: Opened) -> tuple[int, int]:
     The other of a mirrored pair is dropped with it.
     """
     store = study.store
-    nothing = {trial.id for trial in store.asked(dropped(store), kinds=SAMPLED)}
+    nothing = {trial.id for trial in store.asked(store.dropped(), kinds=SAMPLED)}
     if not store.counters().failed:
         return 0, len(nothing)
     ids = [row.id for row in store.results().values() if row.told.status == FAILED]
@@ -131,7 +129,7 @@ def _of_trials(study: Opened, moves: list[Move]) -> dict[int, Test]:
     drew = {move.proposal: move.id for move in moves}
     values: dict[int, list[float]] = {}
     ends: dict[int, float] = {}
-    began, nothing, first = None, dropped(study.store), told_first(study.store)
+    began, nothing, first = None, study.store.dropped(), study.store.told_first()
     for asked, result in study.store.trials():
         began = asked.asked_at if began is None else began
         if result is None or result.told.value is None:

@@ -23,7 +23,6 @@ from recoup.runs.plan import Plan, stored_plan
 from recoup.runs.problem import Acting, Problem, policy_in, policy_stored
 from recoup.runs.run import SPENT, Run
 from recoup.runs.schedule import Heard, Load, Rules, Schedule
-from recoup.store.amending import last_amended
 from recoup.store.rows import OWN, Move, Test
 from recoup.study.reader.records import Trial
 from recoup.study.run.beside import POLICIES, POLICY
@@ -155,7 +154,7 @@ def learn(study: Study, work: Work) -> Run:
 
 def _is_spent(study: Study, work: Work, loop: "_Loop") -> bool:
     """Whether the budget was spent: something may stop the run before."""
-    told = study.store.told_count(SPENT)
+    told = study.store.count(SPENT, told=True)
     waiting = _waiting(study, max(work.plan.trials - told, 0))
     schedule = Schedule(study, work.engine, work.rules)
     return schedule.spend(work.plan.trials, told, waiting, loop.listen)
@@ -184,7 +183,7 @@ def learned(study: Study, directory: Path | None, problem: Problem | None = None
 def put_right(study: Study, directory: Path | None, problem: Problem | None = None) -> Run:
     """The finished run that a study holds, once the files beside it are of what it is."""
     if directory is not None and os.access(directory, os.W_OK):
-        opened, amended = study.opened, last_amended(study.store)
+        opened, amended = study.opened, study.store.last_amended()
         plan = stored_plan(opened)
         files = {} if plan.policy is None else policy_files(directory, opened, plan.keep_every)
         acting = _write_again(study, plan, problem, files)
@@ -266,7 +265,7 @@ class _Loop:
             return False
         passed, self._seen = range(max(self._seen, 0) + 1, move.id + 1), move.id
         rho, test = self._rho(move), self._tested(move)
-        spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
+        spent = store.count(SPENT, told=True) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, test)
         self.work.display.step(step)
         stop = say(self.work.callbacks, "on_move", step) if move.id else False
@@ -313,7 +312,7 @@ class _Loop:
         store, found = self.study.store, self.work.tests.search(move.id, self._rho(move))
         test = Test(move.id, *found, time.perf_counter() - self.began)
         with store.writing():
-            if store.move_upto(move.id).proposal == move.proposal:
+            if store.last_move(move.id).proposal == move.proposal:
                 store.add_test(test)
         return test
 
@@ -364,7 +363,7 @@ class _Loop:
             self._keep(found.return_search)
             if self._ended(move, found):
                 break
-        spent = store.told_count(SPENT) * self.work.plan.episodes_per_trial
+        spent = store.count(SPENT, told=True) * self.work.plan.episodes_per_trial
         step = step_of(move, np.asarray(rho.std), spent, store.test(move.id))
         self._checkpoint(step, rho)
 

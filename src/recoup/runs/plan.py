@@ -273,12 +273,12 @@ def study_settings(plan: Plan, problem: Problem, mean: Any, params: Any = None) 
 def stored_plan(study: Opened) -> Plan:
     """The plan of a run, as its study holds it; its budget as it was last set."""
     if RUN not in study.settings:
-        raise InputError(f"{study.path} is a study of its own, not that of a run.")
+        raise InputError(f"{study.where} is a study of its own, not that of a run.")
     try:
         made = {**study.settings[RUN], "settings": study.method}
         plan = _checked(Plan(**{**made, "version": stored_version(made)}))
     except (TypeError, ValueError) as wrong:
-        raise InputError(f"the plan of the run in {study.path} cannot be read: {wrong}.") from None
+        raise InputError(f"the plan of the run in {study.where} cannot be read: {wrong}.") from None
     extended = study.store.events(EXTENDED)
     if not extended:
         return plan

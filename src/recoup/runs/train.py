@@ -165,7 +165,7 @@ def resume(
     listeners = check_callbacks(callbacks)
     with alone_in(directory), _study_of(run, parts) as study:
         before = stored_plan(study.opened)
-        plan = extended_by(before, iterations, episodes, study.store.told_count(SPENT))
+        plan = extended_by(before, iterations, episodes, study.store.count(SPENT, told=True))
         if end_of(study.opened) is not None and plan == before:
             known = any(one is not None for one in (task, policy, _held(run, task)))
             problem = _problem(run, plan, study, task, policy) if known else None

@@ -51,7 +51,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sensible(path: Path, damaged: Callable[[], bool] = lambda: True) -> Iterator[None]:
+def sensible(path: Path | str, damaged: Callable[[], bool] = lambda: True) -> Iterator[None]:
     """What stands in a file but makes no sense, as a sentence; RECOUP_TRACEBACK=1 shows where.
 
     Where more is done inside than to read the file, `damaged` says whether that is to blame. That
@@ -72,7 +72,7 @@ def sensible(path: Path, damaged: Callable[[], bool] = lambda: True) -> Iterator
         raise InputError(damage(path, type(wrong).__name__)) from None
 
 
-def damage(path: Path, reason: str) -> str:
+def damage(path: Path | str, reason: str) -> str:
     """A sentence about a file that is not as it was written, and what to do."""
     return (
         f"{path} is damaged ({reason}): `recoup study check {path} --recover NEW` saves what can "

@@ -1,6 +1,6 @@
 """The study file: SQLite, one transaction for each thing that must not be lost.
 
-Rows are written once and never changed (but for what `amending` puts right, and leases), and each
+Rows are written once and never changed (but for what `Store` puts right, and leases), and each
 carries a checksum: whatever part of a damaged file can still be read is known to be what was
 written. Opening a stranger's file runs no code: there are numbers, JSON and text in it, nothing
 else.
@@ -116,12 +116,11 @@ class StudyFile:
             raise NoRoom(wrong.what, then) from None
 
     @classmethod
-    def in_memory(cls, fill: Callable[["StudyFile"], None]) -> "StudyFile":
-        """The same without a file; it ends with the process."""
+    def in_memory(cls) -> "StudyFile":
+        """The same without a file, and empty; it ends with the process."""
         connection = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
         file = cls(Path(MEMORY), connection, counting=False)
         file._make_tables()
-        fill(file)
         return file
 
     @classmethod

@@ -5,48 +5,37 @@ is a sentence, never a wrong number. Arrays are the caller's own.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.store import records
 from recoup.store.errors import damage
 from recoup.store.file import StudyFile
-from recoup.store.records import (
-    also_of,
-    asked_of,
-    counters_of,
-    densities_of,
-    event_of,
-    move_of,
-    proposal_of,
-    queued_of,
-    result_of,
-    setting_of,
-    test_of,
-    trajectory_of,
-    with_also,
-)
+from recoup.store.place import MEMORY
 from recoup.store.rows import (
     CANCELLED,
     DRAWN,
+    FAILED,
     FOREIGN,
     OK,
     Asked,
     Counters,
     Event,
     Fresh,
+    Lease,
     Move,
     Proposal,
     Queued,
     Result,
     Test,
 )
-from recoup.store.schema import TABLES, checksum
 
 CHUNK = 1000  # rows read at once
+HIGHEST = 2**63 - 1  # number that a row can have
 WAITING = "id NOT IN (SELECT id FROM told)"
 Row = TypeVar("Row")
 
@@ -61,60 +50,64 @@ class Queries:
         self._file = file
 
     @property
-    def path(self) -> Path:
-        """Where the file lies; `:memory:` where there is none."""
-        return self._file.path
+    def where(self) -> str:
+        """Where the study is kept, as sentences name it: its path, or `:memory:`."""
+        return str(self._file.path)
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None of a study that is kept in memory."""
+        return None if self.where == MEMORY else self._file.path
 
     @property
     def read_only(self) -> bool:
         """Whether the file cannot be written to."""
         return self._file.read_only
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """All reads inside see the same state of the file, whatever others write meanwhile."""
-        with self._file.reading():
-            yield
+        return self._file.reading()
 
     # -- the study, its proposals and its moves --
 
     def settings(self) -> dict[str, Any]:
         """The study's settings, as they were when it was made."""
-        return dict(self._file.read("settings", setting_of, "ORDER BY id"))
+        return dict(self._file.read("settings", records.setting_of, "ORDER BY id"))
 
     def counters(self) -> Counters:
         """How many trials and results there are."""
-        return self._file.one("counters", counters_of)
+        return self._file.one("counters", records.counters_of)
 
     def newest(self) -> Proposal:
         """The proposal that the last move made."""
         last = "WHERE id = (SELECT proposal FROM moves ORDER BY id DESC LIMIT 1)"
-        return self._file.one("proposals", proposal_of, last)
+        return self._file.one("proposals", records.proposal_of, last)
 
     def proposal(self, number: int) -> Proposal:
         """The proposal of a number; a sentence about damage where it is missing."""
-        return self._file.one("proposals", proposal_of, "WHERE id = ?", (int(number),))
+        return self._file.one("proposals", records.proposal_of, "WHERE id = ?", (int(number),))
 
     def proposals(self, ids: Iterable[int] | None = None) -> dict[int, Proposal]:
         """Proposals by number, all unless said; a sentence about damage where one is missing."""
         wanted = None if ids is None else set(ids)
-        found = {row.id: row for row in self._by_id("proposals", proposal_of, wanted)}
+        found = {row.id: row for row in self._by_id("proposals", records.proposal_of, wanted)}
         if wanted is not None and len(found) < len(wanted):
-            raise InputError(damage(self.path, "rows of proposals are not there"))
+            raise InputError(damage(self.where, "rows of proposals are not there"))
         return found
 
     def moves(self) -> list[Move]:
         """All moves in order; number 0 is the start."""
-        return self._file.read("moves", move_of, "ORDER BY id")
+        return self._file.read("moves", records.move_of, "ORDER BY id")
 
-    def last_move(self) -> Move:
-        """The move that was made last."""
-        return self._file.one("moves", move_of, "ORDER BY id DESC LIMIT 1")
+    def last_moves(self, n: int) -> list[Move]:
+        """The last `n` moves, in order; the start is none."""
+        where = "WHERE id > 0 ORDER BY id DESC LIMIT ?"
+        return self._file.read("moves", records.move_of, where, (int(n),))[::-1]
 
-    def move_upto(self, number: int) -> Move:
-        """The last move of a number up to `number`; others may be lost in a recovered study."""
+    def last_move(self, upto: int = HIGHEST) -> Move:
+        """The last move of a number up to `upto`; others may be lost in a recovered study."""
         where = "WHERE id <= ? ORDER BY id DESC LIMIT 1"
-        return self._file.one("moves", move_of, where, (int(number),))
+        return self._file.one("moves", records.move_of, where, (int(upto),))
 
     # -- trials --
 
@@ -122,30 +115,26 @@ class Queries:
         self, ids: Iterable[int] | None = None, kinds: Sequence[str] | None = None
     ) -> list[Asked]:
         """Trials by number, of `ids` and of `kinds` if said; ids without a trial are left out."""
-        return self._by_id("asked", asked_of, ids, *_of_kinds(kinds))
+        return self._by_id("asked", records.asked_of, ids, *_of_kinds(kinds))
 
     def last_asked(self, n: int, kinds: Sequence[str]) -> list[Asked]:
         """The last `n` trials of these kinds, the newest first."""
         condition, values = _of_kinds(kinds)
         where = f"WHERE {condition} ORDER BY id DESC LIMIT ?"
-        return self._file.read("asked", asked_of, where, (*values, int(n)))
+        return self._file.read("asked", records.asked_of, where, (*values, int(n)))
 
     def first_drawn(self, proposal: int) -> Asked | None:
         """The first trial that a proposal drew; None where there is none."""
         where = "WHERE proposal = ? AND kind = ? ORDER BY id LIMIT 1"
-        return next(iter(self._file.read("asked", asked_of, where, (proposal, DRAWN))), None)
+        return next(
+            iter(self._file.read("asked", records.asked_of, where, (proposal, DRAWN))), None
+        )
 
     def pending(self, kinds: Sequence[str] | None = None) -> list[Asked]:
         """Trials that wait for a result, by number; none that was cancelled."""
         condition, values = _of_kinds(kinds)
         where = f"WHERE {WAITING} AND {self._not_cancelled()} AND {condition} ORDER BY id"
-        return self._file.read("asked", asked_of, where, values)
-
-    def pending_count(self, kinds: Sequence[str] | None = None) -> int:
-        """How many trials wait for a result."""
-        condition, values = _of_kinds(kinds)
-        where = f"{condition} AND {WAITING} AND {self._not_cancelled()}"
-        return int(self._file.rows(f"SELECT COUNT(*) FROM asked WHERE {where}", values)[0][0])
+        return self._file.read("asked", records.asked_of, where, values)
 
     def cancelled(self) -> dict[int, Event]:
         """The trials that will not be rolled out, by number, and the event of each.
@@ -156,25 +145,21 @@ class Queries:
         told = self.results(found) if found else {}
         return {number: event for number, event in found.items() if number not in told}
 
-    def kind_count(self, kind: str) -> int:
-        """How many trials of a kind there are."""
-        return int(self._file.rows("SELECT COUNT(*) FROM asked WHERE kind = ?", (kind,))[0][0])
+    def count(self, kinds: Sequence[str] | None = None, told: bool | None = None) -> int:
+        """How many trials there are, of `kinds` if said.
 
-    def told_count(self, kinds: Sequence[str]) -> int:
-        """How many trials of these kinds have a result, failed or not."""
+        `told` says which: those with a result, failed or not, or those that wait for one.
+        """
         condition, values = _of_kinds(kinds)
-        query = f"SELECT COUNT(*) FROM asked WHERE {condition} AND NOT {WAITING}"
+        which = {None: "1", True: f"NOT {WAITING}", False: f"{WAITING} AND {self._not_cancelled()}"}
+        query = f"SELECT COUNT(*) FROM asked WHERE {condition} AND {which[told]}"
         return int(self._file.rows(query, values)[0][0])
-
-    def trial_count(self) -> int:
-        """How many rows of trials there are, to compare with the counters."""
-        return int(self._file.rows("SELECT COUNT(*) FROM asked")[0][0])
 
     def trials(self) -> Iterator[tuple[Asked, Result | None]]:
         """All trials by number, each with its result if it has one; read a thousand at a time."""
         last = -1
         while some := self._file.read(
-            "asked", asked_of, f"WHERE id > ? ORDER BY id LIMIT {CHUNK}", (last,)
+            "asked", records.asked_of, f"WHERE id > ? ORDER BY id LIMIT {CHUNK}", (last,)
         ):
             last = some[-1].id
             results = self.results(trial.id for trial in some)
@@ -186,24 +171,29 @@ class Queries:
         """Results by trial, without trajectories; trials that wait have none."""
         if ids is not None:
             ids = list(ids)  # read twice
-        found = {row.id: row for row in self._by_id("told", result_of, ids)}
-        for number, also in self._by_id("also", also_of, ids):
+        found = {row.id: row for row in self._by_id("told", records.result_of, ids)}
+        for number, also in self._by_id("also", records.also_of, ids):
             if number in found:
-                found[number] = with_also(found[number], also)
+                found[number] = records.with_also(found[number], also)
         return found
 
     def numbers(self) -> list[str]:
         """The names of all numbers that were told beside returns, in order."""
-        rows = self._file.read("also", also_of)
+        rows = self._file.read("also", records.also_of)
         return sorted({name for _, also in rows for name in also})
 
     def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
         """Trajectories `[t, F + A + 1]` by trial, of those that have one."""
-        return dict(self._by_id("trajectories", trajectory_of, ids))
+        return dict(self._by_id("trajectories", records.trajectory_of, ids))
 
     def statuses(self) -> dict[str, int]:
         """How many rows of results there are of each status, to compare with the counters."""
         return dict(self._file.rows("SELECT status, COUNT(*) FROM told GROUP BY status"))
+
+    def failures(self) -> list[Result]:
+        """Results that failed, in the order of telling, without what was told beside."""
+        where = "WHERE status = ? ORDER BY told_at, id"
+        return self._file.read("told", records.result_of, where, (FAILED,))
 
     def returns(self, without: Collection[int] = ()) -> dict[int, float]:
         """All finite returns by trial, in the order of trials; none of those of `without`."""
@@ -219,7 +209,7 @@ class Queries:
         for (number,) in (row for row in rows if row[0] not in without):
             trials, result = self.asked([number]), self.results([number]).get(number)
             if not trials or result is None or result.told.value is None:
-                raise InputError(damage(self.path, "rows of trials are not there"))
+                raise InputError(damage(self.where, "rows of trials are not there"))
             return trials[0], result.told.value
         return None
 
@@ -259,51 +249,49 @@ class Queries:
 
     # -- what else is kept --
 
-    def own(self, upto: int) -> np.ndarray:
-        """Densities of results under what drew them, as the moves up to `upto` have left them."""
-        return self._densities("own", upto)
+    def densities(self, move: int) -> tuple[np.ndarray, np.ndarray]:
+        """Densities of results under what drew them, and under the mixture of all proposals.
 
-    def mixture(self, move: int) -> np.ndarray:
-        """Densities of results under the mixture of all proposals, as of `move`."""
-        return self._densities("mixture", move)
+        As the moves up to `move` have left them.
+        """
+        where, values = "WHERE id <= ? ORDER BY id", (int(move),)
+        blocks = (
+            self._file.read(x, records.densities_of, where, values) for x in ("own", "mixture")
+        )
+        own, mixture = (np.concatenate([np.zeros(0), *rows]) for rows in blocks)
+        return own, mixture
 
     def queue(self, n: int) -> list[Queued]:
         """The first thetas that wait in line, at most `n`."""
-        return self._file.read("queue", queued_of, "ORDER BY id LIMIT ?", (int(n),))
+        return self._file.read("queue", records.queued_of, "ORDER BY id LIMIT ?", (int(n),))
+
+    def enqueued(self) -> int:
+        """How many thetas wait in line."""
+        return int(self._file.rows("SELECT COUNT(*) FROM queue")[0][0])
 
     def events(self, kind: str | None = None) -> list[Event]:
         """What happened to the study, in order; of one kind, if said."""
         where, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
-        return self._file.read("events", event_of, f"{where} ORDER BY id", values)
+        return self._file.read("events", records.event_of, f"{where} ORDER BY id", values)
+
+    def leases(self, ids: Iterable[int] | None = None) -> dict[int, Lease]:
+        """Leases by trial, of `ids` if said; a trial that was asked for without one is left out."""
+        return {row.id: row for row in self._by_id("leases", records.lease_of, ids)}
+
+    def overdue(self, now: float, n: int = -1) -> list[Asked]:
+        """Trials without a result whose lease has run out, by number; at most `n` if said."""
+        where = f"WHERE until <= ? AND {WAITING} ORDER BY id LIMIT ?"
+        rows = self._file.read("leases", records.lease_of, where, (float(now), int(n)))
+        return self.asked(row.id for row in rows)
 
     def test(self, move: int) -> Test | None:
         """What fresh episodes said after a move, if it was tested."""
-        found = self._file.read("tests", test_of, "WHERE id = ?", (int(move),))
+        found = self._file.read("tests", records.test_of, "WHERE id = ?", (int(move),))
         return found[0] if found else None
 
     def tests(self) -> list[Test]:
         """What fresh episodes said, by move."""
-        return self._file.read("tests", test_of, "ORDER BY id")
-
-    # -- whether the file is sound --
-
-    def integrity(self) -> str | None:
-        """What SQLite finds wrong with the pages of the file; None where they are in order."""
-        ((answer,), *more) = self._file.rows("PRAGMA integrity_check")
-        if answer == "ok":
-            return None
-        return f"{str(answer).splitlines()[-1]}{', and more' if more else ''}"
-
-    def damaged_rows(self, chunk: int = CHUNK) -> tuple[int, list[str]]:
-        """How many rows there are, and "table id" of each whose checksum does not hold."""
-        count, wrong = 0, []
-        for table in filter(self._file.has, TABLES):
-            last = -1
-            query = f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {int(chunk)}"
-            while some := self._file.rows(query, (last,)):
-                count, last = count + len(some), some[-1][0]
-                wrong += [f"{table} {r[0]}" for r in some if checksum(table, r[:-1]) != r[-1]]
-        return count, wrong
+        return self._file.read("tests", records.test_of, "ORDER BY id")
 
     # -- small parts --
 
@@ -328,12 +316,6 @@ class Queries:
     def _not_cancelled(self) -> str:
         """A condition on the number of a trial."""
         return f"id NOT IN ({','.join(map(str, self.cancelled()))})"
-
-    def _densities(self, table: str, upto: int) -> np.ndarray:
-        where = "WHERE id <= ? ORDER BY id"
-        return np.concatenate(
-            [np.zeros(0), *self._file.read(table, densities_of, where, (int(upto),))]
-        )
 
 
 def _of_kinds(kinds: Sequence[str] | None) -> tuple[str, Sequence[str]]:

@@ -12,6 +12,10 @@ START, MOVED = "start", "move"  # origins of proposals, beside those that others
 CREATED = "created"  # the event that repeats the settings
 RECOVERED = "recovered"  # the event of a file made from what was left of another
 CANCELLED = "cancelled"  # the event, and what becomes of a trial that will not be rolled out
+AMENDED = "amended"  # the event of a result that was put right
+DROP = "dropped"  # in that event: whether the result counts for nothing now
+DROPPED = "dropped: "  # what the note of such a result begins with
+TOLD_LATER = "told_later"  # the event of a result that came after the first, which counts
 NOTED, TITLED, ENQUEUED = "note", "title", "enqueued"  # other events, of what people write down
 
 
@@ -131,6 +135,33 @@ class Queued(NamedTuple):
     id: int
     theta: np.ndarray  # [D]
     note: str | None
+
+
+class Made(NamedTuple):
+    """A move that was made, or made again, before it is written with its proposal."""
+
+    number: int
+    counted: int  # the place of the last result that it was made of
+    numbers: Any  # [K] one block
+    memory: Memory
+    info: dict[str, Any]
+
+
+class KeptDensities(NamedTuple):
+    """The densities that moves leave for the next."""
+
+    own: dict[int, np.ndarray]  # by move, of its new results
+    mixture: np.ndarray  # of all results, after the last
+
+
+class Dates(NamedTuple):
+    """When something happened to a study, in seconds since 1970; None where it never has."""
+
+    created: float | None
+    first_asked: float | None
+    last_asked: float | None
+    last_told: float | None
+    last_moved: float | None
 
 
 class Contents(NamedTuple):

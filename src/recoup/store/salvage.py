@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from recoup.store.amending import Amendment, amendments
+from recoup.store.events import Amendment, amendments
 from recoup.store.pages import LEAF, PageRow, Pages, cells, is_kind, places
 from recoup.store.place import LOG, beside
 from recoup.store.places import together_in

@@ -282,7 +282,7 @@ class Study:
 
         Those that are kept and do not count, as their trial was handed out again and told before.
         """
-        numbered = [(trial_number(id, self.store.path), told) for id, told in results]
+        numbered = [(trial_number(id, self.store.where), told) for id, told in results]
         with self.store.writing():
             later = tell(self.opened, numbered)
             fresh = self.store.counters().fresh
@@ -314,7 +314,7 @@ class Study:
         made of it is made again from the results; what the old ones drew keeps the densities that
         drew it. `dry_run` says what would change, and changes nothing.
         """
-        number = trial_number(id, self.store.path)
+        number = trial_number(id, self.store.where)
         given = {"value": value, "values": values, "failed": failed, "trajectory": trajectory}
         given["also"] = also
         told = result_instead(self.opened, number, drop, **given)
@@ -334,13 +334,13 @@ class Study:
         dangerous, is better told as `failed`: of a cancelled trial the search learns nothing.
         """
         why = None if why is None else check_text("why", why)
-        number = trial_number(id, self.store.path)
+        number = trial_number(id, self.store.where)
         with self.store.writing():
             return cancel(self.store, number, why)
 
     def note(self, text: str, trial: int | None = None) -> None:
         """Writes down something about the study, or about one of its trials, with the time."""
-        number = None if trial is None else trial_number(trial, self.store.path)
+        number = None if trial is None else trial_number(trial, self.store.where)
         with self.store.writing():
             write_note(self.store, text, number)
 

@@ -5,17 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_text, printable, shortly
-from recoup.store.amending import (
+from recoup.store.events import told_in
+from recoup.store.protocol import Storage
+from recoup.store.rows import (
+    AMENDED,
+    DROP,
+    DROPPED,
+    FAILED,
     KeptDensities,
-    Remade,
-    copy_of,
-    place_of,
-    replace_moves,
-    replace_result,
-    told_in,
+    Made,
+    Result,
+    Told,
+    same,
 )
-from recoup.store.dropped import AMENDED, DROP, DROPPED, dropped
-from recoup.store.rows import FAILED, Result, Told, same
 from recoup.store.store import Store
 from recoup.study.exchange.replay import differences, moves_again
 from recoup.study.moves.again import CLOSE, may_be_another, not_the_one
@@ -117,8 +119,8 @@ def _amended(
     was = before.told._replace(trajectory=store.trajectories([number]).get(number))
     if same(was, told) and not drop:
         raise InputError(f"trial {number} was told {in_words(told)}, as it should be.")
-    again = drop and place_of(store, number) is not None  # its pair, by an older recoup
-    if number in dropped(store) and not again:
+    again = drop and store.place_of(number) is not None  # its pair, by an older recoup
+    if number in store.dropped() and not again:
         raise InputError(f"trial {number} was dropped, and stays out of all estimates.")
     remade, kept = _remade(study, number, told, drop)
     if not dry:
@@ -128,11 +130,11 @@ def _amended(
                 return None
             _note(study, before._replace(told=was), told, drop, why, remade)
             _put(study, store, number, told, drop)
-            replace_moves(store, study.family, remade, kept)
+            store.replace_moves(study.family, remade, kept)
     return _said(study, before, told, remade, last.proposal, drop, dry)
 
 
-def _result(store: Store, number: int) -> Result:
+def _result(store: Storage, number: int) -> Result:
     found = store.results([number])
     if number not in found:
         known = bool(store.asked([number]))
@@ -142,20 +144,18 @@ def _result(store: Store, number: int) -> Result:
 
 
 def _put(study: Opened, store: Store, number: int, told: Told, drop: bool) -> None:
-    replace_result(store, number, told, dropped=drop, valued=study.method.values_failures)
+    store.replace_result(number, told, dropped=drop, valued=study.method.values_failures)
 
 
-def _remade(
-    study: Opened, number: int, told: Told, drop: bool
-) -> tuple[list[Remade], KeptDensities]:
+def _remade(study: Opened, number: int, told: Told, drop: bool) -> tuple[list[Made], KeptDensities]:
     """The moves that the result was part of, made again on a copy with the other in its place.
 
     And the densities that all moves leave.
     """
-    place = place_of(study.store, number)
+    place = study.store.place_of(number)
     if place is None or place > study.store.last_move().counted:
         return [], KeptDensities({}, np.zeros(0))
-    copy = copy_of(study.store)
+    copy = study.store.copy()
     try:
         _check_parts(study, Opened(copy, study.parts), number, place)
         with copy.writing():
@@ -167,7 +167,7 @@ def _remade(
     finally:
         copy.close()
     remade = [
-        Remade(mark.number, mark.counted, move.numbers, move.memory, move.info)
+        Made(mark.number, mark.counted, move.numbers, move.memory, move.info)
         for mark, move in made
         if mark.counted >= place
     ]
@@ -190,14 +190,14 @@ def _check_parts(study: Opened, copy: Opened, number: int, place: int) -> None:
 
 
 def _note(
-    study: Opened, before: Result, told: Told, drop: bool, why: str | None, remade: list[Remade]
+    study: Opened, before: Result, told: Told, drop: bool, why: str | None, remade: list[Made]
 ) -> None:
     """Keeps what it was, in the file."""
     old = {move.id: move.proposal for move in study.store.moves()}
     content: dict[str, Any] = {
         "trial": before.id,
         DROP: drop,
-        "place": place_of(study.store, before.id),
+        "place": study.store.place_of(before.id),
         "was": list(before.told[:5]),
         "told_at": before.told_at,
         "now": list(told[:5]),
@@ -215,7 +215,7 @@ def _said(
     study: Opened,
     before: Result,
     told: Told,
-    remade: list[Remade],
+    remade: list[Made],
     proposal: int,
     drop: bool,
     dry: bool,

@@ -5,12 +5,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recoup.checks import InputError, check_path
-from recoup.store.amending import amendments
 from recoup.store.count import Count, count_beside
-from recoup.store.dropped import AMENDED, DROP, DROPPED
+from recoup.store.events import amendments
 from recoup.store.names import check_names
 from recoup.store.places import densities_fit, fitting_counters, partner_of
-from recoup.store.rows import FAILED, OK, OWN, RECOVERED, Contents, Proposal, Result
+from recoup.store.rows import (
+    AMENDED,
+    DROP,
+    DROPPED,
+    FAILED,
+    OK,
+    OWN,
+    RECOVERED,
+    Contents,
+    Proposal,
+    Result,
+)
 from recoup.store.salvage import Salvaged, Tick, salvage
 from recoup.store.store import Store
 from recoup.study.moves.first import first_proposal

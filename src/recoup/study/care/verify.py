@@ -60,7 +60,7 @@ def _pages(study: Opened) -> Verdict:
         return Verdict(True, "SQLite finds its pages in order.")
     return Verdict(
         False,
-        f"SQLite finds the file damaged ({complaint}): `recoup study check {study.path} --recover "
+        f"SQLite finds the file damaged ({complaint}): `recoup study check {study.where} --recover "
         "NEW` saves what can be read.",
     )
 
@@ -73,8 +73,8 @@ def _rows(study: Opened) -> Verdict:
     several = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     return Verdict(
         False,
-        f"the row {wrong[0]}{several} of {study.path} is damaged: `recoup study check "
-        f"{study.path} --recover NEW` saves the others.",
+        f"the row {wrong[0]}{several} of {study.where} is damaged: `recoup study check "
+        f"{study.where} --recover NEW` saves the others.",
     )
 
 
@@ -92,15 +92,15 @@ def _not_finite(study: Opened) -> Verdict | None:
 
 def _counters(study: Opened) -> Verdict:
     """The counters against the rows."""
-    counters, trials = study.store.counters(), study.store.trial_count()
+    counters, trials = study.store.counters(), study.store.count()
     statuses = study.store.statuses()
     ok, failed = statuses.get(OK, 0), statuses.get(FAILED, 0)
     missing = counters.ok + counters.failed - ok - failed
     if missing or trials != counters.trials:
         return Verdict(
             False,
-            f"{missing} results and {counters.trials - trials} trials of {study.path} are missing: "
-            "its counters are higher than its rows.",
+            f"{missing} results and {counters.trials - trials} trials of {study.where} are "
+            "missing: its counters are higher than its rows.",
         )
     cancelled = len(study.store.cancelled())
     pending, none = trials - ok - failed - cancelled, f", {cancelled:,} cancelled"

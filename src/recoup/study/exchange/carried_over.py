@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.store.protocol import Storage
 from recoup.store.rows import Asked
-from recoup.store.store import Store
 from recoup.study.exchange.change import CLOSE, Change
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import Parameter, places_of, to_latent, to_user
@@ -106,7 +106,7 @@ def freezing_of(study: Opened, change: Change) -> Freezing | None:
 
 
 def nearby(
-    study: Opened, new: Store, change: Change | None, before: Sequence[int] = ()
+    study: Opened, new: Storage, change: Change | None, before: Sequence[int] = ()
 ) -> dict[str, Any]:
     """The trials of a fork that stood near a frozen value, not at it: a file keeps no more of them.
 

@@ -193,7 +193,7 @@ def _renamed(study: Opened, names: Mapping[str, str]) -> list[Parameter]:
             raise InputError(f"there is no parameter {name!r} to rename.{nearest(name, known)}")
     for row in study.frozen:
         if row.name in names.values():
-            raise InputError(f"{row.text} is frozen in {study.path}: choose another name.")
+            raise InputError(f"{row.text} is frozen in {study.where}: choose another name.")
     found = [replace(p, name=names.get(p.name, p.name)) for p in study.parameters]
     return checked_parameters(found)
 

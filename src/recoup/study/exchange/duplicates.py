@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import check_text
-from recoup.store.dropped import AMENDED, dropped
-from recoup.store.rows import SAMPLED
-from recoup.store.store import Store
+from recoup.store.protocol import Storage
+from recoup.store.rows import AMENDED, SAMPLED
 from recoup.study.exchange.tables import ASKED_AT, NOTES
 from recoup.study.reader.opened import Opened
 
@@ -44,7 +43,7 @@ class Duplicates(NamedTuple):
     dropped: tuple[int, ...]  # trials that count here, and were dropped elsewhere
 
 
-def asked_when(store: Store) -> set[int]:
+def asked_when(store: Storage) -> set[int]:
     """The trials whose rollout was asked for when their row says, here or elsewhere."""
     own = {trial.id for trial in store.asked(kinds=SAMPLED)}
     return own.union(*(event.content.get(ASKED, ()) for event in store.events()))
@@ -92,7 +91,7 @@ def _held(study: Opened) -> list[Rollout]:
     told = [(trial, result) for trial, result in store.trials() if result is not None]
     if not told:
         return []
-    known, nothing = asked_when(store), dropped(store)
+    known, nothing = asked_when(store), store.dropped()
     was: dict[int, set[float | None]] = {}
     for content in (event.content for event in store.events(AMENDED)):
         was.setdefault(content["trial"], set()).add(_earned(content["was"][1]))

@@ -9,11 +9,9 @@ import numpy as np
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.core.movers import is_mover
 from recoup.engine.methods import Method, family_name, known_method, settings_of
-from recoup.store.amending import told_first
-from recoup.store.dropped import dropped
 from recoup.store.errors import damage
+from recoup.store.protocol import Storage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
-from recoup.store.states import enqueued
 from recoup.store.store import Store
 from recoup.study.exchange.carried_over import (
     NEAR,
@@ -94,10 +92,10 @@ def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Stor
         new.set_last(study.store.counters().last)
         copy_writing(study.store, new)
         timed = asked_when(study.store).intersection(trial.id for trial in new.asked())
-        behind = {WAITING: study.store.pending_count(), IN_LINE: enqueued(study.store)}
+        behind = {WAITING: study.store.count(told=False), IN_LINE: study.store.enqueued()}
         earlier = [event.content.get(NEARBY, []) for event in study.store.events(FORKED)[-1:]]
         found |= nearby(study, new, change, *earlier)
-        new.note(FORKED, {"of": str(study.path), **found, **behind, ASKED: sorted(timed)})
+        new.note(FORKED, {"of": study.where, **found, **behind, ASKED: sorted(timed)})
 
     start, memory = _start(study, settings, changes, change)
     return Store.create(path, settings, start, memory, copy), parts
@@ -172,7 +170,7 @@ def _check_changed(study: Opened, changes: Mapping[str, Any], found: Mapping[str
     goal, failure = goal_of(found), found.get("failure", "")
     if goal != study.goal and "failure" not in changes and not isinstance(failure, str):
         raise InputError(
-            f"failing is worth {failure:g} in {study.path}, where {study.goal.better}: where "
+            f"failing is worth {failure:g} in {study.where}, where {study.goal.better}: where "
             f"{goal.better}, say it anew (failure={abs(failure) * -goal.sign:g}, or avoid)."
         )
 
@@ -246,7 +244,7 @@ def _steps_alike(study: Opened, settings: Mapping[str, Any], changes: Mapping[st
     return settings["method"] == study.settings["method"] and not other
 
 
-def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
+def _copy(study: Opened, new: Storage, change: Change | None) -> dict[str, int]:
     """All results of a study, as samples that the new study did not draw itself.
 
     How many of them lie outside of new bounds (they were drawn, and no candidate has any density
@@ -258,11 +256,11 @@ def _copy(study: Opened, new: Store, change: Change | None) -> dict[str, int]:
         for proposal in old.proposals().values():
             family = _family(study, proposal, change)
             here[proposal.id] = new.add_proposals(IMPORTED, family, [proposal.numbers])
-    at = told_first(old)
+    at = old.told_first()
     told = sorted(old.results().values(), key=lambda row: (at.get(row.id, row.told_at), row.id))
     asked = {trial.id: trial for trial in old.asked(result.id for result in told)}
     trajectories = old.trajectories()
-    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, dropped(old)
+    found, nothing = {"outside": 0, "left_out": 0, "unweighed": 0, "near": 0}, old.dropped()
     freezing = None if change is None else freezing_of(study, change)
     drew: dict[bytes, int] = {}
     for result in (one for one in told if one.id not in nothing):
@@ -331,14 +329,14 @@ def _family(study: Opened, proposal: Proposal, change: Change | None) -> str:
     """The name of a proposal's family in the fork: under which bounds it is Gaussian."""
     name, _, _ = proposal.family.partition(":")
     if name != study.family or chart_of(proposal.family) > len(study.charts):
-        raise InputError(damage(study.path, f"a distribution of {proposal.family[:40]!r}"))
+        raise InputError(damage(study.where, f"a distribution of {proposal.family[:40]!r}"))
     if change is None or change.keeps_bounds or chart_of(proposal.family):
         return proposal.family
     return charted(proposal.family, len(study.charts) + 1)
 
 
 def _fewer(
-    study: Opened, trial: Asked, freezing: Freezing, new: Store, drew: dict[bytes, int]
+    study: Opened, trial: Asked, freezing: Freezing, new: Storage, drew: dict[bytes, int]
 ) -> tuple[Asked | None, str]:
     """A trial in a fork of fewer parameters, if it is near it, and what became of it.
 

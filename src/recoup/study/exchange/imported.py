@@ -100,7 +100,7 @@ def _were(count: int) -> str:
 
 def to_do(study: Opened, differ: Sequence[int], gone: Sequence[int]) -> str:
     """What to do about results that are others where they come from, or none; in sentences."""
-    said, amend = "", f"`recoup study amend {study.path}"
+    said, amend = "", f"`recoup study amend {study.where}"
     if differ:
         said += (
             f" {_trials(differ)} has another result there, which stays as it is here: {amend} ID "

@@ -78,7 +78,7 @@ def check_none_untold(study: Opened, path: Path, table: Table, told: Outcomes) -
         named = ", ".join([*ids[:NAMED], *(["..."] if len(ids) > NAMED else [])])
         raise InputError(
             f"{path} has results of trials that this study asked for and was not told of "
-            f"({named}): tell them (`recoup study tell {study.path} --file RESULTS`, a CSV with "
+            f"({named}): tell them (`recoup study tell {study.where} --file RESULTS`, a CSV with "
             "columns id, return, failed and these trials alone); nothing was imported."
         )
 

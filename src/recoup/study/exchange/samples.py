@@ -15,8 +15,7 @@ from recoup.checks import (
     check_vector,
     check_whole_numbers,
 )
-from recoup.store.dropped import AMENDED, dropped
-from recoup.store.rows import FAILED, FOREIGN, OK, Asked, Told
+from recoup.store.rows import AMENDED, FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.exchange.duplicates import (
     ASKED,
     Duplicates,
@@ -156,11 +155,11 @@ def _words(study: Opened, samples: ForeignSamples, found: Imported) -> str:
 def samples_of(other: Opened) -> ForeignSamples:
     """The results of a study as samples with their proposals."""
     if other.method.space == "actions":
-        raise InputError(f"{other.path} holds trajectories: fork it to reuse them.")
+        raise InputError(f"{other.where} holds trajectories: fork it to reuse them.")
     if other.charts:
-        raise InputError(f"{other.path} holds results of other bounds: fork it to reuse them.")
+        raise InputError(f"{other.where} holds results of other bounds: fork it to reuse them.")
     with other.store.reading():
-        nothing, known = dropped(other.store), asked_when(other.store)
+        nothing, known = other.store.dropped(), asked_when(other.store)
         amended = {event.content["trial"] for event in other.store.events(AMENDED)}
         rows = other.store.samples()
         also = numbers_of(other.store, [trial.id for trial, _ in rows])
@@ -169,7 +168,7 @@ def samples_of(other: Opened) -> ForeignSamples:
         told = other.store.results([trial.id for trial, _ in rows])
         beside, notes = other.store.counters().trials - len(rows), joined_notes(other.store)
     if not rows:
-        raise InputError(f"{other.path} has no results to import.")
+        raise InputError(f"{other.where} has no results to import.")
     trials = [trial for trial, _ in rows]
     latent = np.stack([trial.theta for trial in trials])
     return ForeignSamples(

@@ -9,10 +9,8 @@ from typing import IO, Any
 
 from recoup.checks import InputError
 from recoup.outputs import Kind, Over, written
-from recoup.store.amending import told_in
-from recoup.store.dropped import AMENDED, dropped
-from recoup.store.leasing import TOLD_LATER, later_of, told_later
-from recoup.store.rows import CANCELLED, PENDING
+from recoup.store.events import later_of, told_in
+from recoup.store.rows import AMENDED, CANCELLED, PENDING, TOLD_LATER
 from recoup.study.reader.opened import Opened
 from recoup.study.space.frozen import FROZEN
 from recoup.study.space.goals import MAXIMIZE
@@ -51,7 +49,7 @@ def columns_of(study: Opened) -> list[str]:
     drawn = [*(f"mean_{name}" for name in bare), *(f"std_{name}" for name in stds)]
     last = [f"{ALSO}_{name}" for name in study.store.numbers()]
     last += ["amended"] if study.store.events(AMENDED) else []
-    last += [TOLD_LATER] if told_later(study.store) else []
+    last += [TOLD_LATER] if study.store.events(TOLD_LATER) else []
     last += [NOTES] if notes_by_trial(study.store) else []
     last += [name for name, _ in _of_the_study(study)]
     beside = [FAMILY, *block_columns(study.block_size), *_latent_columns(study), *last]
@@ -98,7 +96,7 @@ def export(study: Opened, path: Path, form: str | None = None, *, force: bool = 
         study.check_whole()
     endings = (*ENDINGS["csv"], *PARQUET) if form is None else ENDINGS[form]
     table = Kind(endings, lambda file: _is_table_of(study, file), ours=OLDER)
-    with written(path, table, Over(force, study=study.path)) as unfinished:
+    with written(path, table, Over(force, study=study.store.path)) as unfinished:
         if path.suffix.lower() in PARQUET:
             return write_parquet(study, unfinished)
         with unfinished.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
@@ -254,7 +252,7 @@ def write_parquet(study: Opened, path: Path) -> int:
 def rows_of(study: Opened) -> Iterator[list[Any]]:
     """The rows of an exported table, as `columns_of` names their cells."""
     drew: dict[int, list[Any]] = {}
-    without_weight = dropped(study.store)  # nor does a table say what drew it
+    without_weight = study.store.dropped()  # nor does a table say what drew it
     noted = joined_notes(study.store)
     beside = [found for found in (_amended(study), _told_later(study), noted) if found]
     cancelled, numbers = study.store.cancelled(), study.store.numbers()
@@ -301,7 +299,7 @@ def _amended(study: Opened) -> dict[int, str]:
 def _told_later(study: Opened) -> dict[int, str]:
     """What was told after the first result of a trial that was handed out again, by trial."""
     found: dict[int, list[str]] = {}
-    for event in told_later(study.store):
+    for event in study.store.events(TOLD_LATER):
         found.setdefault(event.content["trial"], []).append(in_words(later_of(event)))
     return {number: "; ".join(words) for number, words in found.items()}
 

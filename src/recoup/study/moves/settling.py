@@ -23,10 +23,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
-from recoup.store.amending import last_amended
 from recoup.store.errors import NoRoom, damage
 from recoup.store.places import fills, partner_of
-from recoup.store.rows import FOREIGN, Move
+from recoup.store.protocol import Storage
+from recoup.store.rows import FOREIGN, Made, Move
 from recoup.store.turns import Turn
 from recoup.study.moves.again import CLOSE, apart, mark_of, may_be_another, not_the_one
 from recoup.study.reader.ledger import Ledger
@@ -44,20 +44,21 @@ class KeptResults:
     """All results of a study, kept from one use to the next."""
 
     def __init__(self, opened: Opened) -> None:
-        self._opened, self._store = opened, opened.store
+        self._opened = opened
+        self._store: Storage = opened.store
         self.ledger: Ledger | None = None
         self._densities = 0  # the move whose densities it has
         self._amended = 0  # the last amendment that it knows of
 
     def now(self) -> Ledger:
         """All results, and their densities as the last move left them; inside `reading()`."""
-        amended = last_amended(self._store)
+        amended = self._store.last_amended()
         if self.ledger is None or amended != self._amended:
             self.ledger, self._densities = self._opened.ledger(), 0
             self._amended = amended
         last = self._store.last_move().id
         if last != self._densities:
-            self.ledger.own, self.ledger.mixture = self._store.own(last), self._store.mixture(last)
+            self.ledger.own, self.ledger.mixture = self._store.densities(last)
             self._densities = last
         return self.ledger
 
@@ -76,7 +77,8 @@ class MoveMaker:
     """
 
     def __init__(self, opened: Opened) -> None:
-        self.opened, self.store = opened, opened.store
+        self.opened = opened
+        self.store: Storage = opened.store
         self._turn = Turn()
         self._moves, self._looks = KeptResults(opened), KeptResults(opened)
         self._another: int | None = None  # the move that what was given did not make; 0: none
@@ -140,7 +142,7 @@ class MoveMaker:
                 return 0
             ledger = self._results_of(last.id - 1, self._moves)
             ledger.results(last.counted)  # read while all of them are of one state of the file
-            pair = (self.store.move_upto(last.id - 1), last)
+            pair = (self.store.last_move(last.id - 1), last)
             before, stored = (mark_of(self.opened, move) for move in pair)
         return 0 if apart(self.opened, ledger, before, stored) <= CLOSE else last.id
 
@@ -180,7 +182,7 @@ class MoveMaker:
                 return
             before, newest = self.store.last_move(), self.store.newest()
             upto, new, late = self._next_mark(before.counted, newest.id)
-            ledger, amended = self._results_of(before.id, self._moves), last_amended(self.store)
+            ledger, amended = self._results_of(before.id, self._moves), self.store.last_amended()
             ledger.results(upto)  # read while all of them are of one state of the file
         from recoup.study.moves.move import make_move
         from recoup.study.moves.steps import Before
@@ -198,13 +200,12 @@ class MoveMaker:
         """Writes a move, unless another process has; False where its results are others now."""
         number, kept = before.id + 1, ledger is self._moves.ledger  # and its densities with it
         with self.store.writing():
-            if last_amended(self.store) != amended:
+            if self.store.last_amended() != amended:
                 return False
             if self.store.last_move().id != before.id:
                 return True
-            family = self.opened.family
-            self.store.add_move(number, upto, family, made.numbers, made.memory, made.info)
-            self.store.take_fresh(new)
+            row = Made(number, upto, made.numbers, made.memory, made.info)
+            self.store.add_move(self.opened.family, row, new)
             if kept:
                 self.store.add_densities(number, made.own[len(ledger.own) :], made.mixture)
         if kept:
@@ -219,7 +220,7 @@ class MoveMaker:
             late += ready if proposal != newest else 0
             if new >= self.opened.batch:
                 return place, new, late
-        raise InputError(damage(self.store.path, "its counters are higher than its rows"))
+        raise InputError(damage(self.store.where, "its counters are higher than its rows"))
 
     def _results_of(self, number: int, kept: KeptResults | None = None) -> Ledger:
         """What the move after `number` is made of: all results, or those of the last batches.
@@ -247,7 +248,7 @@ def _filling(opened: Opened, after: int) -> Iterator[tuple[int, int, int | None]
 
 def late_in(opened: Opened, number: int, upto: int) -> int:
     """How many results of the batch of a move, up to a place, an older distribution has drawn."""
-    before = opened.store.move_upto(number - 1)
+    before = opened.store.last_move(number - 1)
     found = _filling(opened, before.counted)
     return sum(n for place, n, drew in found if place <= upto and drew != before.proposal)
 
@@ -256,4 +257,4 @@ def window_start(opened: Opened, number: int) -> int:
     """The place after which the results of the move after `number` lie."""
     window = opened.method.window
     first = 0 if window is None else max(number + 1 - window, 0)
-    return opened.store.move_upto(first).counted if first else 0
+    return opened.store.last_move(first).counted if first else 0

@@ -12,8 +12,8 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.store.errors import damage
 from recoup.store.layout import Layout
+from recoup.store.protocol import Storage
 from recoup.store.rows import MIRROR, MOVED, START, Asked
-from recoup.store.store import Store
 from recoup.study.space.charts import Elsewhere, chart_of
 from recoup.study.space.goals import turned
 from recoup.study.space.limits import Limits
@@ -53,7 +53,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: Store,
+        store: Storage,
         layout: Layout,
         batch: int,
         *,
@@ -84,7 +84,7 @@ class Ledger:
         self._also = np.full((self._first, len(self.limits.names)), np.nan)
         self._proposal = np.zeros(self._first, np.int32)
         self._outside = np.zeros(self._first, bool)
-        self.reference = store.proposal(0).numbers  # the start, whatever else is there
+        self.reference = store.proposals([0])[0].numbers  # the start, whatever else is there
         self._blocks = np.zeros((0, self.reference.size))
         self._charts = np.zeros(0, np.int32)
         self._imported = np.zeros(0, bool)
@@ -156,7 +156,7 @@ class Ledger:
         told = self._store.results(ids)
         asked = {trial.id: trial for trial in self._store.asked(ids)}
         if len(told) < len(ids) or len(asked) < len(ids):
-            raise InputError(damage(self._store.path, "rows of trials are not there"))
+            raise InputError(damage(self._store.where, "rows of trials are not there"))
         in_actions = self._layout.horizon is not None
         trajectories = self._store.trajectories(ids) if in_actions else {}
         drew = dict.fromkeys(asked[number].proposal for number in ids)  # in the order of telling
@@ -198,7 +198,7 @@ class Ledger:
             self._imported[slot] = rows[number].origin not in (START, MOVED)
             self._numbers[slot] = number
             if self._charts[slot] > len(self._homes):
-                raise InputError(damage(self._store.path, "a distribution of unknown bounds"))
+                raise InputError(damage(self._store.where, "a distribution of unknown bounds"))
 
     def _reserve_proposals(self, space: int) -> None:
         self._blocks = _grown(self._blocks, space, self.reference)

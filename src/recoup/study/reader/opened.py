@@ -81,7 +81,7 @@ class Opened:
         self.store = store
         for key in parts or {}:
             check_choice("a part of a method", key, GIVEN)
-        with sensible(store.path):
+        with sensible(store.where):
             self.settings = as_made(store.settings())
             self.parts = without_other_families(self.settings, parts or {})
             self.method = method_of(self.settings, self.parts)
@@ -119,9 +119,9 @@ class Opened:
             raise
 
     @property
-    def path(self) -> Path:
-        """Of the study's file."""
-        return self.store.path
+    def where(self) -> str:
+        """Where the study is kept, as sentences name it."""
+        return self.store.where
 
     def check_whole(self) -> None:
         """Raises where a part of the method is missing, which only Python can give."""
@@ -130,8 +130,8 @@ class Opened:
             if RUN in self.settings:
                 given = f"`recoup.resume(run, {key}=...)` or `recoup.load(run, {key}=...)`"
             raise InputError(
-                f"{self.path} was made with {key}={text}, which a file cannot hold: give it again, "
-                f"in Python, by {given}."
+                f"{self.where} was made with {key}={text}, which a file cannot hold: give it "
+                f"again, in Python, by {given}."
             )
 
     @property
@@ -173,7 +173,7 @@ class Opened:
     def _check_size(self, numbers: Any) -> None:
         if numbers.shape[-1] != self.block_size:
             words = f"a distribution of {numbers.shape[-1]} numbers, not {self.block_size}"
-            raise InputError(damage(self.path, words))
+            raise InputError(damage(self.where, words))
 
     def _check_family(self) -> None:
         """Raises where the first distribution is of another family than the settings say."""
@@ -343,7 +343,7 @@ class Opened:
             self._chart_numbers[proposal] = chart_of(self.store.proposal(proposal).family)
         number = self._chart_numbers[proposal]
         if number > len(self.charts):
-            raise InputError(damage(self.path, "a distribution of unknown bounds"))
+            raise InputError(damage(self.where, "a distribution of unknown bounds"))
         return self.charts[number - 1] if number else self.parameters
 
     def ledger(self, after: int = 0, foreign: bool = True) -> Ledger:
@@ -383,6 +383,6 @@ def check_own_family(study: Opened, method: Any) -> None:
         same = in_double(shown)()
     if not same:
         raise InputError(
-            f"{study.path} was made with a family {study.family!r}, but not with the one that was "
+            f"{study.where} was made with a family {study.family!r}, but not with the one that was "
             "given: its first distribution is another there. Give the one that it was made with."
         )

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.store.place import MEMORY
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
 
@@ -22,9 +21,9 @@ def policies_beside(study: Opened) -> dict[str, np.ndarray]:
 
     What cannot be read says so itself once it is loaded.
     """
-    if RUN not in study.settings or str(study.path) == MEMORY or study.path.name != STUDY:
+    if RUN not in study.settings or study.store.path is None or study.store.path.name != STUDY:
         return {}
-    directory = study.path.parent
+    directory = study.store.path.parent
     kept = sorted((directory / POLICIES).glob("*.npz"))
     wanted = [path for path in kept if path.name == BEST or BY_MOVE.fullmatch(path.name)]
     found = {path: theta_in(path) for path in (directory / POLICY, *reversed(wanted))}

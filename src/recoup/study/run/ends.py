@@ -1,14 +1,13 @@
 """What a run has come to, as its study holds it, and whether that is still true of it."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recoup.store.amending import last_amended
-from recoup.store.dropped import AMENDED, is_drop
-from recoup.store.place import MEMORY
-from recoup.store.rows import Event, Told
+from recoup.store.events import is_drop
+from recoup.store.rows import AMENDED, Event, Told
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
 from recoup.study.run.beside import (
@@ -61,9 +60,9 @@ def outdated(study: Opened) -> str | None:
             return _of_its_curve(study, end)
         trials, move = _amended_since(study, end), study.store.last_move().id
     what = f"the amendment of trial {trials[-1]}" if trials else f"move {move}"
-    if str(study.path) == MEMORY:
+    if study.store.path is None:
         return f"The final test of this run is of before {what}: `recoup.resume` makes it again."
-    files = _made_with_it(study)
+    files = _made_with_it(study.store.path.parent)
     if not files:
         return f"The final test of this run is of before {what}: {_resume(study)} makes it again."
     return (
@@ -72,9 +71,8 @@ def outdated(study: Opened) -> str | None:
     )
 
 
-def _made_with_it(study: Opened) -> str:
+def _made_with_it(directory: Path) -> str:
     """The files that lie beside a run and follow from its end, in words."""
-    directory = study.path.parent
     here = [name for name in FILES if (directory / name).exists()]
     if here and any(BY_MOVE.fullmatch(path.name) for path in (directory / POLICIES).glob("*")):
         return f"{', '.join(here)} and others in {POLICIES}/"
@@ -122,7 +120,7 @@ def of_others(
 def _of_its_curve(study: Opened, end: Event) -> str | None:
     """A sentence about the files that show the curve of a run, where an amendment changed it."""
     trials = _of_the_curve_since(study, end)
-    if not trials or str(study.path) == MEMORY:
+    if not trials or study.store.path is None:
         return None
     return (
         f"{_files_of_its_curve(study)} are of before the amendment of trial {trials[-1]}: "
@@ -145,7 +143,7 @@ def files_are_of_now(study: Opened, amended: int) -> None:
         return
     with study.store.writing():
         end = _last_end(study)
-        known = last_amended(study.store) == amended
+        known = study.store.last_amended() == amended
         if end is not None and known and _of_the_curve_since(study, end):
             study.store.note(FINISHED, end.content)
 
@@ -155,7 +153,7 @@ def _resume(study: Opened) -> str:
     plan = study.settings[RUN]
     task = str(plan.get("task", ""))
     named = f" --task {task}" if plan.get("own") and ":" in task else ""
-    return f"`recoup resume {study.path.parent}{named}`"
+    return f"`recoup resume {Path(study.where).parent}{named}`"
 
 
 def of_its_run(
@@ -179,7 +177,7 @@ def of_its_run(
 
 def _would_change_the_curve(study: Opened, number: int, told: Told, drop: bool) -> bool:
     changes = drop or study.store.results([number])[number].told.value != told.value
-    return changes and str(study.path) != MEMORY and bool(_of_the_curve(study, [number]))
+    return changes and study.store.path is not None and bool(_of_the_curve(study, [number]))
 
 
 def _last_end(study: Opened) -> Event | None:

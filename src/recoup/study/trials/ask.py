@@ -6,6 +6,7 @@ import numpy as np
 
 from recoup.checks import AT_ONCE
 from recoup.core.rules.rugged import SMALLEST
+from recoup.store.protocol import Storage
 from recoup.store.rows import (
     DRAWN,
     ENQUEUED,
@@ -17,7 +18,6 @@ from recoup.store.rows import (
     Asked,
     Proposal,
 )
-from recoup.store.store import Store
 from recoup.study.moves.memory import wants_repeat
 from recoup.study.reader.draws import episode_seed
 from recoup.study.reader.opened import Opened
@@ -30,11 +30,12 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
 
     Under mirrored sampling whole pairs are drawn, so one more where need be.
     """
-    store, pairs = opened.store, opened.method.mirrored and at is None
+    store: Storage = opened.store
+    pairs = opened.method.mirrored and at is None
     with store.writing():
         newest, last = store.newest(), store.counters().last
         again = [] if at else returned(store, n)
-        waiting = [] if at else store.queue(n - len(again))
+        waiting = [] if at else store.dequeue(n - len(again))
         new = [
             Asked(last + i, OWN, None, queued.theta, episode_seed(_seed(opened), last + i))
             for i, queued in enumerate(waiting, 1)
@@ -47,12 +48,11 @@ def ask(opened: Opened, n: int, at: str | None, lease: float | None = None) -> l
         for trial, queued in zip(new, waiting, strict=False):
             if queued.note and queued.note.strip():
                 write_note(store, queued.note, trial.id)
-        store.dequeue([queued.id for queued in waiting])
-        lend(store, new, again, lease)
+        lend(store, again + new, lease)
     return again + new
 
 
-def enqueue(store: Store, theta: np.ndarray, note: str | None) -> None:
+def enqueue(store: Storage, theta: np.ndarray, note: str | None) -> None:
     """Puts a latent theta in line; inside `writing()`."""
     store.enqueue(theta, note)
     store.note(ENQUEUED, {"note": note})
@@ -70,7 +70,7 @@ def in_line(opened: Opened) -> list[dict[str, Any]]:
     return found
 
 
-def repeated(store: Store, number: int) -> int:
+def repeated(store: Storage, number: int) -> int:
     """The trial that a repeat has the theta of: the first that its distribution drew."""
     (repeat,) = store.asked([number])
     first = None if repeat.proposal is None else store.first_drawn(repeat.proposal)

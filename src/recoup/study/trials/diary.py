@@ -11,10 +11,8 @@ cancelled together; where the other was told before, its result is kept and no m
 from typing import NamedTuple
 
 from recoup.checks import InputError, check_text, printable
-from recoup.store.dropped import together
-from recoup.store.leasing import end_leases
+from recoup.store.protocol import Storage
 from recoup.store.rows import CANCELLED, NOTED, TITLED, Event
-from recoup.store.store import Store
 from recoup.study.trials.results import in_words
 
 LONGEST_TITLE = 200  # characters
@@ -36,13 +34,13 @@ class Cancelled(NamedTuple):
     words: str
 
 
-def title(store: Store) -> str | None:
+def title(store: Storage) -> str | None:
     """What a study is called, if it has a title."""
     found = store.events(TITLED)
     return (str(found[-1].content[TITLED]) or None) if found else None
 
 
-def set_title(store: Store, text: str) -> None:
+def set_title(store: Storage, text: str) -> None:
     """Calls a study `text`; an empty one takes its title away. Inside `writing()`."""
     if (title(store) or "") != text:
         store.note(TITLED, {TITLED: text})
@@ -56,17 +54,17 @@ def check_title(text: str | None) -> str:
     return found
 
 
-def check_same_title(store: Store, called: str) -> None:
+def check_same_title(store: Storage, called: str) -> None:
     """Raises where a study is called otherwise."""
     found = title(store) or ""
     if found != called:
         raise InputError(
-            f"the study in {store.path} is called {found!r}, not {called!r}: leave out the title "
-            f"to go on, or change it by `recoup study title {store.path} ...`."
+            f"the study in {store.where} is called {found!r}, not {called!r}: leave out the title "
+            f"to go on, or change it by `recoup study title {store.where} ...`."
         )
 
 
-def notes(store: Store) -> list[Note]:
+def notes(store: Storage) -> list[Note]:
     """All notes in the order of writing."""
     return [
         Note(event.at, event.content[TRIAL], str(event.content[TEXT]))
@@ -74,7 +72,7 @@ def notes(store: Store) -> list[Note]:
     ]
 
 
-def notes_by_trial(store: Store) -> dict[int, tuple[str, ...]]:
+def notes_by_trial(store: Storage) -> dict[int, tuple[str, ...]]:
     """The texts of notes on trials, by number."""
     found: dict[int, tuple[str, ...]] = {}
     for note in notes(store):
@@ -83,12 +81,12 @@ def notes_by_trial(store: Store) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def joined_notes(store: Store) -> dict[int, str]:
+def joined_notes(store: Storage) -> dict[int, str]:
     """All that was written down about a trial in one text, by number."""
     return {number: "; ".join(texts) for number, texts in notes_by_trial(store).items()}
 
 
-def write_note(store: Store, text: str, trial: int | None = None) -> None:
+def write_note(store: Storage, text: str, trial: int | None = None) -> None:
     """Writes a note on a study or on one of its trials. Inside `writing()`."""
     if not check_text("a note", text).strip():
         raise InputError("a note needs a text.")
@@ -97,7 +95,7 @@ def write_note(store: Store, text: str, trial: int | None = None) -> None:
     store.note(NOTED, {TRIAL: trial, TEXT: text.strip()})
 
 
-def copy_writing(store: Store, new: Store) -> None:
+def copy_writing(store: Storage, new: Storage) -> None:
     """Writes the title of a study, and the notes on what came along, to its fork."""
     if called := title(store):
         set_title(new, called)
@@ -107,7 +105,7 @@ def copy_writing(store: Store, new: Store) -> None:
             new.note(NOTED, event.content, event.at)
 
 
-def cancel(store: Store, number: int, why: str | None) -> Cancelled:
+def cancel(store: Storage, number: int, why: str | None) -> Cancelled:
     """Writes that a trial, with the other of its pair, will not be rolled out; in `writing()`."""
     check_asked(store, number)
     result = store.results([number]).get(number)
@@ -119,12 +117,12 @@ def cancel(store: Store, number: int, why: str | None) -> Cancelled:
     before = store.cancelled()
     if number in before:
         return Cancelled([], f"Trial {number} was cancelled before{_because(before[number])}.")
-    pair = together(store, number)
+    pair = store.together(number)
     told = store.results(pair)
     gone = [one for one in pair if one not in told and one not in before]
     for one in gone:
         store.note(CANCELLED, {TRIAL: one, WHY: why})
-    end_leases(store, gone)
+    store.end_leases(gone)
     return Cancelled(gone, _said(gone, sorted(told)))
 
 
@@ -136,17 +134,15 @@ def told_nevertheless(number: int, event: Event, waits_for: int | None) -> str:
     return f"Trial {number} was cancelled{_because(event)}: {then}."
 
 
-def other_of_pair(store: Store, number: int) -> int | None:
+def other_of_pair(store: Storage, number: int) -> int | None:
     """The other trial of a mirrored pair, while it has no result."""
-    return next(
-        (n for n in together(store, number) if n != number and not store.results([n])), None
-    )
+    return next((n for n in store.together(number) if n != number and not store.results([n])), None)
 
 
-def check_asked(store: Store, number: int) -> None:
+def check_asked(store: Storage, number: int) -> None:
     """Raises unless there is a trial of that number."""
     if not store.asked([number]):
-        raise InputError(f"there is no trial {number} in {store.path}.")
+        raise InputError(f"there is no trial {number} in {store.where}.")
 
 
 def _because(event: Event) -> str:

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recoup.checks import check_positive
-from recoup.store import leasing
-from recoup.store.amending import amendments
-from recoup.store.dropped import AMENDED, dropped
-from recoup.store.rows import FAILED, Asked, Event, Lease, Told
-from recoup.store.store import Store
+from recoup.store.events import amendments, later_of
+from recoup.store.protocol import Storage
+from recoup.store.rows import AMENDED, FAILED, TOLD_LATER, Asked, Event, Lease, Told
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Trial
 from recoup.study.text.times import ago, span
@@ -73,40 +71,39 @@ def check_lease(lease: Any) -> float | None:
     return None if lease is None else check_positive("`ask(lease=...)`", lease)
 
 
-def returned(store: Store, n: int) -> list[Asked]:
+def returned(store: Storage, n: int) -> list[Asked]:
     """At most `n` trials whose lease has run out without a result, the oldest first."""
-    return leasing.overdue(store, now(), n)
+    return store.overdue(now(), n)
 
 
-def lend(store: Store, new: list[Asked], again: list[Asked], lease: float | None) -> None:
+def lend(store: Storage, trials: list[Asked], lease: float | None) -> None:
     """Lends trials for `lease` seconds from now: new ones, and those that are handed out again."""
     until = None if lease is None else now() + lease
-    leasing.lend(store, [trial.id for trial in new], until)
-    leasing.lend_again(store, [trial.id for trial in again], until)
+    store.lend([trial.id for trial in trials], until)
 
 
-def overdue(store: Store) -> list[int]:
+def overdue(store: Storage) -> list[int]:
     """The trials whose lease has run out without a result."""
-    return [trial.id for trial in leasing.overdue(store, now())]
+    return [trial.id for trial in store.overdue(now())]
 
 
 def tell(opened: Opened, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
     """Writes results by trial; those that came after the first of a trial handed out again."""
     store, valued = opened.store, opened.method.values_failures
-    kept = [leasing.add_result(store, number, told, valued) for number, told in results]
+    kept = [store.add_result(number, told, valued) for number, told in results]
     return [_later(store, event) for event in kept if event is not None]
 
 
-def told_later(store: Store) -> list[ToldLater]:
+def told_later(store: Storage) -> list[ToldLater]:
     """All results that came after the first of their trial, in the order of telling."""
     with store.reading():
-        return [_later(store, event) for event in leasing.told_later(store)]
+        return [_later(store, event) for event in store.events(TOLD_LATER)]
 
 
 def waiting(opened: Opened) -> list[Waiting]:
     """The trials that wait for a result, with their ages and leases."""
     with opened.store.reading():
-        trials, leases = opened.store.pending(), leasing.leases(opened.store)
+        trials, leases = opened.store.pending(), opened.store.leases()
         return [_waiting(opened, trial, leases.get(trial.id)) for trial in trials]
 
 
@@ -115,8 +112,8 @@ def _waiting(opened: Opened, asked: Asked, lease: Lease | None) -> Waiting:
     return Waiting(opened.trial(asked), asked.asked_at, until, times)
 
 
-def _later(store: Store, event: Event) -> ToldLater:
-    number, told = event.content["trial"], leasing.later_of(event)
+def _later(store: Storage, event: Event) -> ToldLater:
+    number, told = event.content["trial"], later_of(event)
     row = store.results([number]).get(number)
     now = None if row is None else row.told
     righted = [x for x in amendments(store.events(AMENDED)) if x.trial == number]
@@ -124,7 +121,7 @@ def _later(store: Store, event: Event) -> ToldLater:
     counts = bool(righted) and now is not None and now[:2] == told[:2]
     if counts:
         then = "counts, since it was put in place of the first"
-    elif number in dropped(store):
+    elif number in store.dropped():
         then = "does not count, nor does the first, which was dropped"
     elif righted and now is not None:
         then = f"does not count; the first was put right, to {in_words(now)}"

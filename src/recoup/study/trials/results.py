@@ -5,7 +5,6 @@ And such a result in words.
 
 from collections.abc import Sequence
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,12 +98,12 @@ def in_words(told: Told) -> str:
     return f"{told.value:.6g}{error}{several}{beside_in_words(told.also)}"
 
 
-def trial_number(value: Any, path: Path) -> int:
-    """The id of a trial, once it is a whole number that one of the study in `path` can have."""
+def trial_number(value: Any, where: str) -> int:
+    """The id of a trial, once it is a whole number that one of the study there can have."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise InputError(f"the id of a trial must be a whole number, got {shortly(value)}.")
     if not 0 < value <= LARGEST:
-        raise InputError(f"there is no trial {shortly(value)} in {path}.")
+        raise InputError(f"there is no trial {shortly(value)} in {where}.")
     return int(value)
 
 

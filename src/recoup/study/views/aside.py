@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from recoup.store.dropped import dropped
 from recoup.store.rows import OK, Result
 from recoup.study.reader.opened import Opened
 
@@ -23,7 +22,7 @@ def aside(study: Opened) -> Aside:
     """The trials that are left aside; in `reading()`."""
     if not study.limits.rows and not study.charts:
         return Aside(frozenset(), frozenset())
-    nothing = dropped(study.store)
+    nothing = study.store.dropped()
     told = [
         row
         for row in study.store.results().values()

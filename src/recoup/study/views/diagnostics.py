@@ -6,7 +6,6 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.worth import EQUAL, Worth
-from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study.exchange.fork import FORKED
 from recoup.study.moves.settling import MoveMaker
@@ -52,7 +51,7 @@ def evaluate(opened: Opened, mover: MoveMaker, mean: Any, std: Any) -> Evaluatio
         counted = opened.store.counters().counted
         if counted < 2:
             raise InputError(
-                f"{opened.path} has {counted} result{'' if counted == 1 else 's'} of its own "
+                f"{opened.where} has {counted} result{'' if counted == 1 else 's'} of its own "
                 "distributions: two are needed to evaluate."
             )
         found = judge(opened.method, mover.all_results(), counted, target)
@@ -154,7 +153,7 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
     """How the search fares, in numbers and, under `advice`, in words."""
     store = opened.store
     counters, last = store.counters(), store.last_move()
-    nothing = dropped(store)
+    nothing = store.dropped()
     lost = [row.told.status for row in store.results(nothing).values()]
     unset = dict.fromkeys(("ess", "samples", "max_weight", "pareto_k", "objective"))
     found: dict[str, Any] = {
@@ -165,8 +164,8 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
         FAILED: counters.failed,
         "dropped": lost.count(FAILED),  # of the failed
         "uncounted": lost.count(OK),  # of the ok: the other of their pair was dropped
-        "imported": store.kind_count(FOREIGN),
-        "waiting": store.pending_count(SAMPLED),
+        "imported": store.count([FOREIGN]),
+        "waiting": store.count(SAMPLED, told=False),
         "overdue": overdue(store),
         "moves": last.id,
         "until_move": opened.until_move(),

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError
-from recoup.store.dropped import dropped
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
 from recoup.study.exchange.tables import ALSO, columns_of, rows_of, text_columns, theta_columns
 from recoup.study.reader.opened import Opened
@@ -38,7 +37,7 @@ def best(study: Opened) -> tuple[Asked, float] | None:
     """
     with study.store.reading():
         broken, outside = aside(study)
-        without = dropped(study.store) | broken | outside
+        without = study.store.dropped() | broken | outside
         return study.store.best(without, study.sign < 0)
 
 

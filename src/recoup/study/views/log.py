@@ -9,15 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recoup.store.amending import told_in
-from recoup.store.dropped import AMENDED, DROP
-from recoup.store.dropped import DROPPED as MARK
+from recoup.store.events import later_of, told_in
 from recoup.store.format1 import UPGRADED
-from recoup.store.leasing import TOLD_LATER, later_of
 from recoup.store.rows import (
+    AMENDED,
     CANCELLED,
     CREATED,
     DRAWN,
+    DROP,
     ENQUEUED,
     FAILED,
     FOREIGN,
@@ -25,11 +24,13 @@ from recoup.store.rows import (
     NOTED,
     RECOVERED,
     TITLED,
+    TOLD_LATER,
     Asked,
     Event,
     Result,
     Told,
 )
+from recoup.store.rows import DROPPED as MARK
 from recoup.study.exchange.fork import FORKED
 from recoup.study.exchange.samples import IMPORTED
 from recoup.study.reader.opened import Opened

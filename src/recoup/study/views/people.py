@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from recoup.store.dropped import dropped
-from recoup.store.states import dates_of, failures
 from recoup.study.reader.opened import Opened
 from recoup.study.space.frozen import in_words
 from recoup.study.text.notebook import SHOWN, in_a_row
@@ -22,7 +20,7 @@ REASONS = 3  # of failures, and thetas in line, that a row names
 def people(study: Opened) -> dict[str, Any]:
     """Title, units, dates, reasons of failures, what is in line, cancelled and written down."""
     store = study.store
-    dates = dates_of(store)
+    dates = store.dates()
     return {
         "title": title(store),
         "units": study.units,
@@ -42,8 +40,8 @@ def reasons(study: Opened) -> dict[str, int]:
 
     What was dropped did not fail.
     """
-    nothing = dropped(study.store)
-    said = [str(row.told.note) for row in failures(study.store) if row.id not in nothing]
+    nothing = study.store.dropped()
+    said = [str(row.told.note) for row in study.store.failures() if row.id not in nothing]
     counted, in_order = Counter(said), dict.fromkeys(reversed(said))
     return {why: counted[why] for why in reversed(in_order)}
 

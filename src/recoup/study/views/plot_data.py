@@ -9,8 +9,6 @@ import numpy as np
 from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over, check_output
 from recoup.pictures.files import PICTURE, write_picture
-from recoup.store.amending import told_first
-from recoup.store.dropped import dropped
 from recoup.store.rows import Move, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import chances
@@ -35,7 +33,7 @@ NOTED = {  # what is drawn of each move, and what the file calls it
 
 def plot(study: Opened, path: str | Path | None = None, *, force: bool = False) -> "Figure":
     """The picture of a study, written to `path` if one is given; see `check_output`."""
-    over = Over(force, study=study.path)
+    over = Over(force, study=study.store.path)
     if path is not None:
         check_output(check_path("the picture", path), PICTURE, over)
     figure = _drawing()(portrait(study))
@@ -102,7 +100,7 @@ def _drawing() -> "Callable[[Portrait], Figure]":
 def _title(study: Opened, results: int, moves: int) -> str:
     parts = (
         *([called] if (called := title(study.store)) else []),
-        printable(study.path.name),
+        printable(Path(study.where).name),
         study.method.name,
         f"{len(study.labels)} parameter{'' if len(study.labels) == 1 else 's'}",
         f"{results} result{'' if results == 1 else 's'}",
@@ -145,8 +143,8 @@ def _told(study: Opened, sliced: Sequence[int]) -> tuple[list[Result], list[str]
 
     One that was put right stands where it was told first, one that counts for nothing nowhere.
     """
-    nothing = dropped(study.store)
-    first = told_first(study.store)
+    nothing = study.store.dropped()
+    first = study.store.told_first()
     rows = [
         (result, asked.kind, study.values(asked)[list(sliced)])
         for asked, result in study.store.trials()

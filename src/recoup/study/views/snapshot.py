@@ -11,10 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, without_nan
 from recoup.engine.plain import can_judge
-from recoup.store.dropped import dropped
 from recoup.store.records import OF_MOVES
 from recoup.store.rows import FAILED, OK, PENDING, Move
-from recoup.store.states import dates_of, enqueued, failures, last_moves, version_of
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Trial
 from recoup.study.space.goals import MAXIMIZE, Goal
@@ -193,8 +191,8 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
         if compiling or _is_light(opened):
             judged, why_none = _or_why(study.evaluate)
         return Snapshot(
-            version=version_of(store),
-            path=str(opened.path),
+            version=store.version(),
+            path=opened.where,
             method=opened.method.name,
             direction=goal.word,
             dim=len(opened.labels),
@@ -202,7 +200,7 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             moves=found["moves"],
             until_move=found["until_move"],
             counts=_counts(opened, found),
-            dates=Times(*map(_iso, dates_of(store))),
+            dates=Times(*map(_iso, store.dates())),
             params=_params(opened),
             frozen={row.name: row.value for row in opened.frozen},
             recommendation=told,
@@ -210,7 +208,7 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             distribution=deployed(opened),
             evaluation=judged,
             of_a_draw=of_a_draw(judged, why_none, goal),
-            last_moves=[_moved(move) for move in last_moves(store, MOVES)],
+            last_moves=[_moved(move) for move in store.last_moves(MOVES)],
             failures=_failures(opened, found),
             reuse=Reuse(*(found.get(key) for key in Reuse._fields)),
             waiting=[trial.id for trial in store.pending()],
@@ -259,13 +257,13 @@ def _params(study: Opened) -> dict[str, Any]:
 
 def _counts(study: Opened, found: dict[str, Any]) -> Counts:
     pending, ok, failed = (found[key] for key in (PENDING, OK, FAILED))
-    return Counts(pending, ok, failed, found["dropped"], found["imported"], enqueued(study.store))
+    return Counts(pending, ok, failed, found["dropped"], found["imported"], study.store.enqueued())
 
 
 def _failures(study: Opened, found: dict[str, Any]) -> Failures:
     """The failures, without what was dropped: of that nothing is known."""
-    nothing = dropped(study.store)
-    failed = [row for row in failures(study.store) if row.id not in nothing]
+    nothing = study.store.dropped()
+    failed = [row for row in study.store.failures() if row.id not in nothing]
     reasons = [row.told.note or "" for row in failed[-REASONS:]]
     return Failures(len(failed), len(failed) / max(found[OK] + len(failed), 1), reasons[::-1])
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.dropped import AMENDED, dropped
+from recoup.store.rows import AMENDED
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, in_order
 from recoup.study.space.choices import chances, in_words
@@ -105,13 +105,13 @@ def in_a_line(study: Opened) -> str:
     try:
         with study.store.reading():
             counters, moves = study.store.counters(), study.store.last_move().id
-            results = counters.ok + counters.failed - len(dropped(study.store))
+            results = counters.ok + counters.failed - len(study.store.dropped())
         state = f"{results} result{'' if results == 1 else 's'}"
         state += f", {moves} move{'' if moves == 1 else 's'}"
     except Exception:  # closed, or damaged: what shows an object must not fail
         state = "closed"
     better = "" if study.goal is MAXIMIZE else f", {study.goal.better}"
-    return f"Study({str(study.path)!r}, {study.method.name}, {parameters}, {state}{better})"
+    return f"Study({study.where!r}, {study.method.name}, {parameters}, {state}{better})"
 
 
 def summary_rows(

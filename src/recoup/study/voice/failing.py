@@ -8,8 +8,6 @@ import numpy as np
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.failing import chance_at
 from recoup.core.worth import proportion
-from recoup.store.amending import told_first
-from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, MEAN, OWN, Asked, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.voice import sentences
@@ -112,11 +110,11 @@ def has_failed_in_a_row(study: Opened, told: Sequence[tuple[Asked, Result]]) -> 
 
 def _told(study: Opened) -> list[tuple[Asked, Result]]:
     """All results but those that were dropped."""
-    nothing = dropped(study.store)
+    nothing = study.store.dropped()
     return [(t, x) for t, x in study.store.trials() if x is not None and t.id not in nothing]
 
 
 def in_order(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[tuple[Asked, Result]]:
     """In the order of telling; one that was put right stands where it was told first."""
-    first = told_first(study.store)
+    first = study.store.told_first()
     return sorted(told, key=lambda one: (first.get(one[0].id, one[1].told_at), one[0].id))

@@ -16,7 +16,6 @@ from recoup.core.plain.limits import (
     modelled,
     range_of,
 )
-from recoup.store.dropped import dropped
 from recoup.store.rows import Asked, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limit
@@ -132,7 +131,7 @@ def told_of_limits(study: Opened) -> list[LimitCounts]:
     """Of each limit how often its number was told, and how often it was broken; no dropped ones."""
     if not study.limits.rows:
         return []
-    nothing = dropped(study.store)
+    nothing = study.store.dropped()
     rows = [x.told.also for x in study.store.results().values() if x.id not in nothing]
     known = [also for also in rows if also]
     found = []

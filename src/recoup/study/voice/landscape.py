@@ -15,9 +15,7 @@ from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
 from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED
-from recoup.store.dropped import dropped
 from recoup.store.rows import FAILED, Asked, Result
-from recoup.store.states import version_of
 from recoup.study.reader.opened import Opened
 from recoup.study.space.goals import turned
 from recoup.study.voice.coordinates import StandardCoordinates
@@ -108,7 +106,7 @@ def results_of(study: Opened) -> ModelledResults:
 
 def _remembered(study: Opened, name: str, make: Callable[[], Made]) -> Made:
     """What `make` makes of a study, made again only where anything in the study has changed."""
-    version = version_of(study.store)
+    version = study.store.version()
     known: tuple[str, Made] | None = study.remembered.get(name)
     if known is None or known[0] != version:
         known = study.remembered[name] = version, make()
@@ -117,7 +115,7 @@ def _remembered(study: Opened, name: str, make: Callable[[], Made]) -> Made:
 
 def _results(study: Opened) -> ModelledResults:
     """What was told so far."""
-    trials, nothing = study.store.trials(), dropped(study.store)
+    trials, nothing = study.store.trials(), study.store.dropped()
     told = [(trial, x) for trial, x in trials if x is not None and trial.id not in nothing]
     known = _known(study, told)
     unit = _unit([result.value for result in known])
@@ -131,7 +129,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[PlacedRe
         turned(result.told.value, study.sign) for _, result in told if result.told.value is not None
     ]
     if not values:
-        raise InputError(f"{study.path} has no {study.goal.noun} yet: tell a few results first.")
+        raise InputError(f"{study.where} has no {study.goal.noun} yet: tell a few results first.")
     failure = study.method.stated
     worth = min(values) if failure == "worst" else None if failure == CENSORED else failure
     found = []
@@ -144,7 +142,7 @@ def _known(study: Opened, told: Sequence[tuple[Asked, Result]]) -> list[PlacedRe
             found.append(PlacedResult(trial.id, trial.kind, trial.proposal, theta, float(value)))
     if not found:
         raise InputError(
-            f"all results of {study.path} lie outside of its bounds: tell some within."
+            f"all results of {study.where} lie outside of its bounds: tell some within."
         )
     return found
 
