@@ -10,12 +10,12 @@ from recoup.checks import InputError
 from recoup.compare import arenas, work
 from recoup.compare.arenas import Asking, arena_of, expanded, start_of
 from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, plan_of
+from recoup.compare.durations import STARTING, in_words, seconds
 from recoup.compare.entrants import entrant_of
-from recoup.compare.estimate import STARTING, in_words, seconds
 from recoup.compare.fields import field_of
-from recoup.compare.lockstep import RunCurve, learn, on_host
 from recoup.compare.players import StudyPlayer
-from recoup.compare.results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
+from recoup.compare.run_results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
+from recoup.compare.side_by_side import RunCurve, learn, on_host
 from recoup.compare.summary import summary
 from recoup.engine.methods import METHODS, method_row, sized
 from recoup.engine.search import search

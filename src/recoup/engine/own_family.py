@@ -14,7 +14,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.families.family import Family, Moving, moving
 from recoup.core.linalg import in_turns
-from recoup.engine.kept import kept_compilations
+from recoup.engine.compilation_cache import kept_compilations
 
 LEAST = 64  # samples that are compiled for; above, powers of two
 ASKED = tuple(name for name in Moving._fields if name != "shape")  # of a rho, by a mover

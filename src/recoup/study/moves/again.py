@@ -41,8 +41,8 @@ def apart(study: Opened, ledger: Ledger, before: Mark, stored: Mark) -> float:
 
     `ledger` has those results, read, and the densities that the move left, if any are kept.
     """
-    from recoup.study.moves.move import make_move
     from recoup.study.moves.steps import Before
+    from recoup.study.moves.study_move import make_move
 
     how = (study.method, study.discount, ledger, stored.counted, before.counted)
     made = make_move(*how, Before(before.numbers, before.memory))

@@ -10,7 +10,7 @@ from recoup.compare.arenas import POLICY_TESTS, Arena, Asking, arena_of, start_o
 from recoup.compare.comparison import ComparisonPlan
 from recoup.compare.entrants import Entrant
 from recoup.compare.fields import field_of
-from recoup.compare.lockstep import on_host
+from recoup.compare.side_by_side import on_host
 from recoup.compare.work import Chunk
 from recoup.tasks.own.host import HostTask
 

@@ -11,7 +11,7 @@ from recoup.checks import InputError, check_count
 from recoup.compare.arenas import Arena
 from recoup.compare.code import digest, our_code
 from recoup.compare.entrants import Entrant, version_of
-from recoup.compare.lockstep import RunCurve, on_host, ours_on
+from recoup.compare.side_by_side import RunCurve, on_host, ours_on
 from recoup.engine.methods import own_parts
 from recoup.tasks.own.host import HostTask
 
@@ -22,7 +22,7 @@ PLAYED = (
     "compare/entrants.py",
     "compare/fields.py",
     "compare/keyed_field.py",
-    "compare/lockstep.py",
+    "compare/side_by_side.py",
     "compare/players.py",
     "compare/traced_players.py",
     "runs/loop.py",
