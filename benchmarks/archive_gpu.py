@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import recoup
 from benchmarks.ask_tell import compared
 from benchmarks.many_runs import learn
-from recoup.core import columns, rows
+from recoup.core import columns, row_sums
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian, score_terms, score_vectors
 from recoup.core.mixtures import mixture_density
-from recoup.core.rules.traced import rows_of
+from recoup.core.rules.on_archive import rows_of
 from recoup.core.rules.window import reach_of
 from recoup.engine.composition import composed
 from recoup.engine.methods import METHODS, default_batch, sized
@@ -126,8 +126,8 @@ def sums():
     for shape in SHAPES:
         read, (rho, references, samples) = one_read(shape), _problem(shape)
         print(f"{_size(shape)}: one read {read * 1e3:.2f} ms", flush=True)
-        ways = {"XLA": rows.plain, "the kernel": rows.by_kernel}
-        for name, way in ways.items() if rows.fits(family, samples) else ():
+        ways = {"XLA": row_sums.plain, "the kernel": row_sums.by_kernel}
+        for name, way in ways.items() if row_sums.fits(family, samples) else ():
             spent = seconds(partial(jax.jit(partial(way, family)), rho, references, samples))
             print(f"  log-ratios and norms by {name}: {spent / read:.2f} reads", flush=True)
         ways = {"XLA": columns.plain, "the kernel": columns.by_kernel}

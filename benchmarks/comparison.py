@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from recoup.compare.comparison_tables import shown
 from recoup.compare.statistics import area, episodes_to
-from recoup.compare.tables import shown
-from recoup.pictures.comparison import COLOURS, MARKERS
+from recoup.pictures.comparison_picture import COLOURS, MARKERS
 
 OURS, SLOW = "recoup", "iw-pgpe-ob"
 KINDS = {"search": "J", "policy": "m"}

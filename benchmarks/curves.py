@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from recoup.engine.methods import METHODS
 from recoup.reproduce.jobs import JobFiles, run_jobs
-from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.learning_curves import joined, learning_jobs
 from recoup.reproduce.reproduce import directory_of
 from recoup.reproduce.workers import run_in_processes
 from recoup.runs.engines import default_workers

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.timing import in_turn
 from recoup import train
 from recoup.tasks.reach import rules
+from recoup.tasks.reach.batch_engine import ReachBody
 from recoup.tasks.reach.body import SUBSTEPS, import_mujoco
-from recoup.tasks.reach.engine import ReachBody
 from recoup.tasks.reach.mjx import mjx_rollouts
 from recoup.tasks.reach.rules import reach
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.tasks.reach.engine import engine_of
+from recoup.tasks.reach.batch_engine import engine_of
 from recoup.tasks.reach.mjx import mjx_rollouts
 from recoup.tasks.reach.rules import reach
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks import known
 from benchmarks.known import Known
-from recoup.core.rules import blend
+from recoup.core.rules import recoup_rule
 from recoup.core.rules.tuning import TUNED, Tuning
 from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
@@ -120,14 +120,14 @@ def put(variant: str) -> None:
         changed = {name: times(getattr(TUNED, name), float(factor))}
     else:
         changed = {}
-    blend.is_flat = changed.pop("is_flat", IS_FLAT)
+    recoup_rule.is_flat = changed.pop("is_flat", IS_FLAT)
     tuning = replace(TUNED, **changed)
     for name, module in list(sys.modules.items()):
         if name.startswith("recoup.") and hasattr(module, "TUNED"):
             module.TUNED = tuning
 
 
-IS_FLAT = blend.is_flat
+IS_FLAT = recoup_rule.is_flat
 
 
 def worth(counts: tuple[int, ...], job: tuple[str, str, int]) -> list[float]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from recoup.core.pareto import pareto_k as pareto_k
     from recoup.core.updates import Update as Update
     from recoup.core.weights import needs as needs
+    from recoup.engine.as_evosax import EvosaxStrategy as EvosaxStrategy
     from recoup.engine.estimate import estimate as estimate
-    from recoup.engine.evosax import EvosaxStrategy as EvosaxStrategy
     from recoup.engine.methods import METHODS as METHODS
     from recoup.engine.methods import Method as Method
     from recoup.engine.search import Search as Search
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from recoup.study.voice.predict import Prediction as Prediction
     from recoup.study.voice.recommend import Recommendation as Recommendation
     from recoup.tasks.own.found import register_task as register_task
-    from recoup.tasks.policies.files import load_policy as load_policy
+    from recoup.tasks.policies.policy_files import load_policy as load_policy
 
 __version__ = "0.2.0"
 
 _HOMES = {
     "Callback": "recoup.runs.callbacks",
     "Evaluation": "recoup.study.voice.evaluation",
-    "EvosaxStrategy": "recoup.engine.evosax",
+    "EvosaxStrategy": "recoup.engine.as_evosax",
     "Experience": "recoup.core.movers",
     "Family": "recoup.core.families.family",
     "InputError": "recoup.checks",
@@ -70,7 +70,7 @@ _HOMES = {
     "evaluate": "recoup.runs.train",
     "family": "recoup.core.families.own",
     "load": "recoup.runs.run",
-    "load_policy": "recoup.tasks.policies.files",
+    "load_policy": "recoup.tasks.policies.policy_files",
     "needs": "recoup.core.weights",
     "pareto_k": "recoup.core.pareto",
     "register_task": "recoup.tasks.own.found",

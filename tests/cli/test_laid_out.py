@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-import recoup.cli.tables
-from recoup.cli.tables import (
+import recoup.cli.text_tables
+from recoup.cli.text_tables import (
     USUAL,
     Cell,
     Grid,
@@ -204,7 +204,7 @@ def test_the_width_is_that_of_a_terminal_alone(monkeypatch):
 
 def test_every_table_and_paragraph_of_the_program_is_laid_out_in_one_place():
     """Rich alone would cut what is too wide, and fit what goes into a pipe to 80 columns."""
-    for path in Path(recoup.cli.tables.__file__).parent.glob("*.py"):
+    for path in Path(recoup.cli.text_tables.__file__).parent.glob("*.py"):
         if path.name != "tables.py":
             text = path.read_text()
             assert "rich.table" not in text, path.name

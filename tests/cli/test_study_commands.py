@@ -207,7 +207,15 @@ def test_a_walk_to_deployment(tmp_path):
 
 
 HEAVY = ["jax", "jaxlib", "optax", "scipy", "gymnasium", "matplotlib", "pandas", "pyarrow"]
-ELSEWHERE = ["runs", "report", "compare", "reproduce", "tasks.own", "cli.train", "cli.compare"]
+ELSEWHERE = [
+    "runs",
+    "report",
+    "compare",
+    "reproduce",
+    "tasks.own",
+    "cli.train_commands",
+    "cli.compare",
+]
 
 
 @pytest.mark.parametrize(
@@ -321,8 +329,8 @@ def test_an_error_of_ours_is_not_called_damage(tmp_path, monkeypatch):
         raise ValueError("a fault of ours")
 
     monkeypatch.setattr("recoup.cli.study_ask.print_trials", wrong)
-    monkeypatch.setattr("recoup.report.study.write_study_report", wrong)
-    monkeypatch.setattr("recoup.report.studies.write_studies_report", wrong)
+    monkeypatch.setattr("recoup.report.study_page.write_study_report", wrong)
+    monkeypatch.setattr("recoup.report.studies_page.write_studies_report", wrong)
     for words in (("study", "ask", "whole.db"), ("report", "whole.db")):
         done = recoup(*words, cwd=tmp_path)
         assert (done.returncode, "damaged" in done.stderr) == (1, False)

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from test_laid_out import GAINS
 from waiting import LIMIT
 
-from recoup.cli.reproduce import _show_claims
+from recoup.cli.reproduce_command import _show_claims
 from recoup.study.study import Study
 
 pytestmark = pytest.mark.usefixtures("few_rehearsals")

@@ -22,8 +22,8 @@ from recoup.outputs import BESIDE, SQLITE
 from recoup.store.place import COUNT, LOG
 from recoup.study.care.verify import check
 from recoup.study.study import Study
-from recoup.tasks.policies.files import save_policy
 from recoup.tasks.policies.policy import make_policy
+from recoup.tasks.policies.policy_files import save_policy
 
 OLD = Path(__file__).parent.parent / "store" / "data" / "hand-format1.db"
 COMPARED = "compare --task toy --method pgpe --runs 1 --episodes 20 --workers 1 --quiet --out far"

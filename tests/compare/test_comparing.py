@@ -9,10 +9,10 @@ from recoup.checks import InputError
 from recoup.compare import arenas, work
 from recoup.compare.arenas import Asking, arena_of, expanded, field_of, start_of
 from recoup.compare.comparison import Order, checkpoints_of, compare, left_of, plan_of
+from recoup.compare.durations import in_words, seconds
 from recoup.compare.entrants import entrant_of
-from recoup.compare.estimate import in_words, seconds
-from recoup.compare.lockstep import RunCurve, learn
-from recoup.compare.results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
+from recoup.compare.run_results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
+from recoup.compare.side_by_side import RunCurve, learn
 from recoup.compare.summary import summary
 from recoup.engine.methods import METHODS
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED

@@ -12,9 +12,9 @@ from program import recoup
 from recoup.compare import work
 from recoup.compare.arenas import Asking, arena_of, start_of
 from recoup.compare.entrants import entrant_of
-from recoup.compare.lockstep import TRIED, learn, players_of
 from recoup.compare.peers.optuna import tpe
 from recoup.compare.peers.scaled import Controlled
+from recoup.compare.side_by_side import TRIED, learn, players_of
 from recoup.tasks.engines.engine import Broken
 
 TASKS = """

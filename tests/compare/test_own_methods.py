@@ -12,8 +12,8 @@ from recoup.compare import code
 from recoup.compare.arenas import Asking, arena_of
 from recoup.compare.comparison import Order, compare, left_of, plan_of
 from recoup.compare.entrants import entrant_of
-from recoup.compare.lockstep import learn
-from recoup.compare.results import CurveFiles, key_of
+from recoup.compare.run_results import CurveFiles, key_of
+from recoup.compare.side_by_side import learn
 
 METHODS = """
 import numpy as np

@@ -9,7 +9,7 @@ from recoup.checks import InputError
 from recoup.compare import entrants
 from recoup.compare.arenas import arena_of, start_of
 from recoup.compare.entrants import GRID, PEERS, entrant_of, population
-from recoup.compare.lockstep import Worst, learn, players_of
+from recoup.compare.side_by_side import Worst, learn, players_of
 
 INSTALLED = [name for name in PEERS if name != "evotorch-pgpe"]
 QUICK = {"evosax-pgpe": "evosax-pgpe:lr=0.3", "evosax-open-es": "evosax-open-es:lr=3"}

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from recoup.compare.tables import reached, shown
+from recoup.compare.comparison_tables import reached, shown
 
 
 def read(text):

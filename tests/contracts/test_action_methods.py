@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import log_ratio
 from recoup.engine.methods import METHODS
 from recoup.tasks.models import Model, episode

@@ -72,7 +72,7 @@ FILES = {  # of the package: the new one, the table, and lines with what is adde
         Path("core/families/round.py"),
         "core/families/table.py",
         (
-            "from recoup.core.families.policy import Policy",
+            "from recoup.core.families.action_policy import Policy",
             "from recoup.core.families.round import Round, round_gaussian",
         ),
         ("FAMILIES = {", '    "round": Ours(Round, round_gaussian),'),

@@ -5,7 +5,7 @@ import pytest
 from linear_quadratic import episodes, estimate, exact_natural_gradient
 from scipy import optimize, stats
 
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
     discounted_rewards,

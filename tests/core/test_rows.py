@@ -9,7 +9,7 @@ import pytest
 from passes import ForcedKernel
 
 import recoup
-from recoup.core import kernels, rows
+from recoup.core import kernels, row_sums
 from recoup.core.families.full import Full, full_gaussian
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.engine import search as searches
@@ -51,7 +51,7 @@ def by_loops(rho, references, samples):
 @pytest.mark.parametrize(("n", "dim"), [(4, 8), (8, 24), (12, 29), (16, 19)])
 def test_the_kernel_gives_what_loops_give(n, dim, kernel):
     args = problem(3, n, dim)
-    got = rows.ratios_and_norms(FAMILY, *args)
+    got = row_sums.ratios_and_norms(FAMILY, *args)
     assert kernel.calls == 1
     for found, want in zip(got, by_loops(*args), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
@@ -59,27 +59,27 @@ def test_the_kernel_gives_what_loops_give(n, dim, kernel):
 
 def test_under_vmap_it_is_a_loop_of_calls(kernel):
     several = [problem(2, 8, 21) for _ in range(3)]
-    together = jax.vmap(partial(rows.ratios_and_norms, FAMILY))(
+    together = jax.vmap(partial(row_sums.ratios_and_norms, FAMILY))(
         *(jax.tree.map(lambda *x: jnp.stack(x), *each) for each in zip(*several, strict=True))
     )
     assert kernel.calls == 1
     for i, args in enumerate(several):
-        for found, want in zip(together, rows.ratios_and_norms(FAMILY, *args), strict=True):
+        for found, want in zip(together, row_sums.ratios_and_norms(FAMILY, *args), strict=True):
             np.testing.assert_allclose(found[i], want, rtol=1e-6)
 
 
 def test_few_rows_go_by_xla(kernel, monkeypatch):
     """However long they are: a program has several, and most of the device would be idle."""
-    monkeypatch.setattr(rows, "MANY", 4)
+    monkeypatch.setattr(row_sums, "MANY", 4)
     for n, calls in ((24, 0), (32, 1)):  # 3 and 4 programs
-        rows.ratios_and_norms(FAMILY, *problem(1, n, 8))
+        row_sums.ratios_and_norms(FAMILY, *problem(1, n, 8))
         assert kernel.calls == calls
 
 
 @pytest.mark.parametrize(("n", "dim"), [(6, 8), (8, 7)])
 def test_other_shapes_go_by_xla(n, dim, kernel):
     """Rows that come in pairs, and rows shorter than one step."""
-    ratio, norms = rows.ratios_and_norms(FAMILY, *problem(2, n, dim))
+    ratio, norms = row_sums.ratios_and_norms(FAMILY, *problem(2, n, dim))
     assert kernel.calls == 0
     assert ratio.shape == (2, n)
     assert norms is None
@@ -88,7 +88,9 @@ def test_other_shapes_go_by_xla(n, dim, kernel):
 def test_a_family_without_terms_goes_by_xla(kernel):
     rho = Full(jnp.zeros(8), jnp.eye(8))
     references = jax.tree.map(lambda x: jnp.stack([x, x]), rho)
-    assert rows.ratios_and_norms(full_gaussian(), rho, references, jnp.ones((2, 4, 8)))[1] is None
+    assert (
+        row_sums.ratios_and_norms(full_gaussian(), rho, references, jnp.ones((2, 4, 8)))[1] is None
+    )
     assert kernel.calls == 0
 
 

@@ -15,8 +15,8 @@ from gymnasium import spaces
 from policy_cases import ACTIONS, BOX, OBSERVATIONS, cases_of, seen_in
 
 from recoup.tasks.policies.adapters import adapted
-from recoup.tasks.policies.files import SavedPolicy, save_policy
 from recoup.tasks.policies.policy import SpacePolicy, make_policy
+from recoup.tasks.policies.policy_files import SavedPolicy, save_policy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policy-file.md").read_text()
 BLOCKS = re.findall(r"```python\n# (\w+\.py)[^\n]*\n(.*?)```", PAGE, re.S)

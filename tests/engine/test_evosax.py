@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.engine.evosax import EvosaxStrategy
+from recoup.engine.as_evosax import EvosaxStrategy
 
 
 def loss(solution):

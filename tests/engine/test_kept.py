@@ -12,10 +12,10 @@ import pytest
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 import recoup
-from recoup.engine import kept
+from recoup.engine import compilation_cache
 
 pytestmark = pytest.mark.usefixtures("sketches")
-SETTINGS = (kept.DIRECTORY, kept.SECONDS)
+SETTINGS = (compilation_cache.DIRECTORY, compilation_cache.SECONDS)
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def cache(tmp_path, monkeypatch):
     """A user's cache directory, empty, in a process that knows of none."""
     before = {name: getattr(jax.config, name) for name in SETTINGS}
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(kept.SECONDS.upper())
-    jax.config.update(kept.DIRECTORY, None)
-    jax.config.update(kept.SECONDS, 1.0)
+    monkeypatch.delenv(compilation_cache.SECONDS.upper())
+    jax.config.update(compilation_cache.DIRECTORY, None)
+    jax.config.update(compilation_cache.SECONDS, 1.0)
     reset_cache()
     another_process()
     yield tmp_path / "cache"
@@ -37,7 +37,7 @@ def cache(tmp_path, monkeypatch):
 
 def another_process():
     """Forgets what one process knows."""
-    kept._prepared.cache_clear()
+    compilation_cache._prepared.cache_clear()
     jax.clear_caches()
 
 
@@ -65,7 +65,7 @@ def test_moves_of_a_study_that_jax_makes_are_kept(cache):
     study = recoup.Study.create(None, settings_of_a_study())
     study.tell([trial.id for trial in study.ask(4)], [1.0, 2.0, 0.0, 1.5])
     assert any("jit_step" in path.name for path in entries(cache))
-    assert getattr(jax.config, kept.DIRECTORY) is None
+    assert getattr(jax.config, compilation_cache.DIRECTORY) is None
 
 
 def settings_of_a_study():
@@ -79,30 +79,30 @@ def test_a_search_of_ones_own_keeps_nothing_and_sets_nothing(cache):
     search.ask(jax.random.key(1), search.init(jax.random.key(0)))
     jax.jit(lambda x: x + 1)(1.0)
     assert not cache.exists()
-    assert getattr(jax.config, kept.DIRECTORY) is None
+    assert getattr(jax.config, compilation_cache.DIRECTORY) is None
 
 
 def test_after_a_run_nothing_of_the_users_is_kept(cache):
     run()
     found = entries(cache)
-    jax.config.update(kept.SECONDS, 0.0)
+    jax.config.update(compilation_cache.SECONDS, 0.0)
     jax.jit(lambda x: x * 3 + 1)(1.0)
     assert entries(cache) == found
 
 
 def test_a_variable_turns_it_off(cache, monkeypatch):
-    monkeypatch.setenv(kept.OFF, "1")
+    monkeypatch.setenv(compilation_cache.OFF, "1")
     assert run().finished
     assert not cache.exists()
 
 
 def test_what_the_user_has_told_jax_is_respected(cache, tmp_path):
-    jax.config.update(kept.DIRECTORY, str(tmp_path / "mine"))
-    jax.config.update(kept.SECONDS, 0.0)
+    jax.config.update(compilation_cache.DIRECTORY, str(tmp_path / "mine"))
+    jax.config.update(compilation_cache.SECONDS, 0.0)
     assert run().finished
     assert not cache.exists()
     assert entries(tmp_path / "mine")
-    assert getattr(jax.config, kept.DIRECTORY) == str(tmp_path / "mine")
+    assert getattr(jax.config, compilation_cache.DIRECTORY) == str(tmp_path / "mine")
 
 
 @pytest.mark.slow
@@ -139,14 +139,14 @@ def test_a_full_disk_is_no_failure(cache, monkeypatch):
 
 
 def test_the_oldest_entries_go_once_there_are_too_many(cache, monkeypatch):
-    monkeypatch.setattr(kept, "MOST", 100)
-    place = kept.cache_directory()
+    monkeypatch.setattr(compilation_cache, "MOST", 100)
+    place = compilation_cache.cache_directory()
     place.mkdir(parents=True)
     for i in range(6):
         (place / f"{i}-cache").write_bytes(zlib.compress(bytes(8)) + bytes(9))
         os.utime(place / f"{i}-cache", (i, i))
     each = (place / "0-cache").stat().st_size
-    kept._without_oldest(place)
+    compilation_cache._without_oldest(place)
     assert 6 * each > 100
     left = [path.name for path in entries(cache)]
     assert left == [f"{i}-cache" for i in range(6)][-(50 // each) :]
@@ -168,9 +168,9 @@ def test_it_lies_where_the_system_has_such_things(system, variables, place, monk
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
-    found = kept.cache_directory()
+    found = compilation_cache.cache_directory()
     assert found.parent == Path(place) / "recoup" / "jax"
-    assert found == kept.cache_directory()
+    assert found == compilation_cache.cache_directory()
 
 
 def test_who_has_no_home_has_no_cache(monkeypatch):
@@ -179,12 +179,12 @@ def test_who_has_no_home_has_no_cache(monkeypatch):
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", none)
-    assert kept.cache_directory() is None
+    assert compilation_cache.cache_directory() is None
 
 
 @pytest.mark.slow
 def test_two_processes_at_once_say_nothing(tmp_path):
-    ours = ("JAX_COMPILATION_CACHE_DIR", kept.SECONDS.upper())
+    ours = ("JAX_COMPILATION_CACHE_DIR", compilation_cache.SECONDS.upper())
     env = {key: value for key, value in os.environ.items() if key not in ours}
     env |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     words = [sys.executable, "-m", "recoup", "train", "toy", "--iterations", "2", "--quiet"]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recoup.core.archive import Drawn, from_samples
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import discounted_rewards, gaussian_policy
 from recoup.engine.composition import estimator_of
 from recoup.engine.methods import method_row

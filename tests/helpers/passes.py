@@ -2,7 +2,7 @@
 
 import jax
 
-from recoup.core import columns, kernels, rows, sweeps
+from recoup.core import columns, kernels, row_sums, sweeps
 from recoup.core.families.gaussian import diagonal_gaussian
 
 PASSES = {
@@ -50,7 +50,7 @@ class Counted:
 
 
 class ForcedKernel:
-    """The kernels of `core.rows` and `core.columns` for one test, by Pallas' interpreter.
+    """The kernels of `core.row_sums` and `core.columns` for one test, by Pallas' interpreter.
 
     In steps of `wide` coordinates, and for however few programs.
     """
@@ -59,10 +59,10 @@ class ForcedKernel:
         self.calls = 0
         monkeypatch.setattr(kernels, "on_cuda", lambda: True)
         monkeypatch.setattr(kernels, "chosen", self.chosen)
-        for module in (rows, columns):
+        for module in (row_sums, columns):
             monkeypatch.setattr(module, "WIDE", wide)
             monkeypatch.setattr(module, "LONG", wide)
-        monkeypatch.setattr(rows, "MANY", 1)
+        monkeypatch.setattr(row_sums, "MANY", 1)
         monkeypatch.setattr(columns, "TALL", 2)
         monkeypatch.setattr(columns, "SHARES", 2)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from recoup.pictures.comparison import MethodCurve, compared
+from recoup.pictures.comparison_picture import MethodCurve, compared
 from recoup.pictures.curves import Line, Panel, learning_curve, overlaid, replayed
-from recoup.report.runs import _age
+from recoup.report.run_page import _age
 from recoup.runs.history import Curve
 from recoup.study.exchange.replay import Replayed
 from recoup.study.study import Study

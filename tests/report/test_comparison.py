@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from recoup.compare.tables import Table, _markdown
-from recoup.pictures.comparison import MethodCurve, compared
-from recoup.report.comparison import _places
+from recoup.compare.comparison_tables import Table, _markdown
+from recoup.pictures.comparison_picture import MethodCurve, compared
+from recoup.report.comparison_page import _places
 
 
 def test_pictures_of_names_that_look_alike_lie_apart(tmp_path):

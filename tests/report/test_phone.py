@@ -7,11 +7,11 @@ import pytest
 from browser import visit
 
 import recoup
-from recoup.report.runs import write_report
-from recoup.report.studies import write_studies_report
-from recoup.report.study import write_study_report
+from recoup.report.run_page import write_report
+from recoup.report.studies_page import write_studies_report
+from recoup.report.study_page import write_study_report
 from recoup.study.study import Study
-from recoup.study.views.summary import deployed
+from recoup.study.views.study_summary import deployed
 
 PHONE = 375
 GAINS = [f"{joint}_pitch_stiffness_gain_{side}" for joint in "abcdef" for side in ("left", "right")]

@@ -20,8 +20,8 @@ from recoup.report import html
 from recoup.report.html import measured, number
 from recoup.report.overlay import overlay
 from recoup.report.reproduction import write_reproduction
-from recoup.report.runs import write_report
-from recoup.report.study import write_study_report
+from recoup.report.run_page import write_report
+from recoup.report.study_page import write_study_report
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import corrected
 
@@ -432,7 +432,7 @@ class TestTheStudysPage:
 
 
 def test_the_newest_batch_comes_first():
-    from recoup.study.moves.move import _ages
+    from recoup.study.moves.study_move import _ages
 
     weights = np.array([1.0, 1.0, 3.0, 3.0, 6.0, 6.0])
     assert _ages(weights, 2) == [0.6, 0.4, 0, 0, 0]  # one batch, then the two before it

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.report import runs as pages
-from recoup.report.runs import _ages_in_words, _mixed, write_report
+from recoup.report import run_page as pages
+from recoup.report.run_page import _ages_in_words, _mixed, write_report
 
 pytestmark = pytest.mark.usefixtures("sketches")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from recoup.checks import InputError
-from recoup.pictures.studies import laid_over
-from recoup.report.studies import _course, _labels, write_studies_report
+from recoup.pictures.studies_picture import laid_over
+from recoup.report.studies_page import _course, _labels, write_studies_report
 from recoup.study.study import Study
 
 pytestmark = pytest.mark.usefixtures("few_rehearsals")

@@ -8,7 +8,7 @@ import pytest
 
 from recoup.reproduce.figures import causes, consistency, gradients, nine, paths, theorems
 from recoup.reproduce.figures.cars import Car
-from recoup.reproduce.learning import joined
+from recoup.reproduce.learning_curves import joined
 from recoup.reproduce.sizes import size_of
 from recoup.reproduce.speed import after, converges_early
 
@@ -125,7 +125,7 @@ def test_runs_that_go_on_are_kept_apart_from_those_that_do_not():
 
 def test_what_is_paid_for_control_and_gained_by_being_near_make_the_return():
     from recoup.tasks.reach import rules
-    from recoup.tasks.reach.task import rollouts
+    from recoup.tasks.reach.reach_task import rollouts
 
     theta = np.random.default_rng(0).normal(size=(2, 8))
     found = nine._spent(2, theta)

@@ -20,9 +20,9 @@ from recoup.checks import InputError
 from recoup.reproduce import ORDER
 from recoup.reproduce import reproduce as running
 from recoup.reproduce.claims import FAILS, HOLDS, OPEN
-from recoup.reproduce.figures import directions, episodes, gradients, nine
+from recoup.reproduce.figures import direction_figures, episode_figures, gradients, nine
 from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
-from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.learning_curves import joined, learning_jobs
 from recoup.reproduce.sizes import SIZES, checkpoints, size_of
 from recoup.reproduce.workers import groups, run_in_processes
 from recoup.tasks.reach.body import import_mujoco
@@ -274,7 +274,7 @@ def results():
 def _few_episodes():
     """Of made-up policies two episodes are enough; twenty of each would take most of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(episodes, "EPISODES", 2)
+        patch.setattr(episode_figures, "EPISODES", 2)
         patch.setattr(nine, "EPISODES", 2)
         yield
 
@@ -530,7 +530,7 @@ class TestClaimsHaveTheirSigns:
     def test_of_directions(self, results):
         """A fan of estimates to the left of the true gradient has positive angles."""
         surface = results["toy/surface"]["mean"]
-        direction = gradients.true_gradient(surface, *directions.POINT)
+        direction = gradients.true_gradient(surface, *direction_figures.POINT)
         turned = np.radians([30.0, 30.0, -120.0])
         turns = np.array([[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in turned])
         each = np.einsum("mij,j->mi", turns, direction)

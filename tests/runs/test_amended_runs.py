@@ -11,10 +11,10 @@ import pytest
 from program import recoup as program
 
 import recoup
-from recoup.pictures.files import write_picture
+from recoup.pictures.picture_files import write_picture
+from recoup.runs.in_jax import TaskTests
 from recoup.runs.learning import _Loop
 from recoup.runs.render import is_of_before, render_run
-from recoup.runs.traced import TaskTests
 from recoup.store.store import Store
 from recoup.study.care.verify import check
 from recoup.study.study import Study

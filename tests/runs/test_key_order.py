@@ -21,7 +21,7 @@ from recoup.checks import InputError
 from recoup.runs import plan as plans
 from recoup.runs import problem as problems
 from recoup.runs.render import render_run
-from recoup.tasks.policies import files
+from recoup.tasks.policies import policy_files
 from recoup.tasks.policies.described import described
 
 HELPERS = str(Path(own_tasks.__file__).parent)
@@ -54,9 +54,11 @@ def before(monkeypatch):
         patch.setattr(problems, "policy_described", lambda task: as_before(described(task.policy)))
         patch.setattr(plans, "fingerprint_of", lambda *given: None)
         patch.setattr(plans, "version_of", version_of_before)
-        patch.setattr(files, "FORMAT", 1)
-        patch.setattr(files, "described", lambda policy, between: as_before(described(policy)))
-        patch.setattr(files, "_fingerprints", lambda *given: {})
+        patch.setattr(policy_files, "FORMAT", 1)
+        patch.setattr(
+            policy_files, "described", lambda policy, between: as_before(described(policy))
+        )
+        patch.setattr(policy_files, "_fingerprints", lambda *given: {})
         yield patch
 
 

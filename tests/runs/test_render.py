@@ -17,7 +17,7 @@ from waiting import LIMIT
 import recoup
 from recoup.pictures.film import Film, film, film_strip
 from recoup.runs.render import render_run
-from recoup.store.records import of_proposal
+from recoup.store.codec import of_proposal
 from recoup.store.rows import Proposal
 from recoup.store.store import OVER, Store
 from recoup.tasks.registry import make_env, make_task

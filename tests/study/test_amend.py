@@ -19,7 +19,7 @@ from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.exchange.read import read_samples
 from recoup.study.exchange.samples import import_samples
-from recoup.study.moves import move as moves
+from recoup.study.moves import study_move as moves
 from recoup.study.study import Study
 from recoup.study.voice.slips import slips
 

@@ -146,7 +146,7 @@ class TestOtherBounds:
             target = np.exp(_log_density(wide.parameters, u, wide.store.newest().numbers))
             w = len(y) * target / mixture
             assert found.ess == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-6)
-            from recoup.study.moves.move import judge
+            from recoup.study.moves.study_move import judge
 
             judged = judge(wide.method, wide.opened.ledger(), len(y), wide.store.newest().numbers)
             np.testing.assert_allclose(judged.weights, w, rtol=1e-6)
@@ -158,7 +158,7 @@ class TestOtherBounds:
             study = told(tmp_path / f"{seed}.db", 3, seed)
             wide = study.fork(tmp_path / f"wide-{seed}.db", params={"k": (10, 2000, "log")})
             ledger = wide.opened.ledger()
-            from recoup.study.moves.move import judge
+            from recoup.study.moves.study_move import judge
 
             found = judge(wide.method, ledger, 24, wide.store.newest().numbers)
             means.append(found.weights.mean())
@@ -187,7 +187,7 @@ class TestOtherBounds:
             out = int(np.sum((values < 30) | (values > 90)))
             assert out > 3
             assert narrow.store.events("forked")[-1].content["outside"] == out
-            from recoup.study.moves.move import judge
+            from recoup.study.moves.study_move import judge
 
             found = judge(narrow.method, narrow.opened.ledger(), 48, narrow.store.newest().numbers)
             assert np.sum(found.weights == 0) == out
@@ -246,7 +246,7 @@ class TestOtherBounds:
             b = a.fork(tmp_path / "b.db", params={"k": (500, 900, "log")})
         with b, pytest.raises(InputError, match="lie outside of its bounds"):
             b.recommend()
-        from recoup.report.study import write_study_report
+        from recoup.report.study_page import write_study_report
 
         assert write_study_report(tmp_path / "b.db").exists()
 

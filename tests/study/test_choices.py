@@ -432,8 +432,8 @@ class TestDoors:
         assert array[1] == "hard"
 
     def test_pages_and_pictures_can_be_made(self, study, tmp_path):
-        from recoup.report.studies import write_studies_report
-        from recoup.report.study import write_study_report
+        from recoup.report.studies_page import write_studies_report
+        from recoup.report.study_page import write_study_report
 
         other = tmp_path / "other.db"
         study.fork(other).close()

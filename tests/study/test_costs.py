@@ -264,7 +264,7 @@ def test_sentences_about_what_is_told_speak_of_costs(tmp_path):
 
 
 def test_the_page_and_the_picture_are_of_costs(both):
-    from recoup.report.study import write_study_report
+    from recoup.report.study_page import write_study_report
     from recoup.study.views.plot_data import portrait
 
     one, other = both

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.core.plain.failing import chance_at, chance_under
+from recoup.core.plain.failure_chance import chance_at, chance_under
 from recoup.core.worth import proportion
 from recoup.study.care.verify import check
 from recoup.study.reader.settings import resolved

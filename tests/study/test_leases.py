@@ -25,7 +25,7 @@ from recoup.study.care.recover import recover
 from recoup.study.care.verify import check
 from recoup.study.study import Study
 from recoup.study.trials import leases as clock
-from recoup.study.views.summary import summary_rows
+from recoup.study.views.study_summary import summary_rows
 
 HOUR = 3600.0
 START = 1.8e9  # seconds since 1970 at which a clock that is set begins

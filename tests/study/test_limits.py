@@ -12,7 +12,7 @@ from program import recoup as program
 
 import recoup
 from recoup.checks import InputError
-from recoup.core.plain.limits import Bound
+from recoup.core.plain.limit_chance import Bound
 from recoup.store.file import StudyFile
 from recoup.study.care.recover import recover
 from recoup.study.care.verify import check

@@ -15,7 +15,7 @@ from program import recoup
 
 from recoup import Study, Trajectory
 from recoup.checks import InputError
-from recoup.report import study as pages
+from recoup.report import study_page as pages
 from recoup.study import study as studies
 from recoup.study.moves.settling import MoveMaker
 from recoup.study.views.snapshot import Snapshot

@@ -8,7 +8,7 @@ import pytest
 import recoup
 from recoup import Study
 from recoup.checks import InputError
-from recoup.pictures.study import KINDS, _limits, _log_ticks, study_picture
+from recoup.pictures.study_picture import KINDS, _limits, _log_ticks, study_picture
 from recoup.store.rows import FOREIGN, MEAN, OWN, SAMPLED
 from recoup.study.reader.settings import resolved
 from recoup.study.views.plot_data import portrait
@@ -225,7 +225,7 @@ class TestTheFile:
 
     def test_without_matplotlib_one_sentence_says_what_to_install(self, study, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        monkeypatch.delitem(sys.modules, "recoup.pictures.study")
+        monkeypatch.delitem(sys.modules, "recoup.pictures.study_picture")
         with pytest.raises(InputError, match="needs matplotlib: pip install matplotlib"):
             study.plot()
 

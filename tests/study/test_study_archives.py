@@ -17,7 +17,7 @@ from recoup.study.exchange.fork import forked_words
 from recoup.study.exchange.read import read_samples
 from recoup.study.exchange.samples import import_samples
 from recoup.study.exchange.tables import write_csv
-from recoup.study.moves import move as moves
+from recoup.study.moves import study_move as moves
 from recoup.study.study import Study
 
 PARAMS = {"stiffness": (10, 200, "log"), "damping": (-1, 3)}

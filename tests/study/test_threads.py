@@ -90,7 +90,7 @@ def test_threads_share_a_study_that_is_in_memory():
 
 def test_reads_do_not_wait_for_a_move_that_another_thread_makes(tmp_path, monkeypatch):
     """What is read while a move is in the making is of before it."""
-    from recoup.study.moves import move as moves
+    from recoup.study.moves import study_move as moves
 
     making, go_on = threading.Event(), threading.Event()
     make = moves.make_move
@@ -121,7 +121,7 @@ def test_reads_do_not_wait_for_a_move_that_another_thread_makes(tmp_path, monkey
 
 
 def test_a_thread_that_tells_while_another_moves_waits_a_little_and_goes_on(tmp_path, monkeypatch):
-    from recoup.study.moves import move as moves
+    from recoup.study.moves import study_move as moves
 
     monkeypatch.setattr(settling, "WAIT", 0.0)
     making, go_on = threading.Event(), threading.Event()
@@ -220,7 +220,7 @@ def test_a_process_that_is_forked_while_another_thread_writes_goes_on(tmp_path):
 
 MOVING = """
 import os, sys, threading
-from recoup.study.moves import move as moves
+from recoup.study.moves import study_move as moves
 from recoup.study.study import Study
 
 study = Study.open(sys.argv[1], dim=2, batch=4, seed=1)

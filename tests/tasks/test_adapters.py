@@ -12,9 +12,9 @@ from gymnasium import spaces
 import recoup
 from recoup.checks import InputError
 from recoup.tasks.policies.adapters import adapted
-from recoup.tasks.policies.files import SavedPolicy, save_policy
 from recoup.tasks.policies.networks import Linear
 from recoup.tasks.policies.policy import SpacePolicy
+from recoup.tasks.policies.policy_files import SavedPolicy, save_policy
 
 KINDS = ["torch", "linen", "nnx", "equinox"]
 X = np.array([0.3, -1.2, 0.7])

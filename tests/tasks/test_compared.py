@@ -14,7 +14,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.tasks.policies.compared import check_spaces, difference
 from recoup.tasks.policies.described import space_described
-from recoup.tasks.policies.files import save_policy
+from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.fingerprint import (
     OTHERS_ERROR,
     OWN_ERROR,
@@ -28,7 +28,7 @@ from recoup.tasks.policies.fingerprint import (
     thetas_beside,
 )
 from recoup.tasks.policies.policy import make_policy
-from recoup.tasks.policies.spaces import inputs_of
+from recoup.tasks.policies.policy_files import save_policy
 
 BOX = spaces.Box(-1, 1, (3,))
 

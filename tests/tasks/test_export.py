@@ -14,10 +14,10 @@ import recoup
 from recoup.checks import InputError
 from recoup.tasks.policies.adapters import adapted
 from recoup.tasks.policies.export import export_policy
-from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.policies.leaves import leaves, parts_of
 from recoup.tasks.policies.networks import Linear
 from recoup.tasks.policies.policy import SpacePolicy
+from recoup.tasks.policies.policy_files import SavedPolicy
 
 CASES = {name: rest for name, *rest in cases_of(1)}
 

@@ -12,6 +12,7 @@ from own_tasks import Recurrent
 import recoup
 from recoup.checks import InputError
 from recoup.tasks.policies.described import described, restored, space_described, space_restored
+from recoup.tasks.policies.environment_spaces import inputs_of, outputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, fitted, grid
 from recoup.tasks.policies.policy import (
     SpacePolicy,
@@ -21,7 +22,6 @@ from recoup.tasks.policies.policy import (
     start_of,
     words_of,
 )
-from recoup.tasks.policies.spaces import inputs_of, outputs_of
 
 RNG = np.random.default_rng(3)
 CENTRES = ((0.0, 1.0), (2.0, -1.0), (0.5, 0.5))
@@ -196,7 +196,7 @@ def test_a_policy_is_described_in_json_and_comes_back(kind, options, tmp_path):
     theta = RNG.normal(size=policy.parameters)
     seen = np.array([0.4, 2.0])
     np.testing.assert_array_equal(again.bound(theta)(seen), policy.bound(theta)(seen))
-    from recoup.tasks.policies.files import save_policy
+    from recoup.tasks.policies.policy_files import save_policy
 
     loaded = recoup.load_policy(save_policy(tmp_path / "p.npz", policy, theta))
     np.testing.assert_array_equal(loaded(seen), policy.bound(theta)(seen))
@@ -261,7 +261,7 @@ class TestFiles:
             recoup.load_policy(tmp_path / "x.npz")
 
     def test_a_policy_of_ones_own_is_needed_again(self, tmp_path):
-        from recoup.tasks.policies.files import save_policy
+        from recoup.tasks.policies.policy_files import save_policy
 
         path = save_policy(tmp_path / "r.npz", Recurrent(), np.arange(3.0))
         with pytest.raises(InputError, match="give it again with policy="):
@@ -272,7 +272,7 @@ class TestFiles:
         assert policy.begin()(np.array([-1.0])) == 1.0
 
     def test_another_number_of_parameters_is_refused(self, tmp_path):
-        from recoup.tasks.policies.files import save_policy
+        from recoup.tasks.policies.policy_files import save_policy
 
         policy = make_policy("linear", {}, BOX, PUSH, None, False)
         with pytest.raises(InputError, match=r"must hold 3 finite numbers .* shape \[5\]"):

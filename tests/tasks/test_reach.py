@@ -16,12 +16,12 @@ from gymnasium.utils.env_checker import check_env
 from scipy import optimize
 
 import recoup
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import discounted_rewards
+from recoup.tasks.reach.batch_engine import ReachBody, engine_of
 from recoup.tasks.reach.body import compile_body, import_mujoco, servos_of
-from recoup.tasks.reach.engine import ReachBody, engine_of
+from recoup.tasks.reach.reach_task import _draws
 from recoup.tasks.reach.rules import FAR, NEAR, reach
-from recoup.tasks.reach.task import _draws
 from recoup.tasks.registry import make_env, make_task, task_row
 
 mujoco = import_mujoco()

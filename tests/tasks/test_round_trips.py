@@ -17,10 +17,10 @@ from own_tasks import Glider, Steers
 import recoup
 from recoup.tasks.policies.compared import order_of_now
 from recoup.tasks.policies.described import described, restored, space_described, space_restored
-from recoup.tasks.policies.files import save_policy
+from recoup.tasks.policies.environment_spaces import inputs_of, outputs_of
 from recoup.tasks.policies.fingerprint import fixed_observations
 from recoup.tasks.policies.policy import make_policy
-from recoup.tasks.policies.spaces import inputs_of, outputs_of
+from recoup.tasks.policies.policy_files import save_policy
 
 # The same examples every time, however long they take.
 ANY = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=HealthCheck)

@@ -18,8 +18,8 @@ from recoup.cli.app import (
     stop,
 )
 from recoup.cli.parsing import complete_task, number, number_option, whole_option
-from recoup.cli.tables import show_table, show_text
-from recoup.cli.train import prints_elsewhere
+from recoup.cli.text_tables import show_table, show_text
+from recoup.cli.train_commands import prints_elsewhere
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
 
 if TYPE_CHECKING:
@@ -154,9 +154,9 @@ def _compared(
     """What a comparison says, and where its files lie."""
     from recoup.compare.comparison import compare as run
     from recoup.compare.comparison import left_of, plan_of
-    from recoup.compare.results import CurveFiles
+    from recoup.compare.run_results import CurveFiles
     from recoup.compare.summary import summary
-    from recoup.report.comparison import check_comparison, write_comparison
+    from recoup.report.comparison_page import check_comparison, write_comparison
     from recoup.runs.engines import default_workers
     from recoup.runs.progress import advancing
     from recoup.tasks.engines.engine import Broken
@@ -188,8 +188,8 @@ def _compared(
 
 def _say(plan: "ComparisonPlan", left: "list[Chunk]", workers: int) -> None:
     """What is going to be done, and how long it takes."""
-    from recoup.compare.estimate import in_words, seconds
-    from recoup.compare.tables import runs_in_words
+    from recoup.compare.comparison_tables import runs_in_words
+    from recoup.compare.durations import in_words, seconds
 
     runs, wanted = sum(len(chunk.runs) for chunk in left), plan.runs * len(plan.chunks)
     there = wanted - runs
@@ -204,7 +204,7 @@ def _say(plan: "ComparisonPlan", left: "list[Chunk]", workers: int) -> None:
 
 
 def _show(said: dict[str, Any], written: dict[str, Path]) -> None:
-    from recoup.compare.tables import overall_table, short_table
+    from recoup.compare.comparison_tables import overall_table, short_table
 
     tables = [(short_table(said, task), task["notes"]) for task in said["tasks"]]
     if len(tables) > 1:

@@ -1,7 +1,7 @@
 """`recoup methods|tasks`: what there is to choose from."""
 
 from recoup.cli.app import JsonOption, app, print_json
-from recoup.cli.tables import show_list
+from recoup.cli.text_tables import show_list
 from recoup.engine.methods import DEFAULT_METHOD, METHODS
 from recoup.tasks.own.found import registered
 from recoup.tasks.registry import TASKS

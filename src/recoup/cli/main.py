@@ -16,10 +16,10 @@ from recoup.cli.study_app import app as study_app
 
 # Commands are listed in the order in which these modules add them.
 BY_HAND = (
-    *("study", "study_ask", "study_diary", "study_recommend", "study_archives"),
+    *("study_commands", "study_ask", "study_diary", "study_recommend", "study_archives"),
     "study_pictures",
 )
-OTHERS = ("train", "runs", "policies", "reproduce", "compare", "lists")
+OTHERS = ("train_commands", "run_commands", "policies", "reproduce_command", "compare", "lists")
 COMPILER = ("jax", "jaxlib", "optax")
 HELP = "Policy search that gets the most out of every rollout."
 EXAMPLES = examples(

@@ -9,7 +9,7 @@ from recoup.cli.app import JsonOption, app, argument, examples, option, print_js
 from recoup.cli.parsing import WhichOption, which_of
 
 if TYPE_CHECKING:
-    from recoup.tasks.policies.files import SavedPolicy
+    from recoup.tasks.policies.policy_files import SavedPolicy
 
 EXPORT_EXAMPLES = examples(
     "export-policy runs/CartPole-v1-recoup-0",

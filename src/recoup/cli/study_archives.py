@@ -27,7 +27,7 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import print_replay
-from recoup.cli.tables import show_text
+from recoup.cli.text_tables import show_text
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -197,7 +197,7 @@ def replay(
 ) -> None:
     """How another method would have moved on the same results, at no rollout."""
     from recoup.outputs import Over, check_output
-    from recoup.pictures.files import PICTURE, write_picture
+    from recoup.pictures.picture_files import PICTURE, write_picture
     from recoup.study.exchange.replay import replay as replay_study
 
     with opened(file, read_only=True) as study:

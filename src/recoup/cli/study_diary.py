@@ -10,7 +10,7 @@ from recoup.cli.app import argument, examples, for_tables, option, print_json
 from recoup.cli.parsing import whole_option
 from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_of, opened
 from recoup.cli.study_tables import MANY, show_values, typed_value
-from recoup.cli.tables import show_table, show_text
+from recoup.cli.text_tables import show_table, show_text
 from recoup.store.rows import (
     CANCELLED,
     DRAWN,
@@ -28,7 +28,7 @@ from recoup.study.space.parameters import labelled
 from recoup.study.text.notebook import typed
 from recoup.study.text.times import when
 from recoup.study.trials.leases import now
-from recoup.study.views.summary import deployed
+from recoup.study.views.study_summary import deployed
 from recoup.study.voice.sentences import best_trial, no_best
 
 if TYPE_CHECKING:

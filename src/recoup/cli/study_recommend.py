@@ -7,9 +7,9 @@ from recoup.cli.app import examples, option, print_json
 from recoup.cli.parsing import check_once, typed_value, whole_option
 from recoup.cli.study_app import SIGNED, File, JsonOption, app, opened
 from recoup.cli.study_tables import MANY
-from recoup.cli.tables import Cell, show_table, show_text
+from recoup.cli.text_tables import Cell, show_table, show_text
 from recoup.study.space.goals import GOALS
-from recoup.study.views.summary import Deployed, deployed
+from recoup.study.views.study_summary import Deployed, deployed
 from recoup.study.voice.sentences import (
     apart,
     best_at,

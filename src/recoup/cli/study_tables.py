@@ -7,13 +7,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from recoup.cli.app import for_tables, print_json
-from recoup.cli.tables import Cell, show_table, show_text
+from recoup.cli.text_tables import Cell, show_table, show_text
 from recoup.store.rows import REPEAT
 from recoup.study.exchange.tables import quoted
 from recoup.study.space.parameters import labelled
 from recoup.study.text.notebook import typed
 from recoup.study.trials.ask import repeated
-from recoup.study.views.summary import deployed
+from recoup.study.views.study_summary import deployed
 from recoup.study.voice.sentences import LEAST, replayed
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it

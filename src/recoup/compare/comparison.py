@@ -10,8 +10,8 @@ from recoup.checks import InputError, check_choice, check_count, check_finite, c
 from recoup.compare.arenas import Arena, Asking, arena_of, expanded
 from recoup.compare.checked import check_same_batch
 from recoup.compare.entrants import Entrant, entrant_of
-from recoup.compare.lockstep import RunCurve
-from recoup.compare.results import CurveFiles, key_of
+from recoup.compare.run_results import CurveFiles, key_of
+from recoup.compare.side_by_side import RunCurve
 from recoup.compare.work import Chunk, Show, chunks_of, compute_all
 from recoup.runs.engines import default_workers
 from recoup.runs.plan import check_seed

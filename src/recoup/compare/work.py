@@ -13,8 +13,8 @@ from recoup.checks import InputError
 from recoup.compare.arenas import Arena, Asking, arena_of
 from recoup.compare.checked import Failed
 from recoup.compare.entrants import Entrant, entrant_of
-from recoup.compare.lockstep import RunCurve, Tick, learn
-from recoup.compare.results import CurveFiles, key_of
+from recoup.compare.run_results import CurveFiles, key_of
+from recoup.compare.side_by_side import RunCurve, Tick, learn
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken
 

@@ -29,7 +29,7 @@ from recoup.core.mixtures import (
     picked,
 )
 from recoup.core.returns import with_failures as returns_of
-from recoup.core.rows import ratios_and_norms
+from recoup.core.row_sums import ratios_and_norms
 from recoup.core.weights import LogDensities
 
 

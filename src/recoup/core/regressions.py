@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from recoup.core.families.policy import Policy, linear
+from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory, live
 from recoup.core.gradient import Direction, Earned, relative
 

@@ -19,8 +19,8 @@ from recoup.core.families.trajectory import discounted_score
 from recoup.core.movers import Experience, Mover, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
-from recoup.core.rules.fit import fit
-from recoup.core.rules.traced import TracedRule, estimator_of_rule, traced
+from recoup.core.rules.classics_on_archive import fit
+from recoup.core.rules.on_archive import TracedRule, estimator_of_rule, traced
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of

@@ -18,7 +18,7 @@ from recoup.core.objective import Estimate
 from recoup.core.pareto import pareto_k
 from recoup.core.plain.densities import Proposals
 from recoup.core.plain.judge import Drew
-from recoup.core.plain.move import Samples
+from recoup.core.plain.small_archive import Samples
 from recoup.core.weights import LogDensities
 from recoup.core.worth import Interval, worth
 from recoup.engine import plain

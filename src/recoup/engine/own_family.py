@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from recoup.core.families.family import Family, moving
-from recoup.engine.kept import kept_compilations
+from recoup.engine.compilation_cache import kept_compilations
 
 LEAST = 64  # samples that are compiled for; above, powers of two
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from recoup.checks import InputError
 from recoup.outputs import OURS, Over, written
-from recoup.pictures.files import FILM, film_mark
+from recoup.pictures.picture_files import FILM, film_mark
 
 MOST = 120  # frames of a film, about
 Act = Callable[[Any], Any]

@@ -11,7 +11,7 @@ import numpy as np
 
 from recoup import __version__
 from recoup.checks import InputError
-from recoup.engine.kept import kept_compilations
+from recoup.engine.compilation_cache import kept_compilations
 
 CHECKSUM = "checksum"
 Arrays = dict[str, np.ndarray]

@@ -14,19 +14,19 @@ import numpy as np
 
 from recoup.checks import InputError, check_choice
 from recoup.outputs import OURS, Kind, Over, check_directory, check_output, written
-from recoup.pictures import files
+from recoup.pictures import picture_files as files
 from recoup.reproduce import ORDER
 from recoup.reproduce.claims import HOLM, RULE, Claim, corrected
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import (
     cars,
-    episodes,
+    episode_figures,
     estimates,
     nine,
     reaching,
     strips,
     theorems,
-    toy,
+    toy_figures,
 )
 from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
 from recoup.reproduce.sizes import Size, size_of
@@ -34,7 +34,7 @@ from recoup.reproduce.workers import run_in_processes
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
-    for module in (theorems, estimates, toy, cars, reaching, nine, episodes, strips)
+    for module in (theorems, estimates, toy_figures, cars, reaching, nine, episode_figures, strips)
     for figure in module.FIGURES
 }
 ALL = "all"

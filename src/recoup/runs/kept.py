@@ -18,7 +18,7 @@ from recoup.runs.problem import Acting
 from recoup.study.reader.opened import Opened
 from recoup.study.run.beside import BEST, POLICIES, POLICY, theta_in
 from recoup.tasks.measured import Measured
-from recoup.tasks.policies.files import is_saved, save_policy
+from recoup.tasks.policies.policy_files import is_saved, save_policy
 
 LAST = "last"  # which policy: the newest, the best or the number of a move
 DENSE = 100  # policies that lie as near to each other as was asked for

@@ -31,7 +31,7 @@ from recoup.study.study import Study
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Engine
 from recoup.tasks.measured import Measured, measured
-from recoup.tasks.policies.files import save_policy
+from recoup.tasks.policies.policy_files import save_policy
 from recoup.tasks.task import Task
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def _tests(study: Study, plan: Plan, problem: Problem, engine: Engine) -> Tests:
     """What tests a run on fresh episodes."""
     if not isinstance(problem, Task):
         return EngineTests(study.opened, engine, plan.test_episodes)
-    from recoup.runs.traced import TaskTests
+    from recoup.runs.in_jax import TaskTests
 
     return TaskTests(plan, problem, plan.test_episodes)
 

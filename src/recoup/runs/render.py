@@ -11,8 +11,8 @@ import numpy as np
 
 from recoup.checks import InputError, check_finite, check_path, check_shape
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
-from recoup.pictures.files import FILM, PICTURE, shown_by, write_picture
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
+from recoup.pictures.picture_files import FILM, PICTURE, shown_by, write_picture
 from recoup.runs.plan import check_seed
 from recoup.runs.run import Run, load
 from recoup.store.place import settled

@@ -9,7 +9,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_path
 from recoup.outputs import Over
-from recoup.pictures.files import shows, write_picture
+from recoup.pictures.picture_files import shows, write_picture
 from recoup.runs.directory import CURVE, study_in, texts
 from recoup.runs.history import Curve, HistoryRow, history_of, lost_of
 from recoup.runs.kept import LAST, KeptPolicy, best_of, chosen_move, kept_in
@@ -24,11 +24,11 @@ from recoup.study.run.beside import STUDY, policies_beside
 from recoup.study.run.ends import end_of, of_others, outdated, was_finished
 from recoup.study.study import Study
 from recoup.study.text.notebook import facts
-from recoup.study.views.summary import mean_of
+from recoup.study.views.study_summary import mean_of
 from recoup.tasks.measured import Measured
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.policies.export import export_policy
-from recoup.tasks.policies.files import SavedPolicy
+from recoup.tasks.policies.policy_files import SavedPolicy
 
 if TYPE_CHECKING:
     import pandas

@@ -252,7 +252,7 @@ def evaluate(
     problem, rho = run.task, _rho_of(run, which)
     with _precise(problem):
         if isinstance(problem, Task):
-            from recoup.runs.traced import TaskTests
+            from recoup.runs.in_jax import TaskTests
 
             return TaskTests(run.plan, problem, count).both(FRESH, rho, seed)
         engine, _ = engine_of(problem, {}, 1, 1)
@@ -275,7 +275,7 @@ def _start(plan: Plan, problem: Problem) -> Any:
     """The means that a run starts from; None where named parameters have their own."""
     if plan.mean is not None or plan.own:
         return plan.mean
-    from recoup.runs.traced import drawn_start
+    from recoup.runs.in_jax import drawn_start
 
     return drawn_start(plan, problem.dim)
 
@@ -286,7 +286,7 @@ def _precise(problem: Problem | None) -> Iterator[None]:
     if not isinstance(problem, Task):
         yield
         return
-    from recoup.runs.traced import in_double
+    from recoup.runs.in_jax import in_double
 
     with in_double():
         yield

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.records import WRONG, as_kept
+from recoup.store.codec import WRONG, as_kept
 from recoup.store.rows import AMENDED, DROP, DROPPED, Event, Told
 
 

@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 from recoup.checks import InputError, check_path
 from recoup.outputs import BESIDE, unfinished_of
+from recoup.store.codec import counters_of
 from recoup.store.connecting import (
     TO_WRITE,
     Access,
@@ -42,7 +43,6 @@ from recoup.store.place import (
     put,
     settled,
 )
-from recoup.store.records import counters_of
 from recoup.store.rows import Counters
 from recoup.store.schema import (
     APPLICATION,

@@ -15,10 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from recoup.checks import InputError
-from recoup.store.file import TOLD, check_present, format_of, missing
-from recoup.store.names import check_names
-from recoup.store.place import COUNT, LOG, address, beside
-from recoup.store.records import (
+from recoup.store.codec import (
     WRONG,
     Record,
     asked_of,
@@ -30,6 +27,9 @@ from recoup.store.records import (
     setting_of,
     trajectory_of,
 )
+from recoup.store.file import TOLD, check_present, format_of, missing
+from recoup.store.names import check_names
+from recoup.store.place import COUNT, LOG, address, beside
 from recoup.store.rows import CREATED, Contents, Move, Proposal, Test
 from recoup.store.schema import checksum, unpacked
 from recoup.store.store import Store

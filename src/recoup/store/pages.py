@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.store.records import Record
+from recoup.store.codec import Record
 from recoup.store.schema import LATER, TABLES, checksum
 
 LEAF, INTERIOR = 13, 5  # the types of pages that hold the rows of a table, and where they lie

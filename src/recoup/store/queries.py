@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.store import records
+from recoup.store import codec
 from recoup.store.errors import damage
 from recoup.store.file import StudyFile
 from recoup.store.place import MEMORY
@@ -72,42 +72,42 @@ class Queries:
 
     def settings(self) -> dict[str, Any]:
         """The study's settings, as they were when it was made."""
-        return dict(self._file.read("settings", records.setting_of, "ORDER BY id"))
+        return dict(self._file.read("settings", codec.setting_of, "ORDER BY id"))
 
     def counters(self) -> Counters:
         """How many trials and results there are."""
-        return self._file.one("counters", records.counters_of)
+        return self._file.one("counters", codec.counters_of)
 
     def newest(self) -> Proposal:
         """The proposal that the last move made."""
         last = "WHERE id = (SELECT proposal FROM moves ORDER BY id DESC LIMIT 1)"
-        return self._file.one("proposals", records.proposal_of, last)
+        return self._file.one("proposals", codec.proposal_of, last)
 
     def proposal(self, number: int) -> Proposal:
         """The proposal of a number; a sentence about damage where it is missing."""
-        return self._file.one("proposals", records.proposal_of, "WHERE id = ?", (int(number),))
+        return self._file.one("proposals", codec.proposal_of, "WHERE id = ?", (int(number),))
 
     def proposals(self, ids: Iterable[int] | None = None) -> dict[int, Proposal]:
         """Proposals by number, all unless said; a sentence about damage where one is missing."""
         wanted = None if ids is None else set(ids)
-        found = {row.id: row for row in self._by_id("proposals", records.proposal_of, wanted)}
+        found = {row.id: row for row in self._by_id("proposals", codec.proposal_of, wanted)}
         if wanted is not None and len(found) < len(wanted):
             raise InputError(damage(self.where, "rows of proposals are not there"))
         return found
 
     def moves(self) -> list[Move]:
         """All moves in order; number 0 is the start."""
-        return self._file.read("moves", records.move_of, "ORDER BY id")
+        return self._file.read("moves", codec.move_of, "ORDER BY id")
 
     def last_moves(self, n: int) -> list[Move]:
         """The last `n` moves, in order; the start is none."""
         where = "WHERE id > 0 ORDER BY id DESC LIMIT ?"
-        return self._file.read("moves", records.move_of, where, (int(n),))[::-1]
+        return self._file.read("moves", codec.move_of, where, (int(n),))[::-1]
 
     def last_move(self, upto: int = HIGHEST) -> Move:
         """The last move of a number up to `upto`; others may be lost in a recovered study."""
         where = "WHERE id <= ? ORDER BY id DESC LIMIT 1"
-        return self._file.one("moves", records.move_of, where, (int(upto),))
+        return self._file.one("moves", codec.move_of, where, (int(upto),))
 
     # -- trials --
 
@@ -115,26 +115,24 @@ class Queries:
         self, ids: Iterable[int] | None = None, kinds: Sequence[str] | None = None
     ) -> list[Asked]:
         """Trials by number, of `ids` and of `kinds` if said; ids without a trial are left out."""
-        return self._by_id("asked", records.asked_of, ids, *_of_kinds(kinds))
+        return self._by_id("asked", codec.asked_of, ids, *_of_kinds(kinds))
 
     def last_asked(self, n: int, kinds: Sequence[str]) -> list[Asked]:
         """The last `n` trials of these kinds, the newest first."""
         condition, values = _of_kinds(kinds)
         where = f"WHERE {condition} ORDER BY id DESC LIMIT ?"
-        return self._file.read("asked", records.asked_of, where, (*values, int(n)))
+        return self._file.read("asked", codec.asked_of, where, (*values, int(n)))
 
     def first_drawn(self, proposal: int) -> Asked | None:
         """The first trial that a proposal drew; None where there is none."""
         where = "WHERE proposal = ? AND kind = ? ORDER BY id LIMIT 1"
-        return next(
-            iter(self._file.read("asked", records.asked_of, where, (proposal, DRAWN))), None
-        )
+        return next(iter(self._file.read("asked", codec.asked_of, where, (proposal, DRAWN))), None)
 
     def pending(self, kinds: Sequence[str] | None = None) -> list[Asked]:
         """Trials that wait for a result, by number; none that was cancelled."""
         condition, values = _of_kinds(kinds)
         where = f"WHERE {WAITING} AND {self._not_cancelled()} AND {condition} ORDER BY id"
-        return self._file.read("asked", records.asked_of, where, values)
+        return self._file.read("asked", codec.asked_of, where, values)
 
     def cancelled(self) -> dict[int, Event]:
         """The trials that will not be rolled out, by number, and the event of each.
@@ -159,7 +157,7 @@ class Queries:
         """All trials by number, each with its result if it has one; read a thousand at a time."""
         last = -1
         while some := self._file.read(
-            "asked", records.asked_of, f"WHERE id > ? ORDER BY id LIMIT {CHUNK}", (last,)
+            "asked", codec.asked_of, f"WHERE id > ? ORDER BY id LIMIT {CHUNK}", (last,)
         ):
             last = some[-1].id
             results = self.results(trial.id for trial in some)
@@ -171,20 +169,20 @@ class Queries:
         """Results by trial, without trajectories; trials that wait have none."""
         if ids is not None:
             ids = list(ids)  # read twice
-        found = {row.id: row for row in self._by_id("told", records.result_of, ids)}
-        for number, also in self._by_id("also", records.also_of, ids):
+        found = {row.id: row for row in self._by_id("told", codec.result_of, ids)}
+        for number, also in self._by_id("also", codec.also_of, ids):
             if number in found:
-                found[number] = records.with_also(found[number], also)
+                found[number] = codec.with_also(found[number], also)
         return found
 
     def numbers(self) -> list[str]:
         """The names of all numbers that were told beside returns, in order."""
-        rows = self._file.read("also", records.also_of)
+        rows = self._file.read("also", codec.also_of)
         return sorted({name for _, also in rows for name in also})
 
     def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
         """Trajectories `[t, F + A + 1]` by trial, of those that have one."""
-        return dict(self._by_id("trajectories", records.trajectory_of, ids))
+        return dict(self._by_id("trajectories", codec.trajectory_of, ids))
 
     def statuses(self) -> dict[str, int]:
         """How many rows of results there are of each status, to compare with the counters."""
@@ -193,7 +191,7 @@ class Queries:
     def failures(self) -> list[Result]:
         """Results that failed, in the order of telling, without what was told beside."""
         where = "WHERE status = ? ORDER BY told_at, id"
-        return self._file.read("told", records.result_of, where, (FAILED,))
+        return self._file.read("told", codec.result_of, where, (FAILED,))
 
     def returns(self, without: Collection[int] = ()) -> dict[int, float]:
         """All finite returns by trial, in the order of trials; none of those of `without`."""
@@ -255,15 +253,13 @@ class Queries:
         As the moves up to `move` have left them.
         """
         where, values = "WHERE id <= ? ORDER BY id", (int(move),)
-        blocks = (
-            self._file.read(x, records.densities_of, where, values) for x in ("own", "mixture")
-        )
+        blocks = (self._file.read(x, codec.densities_of, where, values) for x in ("own", "mixture"))
         own, mixture = (np.concatenate([np.zeros(0), *rows]) for rows in blocks)
         return own, mixture
 
     def queue(self, n: int) -> list[Queued]:
         """The first thetas that wait in line, at most `n`."""
-        return self._file.read("queue", records.queued_of, "ORDER BY id LIMIT ?", (int(n),))
+        return self._file.read("queue", codec.queued_of, "ORDER BY id LIMIT ?", (int(n),))
 
     def enqueued(self) -> int:
         """How many thetas wait in line."""
@@ -272,26 +268,26 @@ class Queries:
     def events(self, kind: str | None = None) -> list[Event]:
         """What happened to the study, in order; of one kind, if said."""
         where, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
-        return self._file.read("events", records.event_of, f"{where} ORDER BY id", values)
+        return self._file.read("events", codec.event_of, f"{where} ORDER BY id", values)
 
     def leases(self, ids: Iterable[int] | None = None) -> dict[int, Lease]:
         """Leases by trial, of `ids` if said; a trial that was asked for without one is left out."""
-        return {row.id: row for row in self._by_id("leases", records.lease_of, ids)}
+        return {row.id: row for row in self._by_id("leases", codec.lease_of, ids)}
 
     def overdue(self, now: float, n: int = -1) -> list[Asked]:
         """Trials without a result whose lease has run out, by number; at most `n` if said."""
         where = f"WHERE until <= ? AND {WAITING} ORDER BY id LIMIT ?"
-        rows = self._file.read("leases", records.lease_of, where, (float(now), int(n)))
+        rows = self._file.read("leases", codec.lease_of, where, (float(now), int(n)))
         return self.asked(row.id for row in rows)
 
     def test(self, move: int) -> Test | None:
         """What fresh episodes said after a move, if it was tested."""
-        found = self._file.read("tests", records.test_of, "WHERE id = ?", (int(move),))
+        found = self._file.read("tests", codec.test_of, "WHERE id = ?", (int(move),))
         return found[0] if found else None
 
     def tests(self) -> list[Test]:
         """What fresh episodes said, by move."""
-        return self._file.read("tests", records.test_of, "ORDER BY id")
+        return self._file.read("tests", codec.test_of, "ORDER BY id")
 
     # -- small parts --
 

@@ -14,11 +14,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from recoup.store.codec import Record, contents_of
 from recoup.store.events import Amendment, amendments
 from recoup.store.pages import LEAF, PageRow, Pages, cells, is_kind, places
 from recoup.store.place import LOG, beside
 from recoup.store.places import together_in
-from recoup.store.records import Record, contents_of
 from recoup.store.rows import CANCELLED, CREATED, OK, OWN, Contents, Lease, Result
 from recoup.store.schema import TABLES
 

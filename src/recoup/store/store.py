@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from recoup.store import records
+from recoup.store import codec
 from recoup.store.file import StudyFile
 from recoup.store.place import MEMORY
 from recoup.store.places import fills
@@ -98,14 +98,14 @@ class Store(Writes):
         if until is not None:
             rows += [Lease(number, until) for number in ids if number not in before]
         if rows:
-            self._file.insert("leases", map(records.of_lease, rows), OVER)
+            self._file.insert("leases", map(codec.of_lease, rows), OVER)
 
     def end_leases(self, ids: Iterable[int]) -> None:
         """Writes that trials are handed out no more; of those handed out again two may be told."""
         self._counters()
         for row in self.leases(ids).values():
             if row.times > 1:
-                self._file.insert("leases", [records.of_lease(row._replace(until=None))], OVER)
+                self._file.insert("leases", [codec.of_lease(row._replace(until=None))], OVER)
             else:
                 self._file.delete("leases", "WHERE id = ?", (row.id,))
 
@@ -119,14 +119,14 @@ class Store(Writes):
         Of a mirrored pair both leave together: the other is kept, and counts for nothing. What it
         was before stays in an event, which is the caller's to write.
         """
-        counters, told = self._counters(), records.as_kept(told)
+        counters, told = self._counters(), codec.as_kept(told)
         pair = self.together(number)
         before = self.results(pair)
         fresh = self._fresh(before, valued)
         for row in before.values():
             amended = row if row.id != number else row._replace(told=told, told_at=time.time())
             place = None if dropped else row.counted
-            self._file.insert("told", [records.of_result(amended._replace(counted=place))], OVER)
+            self._file.insert("told", [codec.of_result(amended._replace(counted=place))], OVER)
         self._file.delete("trajectories", "WHERE id = ?", (number,))
         if before[number].told.also:
             self._file.delete("also", "WHERE id = ?", (number,))
@@ -162,7 +162,7 @@ class Store(Writes):
         The settings stay those that the store was made with; `counters` are those that fit.
         """
         self._counters()
-        for table, content in records.records_of(rows).items():
+        for table, content in codec.records_of(rows).items():
             self._file.insert(table, content, OVER)
         self._now = counters
 
@@ -187,9 +187,9 @@ class Store(Writes):
                 self._file.mark(CHOICES)  # whose latent numbers it would take for parameters
             if settings.get("limits"):  # nor of limits, which it would not keep
                 self._file.mark(BESIDE)
-            first = records.of_proposal(start._replace(id=0, origin=START))
+            first = codec.of_proposal(start._replace(id=0, origin=START))
             self._file.insert("proposals", [first])
-            self._file.insert("moves", [records.of_move(Move(0, 0, 0, memory, {}, time.time()))])
+            self._file.insert("moves", [codec.of_move(Move(0, 0, 0, memory, {}, time.time()))])
             self.note(CREATED, settings)  # on another page, in case theirs is lost
             if then is not None:
                 then(self)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.store import records
+from recoup.store import codec
 from recoup.store.errors import check_again
 from recoup.store.events import later_of, of_later
 from recoup.store.file import StudyFile
@@ -85,7 +85,7 @@ class Writes(States):
     def add_trials(self, trials: Sequence[Asked]) -> None:
         """Writes new trials, without results."""
         now, counters = time.time(), self._counters()
-        self._file.insert("asked", [records.of_asked(trial, now) for trial in trials])
+        self._file.insert("asked", [codec.of_asked(trial, now) for trial in trials])
         last = max((int(trial.id) for trial in trials), default=0)
         trials_now = counters.trials + len(trials)
         self._now = counters._replace(trials=trials_now, last=max(counters.last, last))
@@ -97,7 +97,7 @@ class Writes(States):
         event, which is returned. `valued` says that the study gives failures a value, so that they
         fill a batch.
         """
-        counters, number, told = self._counters(), int(number), records.as_kept(told)
+        counters, number, told = self._counters(), int(number), codec.as_kept(told)
         if not 0 < number <= HIGHEST:
             raise InputError(f"there is no trial {number} in {self.where}.")
         before, times = self._told(number), self._handed_out(number)
@@ -110,7 +110,7 @@ class Writes(States):
         if number not in kinds:
             raise InputError(f"there is no trial {number} in {self.where}.")
         place, fresh = self._place(number, kinds, told.status, valued)
-        self._file.insert("told", [records.of_result(Result(number, told, place, time.time()))])
+        self._file.insert("told", [codec.of_result(Result(number, told, place, time.time()))])
         self._add_beside(number, told)
         if times == 1:
             self._file.delete("leases", "WHERE id = ?", (number,))
@@ -131,7 +131,7 @@ class Writes(States):
         """Puts a theta in line."""
         self._counters()
         row = Queued(self._file.last_id("queue") + 1, np.asarray(theta, float), note)
-        self._file.insert("queue", [records.of_queued(row)])
+        self._file.insert("queue", [codec.of_queued(row)])
 
     def dequeue(self, n: int) -> list[Queued]:
         """Takes the first thetas out of the line, at most `n`."""
@@ -148,7 +148,7 @@ class Writes(States):
         self._counters()
         first = self._file.last_id("proposals") + 1
         rows = [Proposal(i, origin, family, block) for i, block in enumerate(blocks, first)]
-        self._file.insert("proposals", map(records.of_proposal, rows))
+        self._file.insert("proposals", map(codec.of_proposal, rows))
         return first
 
     def add_move(self, family: str, made: Made, used: int = 0, verb: str = "INSERT") -> int:
@@ -159,7 +159,7 @@ class Writes(States):
         counters = self._counters()
         proposal = self.add_proposals(MOVED, family, [made.numbers])
         row = Move(made.number, proposal, made.counted, made.memory, made.info, time.time())
-        self._file.insert("moves", [records.of_move(row)], verb)
+        self._file.insert("moves", [codec.of_move(row)], verb)
         self._now = counters._replace(fresh=counters.fresh - int(used))
         return proposal
 
@@ -167,10 +167,10 @@ class Writes(States):
         """Writes the densities that the next move starts from; nothing for those that are empty."""
         self._counters()
         if new_own.size:
-            self._file.insert("own", [records.of_densities(move, new_own)])
+            self._file.insert("own", [codec.of_densities(move, new_own)])
         if mixture.size:
             self._file.delete("mixture")
-            self._file.insert("mixture", [records.of_densities(move, mixture)])
+            self._file.insert("mixture", [codec.of_densities(move, mixture)])
 
     # -- what else is kept --
 
@@ -178,12 +178,12 @@ class Writes(States):
         """Writes that something happened to the study, now unless it was `at` another time."""
         self._counters()
         number, then = self._file.last_id("events") + 1, time.time() if at is None else at
-        self._file.insert("events", [records.of_event(Event(number, kind, content, then))])
+        self._file.insert("events", [codec.of_event(Event(number, kind, content, then))])
 
     def add_test(self, test: Test) -> None:
         """Writes what fresh episodes said after a move."""
         self._counters()
-        self._file.insert("tests", [records.of_test(test)])
+        self._file.insert("tests", [codec.of_test(test)])
 
     # -- small parts --
 
@@ -204,9 +204,9 @@ class Writes(States):
     def _add_beside(self, number: int, told: Told) -> None:
         """Writes what was told with a return: a trajectory, numbers beside it."""
         if told.trajectory is not None:
-            self._file.insert("trajectories", [records.of_trajectory(number, told.trajectory)])
+            self._file.insert("trajectories", [codec.of_trajectory(number, told.trajectory)])
         if told.also:
-            self._file.insert("also", [records.of_also(number, told.also)])
+            self._file.insert("also", [codec.of_also(number, told.also)])
 
     def _handed_out(self, number: int) -> int:
         """How often a trial was handed out with a lease that has not ended; 0 without one."""

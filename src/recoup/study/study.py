@@ -57,7 +57,7 @@ from recoup.study.views.listing import best, dataframe, trials
 from recoup.study.views.log import Happened, log
 from recoup.study.views.plot_data import plot
 from recoup.study.views.snapshot import Snapshot, snapshot
-from recoup.study.views.summary import in_a_line, mean_policy
+from recoup.study.views.study_summary import in_a_line, mean_policy
 from recoup.study.voice.evaluation import Evaluation
 from recoup.study.voice.predict import Prediction, predict
 from recoup.study.voice.recommend import Recommendation, recommend

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.core.families.policy import Policy, linear
+from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory, discounted_rewards
 from recoup.tasks.task import Task
 

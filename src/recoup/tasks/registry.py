@@ -55,7 +55,7 @@ TASKS = {
                 f"humanoid upper body reaches a target with {joints} joints; "
                 f"{2 * joints**2} parameters [mujoco]",
                 "recoup.tasks.reach.rules:reach",
-                task="recoup.tasks.reach.task:task_of",
+                task="recoup.tasks.reach.reach_task:task_of",
                 horizon=100,
                 discount=0.9,
                 batch=3,
@@ -64,7 +64,7 @@ TASKS = {
                 env="recoup.tasks.reach.env:ReachEnv",
                 options={"joints": joints},
                 packages=("mujoco",),
-                trace="recoup.tasks.reach.task:trace",
+                trace="recoup.tasks.reach.reach_task:trace",
             )
             for joints in (2, 4, 9)
         ),

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.family import Family
-from recoup.core.families.policy import Policy
 from recoup.core.families.trajectory import Episodes, Trajectory, discounted_rewards
 from recoup.tasks.task import Task
 

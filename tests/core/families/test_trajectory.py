@@ -6,7 +6,7 @@ from linear_quadratic import DISCOUNT, archive_of, episodes, estimate, exact_gra
 from scipy import stats
 
 from recoup.core.estimators.per_decision import log_weights_by_step
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
     discounted_rewards,

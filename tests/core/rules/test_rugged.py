@@ -10,8 +10,8 @@ from scipy.stats import chi2
 import recoup
 from recoup.core.families.shapes import DIAGONAL, FULL
 from recoup.core.rules import rugged
-from recoup.core.rules.blend import Observed, is_flat
 from recoup.core.rules.model import apart_of
+from recoup.core.rules.recoup_rule import Observed, is_flat
 from recoup.core.rules.rugged import Pairs
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.window import Rule, Window, first_memory

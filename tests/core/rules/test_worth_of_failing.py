@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recoup.core.rules.failing import ByOutcome, dependence, worth_of_failing
+from recoup.core.rules.failure_worth import ByOutcome, dependence, worth_of_failing
 
 
 def known(failed, level=0.0, seed=0, dim=3, n=60):

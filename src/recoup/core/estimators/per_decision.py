@@ -16,7 +16,7 @@ from recoup.core.archive import Archive
 from recoup.core.baselines import Baseline
 from recoup.core.directions import likelihood_ratio
 from recoup.core.estimators.whole import Estimator, censored, direction_of, drawn, earned_by
-from recoup.core.families.policy import Policy, step_score
+from recoup.core.families.action_policy import Policy, step_score
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, prefix_log_ratios
 from recoup.core.objective import Estimate, mean_weight, summary
 from recoup.core.weights import LogDensities, Ratio, Shaper, bounded_exp, weigh

@@ -21,7 +21,7 @@ from jax import Array
 from recoup.core.archive import Archive
 from recoup.core.estimators.per_decision import log_weights_by_step, rewards_by_step
 from recoup.core.estimators.whole import Estimator, censored, drawn
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import (
     Trajectory,
     discounts,

@@ -6,11 +6,11 @@ A new family is its file, with its record and its closed forms, and a row here.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.family import Family
 from recoup.core.families.full import Full, full_gaussian
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.families.lowrank import LowRank, low_rank_gaussian
-from recoup.core.families.policy import Policy
 
 
 class Ours(NamedTuple):

@@ -13,9 +13,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.families.action_policy import (
+    Policy,
+    action_distribution,
+    step_log_ratio,
+    step_score,
+)
 from recoup.core.families.family import Family
 from recoup.core.families.gaussian import kl_divergence
-from recoup.core.families.policy import Policy, action_distribution, step_log_ratio, step_score
 
 
 class Trajectory(NamedTuple):

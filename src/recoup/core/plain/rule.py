@@ -1,4 +1,4 @@
-"""The rule of `core.rules` on the results of a study, unpadded: `rules.traced` by NumPy."""
+"""The rule of `core.rules` on the results of a study, unpadded: `rules.on_archive` by NumPy."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,8 @@ import numpy as np
 from recoup.core.families.family import Family, moving
 from recoup.core.objective import Estimate
 from recoup.core.plain.densities import Rho, row_of
-from recoup.core.plain.limits import LimitsToKeep, beyond, worth_within
-from recoup.core.rules import blend
+from recoup.core.plain.limit_chance import LimitsToKeep, beyond, worth_within
+from recoup.core.rules import recoup_rule
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import objective
 from recoup.core.rules.window import Memory, Rule, Window, first_memory, narrowest, reach_of
@@ -70,7 +70,7 @@ def move(
         failed=failed,
     )
     within = seen if limits is None else _within(seen, kept.also, limits)
-    made = blend.step(np, rule, within, memory, spread)
+    made = recoup_rule.step(np, rule, within, memory, spread)
     after = asked.stretched(rho, *made.stretch, narrowest(np, rule, memory))
     return RuleMove(after, made.memory, _summary(told, kept, seen, made))
 
@@ -106,7 +106,9 @@ def log_weights(
     return np.where(part & told.valid, found, -np.inf)
 
 
-def _summary(told: ToldResults, kept: ToldResults, seen: Window, made: blend.Step) -> Estimate:
+def _summary(
+    told: ToldResults, kept: ToldResults, seen: Window, made: recoup_rule.Step
+) -> Estimate:
     """What the weights say of the objective, and why the step was made."""
     proposals = len(told.proposals[0])
     found = objective(

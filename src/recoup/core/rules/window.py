@@ -7,7 +7,7 @@ import numpy as np
 from recoup.core.arrays import Array
 from recoup.core.families.shapes import Shape
 from recoup.core.rules import model as models
-from recoup.core.rules.failing import ByOutcome, dependence, worth_of_failing
+from recoup.core.rules.failure_worth import ByOutcome, dependence, worth_of_failing
 from recoup.core.rules.rugged import Pairs, no_pairs
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Signal

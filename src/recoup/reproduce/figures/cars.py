@@ -11,7 +11,7 @@ from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures.causes import SAID, cause_jobs, collect_causes
 from recoup.reproduce.jobs import Arrays, FigureJob
-from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.learning_curves import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 from recoup.reproduce.speed import AHEAD, BEHIND, after, ahead_early, gain, gains_half
 from recoup.tasks.registry import make_env

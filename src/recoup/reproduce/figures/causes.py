@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from recoup.core.archive import Drawn, from_samples
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import discounted_rewards
 from recoup.engine.composition import composed
 from recoup.engine.estimate import estimate

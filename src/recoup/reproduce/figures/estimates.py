@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Picture
 from recoup.reproduce.claims import Contrast, Said, contrast, slope
 from recoup.reproduce.drawing import curve, legend, picture, stderr
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.figures import directions, gradients
+from recoup.reproduce.figures import direction_figures, gradients
 from recoup.reproduce.figures.gradients import ESTIMATORS, ITERATIONS, SHAPED
 from recoup.reproduce.jobs import Arrays
 from recoup.reproduce.sizes import Size
@@ -307,5 +307,5 @@ FIGURES = (
         said=SAID,
         section="S4.1.2",
     ),
-    *directions.FIGURES,
+    *direction_figures.FIGURES,
 )

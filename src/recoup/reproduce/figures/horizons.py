@@ -10,9 +10,9 @@ from jax import Array
 from matplotlib.axes import Axes
 
 from recoup.core import theory
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import score
-from recoup.core.families.policy import Policy
 from recoup.core.families.trajectory import discounted_rewards
 from recoup.core.families.trajectory import score as trajectory_score
 from recoup.reproduce.claims import Said

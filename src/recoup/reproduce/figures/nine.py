@@ -17,7 +17,7 @@ from recoup.reproduce.figures.reaching import (
     reuse,
 )
 from recoup.reproduce.jobs import Arrays, FigureJob
-from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.learning_curves import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 from recoup.reproduce.speed import gain
 
@@ -65,7 +65,7 @@ def collect_nine(size: Size, results: dict[str, Arrays]) -> Arrays:
 def _spent(joints: int, policies: np.ndarray) -> Arrays:
     """What mean policies `[R, D]` spend: cost a step, and the parts of their returns `[R]`."""
     from recoup.tasks.reach import rules
-    from recoup.tasks.reach.task import trace
+    from recoup.tasks.reach.reach_task import trace
 
     task, keys = rules.reach(joints), jax.random.split(jax.random.key(0), EPISODES)
     discounts = DISCOUNT ** np.arange(HORIZON)

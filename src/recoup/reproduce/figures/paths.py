@@ -8,7 +8,7 @@ from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import gradients
 from recoup.reproduce.jobs import Arrays, FigureJob
-from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.learning_curves import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 
 WALKED = ("niw-pgpe", "iw-pgpe", "iw-pgpe-ob")

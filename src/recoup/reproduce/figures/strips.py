@@ -12,7 +12,7 @@ from recoup.pictures.film import Film, film, film_strip, write_video
 from recoup.reproduce.claims import Contrast, Said, certain, contrast
 from recoup.reproduce.drawing import picture
 from recoup.reproduce.figure import Figure
-from recoup.reproduce.figures.episodes import ARRIVED, SHORT, closest, half_way, traced
+from recoup.reproduce.figures.episode_figures import ARRIVED, SHORT, closest, half_way, traced
 from recoup.reproduce.figures.reaching import OURS, reach_jobs
 from recoup.reproduce.jobs import Arrays
 from recoup.tasks.registry import make_env, make_task

@@ -24,7 +24,7 @@ from recoup.study.exchange.carried_over import (
 from recoup.study.exchange.change import KEYS, Change, change_of
 from recoup.study.exchange.duplicates import ASKED, asked_when
 from recoup.study.exchange.samples import IMPORTED
-from recoup.study.moves.move import check_charts
+from recoup.study.moves.study_move import check_charts
 from recoup.study.reader.opened import Opened, check_own_family
 from recoup.study.reader.settings import (
     CHARTS,

@@ -148,7 +148,7 @@ def _moves(
     tick: Tick = lambda done, of: None,
 ) -> "Iterator[tuple[Mark, StudyMove]]":
     """The moves of `method` at the places where the study has moved."""
-    from recoup.study.moves.move import make_move
+    from recoup.study.moves.study_move import make_move
 
     whole = study.ledger(0, method.reweighs)
     for i, mark in enumerate(marks[1:]):

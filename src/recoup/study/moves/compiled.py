@@ -21,8 +21,8 @@ from recoup.core.families.trajectory import Trajectory
 from recoup.core.judgement import judged_archive
 from recoup.core.mixtures import gained_mixture, mixture_density, own_density
 from recoup.core.worth import Seen, probes
+from recoup.engine.compilation_cache import kept_compilations
 from recoup.engine.composition import Composed, composed
-from recoup.engine.kept import kept_compilations
 from recoup.engine.methods import Method
 from recoup.engine.move import move
 from recoup.engine.plain import family_of

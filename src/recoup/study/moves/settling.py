@@ -144,8 +144,8 @@ class MoveMaker:
             upto, new, late = self._next_mark(before.counted, newest.id)
             ledger, amended = self._results_of(before.id, self._moves), self.store.last_amended()
             ledger.results(upto)  # read while all of them are of one state of the file
-        from recoup.study.moves.move import make_move
         from recoup.study.moves.steps import Before
+        from recoup.study.moves.study_move import make_move
 
         start = Before(newest.numbers, before.memory)
         how = (self.opened.method, self.opened.discount)

@@ -7,8 +7,8 @@ import numpy as np
 
 from recoup.core.plain.densities import Proposals, gained_mixture, own_density
 from recoup.core.plain.judge import Drew
-from recoup.core.plain.move import Samples, valued
 from recoup.core.plain.rule import ToldResults
+from recoup.core.plain.small_archive import Samples, valued
 from recoup.core.weights import LogDensities
 from recoup.core.worth import Seen
 from recoup.engine import plain

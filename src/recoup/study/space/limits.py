@@ -22,7 +22,7 @@ from recoup.checks import (
     check_whole_numbers,
     shortly,
 )
-from recoup.core.plain.limits import Bound, LimitsToKeep
+from recoup.core.plain.limit_chance import Bound, LimitsToKeep
 from recoup.engine.methods import Method
 from recoup.store.queries import Queries
 from recoup.study.space.parameters import Parameter

@@ -42,7 +42,7 @@ SHOWN = 3  # improbable results that are spoken of, the last ones
 def evaluate(opened: Opened, mover: MoveMaker, mean: Any, std: Any) -> Evaluation:
     """The expected return of a candidate distribution, from all results."""
     from recoup.core.pareto import pareto_k
-    from recoup.study.moves.move import judge
+    from recoup.study.moves.study_move import judge
 
     if "family" in opened.missing:
         opened.check_whole()

@@ -2,7 +2,7 @@
 
 from recoup.study.text.notebook import SHOWN, digits, facts, grid
 from recoup.study.views.snapshot import Door, snapshot
-from recoup.study.views.summary import Deployed, best_trial, in_a_line, summary_rows
+from recoup.study.views.study_summary import Deployed, best_trial, in_a_line, summary_rows
 
 
 def as_html(study: Door) -> str:

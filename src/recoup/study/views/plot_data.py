@@ -8,7 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over, check_output
-from recoup.pictures.files import PICTURE, write_picture
+from recoup.pictures.picture_files import PICTURE, write_picture
 from recoup.store.rows import Move, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import chances
@@ -22,7 +22,7 @@ from recoup.study.voice.sentences import explains
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from recoup.pictures.study import Portrait, Shown
+    from recoup.pictures.study_picture import Portrait, Shown
 
 OVER_TIME, SLICED = 6, 3  # parameters that are drawn over time, and against each other
 NOTED = {  # what is drawn of each move, and what the file calls it
@@ -44,7 +44,7 @@ def plot(study: Opened, path: str | Path | None = None, *, force: bool = False) 
 
 def portrait(study: Opened) -> "Portrait":
     """A study as the arrays that are drawn."""
-    from recoup.pictures.study import Portrait
+    from recoup.pictures.study_picture import Portrait
 
     with study.store.reading():
         moves, rhos = study.store.moves(), [study.rho(mark.numbers) for mark in study.marks()]
@@ -91,7 +91,7 @@ def outside_of(study: Opened) -> np.ndarray:
 
 def _drawing() -> "Callable[[Portrait], Figure]":
     try:
-        from recoup.pictures.study import study_picture
+        from recoup.pictures.study_picture import study_picture
     except ImportError:
         raise InputError("a picture needs matplotlib: pip install matplotlib.") from None
     return study_picture
@@ -175,7 +175,7 @@ def _shown(
     likely: np.ndarray | None = None,
 ) -> "Shown":
     """Parameter `i` as it is drawn."""
-    from recoup.pictures.study import Shown
+    from recoup.pictures.study_picture import Shown
 
     name, log, bounds, words = study.labels[i], False, None, None
     if study.parameters:

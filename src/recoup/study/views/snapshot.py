@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, without_nan
 from recoup.engine.plain import can_judge
-from recoup.store.records import OF_MOVES
+from recoup.store.codec import OF_MOVES
 from recoup.store.rows import FAILED, OK, PENDING, Move
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Trial
 from recoup.study.space.goals import MAXIMIZE, Goal
 from recoup.study.views.diagnostics import diagnostics
-from recoup.study.views.summary import Deployed, deployed
+from recoup.study.views.study_summary import Deployed, deployed
 from recoup.study.voice.evaluation import Evaluation
 from recoup.study.voice.recommend import Recommendation
 from recoup.study.voice.sentences import DRAW, MEAN_POLICY, expected_return

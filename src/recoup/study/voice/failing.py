@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.families.gaussian import Diagonal
-from recoup.core.plain.failing import chance_at
+from recoup.core.plain.failure_chance import chance_at
 from recoup.core.worth import proportion
 from recoup.store.rows import FAILED, MEAN, OWN, Asked, Result
 from recoup.study.reader.opened import Opened

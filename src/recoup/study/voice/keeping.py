@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.families.gaussian import Diagonal
-from recoup.core.plain.limits import (
+from recoup.core.plain.limit_chance import (
     Bound,
     ChanceWithin,
     are_equal,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from recoup.core.families.policy import Policy
+from recoup.core.families.action_policy import Policy
 from recoup.core.families.trajectory import Trajectory
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.engines.engine import Broken, Job, Outcome

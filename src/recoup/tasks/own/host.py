@@ -15,8 +15,8 @@ from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, find, is_traced_
 from recoup.tasks.own.function import Calls, how_called
 from recoup.tasks.policies.compared import check_spaces
 from recoup.tasks.policies.described import described
+from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.policy import make_policy, start_of, words_of
-from recoup.tasks.policies.spaces import inputs_of
 
 WARM_UP = "recoup warm-up"  # what the randomness of a warm-up is for
 NO_FUNCTION = " If it is a function of theta, give dim=... (--dim), or params=... (--param)."

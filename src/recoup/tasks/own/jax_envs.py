@@ -19,9 +19,9 @@ from jax import Array
 
 from recoup.checks import STEPS, InputError, check_between, check_count
 from recoup.tasks.engines.attempt import Raised, theirs
+from recoup.tasks.policies.environment_spaces import SQUASH, Inputs, inputs_of, scaled
 from recoup.tasks.policies.networks import MOST
 from recoup.tasks.policies.policy import FARTHEST, Act, SpacePolicy, beginner, make_policy, start_of
-from recoup.tasks.policies.spaces import SQUASH, Inputs, inputs_of, scaled
 from recoup.tasks.task import Task
 
 GYMNAX = ("observation_space", "action_space")  # what tells the styles apart

@@ -13,9 +13,9 @@ from gymnasium import spaces
 
 from recoup.checks import InputError, check_count, shortly
 from recoup.tasks.policies.adapters import adapted
+from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, Network
 from recoup.tasks.policies.policy import Scale, SpacePolicy
-from recoup.tasks.policies.spaces import inputs_of
 
 NETWORKS = {"linear": Linear, "kernels": Kernels, "mlp": MLP}
 ELSEWHERE = "elsewhere"  # the kind of one that only Python can give

@@ -8,8 +8,8 @@ import numpy as np
 
 from recoup.checks import check_path
 from recoup.outputs import Kind, Over, check_output, written
-from recoup.tasks.policies.files import SavedPolicy
 from recoup.tasks.policies.onnx_file import onnx_bytes
+from recoup.tasks.policies.policy_files import SavedPolicy
 from recoup.tasks.policies.torch_file import torchscript_bytes
 
 NPZ, ONNX, TORCHSCRIPT = ".npz", ".onnx", ".pt"

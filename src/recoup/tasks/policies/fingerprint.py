@@ -16,9 +16,9 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear
 from recoup.tasks.policies.policy import Act, SpacePolicy, beginner
-from recoup.tasks.policies.spaces import inputs_of
 
 FEW = 5  # observations that are stored as numbers themselves, K
 MOST, LEAST, NUMBERS = 64, 8, 2**16  # that a policy is asked about: as many as have so many numbers

@@ -11,10 +11,10 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, named
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
-from recoup.tasks.policies.spaces import SQUASH, scaled
 
 OPSET, IR = 17, 8  # such as programs of 2022 read, too
 

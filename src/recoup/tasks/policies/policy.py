@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from recoup.checks import NUMBERS, InputError, check_choice, check_count, nearest, shortly
 from recoup.tasks.policies.adapters import adapted, library_of
+from recoup.tasks.policies.environment_spaces import CLIP, SQUASH, inputs_of, outputs_of
 from recoup.tasks.policies.networks import (
     MLP,
     Kernels,
@@ -20,7 +21,6 @@ from recoup.tasks.policies.networks import (
     hidden_of,
     linear,
 )
-from recoup.tasks.policies.spaces import CLIP, SQUASH, inputs_of, outputs_of
 
 OPTIONS = {  # of each kind of policy, beside `actions`
     "linear": ("bias",),

@@ -16,10 +16,10 @@ from gymnasium import spaces
 
 from recoup.checks import InputError
 from recoup.tasks.policies.adapters import TorchModule
+from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, parts_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
-from recoup.tasks.policies.spaces import SQUASH, scaled
 
 TRIED = 8  # observations that it is tried with before it is written
 

@@ -10,8 +10,8 @@ from gymnasium import spaces
 
 from recoup.checks import InputError, check_between, check_choice, check_finite, check_shape
 from recoup.tasks.reach import rules
+from recoup.tasks.reach.batch_engine import engine_of
 from recoup.tasks.reach.body import SUBSTEPS, import_mujoco
-from recoup.tasks.reach.engine import engine_of
 
 GL_PACKAGES = (
     "rendering needs OpenGL, which could not be set up here ({reason}): on Debian and Ubuntu, "

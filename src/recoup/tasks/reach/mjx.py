@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.checks import InputError
-from recoup.core.families.policy import linear
+from recoup.core.families.action_policy import linear
 from recoup.tasks.reach import rules
 from recoup.tasks.reach.body import SUBSTEPS, compile_body, servos_of
 from recoup.tasks.reach.rules import Reach

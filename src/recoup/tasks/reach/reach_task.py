@@ -9,9 +9,9 @@ import numpy as np
 from jax import Array
 
 from recoup.checks import check_shape
-from recoup.core.families.policy import Policy, linear
+from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory
-from recoup.tasks.reach.engine import Recorded, engine_of
+from recoup.tasks.reach.batch_engine import Recorded, engine_of
 from recoup.tasks.reach.rules import Reach
 from recoup.tasks.task import Task
 

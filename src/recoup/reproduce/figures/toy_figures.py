@@ -10,7 +10,7 @@ from recoup.reproduce.drawing import curve, legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import paths
 from recoup.reproduce.jobs import Arrays, FigureJob
-from recoup.reproduce.learning import joined, learning_jobs
+from recoup.reproduce.learning_curves import joined, learning_jobs
 from recoup.reproduce.sizes import Size
 from recoup.reproduce.speed import CONVERGED, converges_early, gain, gains_half
 

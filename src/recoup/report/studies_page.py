@@ -8,7 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_path, printable
 from recoup.outputs import Over
-from recoup.pictures.studies import Course, laid_over
+from recoup.pictures.studies_picture import Course, laid_over
 from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.study import Study
 from recoup.study.views.plot_data import outside_of, portrait

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recoup.engine.kept import kept_compilations
+from recoup.engine.compilation_cache import kept_compilations
 from recoup.engine.plain import family_of
 from recoup.runs.fresh import Evaluated
 from recoup.runs.plan import Plan

@@ -34,8 +34,8 @@ from recoup.cli.parsing import (
     vector,
     whole_option,
 )
-from recoup.cli.runs import show_returns
-from recoup.cli.tables import show_text
+from recoup.cli.run_commands import show_returns
+from recoup.cli.text_tables import show_text
 from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 
 if TYPE_CHECKING:

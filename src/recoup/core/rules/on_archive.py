@@ -15,7 +15,7 @@ from recoup.core.families.family import Family, later, moving
 from recoup.core.gradient import Direction
 from recoup.core.mixtures import mixture_density, picked
 from recoup.core.objective import Estimate
-from recoup.core.rules import blend
+from recoup.core.rules import recoup_rule
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Weighed, objective, weighed
 from recoup.core.rules.window import (
@@ -58,7 +58,7 @@ def traced(family: Family, rule: Rule, window: int | None) -> TracedRule:
         assert archive.batches is not None
         dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
         rows = rows_of(family, archive, rho, reach_of(dim, batch, window), rule.avoids)
-        made = blend.step(jnp, rule, rows.window, memory, asked.log_spread(rho))
+        made = recoup_rule.step(jnp, rule, rows.window, memory, asked.log_spread(rho))
         least = narrowest(jnp, rule, memory)
         after = asked.stretched(rho, *made.stretch, least)
         found = _summary(archive, rows, made.weighed, made.stretch)

@@ -36,12 +36,12 @@ from recoup.cli.study_app import (
     opened,
 )
 from recoup.cli.study_tables import show_distribution
-from recoup.cli.tables import show_facts, show_text
+from recoup.cli.text_tables import show_facts, show_text
 from recoup.study.exchange.tables import ALSO
 from recoup.study.space.parameters import parameter, parameters_of
 from recoup.study.trials.diary import check_asked, other_of_pair, told_nevertheless
 from recoup.study.trials.results import BEFORE, in_words, trial_number
-from recoup.study.views.summary import best_trial, summary_rows
+from recoup.study.views.study_summary import best_trial, summary_rows
 from recoup.study.voice.sentences import CANDIDATE, DRAW, broke, due, more_results
 from recoup.study.voice.slips import slips
 

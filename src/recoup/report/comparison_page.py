@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from recoup.compare.tables import (
+from recoup.compare.comparison_tables import (
     HEADING,
     MEANING,
     SCORES,
@@ -19,8 +19,8 @@ from recoup.compare.tables import (
     tables_of,
 )
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
-from recoup.pictures.comparison import MethodCurve, compared
-from recoup.pictures.files import PICTURE, write_picture
+from recoup.pictures.comparison_picture import MethodCurve, compared
+from recoup.pictures.picture_files import PICTURE, write_picture
 from recoup.report.html import check_page, embedded, page, write_page
 
 DATA, TEXT, PAGE, PICTURES = "compare.json", "compare.md", "compare.html", "curves"

@@ -11,7 +11,7 @@ from recoup.outputs import Over
 from recoup.report.html import check_page, drawn, page, write_page
 from recoup.study.study import Study
 from recoup.study.views.snapshot import Snapshot, snapshot
-from recoup.study.views.summary import Deployed, best_trial, summary_rows
+from recoup.study.views.study_summary import Deployed, best_trial, summary_rows
 from recoup.study.voice.sentences import (
     best_at,
     best_between,

@@ -11,7 +11,7 @@ from recoup.checks import InputError, check_count
 from recoup.compare.arenas import Arena
 from recoup.compare.code import digest, our_code
 from recoup.compare.entrants import Entrant, batch_of, row_of, version_of
-from recoup.compare.lockstep import RunCurve
+from recoup.compare.side_by_side import RunCurve
 from recoup.engine.methods import own_parts, sized
 from recoup.runs.plan import task_settings
 from recoup.tasks.own.host import HostTask
@@ -21,7 +21,7 @@ CHECKSUM = "checksum"
 PLAYED = (
     "compare/arenas.py",
     "compare/entrants.py",
-    "compare/lockstep.py",
+    "compare/side_by_side.py",
     "runs/lockstep.py",
     "compare/peers",
     "tasks",

@@ -23,7 +23,7 @@ from recoup.cli.app import (
 )
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.study_app import blaming
-from recoup.cli.tables import show_table
+from recoup.cli.text_tables import show_table
 
 if TYPE_CHECKING:
     from recoup.runs.fresh import Evaluated
@@ -141,7 +141,7 @@ def report(
     if not any(path.is_file() for path in runs):
         if runs and not check_path("the run", runs[0]).exists():
             raise InputError(f"there is no run and no study in {runs[0]}.")
-        from recoup.report.runs import write_report
+        from recoup.report.run_page import write_report
 
         say_path("page", write_report(runs, out, force=force), as_json)
         return
@@ -150,8 +150,8 @@ def report(
             "a page is of runs or of studies: name run directories, or files of studies (that of a "
             "run is its study.db)."
         )
-    from recoup.report.studies import write_studies_report
-    from recoup.report.study import write_study_report
+    from recoup.report.studies_page import write_studies_report
+    from recoup.report.study_page import write_study_report
 
     with blaming(*runs):
         if len(runs) > 1:

@@ -17,7 +17,7 @@ from recoup.cli.app import (
     stop,
 )
 from recoup.cli.parsing import whole_option
-from recoup.cli.tables import Cell, show_table
+from recoup.cli.text_tables import Cell, show_table
 from recoup.reproduce import ORDER
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from recoup.reproduce.drawing import legend, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures.reaching import OURS, SHOWN, reach_jobs
 from recoup.reproduce.jobs import Arrays
-from recoup.reproduce.learning import joined
+from recoup.reproduce.learning_curves import joined
 from recoup.reproduce.sizes import Size
 
 EPISODES = 20  # of each policy, where distances are measured
@@ -25,9 +25,9 @@ SHOULDER, ELBOW = "r_sh_pitch", "r_el_pitch"
 def traced(joints: int, size: Size, results: dict[str, Arrays]) -> Arrays:
     """Distances and costs `[policy, R, T]` of the mean policies after 0, 20, 50 iterations."""
     from recoup.tasks.reach import rules
+    from recoup.tasks.reach.batch_engine import engine_of
     from recoup.tasks.reach.body import JOINTS
-    from recoup.tasks.reach.engine import engine_of
-    from recoup.tasks.reach.task import trace
+    from recoup.tasks.reach.reach_task import trace
 
     task, runs = rules.reach(joints), joined(results, f"reach-{joints}", OURS)
     keys = jax.random.split(jax.random.key(0), EPISODES)
