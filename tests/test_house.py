@@ -198,6 +198,12 @@ def test_every_room_is_in_the_rule_and_says_what_it_is_for():
         assert text, f"{folder.relative_to(SOURCE)} says nothing"
 
 
+def test_every_file_name_occurs_once():
+    """So that a name in a traceback or in a search says which module it is."""
+    names = [path.name for path in modules() if path.name != "__init__.py"]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_nothing_outside_the_families_looks_inside_a_rho():
     for path in modules():
         if "families" in path.parts:

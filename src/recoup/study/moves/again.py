@@ -54,8 +54,8 @@ def not_the_one(study: Opened, number: int) -> str:
     given = missing_parts(study.settings, {})
     named = " and ".join(f"{key}={text}" for key, text in given.items())
     return printable(
-        f"the {named} that was given is not the one that made move {number} of {study.where} (or an "
-        "earlier recoup made it)"
+        f"the {named} that was given is not the one that made move {number} of {study.where} (or "
+        "an earlier recoup made it)"
     )
 
 
