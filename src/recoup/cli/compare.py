@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from recoup.checks import InputError, as_typed, check_count
 from recoup.cli.app import (
@@ -20,6 +20,7 @@ from recoup.cli.app import (
 from recoup.cli.parsing import complete_task, number, number_option, whole_option
 from recoup.cli.text_tables import show_table, show_text
 from recoup.cli.train_commands import prints_elsewhere
+from recoup.core.types import Plain
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _points(text: str) -> list[int]:
 
 def _compared(
     order: "Order", out: Path, workers: int | None, silent: bool, force: bool
-) -> tuple[dict[str, Any], dict[str, Path]]:
+) -> tuple[Plain, dict[str, Path]]:
     """What a comparison says, and where its files lie."""
     from recoup.compare.comparison import compare as run
     from recoup.compare.comparison import left_of, plan_of, workers_of
@@ -202,7 +203,7 @@ def _say(plan: "ComparisonPlan", left: "list[Chunk]", workers: int) -> None:
     print(words, file=sys.stderr)
 
 
-def _show(said: dict[str, Any], written: dict[str, Path]) -> None:
+def _show(said: Plain, written: dict[str, Path]) -> None:
     from recoup.compare.comparison_tables import overall_table, short_table
 
     tables = [(short_table(said, task), task["notes"]) for task in said["tasks"]]

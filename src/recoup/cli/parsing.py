@@ -10,6 +10,7 @@ import typer
 
 from recoup.checks import InputError, as_typed, nearest, shortly
 from recoup.cli.app import option
+from recoup.core.types import Plain
 from recoup.engine.methods import METHODS, SETTINGS
 from recoup.tasks.registry import TASKS, environments
 
@@ -23,7 +24,7 @@ def complete_task(incomplete: str) -> list[tuple[str, str]]:
     """Tasks that begin so, likewise; ours, registered ones, and Gymnasium's once some is typed."""
     from recoup.tasks.own.found import registered
 
-    rows: dict[str, Any] = {**TASKS, **registered()}
+    rows: Plain = {**TASKS, **registered()}
     found = [(n, row.summary) for n, row in rows.items() if n.startswith(incomplete)]
     if not incomplete:
         return found
@@ -94,9 +95,9 @@ def number_option(text: str) -> Any:
     return option(text, parser=number, metavar="X")
 
 
-def pairs(option: str, texts: list[str]) -> dict[str, Any]:
+def pairs(option: str, texts: list[str]) -> Plain:
     """Settings written KEY=VALUE, each value as a person means it."""
-    values: dict[str, Any] = {}
+    values: Plain = {}
     for pair in texts:
         key, equals, text = pair.partition("=")
         if not equals or not key:
@@ -123,7 +124,7 @@ def names_given(option: str, how: str, texts: list[str] | None) -> dict[str, str
     return found
 
 
-def method_settings(texts: list[str] | None) -> dict[str, Any]:
+def method_settings(texts: list[str] | None) -> Plain:
     """Settings of a method, written KEY=VALUE after --set."""
     found = pairs("--set", texts or [])
     for key in found:
@@ -217,7 +218,7 @@ def typed_result(
     failed: str | None,
     trajectory: str | Path | None,
     also: list[str] | None = None,
-) -> dict[str, Any]:
+) -> Plain:
     """What was typed of a trial, as `tell` and `amend` take it."""
     returns = [typed_return(text) for text in value or []]
     episode = None

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
@@ -24,6 +24,7 @@ from recoup.cli.app import (
 from recoup.cli.parsing import TaskOption, WhichOption, which_of, whole, whole_option
 from recoup.cli.study_app import blaming
 from recoup.cli.text_tables import show_table
+from recoup.core.types import Plain
 
 if TYPE_CHECKING:
     from recoup.runs.fresh import Evaluated
@@ -81,14 +82,14 @@ def evaluate(
         print(f"recoup: {printable(loaded.outdated)}", file=sys.stderr)
 
 
-def _fresh(found: "Evaluated") -> dict[str, Any]:
+def _fresh(found: "Evaluated") -> Plain:
     """What fresh episodes say, for a summary."""
     names = ("return_search", "return_mean_policy")
-    returns: dict[str, Any] = {key: getattr(found, key)._asdict() for key in names}
+    returns: Plain = {key: getattr(found, key)._asdict() for key in names}
     return {**returns, **({"tests_failed": found.failed} if found.failed else {})}
 
 
-def _at(run: "Run", move: int | None) -> dict[str, Any]:
+def _at(run: "Run", move: int | None) -> Plain:
     """What a summary says of the distribution after a move, where it is not the newest."""
     if move is None:
         return {}

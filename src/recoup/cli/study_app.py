@@ -20,6 +20,7 @@ from recoup.cli.parsing import (
     whole,
     whole_option,
 )
+from recoup.core.types import Plain
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -63,7 +64,7 @@ class _Signed(TyperCommand):
 
 
 LIKE_AN_OPTION = re.compile(r"--?[a-zA-Z]")
-SIGNED: dict[str, Any] = {"cls": _Signed, "context_settings": {"ignore_unknown_options": True}}
+SIGNED: Plain = {"cls": _Signed, "context_settings": {"ignore_unknown_options": True}}
 app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
@@ -168,7 +169,7 @@ def form_of(format: str | None, as_json: bool) -> str:
     return format
 
 
-def given_options(**options: Any) -> dict[str, Any]:
+def given_options(**options: Any) -> Plain:
     """The options that were given, vectors as numbers."""
     found = {key: value for key, value in options.items() if value is not None}
     return {

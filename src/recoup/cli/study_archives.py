@@ -28,6 +28,7 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import print_replay
 from recoup.cli.text_tables import show_text
+from recoup.core.types import Given
 
 if TYPE_CHECKING:
     from recoup.study.study import Study
@@ -161,7 +162,7 @@ def import_(
     print_json(added) if as_json else show_text(added.words)
 
 
-def _drawn(study: "Study", key: str, given: Any) -> Any:
+def _drawn(study: "Study", key: str, given: Given) -> Any:
     """The means or deviations of what drew samples, given in order or by name, all of them.
 
     A choice is a word, as `evaluate` takes it, or the latent numbers that it was drawn by.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recoup.cli.app import for_tables, print_json
 from recoup.cli.text_tables import Cell, show_table, show_text
+from recoup.core.types import Given, Plain
 from recoup.store.rows import REPEAT
 from recoup.study.exchange.tables import quoted
 from recoup.study.space.parameters import labelled
@@ -133,9 +134,7 @@ def show_distribution(study: "Study") -> None:
         show_text(f"{left} more parameters: `recoup study export` writes all of them.")
 
 
-def print_replay(
-    study: "Study", own: list[dict[str, Any]], name: str, found: "list[Replayed]"
-) -> None:
+def print_replay(study: "Study", own: list[Plain], name: str, found: "list[Replayed]") -> None:
     """A study's moves beside those of another method, at most twenty of them."""
     heads = ("move", "results", "estimate", "worth", "replayed", "worth", "apart")
     every = max(len(found) // 20, 1)
@@ -161,14 +160,14 @@ def print_replay(
         )
 
 
-def _gap(row: "Replayed", mean: Any, std: Any) -> str:
+def _gap(row: "Replayed", mean: Given, std: Given) -> str:
     """Root mean square of the differences of the means, in standard deviations."""
     if len(mean) != len(std):  # in action space
         return ""
     return f"{(((row.mean - mean) / std) ** 2).mean() ** 0.5:.2f}"
 
 
-def _estimate(info: dict[str, Any]) -> str:
+def _estimate(info: Plain) -> str:
     low, high = info.get("low"), info.get("high")
     if low is None or high is None or not isfinite(low):
         return f"{info['objective']:.3g}"

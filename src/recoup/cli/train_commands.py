@@ -36,6 +36,7 @@ from recoup.cli.parsing import (
 )
 from recoup.cli.run_commands import show_returns
 from recoup.cli.text_tables import show_text
+from recoup.core.types import Plain
 from recoup.engine.methods import DEFAULT_METHOD, SETTINGS
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def resume(
 
     rolling = _rolling(engine, workers, sync, timeout, retries, address)
     given = {key: value for key, value in rolling.items() if value is not None}
-    how: dict[str, Any] = {"task": task, "engine": given or None, "progress": not quiet}
+    how: Plain = {"task": task, "engine": given or None, "progress": not quiet}
     how |= {"iterations": iterations, "episodes": episodes}
     done = _run(lambda: resume_run(run, **how), run, task)
     _say(done, run, as_json, quiet)
@@ -252,7 +253,7 @@ def _rolling(
     timeout: str | None,
     retries: int | None,
     address: str | None,
-) -> dict[str, Any]:
+) -> Plain:
     """Settings of an engine, as `recoup.train` takes them."""
     seconds = None if timeout is None else duration("--timeout", timeout)
     found = {"engine": engine, "workers": workers, "sync": sync or None, "timeout": seconds}

@@ -4,7 +4,7 @@ An episode's randomness is a function of (seed, run, number of the episode), a s
 run): what differs between methods is what they make of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_count
 from recoup.compare.code import own_code
+from recoup.core.types import Plain, Settings
 from recoup.runs.problem import Problem, Settled, is_ours, settled
 from recoup.tasks.own.found import REGISTERED, unknown
 from recoup.tasks.own.host import HostTask, How
@@ -60,7 +61,7 @@ class Arena(NamedTuple):
         """Whether JAX can roll out all runs together."""
         return self.problem.traced
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Plain:
         """What results on it depend on, as JSON can hold it."""
         spread = np.unique(self.std)
         return {
@@ -137,8 +138,8 @@ def _of_gym(task: GymTask, horizon: int | None) -> Arena:
 def _own(name: str, asking: Asking) -> Arena:
     """A task of Gymnasium's or of the user's, with what it was registered with."""
     known = ("horizon", "discount", "options", "policy", "policy_options", "dim")
-    defaults: Mapping[str, Any] = REGISTERED[name].defaults if name in REGISTERED else {}
-    given: dict[str, Any] = {key: defaults[key] for key in known if key in defaults}
+    defaults: Settings = REGISTERED[name].defaults if name in REGISTERED else {}
+    given: Plain = {key: defaults[key] for key in known if key in defaults}
     given |= {k: v for k, v in (("horizon", asking.horizon), ("dim", asking.dim)) if v is not None}
     if ":" not in name and name not in REGISTERED:
         _check_known(name)

@@ -1,11 +1,12 @@
 """A method of the user's, held to what it has to give: one sentence where it does not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_finite, check_shape
+from recoup.core.types import Settings
 from recoup.tasks.engines.attempt import Raised, theirs
 
 PARTS = ("batch", "ask", "tell", "mean", "draw")
@@ -31,7 +32,7 @@ class Checked:
         mean: np.ndarray,
         std: np.ndarray,
         seed: int,
-        settings: Mapping[str, Any],
+        settings: Settings,
     ) -> None:
         self._name, self._dim = name, len(mean)
         self._peer = self._called(name, make, mean.copy(), std.copy(), seed, dict(settings))

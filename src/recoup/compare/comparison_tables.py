@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from math import floor, isfinite, log10
 from typing import Any, NamedTuple
 
+from recoup.core.types import Plain
+
 DASH = "–"
 ROUNDING = 1e-9  # of a mean, below which it has no error
 DECIMALS = 6  # beyond which numbers are written with a power of ten
@@ -40,12 +42,12 @@ def _written(values: Sequence[float], size: float) -> tuple[list[str], str]:
     return [f"{value / 10.0**scale:.{digits}f}" for value in values], f"e{scale}"
 
 
-def _signed(cell: dict[str, Any]) -> str:
+def _signed(cell: Plain) -> str:
     text = shown(cell["mean"], cell["stderr"])
     return f"+{text}" if cell["mean"] is not None and cell["mean"] > 0 else text
 
 
-def _between(found: dict[str, Any]) -> str:
+def _between(found: Plain) -> str:
     """A value and its interval, with at least two digits of its width."""
     value, *ends = found["value"], found["low"], found["high"]
     if value is None:
@@ -60,7 +62,7 @@ def _between(found: dict[str, Any]) -> str:
     return f"{texts[0]}{power} [{low}, {high}]"
 
 
-def reached(row: dict[str, Any], target: float | None, end: int) -> str:
+def reached(row: Plain, target: float | None, end: int) -> str:
     """Episodes to a target: `> end` where it was not reached, or not by all resamples.
 
     A dash where there is no target, or no return at the end to compare with it.
@@ -74,7 +76,7 @@ def reached(row: dict[str, Any], target: float | None, end: int) -> str:
     return f"{found['value']:.0f} [{low}, {high}]"
 
 
-def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
+def short_table(said: Plain, task: Plain) -> Table:
     """A task for the terminal: J at every checkpoint, m and the rest at the end."""
     ends = said["checkpoints"]
     heads = ["method", *(f"J @{at}" for at in ends), f"m @{ends[-1]}", "area", "to target"]
@@ -95,12 +97,12 @@ def short_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
     return Table(title, heads, rows)
 
 
-def _points(curve: dict[str, Any]) -> list[tuple[Any, Any]]:
+def _points(curve: Plain) -> list[tuple[Any, Any]]:
     """Means and standard errors at the checkpoints, the start left out."""
     return list(zip(curve["mean"][1:], curve["stderr"][1:], strict=True))
 
 
-def curve_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
+def curve_table(said: Plain, task: Plain, kind: str) -> Table:
     """Mean returns of a task at every checkpoint, and the inter-quartile mean of the end."""
     letter = {"search": "J", "policy": "m"}[kind]
     heads = ["method", "batch", *(f"{letter} @{at}" for at in said["checkpoints"])]
@@ -117,7 +119,7 @@ def curve_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
     return Table({"search": "Search distribution", "policy": "Mean policy"}[kind], heads, rows)
 
 
-def difference_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> Table:
+def difference_table(said: Plain, task: Plain, kind: str) -> Table:
     """Differences to the reference at every checkpoint, and how likely a run is the better one."""
     letter, end = {"search": "J", "policy": "m"}[kind], said["checkpoints"][-1]
     heads = ["method", *(f"{letter} @{at}" for at in said["checkpoints"])]
@@ -135,7 +137,7 @@ def difference_table(said: dict[str, Any], task: dict[str, Any], kind: str) -> T
     return Table(f"{name}, minus {said['against']}", heads, rows)
 
 
-def target_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
+def target_table(said: Plain, task: Plain) -> Table:
     """Area, episodes to the target, and what a run takes."""
     end = said["checkpoints"][-1]
     target = DASH if task["target"] is None else f"{task['target']:.4g}"
@@ -152,7 +154,7 @@ def target_table(said: dict[str, Any], task: dict[str, Any]) -> Table:
     return Table("Area and target", heads, rows)
 
 
-def overall_table(said: dict[str, Any]) -> Table:
+def overall_table(said: Plain) -> Table:
     """All tasks together."""
     heads = ["method", "tasks", "score, end", "score, area", "J: + / = / -", "m: + / = / -"]
     rows = []
@@ -164,14 +166,14 @@ def overall_table(said: dict[str, Any]) -> Table:
     return Table(f"All tasks; +, =, - against {said['against']}", heads, rows)
 
 
-def _counts(verdicts: dict[str, Any] | None, kind: str) -> str:
+def _counts(verdicts: Plain | None, kind: str) -> str:
     if verdicts is None:
         return DASH
     counts = verdicts[kind]
     return f"{counts['better']} / {counts['level']} / {counts['worse']}"
 
 
-def markdown(said: dict[str, Any]) -> str:
+def markdown(said: Plain) -> str:
     """The whole comparison as Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in said["versions"].items())
     parts = [
@@ -212,7 +214,7 @@ def _markdown(table: Table) -> str:
     return f"**{table.title}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def tables_of(said: dict[str, Any], task: dict[str, Any]) -> list[Table]:
+def tables_of(said: Plain, task: Plain) -> list[Table]:
     """All tables of a task."""
     kinds = ("search", "policy")
     tables = [curve_table(said, task, kind) for kind in kinds]

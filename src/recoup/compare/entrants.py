@@ -1,7 +1,7 @@
 """The methods that take part: ours by their rows, other libraries' by adapters."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +14,7 @@ import numpy as np
 from recoup.checks import InputError, check_count, check_positive, nearest
 from recoup.compare.code import own_code
 from recoup.core.movers import is_mover
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.methods import (
     METHODS,
     Method,
@@ -105,7 +106,7 @@ class Entrant(NamedTuple):
 
     label: str  # as it is written and shown
     name: str
-    settings: Mapping[str, Any]  # those that were given
+    settings: Settings  # those that were given
     code: str = ""  # a digest of the user's, where it is the user's
 
     @property
@@ -153,8 +154,8 @@ def entrant_of(text: str) -> Entrant:
     return made
 
 
-def _settings(text: str, words: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _settings(text: str, words: str) -> Plain:
+    found: Plain = {}
     for pair in words.split(","):
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not (key and equals and value):
@@ -203,7 +204,7 @@ def check_settings(entrant: Entrant) -> None:
         )
 
 
-def _check_value(what: str, key: str, value: Any) -> None:
+def _check_value(what: str, key: str, value: Given) -> None:
     """Raises unless a setting of another library's method is such as it may be."""
     if key == "popsize" and isinstance(value, str):
         if value != "half":
@@ -221,7 +222,7 @@ def _unknown(name: str, key: str, known: tuple[str, ...]) -> InputError:
     )
 
 
-def row_of(entrant: Entrant, defaults: Mapping[str, Any]) -> Method:
+def row_of(entrant: Entrant, defaults: Settings) -> Method:
     """The row of a method of ours; `defaults` are what the task asks of it."""
     given = {key: value for key, value in entrant.settings.items() if key != "batch"}
     return method_row(entrant.method, defaults, **given)
@@ -239,7 +240,7 @@ def batch_of(entrant: Entrant, dim: int, of_task: int | None) -> int:
     return batch + batch % 2 if entrant.settings.get("mirrored") else batch
 
 
-def population(settings: Mapping[str, Any], dim: int, even: bool = False) -> int:
+def population(settings: Settings, dim: int, even: bool = False) -> int:
     """The population of a peer: 4 + 3 ln D, half of it, or the number that was given."""
     usual = 4 + int(3 * np.log(dim))
     given = settings.get("popsize", usual)

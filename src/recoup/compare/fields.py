@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from recoup.compare.arenas import EPISODES, Arena
+from recoup.core.types import Array
 from recoup.tasks.engines.attempt import attempt, closed
 from recoup.tasks.engines.engine import Job
 from recoup.tasks.engines.serial import built
@@ -21,10 +22,10 @@ class Field(Protocol):
 
     why: str  # the last one has failed
 
-    def learn(self, first: int, theta: Any) -> Any:
+    def learn(self, first: int, theta: Array) -> Array:
         """Returns of the episodes `first`, `first + 1`, ... of each run."""
 
-    def test(self, theta: Any, use: int) -> Any:
+    def test(self, theta: Array, use: int) -> Array:
         """Returns of test episodes, the same ones at every call; TESTS or POLICY_TESTS."""
 
     def close(self) -> None:
@@ -47,15 +48,15 @@ class HostField:
         self._roller, self._seed, self._runs = built(task.build), seed, runs
         self.why = ""
 
-    def learn(self, first: int, theta: Any) -> np.ndarray:
+    def learn(self, first: int, theta: Array) -> np.ndarray:
         """Returns of episodes by their numbers; one that fails has none."""
         return self._returns(theta, EPISODES, first)
 
-    def test(self, theta: Any, use: int) -> np.ndarray:
+    def test(self, theta: Array, use: int) -> np.ndarray:
         """Returns of test episodes."""
         return self._returns(theta, use, 0)
 
-    def _returns(self, theta: Any, use: int, first: int) -> np.ndarray:
+    def _returns(self, theta: Array, use: int, first: int) -> np.ndarray:
         theta = np.asarray(theta, float)
         return np.array(
             [

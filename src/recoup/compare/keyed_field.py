@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recoup.compare.arenas import EPISODES, SYSTEM, Arena, generator
+from recoup.core.types import Array
 from recoup.tasks.lqr import System, controlled, system_of
 from recoup.tasks.models import rollout
 from recoup.tasks.registry import task_row
@@ -32,11 +33,11 @@ class KeyedField:
             assert isinstance(arena.test, Task)
             self._learn, self._test = _rolled(arena.problem), _rolled(arena.test)
 
-    def learn(self, first: int, theta: Any) -> Any:
+    def learn(self, first: int, theta: Array) -> Array:
         """Returns of episodes by their numbers."""
         return self._learn(self._contexts, self._keys, EPISODES, first, theta)
 
-    def test(self, theta: Any, use: int) -> Any:
+    def test(self, theta: Array, use: int) -> Array:
         """Returns of test episodes."""
         return self._test(self._contexts, self._keys, use, 0, theta)
 
@@ -52,7 +53,7 @@ def _key(seed: int, run: int) -> jax.Array:
 def _rolled(task: Task) -> Callable[..., Any]:
     """`roll(contexts, keys [R], use, first, theta [R, n, D])` of a task that has no contexts."""
 
-    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Any) -> Any:
+    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Array) -> Array:
         each = _episode_keys(keys, use, first, theta.shape[1])
         returns = task.rollouts(each.ravel(), theta.reshape(-1, theta.shape[-1]))
         return returns.reshape(theta.shape[:2])
@@ -65,10 +66,10 @@ def _controlled(name: str, horizon: int) -> Callable[..., Any]:
     """The same of a linear system that differs from run to run: its context."""
     size = (task_row(name).options["states"], task_row(name).options["actions"])
 
-    def run(system: System, keys: Any, theta: Any) -> Any:
+    def run(system: System, keys: Any, theta: Array) -> Array:
         return jax.vmap(rollout(controlled(system, *size), horizon, 1.0))(keys, theta)
 
-    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Any) -> Any:
+    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Array) -> Array:
         return jax.vmap(run)(contexts, _episode_keys(keys, use, first, theta.shape[1]), theta)
 
     return jax.jit(roll)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recoup.compare.checked import check_same_batch
+from recoup.core.types import Array
 from recoup.engine.methods import Method, own_parts
 from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
@@ -19,7 +20,7 @@ class Players(Protocol):
     def ask(self, move: int) -> Any:
         """Parameters `[R, N, D]`."""
 
-    def tell(self, move: int, theta: Any, returns: Any) -> None:
+    def tell(self, move: int, theta: Array, returns: Array) -> None:
         """Their returns `[R, N]`."""
 
     def mean(self) -> Any:
@@ -85,7 +86,7 @@ class HostPlayers:
         """Parameters of the next batch."""
         return np.stack([peer.ask() for peer in self._peers])
 
-    def tell(self, move: int, theta: Any, returns: Any) -> None:
+    def tell(self, move: int, theta: Array, returns: Array) -> None:
         """Tells each its own; one without any return so far is asked again."""
         filled = self._worst.filled(returns)
         for peer, asked, came, told in zip(self._peers, theta, returns, filled, strict=True):
@@ -119,7 +120,7 @@ class Worst:
     def __init__(self, runs: int) -> None:
         self._worst = np.full(runs, np.inf)
 
-    def filled(self, returns: Any) -> np.ndarray:
+    def filled(self, returns: Array) -> np.ndarray:
         """Returns `[R, N]`, every one of them a number, or NaN all through a run without any."""
         returns = np.array(returns, float)
         held = np.isfinite(returns)

@@ -12,6 +12,7 @@ from recoup.compare.arenas import Arena
 from recoup.compare.code import digest, our_code
 from recoup.compare.entrants import Entrant, version_of
 from recoup.compare.side_by_side import RunCurve, on_host, ours_on
+from recoup.core.types import Given, Plain
 from recoup.engine.methods import own_parts
 from recoup.tasks.own.host import HostTask
 
@@ -39,7 +40,7 @@ class Key(NamedTuple):
     task: str
     method: str
     run: int
-    depends: dict[str, Any]
+    depends: Plain
 
 
 def key_of(arena: Arena, entrant: Entrant, seed: int, run: int, checkpoints: Sequence[int]) -> Key:
@@ -63,7 +64,7 @@ def _places(arena: Arena, entrant: Entrant) -> tuple[str, ...]:
     return (*OURS, *STUDIES) if isinstance(arena.problem, HostTask) else OURS
 
 
-def _method(arena: Arena, entrant: Entrant) -> dict[str, Any]:
+def _method(arena: Arena, entrant: Entrant) -> Plain:
     """A method with its settings, resolved."""
     if entrant.peer is not None:
         return {"method": entrant.name, "settings": dict(entrant.settings)}
@@ -136,7 +137,7 @@ class CurveFiles:
         unfinished.replace(path)
 
 
-def sealed(content: dict[str, Any]) -> dict[str, Any]:
+def sealed(content: Plain) -> Plain:
     """A file's content with its checksum: without, or with another, it is not what was kept."""
     return {**content, CHECKSUM: digest(json.dumps(content, sort_keys=True))}
 
@@ -159,7 +160,7 @@ def _curve(found: Any, key: Key) -> RunCurve:
     )
 
 
-def _number(value: Any) -> float:
+def _number(value: Given) -> float:
     """A number of a file, which holds none where it was not finite."""
     if value is None:
         return float("nan")

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.core.types import Array
+
 RESAMPLES = 2000
 LEVEL = 0.95
 SEED = 1312  # of the resamples
@@ -30,7 +32,7 @@ class WithInterval(NamedTuple):
     high: float
 
 
-def mean_of(values: Any) -> Mean:
+def mean_of(values: Array) -> Mean:
     """Mean and standard error of the mean of values `[R]`."""
     values = np.asarray(values, float)
     few = len(values) < 2
@@ -38,7 +40,7 @@ def mean_of(values: Any) -> Mean:
     return Mean(float(values.mean()), float(error), len(values))
 
 
-def paired(values: Any, reference: Any) -> Mean:
+def paired(values: Array, reference: Any) -> Mean:
     """Mean of the differences of runs that share a start, with its standard error."""
     return mean_of(np.asarray(values, float) - np.asarray(reference, float))
 
@@ -50,7 +52,7 @@ def trimmed_mean(values: np.ndarray) -> np.ndarray:
     return ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
 
 
-def iqm(values: Any) -> WithInterval:
+def iqm(values: Array) -> WithInterval:
     """Inter-quartile mean of runs `[R]`, or of all runs of tasks `[T, R]`.
 
     The interval resamples the runs of each task by themselves (stratified bootstrap).
@@ -96,7 +98,7 @@ def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> Wit
     return _interval(episodes_to(episodes, curves.mean(0), target), found)
 
 
-def improvement(values: Any, reference: Any) -> WithInterval:
+def improvement(values: Array, reference: Any) -> WithInterval:
     """Probability that a run is better than one of the reference: P(X > Y) + P(X = Y) / 2.
 
     Over all pairs of runs; the interval resamples runs, both methods' together, since they share

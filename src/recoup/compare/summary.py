@@ -10,13 +10,14 @@ import numpy as np
 from recoup.compare.comparison import ComparisonPlan, MethodCurves
 from recoup.compare.entrants import version_of
 from recoup.compare.statistics import Mean, area, episodes_to_of, improvement, iqm, mean_of, paired
+from recoup.core.types import Plain
 
 KINDS = ("search", "policy")  # J and m
 CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
 PACKAGES = ("recoup", "jax", "numpy", "cma", "evosax", "optuna", "cmaes", "gymnasium", "mujoco")
 
 
-def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> dict[str, Any]:
+def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> Plain:
     """Everything that is said about the curves of a comparison."""
     tasks = [_task(plan, arena.name, arena.dim, curves) for arena in plan.arenas]
     return {
@@ -36,9 +37,7 @@ def _of(curves: Iterable[MethodCurves], task: str, method: str) -> MethodCurves:
     return next(one for one in curves if (one.task, one.method) == (task, method))
 
 
-def _task(
-    plan: ComparisonPlan, name: str, dim: int, curves: Sequence[MethodCurves]
-) -> dict[str, Any]:
+def _task(plan: ComparisonPlan, name: str, dim: int, curves: Sequence[MethodCurves]) -> Plain:
     reference = _of(curves, name, plan.against)
     target = plan.target
     if target is None:
@@ -73,9 +72,9 @@ def _notes(plan: ComparisonPlan, mine: MethodCurves) -> list[str]:
 
 def _method(
     plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves, target: float
-) -> dict[str, Any]:
+) -> Plain:
     at = [0, *plan.checkpoints]
-    found: dict[str, Any] = {
+    found: Plain = {
         "method": mine.method,
         "batch": mine.batch,
         "spent": mine.spent,
@@ -93,7 +92,7 @@ def _method(
     return found
 
 
-def _curve(by_run: np.ndarray) -> dict[str, Any]:
+def _curve(by_run: np.ndarray) -> Plain:
     """Mean, standard error and inter-quartile mean at each point, and the runs themselves."""
     columns = by_run.T
     means = [mean_of(column) for column in columns]
@@ -105,9 +104,9 @@ def _curve(by_run: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _against(plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves) -> dict[str, Any]:
+def _against(plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves) -> Plain:
     """Differences to the reference, run by run from the same start, positive where it is better."""
-    found: dict[str, Any] = {}
+    found: Plain = {}
     for kind in KINDS:
         ours, theirs = getattr(mine, kind)[:, 1:], getattr(reference, kind)[:, 1:]
         pairs = zip(ours.T, theirs.T, strict=True)
@@ -119,8 +118,8 @@ def _against(plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves) 
 
 
 def _overall(
-    plan: ComparisonPlan, tasks: Sequence[dict[str, Any]], curves: Sequence[MethodCurves]
-) -> list[dict[str, Any]]:
+    plan: ComparisonPlan, tasks: Sequence[Plain], curves: Sequence[MethodCurves]
+) -> list[Plain]:
     """Each method over all tasks: scores, and how often it is clearly better than the reference.
 
     A score is 0 at the start and 1 at the best mean of any method at the end of that task.
@@ -129,7 +128,7 @@ def _overall(
     for entrant in plan.entrants:
         mine = [_of(curves, task["task"], entrant.label) for task in tasks]
         scores = [found for one in mine if (found := _scores(one, curves)) is not None]
-        row: dict[str, Any] = {"method": entrant.label, "tasks": len(scores)}
+        row: Plain = {"method": entrant.label, "tasks": len(scores)}
         if scores and all(np.isfinite(score).all() for score in scores):
             row["score_end"] = _interval(iqm([score[:, -1] for score in scores]))
             areas = [area(plan.checkpoints, score) for score in scores]
@@ -150,7 +149,7 @@ def _scores(mine: MethodCurves, curves: Sequence[MethodCurves]) -> np.ndarray | 
     return (mine.search[:, 1:] - first) / (best - first)
 
 
-def _verdicts(tasks: Sequence[dict[str, Any]], label: str, kind: str) -> dict[str, int]:
+def _verdicts(tasks: Sequence[Plain], label: str, kind: str) -> dict[str, int]:
     """Cells (task x checkpoint) in which it is better, level or worse, at two standard errors."""
     counts = {"better": 0, "level": 0, "worse": 0}
     for task in tasks:
@@ -162,7 +161,7 @@ def _verdicts(tasks: Sequence[dict[str, Any]], label: str, kind: str) -> dict[st
     return counts
 
 
-def verdict(cell: dict[str, Any]) -> str | None:
+def verdict(cell: Plain) -> str | None:
     """What a paired difference says, None where it says nothing."""
     mean, error = cell["mean"], cell["stderr"]
     if mean is None or error is None:
@@ -177,7 +176,7 @@ def _number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def _mean(found: Mean) -> dict[str, Any]:
+def _mean(found: Mean) -> Plain:
     return {"mean": _number(found.mean), "stderr": _number(found.stderr)}
 
 

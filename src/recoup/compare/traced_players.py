@@ -11,6 +11,7 @@ import numpy as np
 from recoup.compare.arenas import Arena
 from recoup.compare.entrants import Entrant, PureMethod, batch_of, made_by, row_of
 from recoup.compare.players import Worst
+from recoup.core.types import Array
 from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
 from recoup.runs.plan import task_settings
@@ -86,7 +87,7 @@ class TracedPlayers:
         theta, self._state = self._method.ask(_folded(self._keys, 2 * move), self._state)
         return theta
 
-    def tell(self, move: int, theta: Any, returns: Any) -> None:
+    def tell(self, move: int, theta: Array, returns: Array) -> None:
         """Moves."""
         key, known = _folded(self._keys, 2 * move + 1), True
         if self._worst is not None:

@@ -30,13 +30,14 @@ from recoup.core.mixtures import (
 )
 from recoup.core.returns import with_failures as returns_of
 from recoup.core.row_sums import ratios_and_norms
+from recoup.core.types import Rho, Samples
 from recoup.core.weights import LogDensities
 
 
 class Batches(NamedTuple):
     """Batches as they were told: every array has leading axes `[B, N]`, but for `reference [B]`."""
 
-    samples: Any  # pytree of samples
+    samples: Samples  # pytree of samples
     returns: Array  # zero where not valid
     valid: Array
     proposal: Array  # slot of the proposal that drew each sample
@@ -49,7 +50,7 @@ class Batches(NamedTuple):
 class Archive(NamedTuple):
     """Batches, the proposals `[P]` that drew them, and log-densities relative to references."""
 
-    proposals: Any  # pytree of rho, leading axis [P]
+    proposals: Rho  # pytree of rho, leading axis [P]
     counts: Array  # [P] samples told that each proposal drew, failed ones among them
     batches: Batches | None  # None between the moves of a method that keeps nothing
     table: Array | None  # [P, B, N] log p(sample | proposal), relative
@@ -59,7 +60,9 @@ class Archive(NamedTuple):
     # that proposal need not do it again
 
 
-def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, keep: str) -> Archive:
+def empty(
+    rho: Rho, sample: Samples, *, blocks: int, batch: int, proposals: int, keep: str
+) -> Archive:
     """An archive without samples, whose proposal slot 0 holds `rho`.
 
     `keep` says which densities are kept up beside the own-proposal ones: `own` none; `table` each
@@ -87,7 +90,7 @@ def empty(rho: Any, sample: Any, *, blocks: int, batch: int, proposals: int, kee
     )
 
 
-def add_proposal(archive: Archive, slot: Array, rho: Any) -> Archive:
+def add_proposal(archive: Archive, slot: Array, rho: Rho) -> Archive:
     """The archive with `rho` in proposal slot `slot`, from which no result has come yet."""
     archive = archive._replace(target=None)
     if archive.counts.size == 1:
@@ -101,7 +104,7 @@ def add_batch(
     archive: Archive,
     block: Array,
     newest: Array,
-    samples: Any,
+    samples: Samples,
     returns: Array,
     told: Array,
     drawn_by: Array | None = None,
@@ -148,7 +151,7 @@ def with_failures(archive: Archive, failure: str | float) -> Archive:
     return archive._replace(batches=b._replace(returns=returns, valid=valid, failed=failed))
 
 
-def relative_log_density(family: Family, rho: Any, archive: Archive) -> tuple[Array, Array | None]:
+def relative_log_density(family: Family, rho: Rho, archive: Archive) -> tuple[Array, Array | None]:
     """log p(sample | rho) `[B, N]` of every sample, relative to its block's reference.
 
     And ||score||^2 at rho `[B, N]`, or None where that would take a read of its own.
@@ -158,7 +161,7 @@ def relative_log_density(family: Family, rho: Any, archive: Archive) -> tuple[Ar
     return ratios_and_norms(family, rho, references, archive.batches.samples)
 
 
-def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
+def log_densities(family: Family, rho: Rho, archive: Archive) -> LogDensities:
     """The densities that the weights of `rho` need, on the samples of `archive`.
 
     An archive that holds a `target` has it for its newest proposal: `rho` must be that.
@@ -178,12 +181,12 @@ def log_densities(family: Family, rho: Any, archive: Archive) -> LogDensities:
 class Drawn(NamedTuple):
     """Samples `[N']`, what they earned, and what drew them."""
 
-    samples: Any
+    samples: Samples
     returns: Array  # one that was told and is not finite has failed
     told: Array
-    proposals: Any  # pytree of rho, leading axis [L]
+    proposals: Rho  # pytree of rho, leading axis [L]
     drawn_by: Array  # which of the proposals drew each sample
-    reference: Any  # rho relative to which densities are kept; it drew none of the samples
+    reference: Rho  # rho relative to which densities are kept; it drew none of the samples
 
 
 def from_samples(
@@ -230,9 +233,9 @@ def from_samples(
 
 def _own_density(
     family: Family,
-    proposals: Any,
+    proposals: Rho,
     newest: Array,
-    samples: Any,
+    samples: Samples,
     returns: Array,
     drawn_by: Array | None,
 ) -> Array:
@@ -293,13 +296,13 @@ def _keep_up(
     return archive._replace(mixture=mixture.at[block].set(mixed), target=target)
 
 
-def _columns(family: Family, proposals: Any, counts: Array, batch: Batches) -> Array:
+def _columns(family: Family, proposals: Rho, counts: Array, batch: Batches) -> Array:
     """Log-densities `[P, N]` of one batch under every proposal that has drawn any sample."""
     reference = picked(proposals, batch.reference)
     return each_density(family, proposals, counts > 0, reference, batch.samples)
 
 
-def _mixture(family: Family, proposals: Any, counts: Array, batch: Batches) -> Array:
+def _mixture(family: Family, proposals: Rho, counts: Array, batch: Batches) -> Array:
     """log sum_p counts_p p(sample | proposal p) `[N]` of one batch."""
     reference = picked(proposals, batch.reference)
     return mixture_density(family, proposals, counts, reference, batch.samples)

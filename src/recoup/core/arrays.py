@@ -5,12 +5,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-Array = Any  # of NumPy or of JAX
+from recoup.core.types import Array as Array
+from recoup.core.types import Namespace
+
 Tree = TypeVar("Tree")
 Out = TypeVar("Out")
 
 
-def namespace(*arrays: Array) -> Any:
+def namespace(*arrays: Array) -> Namespace:
     """NumPy for its own arrays and for numbers, else JAX's: what an equation computes with."""
     if all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in arrays):
         return np
@@ -19,7 +21,7 @@ def namespace(*arrays: Array) -> Any:
     return jnp
 
 
-def tree_map(xp: Any, function: Callable[..., Any], tree: Tree, *others: Any) -> Tree:
+def tree_map(xp: Namespace, function: Callable[..., Any], tree: Tree, *others: Any) -> Tree:
     """`function` of each array of a tree; by NumPy, of a record of arrays or of one array."""
     if xp is not np:
         from jax import tree as trees
@@ -32,7 +34,7 @@ def tree_map(xp: Any, function: Callable[..., Any], tree: Tree, *others: Any) ->
     return found
 
 
-def leaves(xp: Any, tree: Any) -> list[Array]:
+def leaves(xp: Namespace, tree: Any) -> list[Array]:
     """The arrays of a tree."""
     if xp is not np:
         from jax import tree as trees
@@ -41,7 +43,7 @@ def leaves(xp: Any, tree: Any) -> list[Array]:
     return list(tree) if isinstance(tree, tuple) else [tree]
 
 
-def totals_by(xp: Any, kind: Array, kinds: int, values: Array) -> Array:
+def totals_by(xp: Namespace, kind: Array, kinds: int, values: Array) -> Array:
     """Sums `[K]` of `values [n]` by their `kind [n]`."""
     if xp is np:
         return np.bincount(kind, weights=values, minlength=kinds)
@@ -50,7 +52,7 @@ def totals_by(xp: Any, kind: Array, kinds: int, values: Array) -> Array:
     return sweeps.totals_by(kind, kinds, values)
 
 
-def repeat(xp: Any, times: int, body: Callable[[Any], Any], state: Any) -> Any:
+def repeat(xp: Namespace, times: int, body: Callable[[Any], Any], state: Any) -> Any:
     """`body` of `state`, so many times."""
     if xp is not np:
         from jax.lax import fori_loop
@@ -61,7 +63,7 @@ def repeat(xp: Any, times: int, body: Callable[[Any], Any], state: Any) -> Any:
     return state
 
 
-def mapped(xp: Any, function: Callable[[Array], Any], values: Array) -> Any:
+def mapped(xp: Namespace, function: Callable[[Array], Any], values: Array) -> Any:
     """`function` of each of `values [m]`, one after the other: a record of arrays, stacked."""
     if xp is not np:
         from jax.lax import map as one_by_one
@@ -71,7 +73,7 @@ def mapped(xp: Any, function: Callable[[Array], Any], values: Array) -> Any:
     return type(found[0])(*(np.stack(x) for x in zip(*found, strict=True)))
 
 
-def largest(xp: Any, x: Array, most: int) -> Array:
+def largest(xp: Namespace, x: Array, most: int) -> Array:
     """The indices of the largest of `x [n]`, at most so many; of equal ones the first."""
     if xp is np:
         return np.argsort(-x, kind="stable")[:most]
@@ -81,7 +83,7 @@ def largest(xp: Any, x: Array, most: int) -> Array:
 
 
 def when(
-    xp: Any,
+    xp: Namespace,
     condition: Any,
     then: Callable[[Any], Out],
     otherwise: Callable[[Any], Out],
@@ -96,13 +98,13 @@ def when(
     return then(at) if condition else otherwise(at)
 
 
-def mean_of(xp: Any, x: Array, valid: Array) -> Array:
+def mean_of(xp: Namespace, x: Array, valid: Array) -> Array:
     """The mean of the valid rows of `x [n, ...]`; zero where there is none."""
     mask = valid.reshape(-1, *(1,) * (x.ndim - 1))
     return xp.sum(xp.where(mask, x, 0.0), axis=0) / xp.maximum(xp.sum(valid), 1)
 
 
-def quantiles(xp: Any, x: Array, valid: Array, at: tuple[float, ...]) -> list[Array]:
+def quantiles(xp: Namespace, x: Array, valid: Array, at: tuple[float, ...]) -> list[Array]:
     """Quantiles of the valid `x [n]`, between neighbours by straight lines."""
     n = xp.sum(valid)
     ordered = xp.sort(xp.where(valid, x, xp.inf))

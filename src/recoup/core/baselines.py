@@ -14,6 +14,7 @@ import numpy as np
 
 from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.gradient import Earned, Scores, relative
+from recoup.core.types import Namespace
 from recoup.core.weights import by_draw, relative_weights
 
 Baseline = Callable[[Earned, Scores], Any]
@@ -123,7 +124,7 @@ def _ratio(top: Array, bottom: Array, otherwise: Any = 0.0) -> Array:
     return xp.where(bottom > 0, top / xp.where(bottom > 0, bottom, 1.0), otherwise)
 
 
-def _others(xp: Any, x: Array) -> Array:
+def _others(xp: Namespace, x: Array) -> Array:
     """Sums of all entries but one, for each `[G]`."""
     zero = xp.zeros(1, x.dtype)
     before = xp.concatenate([zero, xp.cumsum(x[:-1])])
@@ -131,7 +132,7 @@ def _others(xp: Any, x: Array) -> Array:
     return before + after
 
 
-def _others_before(xp: Any, x: Array, order: Array) -> Array:
+def _others_before(xp: Namespace, x: Array, order: Array) -> Array:
     """Sums of all entries up to the end of each one's batch, without itself; sorted by `order`."""
     zero = xp.zeros(1, x.dtype)
     before = xp.concatenate([zero, xp.cumsum(x[:-1])])
@@ -139,7 +140,7 @@ def _others_before(xp: Any, x: Array, order: Array) -> Array:
     return before + _after(xp, x, ends)
 
 
-def _after(xp: Any, x: Array, ends: Array) -> Array:
+def _after(xp: Namespace, x: Array, ends: Array) -> Array:
     """Sums of the entries after each one, up to the next end: two forms, one loop in NumPy."""
     if xp is np:
         parts = np.split(x, np.flatnonzero(ends)[:-1] + 1)

@@ -15,6 +15,7 @@ from jax import Array
 
 from recoup.core import kernels
 from recoup.core.sweeps import sum_samples
+from recoup.core.types import Samples
 
 WIDE, TALL = 512, 8  # coordinates and rows that a program has at a time
 SHARES = 16  # parts that the rows come in
@@ -23,7 +24,7 @@ LONG = 8192  # coordinates below which XLA is faster
 Each = Callable[[Any, Array], Any]  # vectors, coordinates of a sample -> pytree of those
 
 
-def sum_columns(each: Each, vectors: Any, samples: Any, coefficients: Array) -> Any:
+def sum_columns(each: Each, vectors: Any, samples: Samples, coefficients: Array) -> Any:
     """sum_n c_n f_n over samples and coefficients `[B, N]`, with f = `each(vectors, sample)`.
 
     A coordinate of f depends on the same one of the `vectors [D]` and of the sample alone.
@@ -34,7 +35,7 @@ def sum_columns(each: Each, vectors: Any, samples: Any, coefficients: Array) -> 
     return kernels.chosen(*ways, vectors, samples, coefficients)
 
 
-def fits(samples: Any) -> bool:
+def fits(samples: Samples) -> bool:
     """Whether the kernel is made for samples of this type and shape."""
     if not isinstance(samples, Array) or samples.dtype != jnp.float32:
         return False
@@ -42,7 +43,7 @@ def fits(samples: Any) -> bool:
     return dim >= LONG and blocks * n % (SHARES * TALL) == 0
 
 
-def plain(each: Each, vectors: Any, samples: Any, coefficients: Array) -> Any:
+def plain(each: Each, vectors: Any, samples: Samples, coefficients: Array) -> Any:
     """The sums by chunks or by XLA."""
     return sum_samples(partial(each, vectors), samples, coefficients)
 

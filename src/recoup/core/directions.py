@@ -25,6 +25,7 @@ from recoup.core.gradient import (
     relative,
 )
 from recoup.core.sweeps import squared_norms, sum_samples
+from recoup.core.types import Rho, Samples
 
 
 def likelihood_ratio(
@@ -38,7 +39,7 @@ def likelihood_ratio(
     """
 
     @relative
-    def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
+    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Any, Any]:
         n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
         scores = scores_of(score, rho, samples, earned)
         if coordinates is not None:
@@ -53,7 +54,9 @@ def likelihood_ratio(
     return direction
 
 
-def scores_of(score: Callable[[Any, Any], Any], rho: Any, samples: Any, earned: Earned) -> Scores:
+def scores_of(
+    score: Callable[[Any, Any], Any], rho: Rho, samples: Samples, earned: Earned
+) -> Scores:
     """The sums over `samples [B, N]` of a family's `score` at `rho`."""
     each = partial(score, rho)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from recoup.core.arrays import Array, namespace, tree_map
+from recoup.core.types import Rho
 
 Part = TypeVar("Part")
 
@@ -51,7 +52,7 @@ Baseline = Callable[[Earned, Scores], Any]  # -> scalar, [B, N] or pytree of rho
 Direction = Callable[[Any, Any, Earned], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
 
 
-def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Array) -> Any:
+def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Array) -> Rho:
     """The gradient of the expected return, (1/n) sum_n w_n (R_n - b) s_n, a pytree of rho.
 
     Implements: zhao2013 S3.2 gradient estimator with baseline; eq. 3 with b = 0, w = 1; S3.1 with

@@ -12,11 +12,12 @@ from recoup.core.archive import Archive, log_densities
 from recoup.core.families.family import Family
 from recoup.core.intervals import WeighedDraws, looked_at, successes
 from recoup.core.mixtures import mixture_density
+from recoup.core.types import Rho
 from recoup.core.weights import mixture_ratio, weigh
 from recoup.core.worth import FEW, Seen, probes
 
 
-def unseen_share(family: Family, rho: Any, archive: Archive, noise: Any) -> Array:
+def unseen_share(family: Family, rho: Rho, archive: Archive, noise: Any) -> Array:
     """How much of a candidate lies where hardly any sample could have been drawn, a scalar.
 
     Implements: chatterjee2018 P(w > n / 6) under the candidate, w = p / sum_l (n_l / n) q_l.
@@ -32,7 +33,7 @@ def unseen_share(family: Family, rho: Any, archive: Archive, noise: Any) -> Arra
 
 
 def judged_archive(
-    family: Family, rho: Any, archive: Archive, size: int = 1, noise: Any = None
+    family: Family, rho: Rho, archive: Archive, size: int = 1, noise: Any = None
 ) -> tuple[Seen, Array, Array, Array]:
     """What the samples of an archive of one block say of any rho; draws have `size` samples.
 

@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 import jax
 
+from recoup.core.types import Plain
+
 Out = TypeVar("Out")
 
 
@@ -19,7 +21,7 @@ def chosen(kernel: Callable[..., Out], other: Callable[..., Out], *args: Any) ->
     return found
 
 
-def how(interpret: bool) -> dict[str, Any]:
+def how(interpret: bool) -> Plain:
     """How Pallas is to compile a kernel of ours, or to interpret it."""
     from jax.experimental.pallas import triton
 

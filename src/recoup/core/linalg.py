@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from recoup.core.arrays import Array
+from recoup.core.types import Namespace
 
 AT_ONCE = 32  # rows of a triangular system that are solved together
 FIRST, FIXED = (0, 10, 0), (0, 11, 1)  # jaxlib whose calls need turns, and that needs them no more
@@ -27,7 +28,7 @@ CALLS = {  # primitives of JAX that call LAPACK
 }
 
 
-def cholesky(xp: Any, matrix: Array) -> Array:
+def cholesky(xp: Namespace, matrix: Array) -> Array:
     """The lower factor; not a number where there is none."""
     if xp is not np:
         return xp.linalg.cholesky(matrix)
@@ -37,7 +38,7 @@ def cholesky(xp: Any, matrix: Array) -> Array:
         return np.full_like(matrix, np.nan)
 
 
-def lower_of(xp: Any, matrix: Array) -> Array:
+def lower_of(xp: Namespace, matrix: Array) -> Array:
     """The lower triangular L, its diagonal positive, with L L^T = A A^T of a matrix A `[D, D]`.
 
     A A^T itself is never made: it has half as many digits.
@@ -46,7 +47,7 @@ def lower_of(xp: Any, matrix: Array) -> Array:
     return (upper * xp.where(xp.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T
 
 
-def solve_lower(xp: Any, factor: Array, b: Array, transposed: bool = False) -> Array:
+def solve_lower(xp: Namespace, factor: Array, b: Array, transposed: bool = False) -> Array:
     """x of factor x = b, or of factor^T x = b, for a lower triangular factor."""
     if xp is np:
         return _solved(factor, b, transposed)

@@ -12,6 +12,7 @@ from jax.scipy.special import logsumexp
 from recoup.core import sweeps
 from recoup.core.families.family import Family
 from recoup.core.sweeps import in_rounds, map_samples, scan_samples
+from recoup.core.types import Rho, Samples
 
 
 def picked(tree: Any, index: Any) -> Any:
@@ -20,7 +21,7 @@ def picked(tree: Any, index: Any) -> Any:
 
 
 def own_density(
-    family: Family, proposals: Any, drawn_by: Array, reference: Any, samples: Any
+    family: Family, proposals: Rho, drawn_by: Array, reference: Rho, samples: Samples
 ) -> Array:
     """log p(sample | own proposal) - log p(sample | reference) `[n]`."""
 
@@ -33,11 +34,11 @@ def own_density(
 
 
 def each_density(
-    family: Family, proposals: Any, wanted: Array, reference: Any, samples: Any
+    family: Family, proposals: Rho, wanted: Array, reference: Rho, samples: Samples
 ) -> Array:
     """log p(sample | proposal) - log p(sample | reference) `[P, n]`; 0 where not `wanted [P]`."""
 
-    def at_once(proposals: Any, wanted: Array, reference: Any, samples: Any) -> Array:
+    def at_once(proposals: Rho, wanted: Array, reference: Rho, samples: Samples) -> Array:
         found = _by_products(family, proposals, reference, samples)
         return jnp.where(wanted, found, 0.0).T
 
@@ -46,7 +47,7 @@ def each_density(
 
 
 def _each_by_rounds(
-    family: Family, proposals: Any, wanted: Array, reference: Any, samples: Any
+    family: Family, proposals: Rho, wanted: Array, reference: Rho, samples: Samples
 ) -> Array:
     def columns(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
         def put(kept: Array, slots: Array, part: Array) -> Array:
@@ -60,11 +61,11 @@ def _each_by_rounds(
 
 
 def mixture_density(
-    family: Family, proposals: Any, counts: Array, reference: Any, samples: Any
+    family: Family, proposals: Rho, counts: Array, reference: Rho, samples: Samples
 ) -> Array:
     """log sum_p counts_p p(sample | proposal p) - log p(sample | reference) `[n]`."""
 
-    def at_once(proposals: Any, counts: Array, reference: Any, samples: Any) -> Array:
+    def at_once(proposals: Rho, counts: Array, reference: Rho, samples: Samples) -> Array:
         return logsumexp(_by_products(family, proposals, reference, samples), axis=1, b=counts)
 
     by_rounds = partial(_mixture_by_rounds, family)
@@ -72,7 +73,7 @@ def mixture_density(
 
 
 def _mixture_by_rounds(
-    family: Family, proposals: Any, counts: Array, reference: Any, samples: Any
+    family: Family, proposals: Rho, counts: Array, reference: Rho, samples: Samples
 ) -> Array:
     def mixture(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
         def add(total: Array, slots: Array, part: Array) -> Array:
@@ -88,11 +89,11 @@ def _mixture_by_rounds(
 
 def gained_mixture(
     family: Family,
-    proposals: Any,
+    proposals: Rho,
     gained: Array,
     drew: Array,
-    reference: Any,
-    samples: Any,
+    reference: Rho,
+    samples: Samples,
     mixture: Array,
 ) -> Array:
     """`mixture_density [n]` once the proposals `drew` (-1: none) have `gained [P]` more samples."""
@@ -124,7 +125,7 @@ def _by_family(
     return sweeps.by_device(by_rounds, at_once, *args)
 
 
-def _by_products(family: Family, proposals: Any, reference: Any, samples: Any) -> Array:
+def _by_products(family: Family, proposals: Rho, reference: Rho, samples: Samples) -> Array:
     """log p(sample | proposal) - log p(sample | reference) `[n, P]` by products of matrices."""
     log_ratios = family.log_ratios
     assert log_ratios is not None
@@ -136,18 +137,18 @@ def _by_products(family: Family, proposals: Any, reference: Any, samples: Any) -
     return scan_samples(some, None, samples, written)[1]
 
 
-def _densities(family: Family, proposals: Any, reference: Any, samples: Any) -> Array:
+def _densities(family: Family, proposals: Rho, reference: Rho, samples: Samples) -> Array:
     """log p(sample | proposal) - log p(sample | reference) `[k, n]` of all pairs, at once."""
 
-    def density(rho: Any) -> Array:
+    def density(rho: Rho) -> Array:
         return jax.vmap(lambda sample: family.log_ratio(rho, reference, sample))(samples)
 
     return jax.vmap(density)(proposals)
 
 
-def _numbers(samples: Any) -> int:
+def _numbers(samples: Samples) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(samples))
 
 
-def _dtype(proposals: Any) -> Any:
+def _dtype(proposals: Rho) -> Any:
     return jax.tree.leaves(proposals)[0].dtype

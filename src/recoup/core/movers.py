@@ -11,6 +11,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_text, shortly
 from recoup.core.arrays import Array
+from recoup.core.types import Memory, Namespace, Plain, Rho
 
 
 class Experience(NamedTuple):
@@ -58,13 +59,13 @@ def as_mover(given: Any) -> Mover:
     return found
 
 
-def first_memory(xp: Any, mover: Mover, rho: Any) -> Any:
+def first_memory(xp: Namespace, mover: Mover, rho: Rho) -> Any:
     """What a mover remembers before its first move."""
     return () if mover.init is None else mover.init(xp, rho)
 
 
 def moved(
-    xp: Any, mover: Mover, experience: Experience, rho: Any, memory: Any
+    xp: Namespace, mover: Mover, experience: Experience, rho: Rho, memory: Memory
 ) -> tuple[Any, Any, Any]:
     """Where a mover takes rho, its memory, and its notes; raises unless it gives a rho like it."""
     made = mover.step(xp, experience, rho, memory)
@@ -80,7 +81,7 @@ def moved(
     return after, remembered, _checked_notes(mover, notes[0]) if notes else None
 
 
-def _checked_notes(mover: Mover, notes: Any) -> dict[str, Any]:
+def _checked_notes(mover: Mover, notes: Any) -> Plain:
     if isinstance(notes, Mapping) and all(np.shape(value) == () for value in notes.values()):
         return dict(notes)
     raise InputError(f"the notes of {mover.name} must be a mapping of names to numbers.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recoup.core.arrays import Array, namespace, totals_by
+from recoup.core.types import Rho
 from recoup.core.weights import (
     Ratio,
     Shaper,
@@ -20,7 +21,7 @@ from recoup.core.weights import (
 class Estimate(NamedTuple):
     """What samples say about one rho."""
 
-    gradient: Any  # pytree of rho: plain derivatives of the expected return, or another direction
+    gradient: Rho  # pytree of rho: plain derivatives of the expected return, or another direction
     objective: Array  # (1/n) sum w R
     objective_stderr: Array
     weights: Array  # [B, N] after shaping, zero where not valid

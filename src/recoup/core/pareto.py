@@ -1,14 +1,14 @@
 """Diagnostics that run on the host, outside traced code."""
 
-from typing import Any
-
 import numpy as np
+
+from recoup.core.types import Array
 
 MIN_WEIGHTS = 25  # fewer leave a tail of under five, to which no Pareto law can be fitted
 PRIOR_K, PRIOR_POINTS = 0.5, 10  # what k-hat is drawn towards, and as how many weights that counts
 
 
-def pareto_k(weights: Any) -> float:
+def pareto_k(weights: Array) -> float:
     """Pareto k-hat of the positive `weights`: above 0.7 their mean cannot be trusted.
 
     Implements: vehtari2024 Pareto k-hat, of the min(n / 5, 3 sqrt n) largest weights.

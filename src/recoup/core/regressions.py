@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory, live
 from recoup.core.gradient import Direction, Earned, relative
+from recoup.core.types import Rho, Samples
 
 
 def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:
@@ -26,7 +27,7 @@ def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:
     """
 
     @relative
-    def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Array]:
+    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Any, Array]:
         _, unravel = ravel_pytree(rho)
         design = jax.vmap(jax.vmap(lambda sample: ravel_pytree(psi(rho, sample))[0]))(samples)
         design = design.reshape(earned.weights.size, -1)

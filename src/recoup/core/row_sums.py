@@ -17,6 +17,7 @@ from jax import Array
 from recoup.core import kernels
 from recoup.core.families.family import Family
 from recoup.core.sweeps import map_blocks, squared_norms
+from recoup.core.types import Rho, Samples
 
 WIDE, TALL = 512, 8  # coordinates and rows that a program of the kernel has at a time
 LEAST = 4  # rows below which it gains nothing
@@ -27,7 +28,7 @@ Terms = Callable[[Any, Any, Array], tuple[Array, Array]]  # shared, of the block
 
 
 def ratios_and_norms(
-    family: Family, rho: Any, references: Any, samples: Any
+    family: Family, rho: Rho, references: Rho, samples: Samples
 ) -> tuple[Array, Array | None]:
     """log p(x | rho) - log p(x | reference) and ||score||^2 at rho, over samples `[B, N]`.
 
@@ -39,7 +40,7 @@ def ratios_and_norms(
     return kernels.chosen(*ways, rho, references, samples)
 
 
-def fits(family: Family, samples: Any) -> bool:
+def fits(family: Family, samples: Samples) -> bool:
     """Whether the kernel is made for samples of this family, type and shape."""
     if family.coordinates is None or not isinstance(samples, Array):
         return False
@@ -49,14 +50,14 @@ def fits(family: Family, samples: Any) -> bool:
     return large and samples.dtype == jnp.float32
 
 
-def plain(family: Family, rho: Any, references: Any, samples: Array) -> tuple[Array, Array]:
+def plain(family: Family, rho: Rho, references: Rho, samples: Array) -> tuple[Array, Array]:
     """Both sums by XLA."""
     ratios = map_blocks(partial(family.log_ratio, rho), references, samples)
     return ratios, squared_norms(partial(family.score, rho), samples)
 
 
 def by_kernel(
-    family: Family, rho: Any, references: Any, samples: Array, interpret: bool = False
+    family: Family, rho: Rho, references: Rho, samples: Array, interpret: bool = False
 ) -> tuple[Array, Array]:
     """What `plain` gives: most columns by the kernel, those after its last whole step by XLA."""
     assert family.coordinates is not None

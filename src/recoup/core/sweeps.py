@@ -22,6 +22,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from recoup.core.types import Samples
+
 CHUNK = 2**17  # numbers of a chunk on a processor: a megabyte, what is next to a core
 ROOM = 2**28  # numbers that an accelerator may write at once
 SHORT = 128  # numbers that one product adds up
@@ -31,7 +33,7 @@ Out = TypeVar("Out")
 Body = Callable[[Any, Any, Array], tuple[Any, Any]]
 
 
-def map_samples(function: Callable[[Any], Out], samples: Any, work: int = 0) -> Out:
+def map_samples(function: Callable[[Any], Out], samples: Samples, work: int = 0) -> Out:
     """`function` of every sample of the leading axis `[N]`.
 
     `work` is how many numbers it needs for one, where that is more than the sample has.
@@ -43,7 +45,7 @@ def map_samples(function: Callable[[Any], Out], samples: Any, work: int = 0) -> 
     return results
 
 
-def map_blocks(function: Callable[[Any, Any], Any], each: Any, samples: Any) -> Any:
+def map_blocks(function: Callable[[Any, Any], Any], each: Any, samples: Samples) -> Any:
     """`function(each[b], sample)` of all samples `[B, N]`, with something `each [B]` of a block."""
 
     def block(pair: tuple[Any, Any]) -> Any:
@@ -52,7 +54,7 @@ def map_blocks(function: Callable[[Any, Any], Any], each: Any, samples: Any) -> 
     return map_samples(block, (each, samples))
 
 
-def scan_samples(body: Body, start: Any, samples: Any, work: int = 0) -> tuple[Any, Any]:
+def scan_samples(body: Body, start: Any, samples: Samples, work: int = 0) -> tuple[Any, Any]:
     """A total and results `[N]` of `body(total, chunk, fresh)` over chunks of the leading axis.
 
     `fresh [m]` says which samples of a chunk no earlier chunk has had: only they may be added to
@@ -65,7 +67,7 @@ def scan_samples(body: Body, start: Any, samples: Any, work: int = 0) -> tuple[A
     return found
 
 
-def sum_samples(function: Callable[[Any], Any], samples: Any, coefficients: Array) -> Any:
+def sum_samples(function: Callable[[Any], Any], samples: Samples, coefficients: Array) -> Any:
     """sum_n c_n f_n over samples and coefficients `[B, N]`, a pytree like f."""
     like = _like(function, samples)
     zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
@@ -86,11 +88,11 @@ def sum_samples(function: Callable[[Any], Any], samples: Any, coefficients: Arra
     return scan_samples(blocks, zero, (coefficients, samples), work)[0]
 
 
-def squared_norms(function: Callable[[Any], Any], samples: Any) -> Array:
+def squared_norms(function: Callable[[Any], Any], samples: Samples) -> Array:
     """||f_n||^2 `[B, N]` over samples `[B, N]`, over all numbers of a pytree f."""
     work = _work(_like(function, samples))
 
-    def norm(sample: Any) -> Array:
+    def norm(sample: Samples) -> Array:
         squares = [jnp.square(leaf) for leaf in jax.tree.leaves(function(sample))]
         if len({x.shape for x in squares}) == 1:
             return total(sum(squares[1:], squares[0]))
@@ -190,7 +192,7 @@ def _by_sizes(near: Any, far: Any, walk: Callable[..., Any], *args: Any) -> Any:
     return by_device(partial(walk, *near), partial(walk, *far), *args)
 
 
-def _walk(body: Body, m: int, chunks: int, start: Any, samples: Any) -> Any:
+def _walk(body: Body, m: int, chunks: int, start: Any, samples: Samples) -> Any:
     """The scan by `chunks` of `m` samples; if `m` does not divide their number, the last overlaps.
 
     A chunk is cut out where it is used: `jax.lax.scan` would copy each one first.
@@ -231,11 +233,11 @@ def _go_round(
     return jax.lax.fori_loop(0, rounds, step, start)
 
 
-def _count(samples: Any) -> int:
+def _count(samples: Samples) -> int:
     return int(jax.tree.leaves(samples)[0].shape[0])
 
 
-def _numbers(samples: Any) -> int:
+def _numbers(samples: Samples) -> int:
     """How many numbers one sample has."""
     return sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(samples))
 
@@ -246,11 +248,11 @@ def _sizes(n: int, numbers: int, room: int) -> tuple[int, int]:
     return -(-n // parts), parts
 
 
-def _first(samples: Any) -> Any:
+def _first(samples: Samples) -> Any:
     return jax.tree.map(lambda x: x[0], samples)
 
 
-def _like(function: Callable[[Any], Any], samples: Any) -> Any:
+def _like(function: Callable[[Any], Any], samples: Samples) -> Any:
     """What `function` gives of one of the samples `[B, N]`, as shapes."""
     return jax.eval_shape(lambda: function(_first(_first(samples))))
 

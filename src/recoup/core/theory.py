@@ -21,6 +21,7 @@ from recoup.checks import (
     check_stds,
 )
 from recoup.core.families.gaussian import Diagonal, log_ratio
+from recoup.core.types import Array
 
 
 class BlockBounds(NamedTuple):
@@ -70,7 +71,7 @@ def weight_range(
     return WeightRange(float(np.exp(log_min.sum())), float(np.exp(log_max.sum())))
 
 
-def total_variance(vectors: Any, mass: Any = None) -> float:
+def total_variance(vectors: Array, mass: Any = None) -> float:
     """Trace of the covariance of random vectors `[M, D]`, each of probability `mass [M]`.
 
     Implements: zhao2013 S3.1 Var(A) = sum_i E[(A_i - E[A_i])^2]; equal masses unless given.
@@ -89,7 +90,7 @@ def return_scale(discount: float, horizon: int) -> float:
     return float(horizon) if discount == 1 else (1 - discount**horizon) / (1 - discount)
 
 
-def inverse_variance(tau: Any) -> float:
+def inverse_variance(tau: Array) -> float:
     """B, the trace of the inverse covariance of the search distribution.
 
     Implements: zhao2013 S3.1 B = sum_i tau_i^-2.
@@ -100,7 +101,7 @@ def inverse_variance(tau: Any) -> float:
 
 
 def variance_bound(
-    tau: Any, *, beta: float, discount: float, horizon: int, samples: int, w_max: float
+    tau: Array, *, beta: float, discount: float, horizon: int, samples: int, w_max: float
 ) -> BlockBounds:
     """Upper bounds of the variance of IW-PGPE's gradients, rewards within [-beta, beta].
 
@@ -120,7 +121,7 @@ def excess_variance(baseline: float, optimal: float, curvature: float, samples: 
 
 
 def reduction_lower_bound(
-    tau: Any, *, alpha: float, discount: float, horizon: int, samples: int, w_min: float
+    tau: Array, *, alpha: float, discount: float, horizon: int, samples: int, w_min: float
 ) -> BlockBounds:
     """Least reduction of variance by the optimal baseline, rewards of at least alpha > 0.
 
@@ -134,7 +135,7 @@ def reduction_lower_bound(
 
 
 def reduction_upper_bound(
-    tau: Any, *, beta: float, discount: float, horizon: int, samples: int, w_max: float
+    tau: Array, *, beta: float, discount: float, horizon: int, samples: int, w_max: float
 ) -> BlockBounds:
     """Greatest reduction of variance by the optimal baseline, rewards within [-beta, beta].
 
@@ -147,7 +148,7 @@ def reduction_upper_bound(
 
 
 def optimal_variance_bound(
-    tau: Any,
+    tau: Array,
     *,
     alpha: float,
     beta: float,
@@ -171,7 +172,7 @@ def optimal_variance_bound(
     return _bounds(beta**2 * w_max - alpha**2 * w_min, tau, discount, horizon, samples)
 
 
-def _bounds(scale: float, tau: Any, discount: float, horizon: int, samples: int) -> BlockBounds:
+def _bounds(scale: float, tau: Array, discount: float, horizon: int, samples: int) -> BlockBounds:
     eta = scale * return_scale(discount, horizon) ** 2 * inverse_variance(tau)
     eta /= check_count("samples", samples)
     return BlockBounds(eta=eta, tau=2 * eta)

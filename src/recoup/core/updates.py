@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from recoup.core.arrays import Array, leaves, namespace, tree_map
 from recoup.core.families.family import Family
 from recoup.core.objective import Estimate
+from recoup.core.types import Memory, Namespace, Rho
 
 EstimateAt = Callable[[Any], Estimate]
 
@@ -30,7 +31,7 @@ def normalised_ascent(family: Family, epsilon: float, tau_floor: float) -> Updat
     tau <- max(tau, 0.05). A gradient of zero moves nothing.
     """
 
-    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
         moved = _along(rho, _unit(at_rho.gradient), epsilon)
         return _floored(family, moved, tau_floor), memory, at_rho
@@ -41,7 +42,7 @@ def normalised_ascent(family: Family, epsilon: float, tau_floor: float) -> Updat
 def whole_step(family: Family, tau_floor: float) -> Update:
     """All the way along the direction, for those that are whole steps themselves."""
 
-    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
         moved = _along(rho, _finite_or_zero(at_rho.gradient), 1.0)
         return _floored(family, moved, tau_floor), memory, at_rho
@@ -60,7 +61,7 @@ def natural_step(family: Family, kl: float, tau_floor: float) -> Update:
     assert natural is not None
     assert moved is not None
 
-    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
         direction = natural(rho, _unit(at_rho.gradient))
         return _floored(family, moved(rho, direction, kl), tau_floor), memory, at_rho
@@ -87,7 +88,7 @@ def ascend(family: Family, transformation: Any, tau_floor: float) -> Update:
     import jax.numpy as jnp
     from optax import apply_updates
 
-    def step(estimate: EstimateAt, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
         at_rho = estimate(rho)
         downhill = jax.tree.map(jnp.negative, _finite_or_zero(at_rho.gradient))
         updates, memory = transformation.update(downhill, memory, rho)
@@ -97,32 +98,32 @@ def ascend(family: Family, transformation: Any, tau_floor: float) -> Update:
     return Update(transformation.init, step)
 
 
-def _forgets(rho: Any) -> tuple[()]:
+def _forgets(rho: Rho) -> tuple[()]:
     """The memory of a rule that keeps none."""
     return ()
 
 
-def _floored(family: Family, rho: Any, least: float) -> Any:
+def _floored(family: Family, rho: Rho, least: float) -> Any:
     return rho if family.floored is None else family.floored(rho, least)
 
 
-def _along(rho: Any, direction: Any, length: float) -> Any:
+def _along(rho: Rho, direction: Any, length: float) -> Any:
     xp = namespace(*rho)
     return tree_map(xp, lambda x, d: x + length * d, rho, direction)
 
 
-def _largest(xp: Any, gradient: Any) -> Array:
+def _largest(xp: Namespace, gradient: Rho) -> Array:
     """The largest of all numbers of a gradient, but for signs; not a number if any is."""
     return reduce(xp.maximum, [xp.max(xp.abs(g)) for g in leaves(xp, gradient)])
 
 
-def _finite_or_zero(gradient: Any) -> Any:
+def _finite_or_zero(gradient: Rho) -> Any:
     xp = namespace(*gradient)
     finite = xp.isfinite(_largest(xp, gradient))
     return tree_map(xp, lambda g: xp.where(finite, g, 0.0), gradient)
 
 
-def _unit(gradient: Any) -> Any:
+def _unit(gradient: Rho) -> Any:
     """The gradient over its norm; zero where it is zero or not finite. No square overflows."""
     xp = namespace(*gradient)
     largest = _largest(xp, gradient)

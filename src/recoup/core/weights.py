@@ -6,12 +6,13 @@ JAX may be traced.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import check_choice
 from recoup.core.arrays import Array, namespace
+from recoup.core.types import Namespace
 
 
 class LogDensities(NamedTuple):
@@ -134,7 +135,7 @@ def self_normalise() -> Shaper:
     return shape
 
 
-def _log_sum(xp: Any, log_w: Array, valid: Array) -> Array:
+def _log_sum(xp: Namespace, log_w: Array, valid: Array) -> Array:
     """log sum exp of the valid entries; -inf where there is none."""
     counted = xp.where(valid, log_w, -xp.inf)
     largest = xp.max(counted, initial=-xp.inf)

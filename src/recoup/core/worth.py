@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.core.types import Array, Samples
+
 LEVEL = 0.95
 NODES, SHARES = np.polynomial.legendre.leggauss(64)  # of Gauss and Legendre, on [-1, 1]
 ROUNDING = 1e-12  # of the mean, below which a spread is none
@@ -104,8 +106,8 @@ class Seen(NamedTuple):
     even: Any  # the same over the number of draws
     mean_weight: Any
     spread: Any  # of the returns: the largest less the smallest
-    std: Any  # of the returns, weighted
-    samples: Any
+    std: Array  # of the returns, weighted
+    samples: Samples
 
 
 UNSEEN_PART, FEW_SAMPLES, MANY_DIMENSIONS = "unseen", "few", "dimensions"

@@ -21,6 +21,7 @@ from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
 from recoup.core.rules.classics_on_archive import fit
 from recoup.core.rules.on_archive import TracedRule, estimator_of_rule, traced
+from recoup.core.types import Plain, Rho
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
@@ -94,7 +95,7 @@ def _estimator_of(row: Method, family: Family, discount: float) -> Estimator:
             floor=row.tau_floor,
             folds=row.folds,
         )
-    weighing: dict[str, Any] = {
+    weighing: Plain = {
         "ratio": ratio_of(row),
         "shapers": shapers_of(row),
         "normalised": row.normalize,
@@ -126,7 +127,7 @@ def rule_of(row: Method, family: Family) -> TracedRule:
 def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> TracedRule:
     """Moves by a mover, which sees the samples and their weights."""
 
-    def step(archive: Archive, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(archive: Archive, rho: Rho, memory: Any) -> tuple[Any, Any, Estimate]:
         archive = with_failures(archive, row.stated)
         found, b = estimate(rho, archive), archive.batches
         assert b is not None
@@ -142,7 +143,7 @@ def _by_estimate(row: Method, family: Family, estimate: Estimator) -> TracedRule
     """Moves by an update rule, which may ask the estimate at any rho."""
     update = update_of(row, family)
 
-    def step(archive: Archive, rho: Any, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(archive: Archive, rho: Rho, memory: Any) -> tuple[Any, Any, Estimate]:
         def at(candidate: Any) -> Estimate:
             if candidate is rho:  # the newest proposal, whose densities the archive may hold
                 return estimate(candidate, archive)

@@ -19,6 +19,7 @@ from recoup.core.pareto import pareto_k
 from recoup.core.plain.densities import Proposals
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.small_archive import Samples
+from recoup.core.types import Array, Given, Plain, Rho
 from recoup.core.weights import LogDensities
 from recoup.core.worth import Interval, worth
 from recoup.engine import plain
@@ -30,7 +31,7 @@ class GradientEstimate(NamedTuple):
 
     mean_gradient: Any  # [D], plain derivatives with respect to the means
     std_gradient: Any  # [D], with respect to the standard deviations; [D, D] to a factor
-    weights: Any  # [N'] after shaping, zero where the return is not finite
+    weights: Array  # [N'] after shaping, zero where the return is not finite
     ess: Any  # (sum w)^2 / sum w^2; in pairs if `mirrored`
     max_weight: Any
     objective: Any  # (1/N') sum w R
@@ -38,7 +39,7 @@ class GradientEstimate(NamedTuple):
     baseline: Any  # scalar; [2D] for coordinate; [N'] for leave-one-out, earlier and split
     pareto_k: Any  # of the weights; None inside traced code
     failed: Any  # returns that are not finite
-    given: Any = None  # what it was made of, for `interval`; None inside traced code
+    given: Given = None  # what it was made of, for `interval`; None inside traced code
 
     def interval(self) -> Interval:
         """The 95 % interval of the expected return of the target; not a number where there is none.
@@ -62,21 +63,21 @@ class GradientEstimate(NamedTuple):
 class Data(NamedTuple):
     """The samples of an estimate, what drew them, and what it is about."""
 
-    theta: Any  # [N', D]
-    returns: Any  # [N']
-    proposals: Any  # rho, leading axis [L]
+    theta: Array  # [N', D]
+    returns: Array  # [N']
+    proposals: Rho  # rho, leading axis [L]
     drawn_by: Any  # [N']
-    target: Any  # rho
+    target: Rho  # rho
     told: Any = None  # [N'] which of them there are; None: all
 
 
 def estimate(
-    theta: Any,
-    returns: Any,
+    theta: Array,
+    returns: Array,
     *,
-    proposals: Any,
-    proposal: Any,
-    target: Any,
+    proposals: Rho,
+    proposal: Rho,
+    target: Rho,
     family: Any = "diagonal",
     weighting: Any = "balance",
     power: float | None = None,
@@ -109,7 +110,7 @@ def estimate(
 
     Computed in float64 if any array is float64, in float32 otherwise.
     """
-    given: dict[str, Any] = {"family": family, "weighting": weighting, "baseline": baseline}
+    given: Plain = {"family": family, "weighting": weighting, "baseline": baseline}
     given |= {"flatten": flatten, "truncate": truncate, "normalize": normalize}
     given |= {"mirrored": mirrored, "failure": failure}
     given |= {} if power is None else {"power": power}
@@ -204,7 +205,7 @@ def _drawn(row: Method, data: Data) -> tuple[Samples, Proposals, np.ndarray]:
     return samples, Proposals(plain.family_of(row), proposals, target), told
 
 
-def _in_double(rho: Any) -> Any:
+def _in_double(rho: Rho) -> Any:
     return type(rho)(*(np.asarray(x, np.float64) for x in rho))
 
 
@@ -246,12 +247,12 @@ def _checked(row: Method, data: Data) -> Data:
     return data._replace(proposals=proposals, target=target)
 
 
-def _kind(array: Any) -> str:
+def _kind(array: Array) -> str:
     """The kind of an array's type, as NumPy calls it."""
     return str((array if hasattr(array, "dtype") else np.asarray(array)).dtype.kind)
 
 
-def _rho(row: Method, what: str, value: Any) -> Any:
+def _rho(row: Method, what: str, value: Given) -> Any:
     """The rho of a pair (means, stds); with a family of one's own, what was given."""
     if not isinstance(row.family, str):
         if not hasattr(value, "mean") or not hasattr(value, "std"):
@@ -275,7 +276,7 @@ def _rho(row: Method, what: str, value: Any) -> Any:
     return rho.start(mean, std)
 
 
-def _check_rho(what: str, rho: Any, name: str, letters: str, shape: tuple[int, ...]) -> None:
+def _check_rho(what: str, rho: Rho, name: str, letters: str, shape: tuple[int, ...]) -> None:
     check_shape(f"`estimate({what}=...)` {name}", rho.mean, letters, shape)
     several = "s" if name.endswith("s") else ""
     if hasattr(rho, "check_factor"):
@@ -285,7 +286,7 @@ def _check_rho(what: str, rho: Any, name: str, letters: str, shape: tuple[int, .
     check_stds(f"`estimate({what}=...)` std{several}", rho.std)
 
 
-def _check_index(proposal: Any, lines: int) -> None:
+def _check_index(proposal: Rho, lines: int) -> None:
     if is_traced(proposal):
         return
     index = np.asarray(proposal)

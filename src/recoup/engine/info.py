@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.pareto import pareto_k
+from recoup.core.types import Array, Plain, Samples
 from recoup.core.worth import Interval, student
 
 
@@ -15,9 +16,9 @@ class Info(NamedTuple):
     objective_stderr: Any
     ess: Any  # effective sample size, in pairs under mirrored sampling
     max_weight: Any
-    weights: Any  # [B, N] of every sample in the archive, zero where there is none
+    weights: Array  # [B, N] of every sample in the archive, zero where there is none
     baseline: Any
-    samples: Any  # valid samples in the archive
+    samples: Samples  # valid samples in the archive
     kl: Any  # KL(new || old) of the move; in action space, of an episode of the new batch
     flatten: Any  # nu of w^nu, for methods that may choose it
     mean_weight: Any = 1.0  # near 1 if the samples cover the distribution
@@ -33,7 +34,7 @@ class Info(NamedTuple):
         numbers = (self.objective, self.objective_stderr, self.ess, self.mean_weight)
         return student(*(float(x) for x in numbers))
 
-    def plain(self, draw: int = 1) -> dict[str, Any]:
+    def plain(self, draw: int = 1) -> Plain:
         """The numbers of a move that has been made, as JSON can hold them.
 
         `draw` is how many samples one draw makes: the effective sample size is then in samples.
@@ -55,7 +56,7 @@ class Info(NamedTuple):
         } | ({} if self.notes is None else {"notes": _plain(self.notes)})
 
 
-def _plain(notes: Any) -> dict[str, Any]:
+def _plain(notes: Any) -> Plain:
     """Scalars of a record, as JSON can hold them."""
     found = notes if isinstance(notes, dict) else notes._asdict()
     return {key: np.asarray(value).item() for key, value in found.items()}

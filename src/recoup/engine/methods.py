@@ -4,7 +4,7 @@ A new method is a new row. Wherever a word stands, an object of the same type ma
 function of yours is composed as ours are. What the words name stands in `parts`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from recoup.checks import (
 from recoup.core.families.family import moving
 from recoup.core.families.table import WORDS
 from recoup.core.movers import as_mover, is_mover
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import GIVEN, PARTS
 from recoup.engine.ways import WAYS, Way, settings_in, way_of
@@ -32,7 +33,7 @@ def _of(default: Any, check: Callable[..., Any], *limits: float, **how: Any) -> 
     None stays None where that is the default.
     """
 
-    def checked(name: str, value: Any) -> Any:
+    def checked(name: str, value: Given) -> Any:
         return None if value is None and default is None else check(name, value, *limits, **how)
 
     return field(default=default, metadata={"check": checked})
@@ -207,7 +208,7 @@ METHODS = {
 }
 
 
-def _row_of_mover(given: Any, word: str | None = None) -> Method:
+def _row_of_mover(given: Given, word: str | None = None) -> Method:
     """The row of a method that is one mover, ours by its `word`, or a user's own."""
     mover = as_mover(given)
     return Method(
@@ -250,7 +251,7 @@ def settings_of(method: "str | Method") -> tuple[str, ...]:
 
 
 def method_row(
-    method: "str | Method", defaults: Mapping[str, Any] | None = None, /, **settings: Any
+    method: "str | Method", defaults: Settings | None = None, /, **settings: Any
 ) -> Method:
     """The row of a method with `settings` in place of its own, every value checked.
 
@@ -330,7 +331,7 @@ def _check_fields(row: Method) -> None:
         )
 
 
-def own_parts(row: Method) -> dict[str, Any]:
+def own_parts(row: Method) -> Plain:
     """The parts of a row that are no words: functions and objects that only Python can give."""
     given = {key: getattr(row, key) for key in GIVEN}
     return {key: part for key, part in given.items() if not isinstance(part, str)}

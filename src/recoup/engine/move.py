@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive
+from recoup.core.types import Rho, Samples
 from recoup.engine.composition import Composed
 from recoup.engine.info import Info
 
@@ -18,14 +19,14 @@ from recoup.engine.info import Info
 class EngineMove(NamedTuple):
     """Where the distribution went, the update rule's memory, and what the move was made of."""
 
-    rho: Any
+    rho: Rho
     memory: Any
     info: Info
     sound: Array  # whether the direction is finite: it is not where a sample is not
 
 
 def move(
-    method: Composed, archive: Archive, rho: Any, memory: Any, samples: Any, new: Array
+    method: Composed, archive: Archive, rho: Rho, memory: Any, samples: Samples, new: Array
 ) -> EngineMove:
     """One move of `rho`, from all samples of `archive`.
 

@@ -14,6 +14,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.families.family import Family, Moving, moving
 from recoup.core.linalg import in_turns
+from recoup.core.types import Array, Namespace, Rho
 from recoup.engine.compilation_cache import kept_compilations
 
 LEAST = 64  # samples that are compiled for; above, powers of two
@@ -29,7 +30,7 @@ def by_numpy(family: Family) -> Family:
     """The family, what a rule asks of it as functions of NumPy's arrays; `log_ratio` of many."""
     asked = moving(family)
 
-    def ratios(rho: Any, reference: Any, theta: Any) -> Any:
+    def ratios(rho: Rho, reference: Rho, theta: Array) -> Any:
         return jax.vmap(family.log_ratio, (None, None, 0))(rho, reference, theta)
 
     return family._replace(
@@ -77,7 +78,7 @@ def _of_rows(function: Callable[..., Any], first: int) -> Callable[..., Any]:
     return called
 
 
-def answering(family: Family, rho: Any) -> Any:
+def answering(family: Family, rho: Rho) -> Any:
     """A rho of the user's that a mover can ask as it asks ours; still a record of its own kind."""
     kind: Any = type(rho)
     return _answering(family, kind)(*rho)
@@ -98,7 +99,7 @@ def _answering(family: Family, kind: Any) -> Any:
 def _method(family: Family, kind: Any, name: str) -> Callable[..., Any]:
     function = getattr(family, name)
 
-    def asked(self: Any, xp: Any, *given: Any) -> Any:
+    def asked(self: Any, xp: Namespace, *given: Any) -> Any:
         called = _in_numpy(function) if xp is np else function
         found = called(kind(*self), *_in_shape(xp, family, self, *given))
         return type(self)(*found) if isinstance(found, kind) else found
@@ -106,7 +107,7 @@ def _method(family: Family, kind: Any, name: str) -> Callable[..., Any]:
     return asked
 
 
-def _in_shape(xp: Any, family: Family, rho: Any, *given: Any) -> tuple[Any, ...]:
+def _in_shape(xp: Namespace, family: Family, rho: Rho, *given: Any) -> tuple[Any, ...]:
     """What is given to a function of the family, as the rule gives it: a mover may give less.
 
     A stretch or covariance `[D]` in the family's shape, a number as the least spread `[D]`.

@@ -22,6 +22,7 @@ from recoup.core.plain.small_archive import estimate as estimate
 from recoup.core.rules.classics_on_archive import fit
 from recoup.core.rules.window import Rule
 from recoup.core.rules.window import first_memory as first_rule_memory
+from recoup.core.types import Array
 from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
@@ -154,7 +155,7 @@ def _direction_of(row: Method) -> Any:
 
 
 def _info(
-    family: Family, rho: Any, after: Any, found: Estimate, theta: Any = None, new: Any = NOTHING
+    family: Family, rho: Any, after: Any, found: Estimate, theta: Array = None, new: Any = NOTHING
 ) -> Info:
     """What the move from `rho` was made of; a user's KL may look at which `theta` are `new`."""
     return Info(

@@ -27,6 +27,7 @@ from recoup.core.estimators.whole import Estimator
 from recoup.core.linalg import in_turns
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
+from recoup.core.types import Rho
 from recoup.engine.composition import Composed, composed
 from recoup.engine.episodes import Episode, episode_of
 from recoup.engine.info import Info
@@ -46,7 +47,7 @@ DEFAULT_BATCHES = 100  # kept by methods that reuse everything, unless `capacity
 class SearchState(NamedTuple):
     """Everything a search knows: the distribution, its archive, its update rule's memory."""
 
-    rho: Any
+    rho: Rho
     archive: Archive
     update: Any
     moves: Array  # how often the distribution has moved; the number of the newest proposal
@@ -182,7 +183,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
             return compiled_draw(key, state.rho, _repeats(row, state)), state
 
     def tell(
-        key: Array, state: SearchState, theta: Any, returns: Any = None, proposal: Any = None
+        key: Array, state: SearchState, theta: Any, returns: Any = None, proposal: Rho = None
     ) -> tuple[SearchState, Info]:
         """The state after one move, and what the move was made of.
 
@@ -202,7 +203,7 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
             check_finite("`tell(theta=...)`", theta)
         return after, info
 
-    def estimate(rho: Any, archive: Archive) -> Estimate:
+    def estimate(rho: Rho, archive: Archive) -> Estimate:
         """What the samples of `state.archive` say about any rho."""
         if sizes.blocks == 1:
             raise InputError(
@@ -220,7 +221,7 @@ def _repeats(row: Method, state: SearchState) -> Array | None:
     return None if row.way.repeats is None else row.way.repeats(state.update)
 
 
-def _drawn(made: SearchParts, key: Array, rho: Any, repeats: Array | None) -> Any:
+def _drawn(made: SearchParts, key: Array, rho: Rho, repeats: Array | None) -> Any:
     """The parameters of a batch; the second candidate is the first once more where it `repeats`."""
     row, method, _, sizes = made
     theta = method.family.draw(key, rho, sizes.batch, row.mirrored)
@@ -321,7 +322,7 @@ def _drawn_by(
 
 
 def _check_told(
-    made: SearchParts, state: SearchState, theta: Any, returns: Any, proposal: Any
+    made: SearchParts, state: SearchState, theta: Any, returns: Any, proposal: Rho
 ) -> None:
     """Raises unless what is told has its shapes, and there is room for it."""
     made.space.check(made.sizes.batch, theta, returns)
@@ -341,7 +342,7 @@ def _check_room(sizes: Sizes, moves: int) -> None:
         )
 
 
-def _check_asked(proposal: Any, newest: int) -> None:
+def _check_asked(proposal: Rho, newest: int) -> None:
     numbers = jnp.asarray(proposal)
     if not jnp.issubdtype(numbers.dtype, jnp.integer):
         raise InputError(f"`tell(proposal=...)` must be whole numbers, got {numbers.dtype}.")

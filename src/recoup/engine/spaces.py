@@ -15,6 +15,7 @@ from recoup.checks import (
     is_traced,
 )
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, ended
+from recoup.core.types import Samples
 
 
 class Space(NamedTuple):
@@ -115,7 +116,7 @@ def check_steps(steps: Any, horizon: int) -> None:
             )
 
 
-def without_failed(samples: Any, failed: Array) -> tuple[Any, Array]:
+def without_failed(samples: Samples, failed: Array) -> tuple[Any, Array]:
     """Zeros in place of samples that are `failed [N]` or not finite, and which they are."""
     for leaf in jax.tree.leaves(samples):
         failed |= ~jnp.all(jnp.isfinite(leaf).reshape(leaf.shape[0], -1), axis=1)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
+from recoup.core.types import Plain, Settings
+
 HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
 LEVEL = 0.05  # a verdict needs a smaller p
 LEAST = 5  # and so many runs
@@ -105,7 +107,7 @@ class Claim(NamedTuple):
         """The least favourable contrast, in standard errors."""
         return min(self.contrasts, key=lambda c: c.errors)
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Plain:
         """The claim as plain values, its verdict computed."""
         contrasts = [
             {**c._asdict(), "p": c.p, "uninformative": c.uninformative, "verdict": c.verdict}
@@ -125,7 +127,7 @@ class Said(NamedTuple):
 
     id: str
     says: str
-    measured: Callable[[Any], Mapping[str, Any] | Iterable[Contrast]]
+    measured: Callable[[Any], Settings | Iterable[Contrast]]
     note: str | Callable[[Any], str] = ""
     of: Callable[[Any], Any] = lambda data: data
     where: str = ""  # unless it stands in the section about its figure
@@ -162,7 +164,7 @@ def certain(what: str, effect: float) -> Contrast:
     return Contrast(what, float(effect), 0.0, 0)
 
 
-def above(values: dict[str, Any], best: str, others: Sequence[str], what: str) -> list[Contrast]:
+def above(values: Plain, best: str, others: Sequence[str], what: str) -> list[Contrast]:
     """Contrasts of one method against others, paired run by run; `values[method]` is `[R]`."""
     return [
         contrast(f"{best} minus {other}, {what}", np.asarray(values[best]) - values[other])
@@ -183,7 +185,7 @@ def holm(chances: Sequence[float]) -> np.ndarray:
     return corrected
 
 
-def corrected(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def corrected(records: Sequence[Plain]) -> list[Plain]:
     """Records of claims with what Holm's correction over all of them leaves of each verdict."""
     together = holm([record["p"] for record in records])
     return [

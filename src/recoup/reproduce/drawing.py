@@ -7,6 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from recoup.core.types import Array
+
 
 class Look(NamedTuple):
     """How a method is drawn; lines and markers tell them apart without colour."""
@@ -52,7 +54,7 @@ def plain(axes: Axes) -> None:
     axes.tick_params(labelsize=9)
 
 
-def curve(axes: Axes, x: Any, by_run: np.ndarray, method: str, geometric: bool = False) -> None:
+def curve(axes: Axes, x: Array, by_run: np.ndarray, method: str, geometric: bool = False) -> None:
     """Mean over runs `[R, C]` of one method with its standard error; geometric on a log scale."""
     look, x = LOOKS[method], np.asarray(x)
     mean, error = by_run.mean(0), stderr(by_run)

@@ -5,12 +5,13 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup import __version__
 from recoup.checks import InputError
+from recoup.core.types import Plain
 from recoup.engine.compilation_cache import kept_compilations
 
 CHECKSUM = "checksum"
@@ -22,7 +23,7 @@ class FigureJob(NamedTuple):
     """One piece of a figure's measurements, and everything that its result depends on."""
 
     name: str
-    settings: dict[str, Any]  # plain values
+    settings: Plain  # plain values
     seconds: float  # roughly, on two cores; only for the time left
     compute: Callable[[Tick], Arrays]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.core.types import Plain
 from recoup.reproduce.jobs import Arrays, FigureJob, Tick
 from recoup.runs.lockstep import Runs, learn, search_of
 from recoup.runs.plan import task_settings
@@ -57,7 +58,7 @@ def joined(results: dict[str, Arrays], task: str, method: str, **start: Any) -> 
     return Runs(parts[0].checkpoints, *(np.concatenate(each) for each in together))
 
 
-def _job(settings: dict[str, Any]) -> FigureJob:
+def _job(settings: Plain) -> FigureJob:
     """The job of one method and some seeds; the settings say everything about it."""
     row, (first, last) = task_row(settings["task"]), settings["seeds"]
     batch = settings.get("batch", row.batch)
@@ -71,12 +72,12 @@ def _job(settings: dict[str, Any]) -> FigureJob:
     )
 
 
-def _suffix(settings: dict[str, Any]) -> str:
+def _suffix(settings: Plain) -> str:
     """What tells apart runs of one method from different starts, or of another length."""
     return "".join(f"/{key}={settings[key]}" for key in MARKS if key in settings)
 
 
-def _learn(settings: dict[str, Any], tick: Tick) -> Arrays:
+def _learn(settings: Plain, tick: Tick) -> Arrays:
     row, problem = task_row(settings["task"]), _problem(settings["task"])
     method, iterations = settings["method"], settings["iterations"]
     batch = settings.get("batch", row.batch)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_choice
+from recoup.core.types import Plain
 from recoup.outputs import OURS, Kind, Over, check_directory, check_output, written
 from recoup.pictures import picture_files as files
 from recoup.reproduce import ORDER
@@ -52,7 +53,7 @@ class Finding(NamedTuple):
     directory: Path
     claims: list[Claim]
     problem: str | None  # why there is no picture
-    judged: list[dict[str, Any]]  # records of the claims, corrected for all in the directory
+    judged: list[Plain]  # records of the claims, corrected for all in the directory
 
 
 def reproduce(
@@ -112,7 +113,7 @@ def _check_installed(figures: Sequence[Figure]) -> None:
         import_mujoco()
 
 
-def correct(directory: Path) -> dict[str, dict[str, Any]]:
+def correct(directory: Path) -> dict[str, Plain]:
     """Judges the claims of all figures in `directory` together; their records by id.
 
     What each figure's file says is written again with Holm's verdicts beside its own.
@@ -135,7 +136,7 @@ def _read(path: Path) -> Any:
         return None
 
 
-def _object(path: Path) -> dict[str, Any] | None:
+def _object(path: Path) -> Plain | None:
     """What a JSON file holds, if it is an object that can be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -200,7 +201,7 @@ def _draw(figure: Figure, data: Any, directory: Path, over: Over) -> str | None:
     return None
 
 
-def _about(figure: Figure, size: Size, data: Any) -> dict[str, Any]:
+def _about(figure: Figure, size: Size, data: Any) -> Plain:
     return {
         "figure": figure.name,
         "paper": figure.paper,
@@ -223,7 +224,7 @@ def _installed() -> dict[str, str]:
     return found
 
 
-def _write(path: Path, content: dict[str, Any], over: Over = OURS) -> None:
+def _write(path: Path, content: Plain, over: Over = OURS) -> None:
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     with written(path, SAID, over) as unfinished:
         unfinished.write_text(text, encoding="utf-8")

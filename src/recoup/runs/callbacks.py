@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.core.types import Given, Plain
 from recoup.runs.history import HistoryRow
 from recoup.runs.schedule import Heard
 from recoup.tasks.engines.attempt import end_if_forked
@@ -51,7 +52,7 @@ class Callback:
         """After every tenth move and at the end; `policy` is the file of the mean policy."""
 
 
-def check_callbacks(given: Any) -> list[Any]:
+def check_callbacks(given: Given) -> list[Any]:
     """Callbacks, once each of them would hear something."""
     from recoup.checks import InputError, shortly
 
@@ -133,7 +134,7 @@ class TensorBoard:
                 self._file.close()
             self._file = None
 
-    def _write(self, contents: list[dict[str, Any]]) -> None:
+    def _write(self, contents: list[Plain]) -> None:
         """Writes events; they are on disk within a minute, if there is more to come."""
         from tensorboardX.proto.event_pb2 import Event
 
@@ -167,7 +168,7 @@ class TensorBoard:
             )
 
 
-def _scalars(rows: dict[str, float], at: int) -> list[dict[str, Any]]:
+def _scalars(rows: dict[str, float], at: int) -> list[Plain]:
     """Numbers by name, as the contents of events."""
     from tensorboardX.summary import scalar
 

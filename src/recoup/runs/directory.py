@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from recoup.checks import InputError, check_path
+from recoup.core.types import Plain
 from recoup.outputs import check_directory, check_no_link_to_nowhere
 from recoup.runs.plan import Plan
 from recoup.store.place import is_at
@@ -173,7 +173,7 @@ def note_budget(directory: Path, iterations: int, spare: int) -> None:
         _write_config(directory, config)
 
 
-def _write_config(directory: Path, config: dict[str, Any]) -> None:
+def _write_config(directory: Path, config: Plain) -> None:
     """Writes the settings of a run; a file that is there is replaced as a whole."""
     unfinished = directory / UNFINISHED
     unfinished.write_text(json.dumps(config, indent=2) + "\n")
@@ -211,7 +211,7 @@ def study_in(directory: str | Path) -> Path:
     return path
 
 
-def _config(plan: Plan) -> dict[str, Any]:
+def _config(plan: Plan) -> Plain:
     packages = RECORDED if plan.own else RECORDED + task_row(plan.task).packages
     return {
         **plan.plain(),
@@ -221,7 +221,7 @@ def _config(plan: Plan) -> dict[str, Any]:
     }
 
 
-def texts(settings: dict[str, Any]) -> dict[str, Any]:
+def texts(settings: Plain) -> Plain:
     """Settings as JSON can hold them: an optax transformation by its text."""
     simple = (str, int, float, bool, type(None))
     return {k: v if isinstance(v, simple) else repr(v) for k, v in settings.items()}

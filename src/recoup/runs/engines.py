@@ -1,10 +1,10 @@
 """Which engine rolls a run's trials out, and how they are scheduled on it."""
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from recoup.checks import InputError, check_choice, check_count, check_flag, check_positive
+from recoup.core.types import Given, Plain, Settings
 from recoup.runs.problem import Problem
 from recoup.runs.schedule import Rules
 from recoup.tasks.engines.engine import Engine
@@ -23,7 +23,7 @@ NEEDS = {  # settings that only some engines have
 }
 
 
-def engine_settings(**given: Any) -> dict[str, Any]:
+def engine_settings(**given: Any) -> Plain:
     """The settings of an engine that were given, checked."""
     found = {key: value for key, value in given.items() if value is not None}
     kind = check_choice("engine", found.get("engine", SERIAL), (SERIAL, PROCESS, RAY))
@@ -41,7 +41,7 @@ def engine_settings(**given: Any) -> dict[str, Any]:
     return found
 
 
-def stored_engine(given: Any) -> dict[str, Any]:
+def stored_engine(given: Given) -> Plain:
     """The settings of an engine that a file holds, as far as a file may choose them.
 
     No more workers than this machine has cores, and no cluster: who made the run may be a stranger.
@@ -57,7 +57,7 @@ def stored_engine(given: Any) -> dict[str, Any]:
     return found
 
 
-def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
+def check_engine(problem: Problem, settings: Settings) -> None:
     """Raises where a task has no use for an engine."""
     if settings and isinstance(problem, Task):
         raise InputError(
@@ -67,7 +67,7 @@ def check_engine(problem: Problem, settings: Mapping[str, Any]) -> None:
 
 
 def engine_of(
-    problem: Problem, settings: Mapping[str, Any], batch: int, trials: int, here: str | None = None
+    problem: Problem, settings: Settings, batch: int, trials: int, here: str | None = None
 ) -> tuple[Engine, Rules]:
     """What rolls a run's trials out, and by what rules; no more workers than trials.
 

@@ -1,10 +1,11 @@
 """What a distribution is worth on fresh episodes, which teach the search nothing. No JAX."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from recoup.core.types import Rho
 from recoup.runs.plan import Plan
 from recoup.store.rows import DRAWN
 from recoup.study.reader.draws import episode_seed
@@ -60,10 +61,10 @@ def _gap(iteration: int) -> int:
 class Tests(Protocol):
     """Fresh episodes of a run's distribution and of its mean policy."""
 
-    def search(self, number: int, rho: Any) -> Measured:
+    def search(self, number: int, rho: Rho) -> Measured:
         """What a distribution earns; `number` makes the episodes others."""
 
-    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
+    def both(self, number: int, rho: Rho, seed: int | None = None) -> Evaluated:
         """What a distribution earns, and its mean policy."""
 
 
@@ -78,12 +79,12 @@ class EngineTests:
         self._opened, self._engine, self._episodes = opened, engine, episodes
         self._failed = 0
 
-    def search(self, number: int, rho: Any) -> Measured:
+    def search(self, number: int, rho: Rho) -> Measured:
         """What a distribution earns, on the episodes of a block."""
         numbers = self._block(number)
         return self._earns(numbers, [self._opened.drawn(rho, n, DRAWN) for n in numbers])
 
-    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
+    def both(self, number: int, rho: Rho, seed: int | None = None) -> Evaluated:
         """What a distribution earns, and its mean policy, where they succeed."""
         first, self._failed = 0 if seed is None else 2 + 2 * seed, 0
         search = self.search(first, rho)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recoup.core.types import Rho
 from recoup.engine.compilation_cache import kept_compilations
 from recoup.engine.plain import family_of
 from recoup.runs.fresh import Evaluated
@@ -42,18 +43,18 @@ class TaskTests:
         self._policy = mean_policy_returns(problem, episodes)
         self._key = jax.random.split(jax.random.key(plan.seed), 3)[2]
 
-    def search(self, number: int, rho: Any) -> Measured:
+    def search(self, number: int, rho: Rho) -> Measured:
         """What a distribution earns, after move `number`."""
         return self._earns(jax.random.fold_in(self._key, number), rho)
 
-    def both(self, number: int, rho: Any, seed: int | None = None) -> Evaluated:
+    def both(self, number: int, rho: Rho, seed: int | None = None) -> Evaluated:
         """What a distribution earns, and its mean policy; by the run's key, or that of a seed."""
         key = self._key if seed is None else jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(key, number))
         policy = _tested(self._policy, keys[1], rho.mean)
         return Evaluated(self._earns(keys[0], rho), policy)
 
-    def _earns(self, key: Any, rho: Any) -> Measured:
+    def _earns(self, key: Any, rho: Rho) -> Measured:
         return _tested(self._search, key, jax.tree.map(jnp.asarray, rho))
 
 

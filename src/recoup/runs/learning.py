@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.types import Rho
 from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
@@ -320,11 +321,11 @@ class _Loop:
         """Whether the distribution after a move is still to be tested."""
         return is_tested(self.work.plan, number) and self.study.store.test(number) is None
 
-    def _checkpoint(self, step: HistoryRow, rho: Any) -> bool:
+    def _checkpoint(self, step: HistoryRow, rho: Rho) -> bool:
         """Writes the mean policy, and says so; whether to stop."""
         return say(self.work.callbacks, "on_checkpoint", step, self._saved(rho))
 
-    def _saved(self, rho: Any) -> Path | None:
+    def _saved(self, rho: Rho) -> Path | None:
         """The file of the mean policy, once it is written; None where there is none."""
         directory, acting = self.work.directory, policy_in(self.work.problem)
         if directory is None or acting is None:

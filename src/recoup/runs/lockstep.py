@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from recoup.core.types import Plain
 from recoup.engine.methods import METHODS
 from recoup.engine.plain import family_of
 from recoup.engine.search import Search, SearchState, search
@@ -32,9 +33,7 @@ class Runs(NamedTuple):
     failed: np.ndarray  # [R, I]
 
 
-def search_of(
-    problem: Task, method: str, batch: int, iterations: int, settings: dict[str, Any]
-) -> Search:
+def search_of(problem: Task, method: str, batch: int, iterations: int, settings: Plain) -> Search:
     """The search of a run on `problem`, with room for all of it."""
     if METHODS[method].space == "actions":
         settings = settings | {

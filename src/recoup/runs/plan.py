@@ -17,6 +17,7 @@ from recoup.checks import (
     check_stds,
     check_vector,
 )
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.methods import Method, default_batch, method_row, settings_of, sized
 from recoup.runs.problem import Problem, Settled, batch_for, fingerprint_of, is_ours, settled
 from recoup.study.reader.opened import Opened
@@ -55,9 +56,9 @@ class Plan:
     batch: int
     horizon: int
     discount: float
-    options: dict[str, Any]  # of the task
-    mean: Any  # None: drawn from N(0, I), or where the parameters start
-    std: Any
+    options: Plain  # of the task
+    mean: Given  # None: drawn from N(0, I), or where the parameters start
+    std: Given
     test_episodes: int
     settings: Method
     spare: int = 0  # trials beyond the last whole batch
@@ -65,9 +66,9 @@ class Plan:
     own: bool = False  # whether the task is the user's
     tested: bool = True  # whether the curve is measured on episodes of its own
     test_all: bool = True  # after every iteration, as in older files, or after some
-    policy: dict[str, Any] | None = None  # as JSON can hold it
+    policy: Plain | None = None  # as JSON can hold it
     warm_up: int = 0  # episodes spent before the search
-    engine: dict[str, Any] = field(default_factory=dict)  # how trials are rolled out
+    engine: Plain = field(default_factory=dict)  # how trials are rolled out
     keep_every: int = KEEP_EVERY  # moves between two policies that are kept; 0: none is
     version: str = ""  # of what makes a policy of a theta, and a return of a policy
     fingerprint: Any = None  # [T * K, O] that the policy gives on fixed observations and thetas
@@ -82,7 +83,7 @@ class Plan:
         """Rollouts to spend."""
         return self.trials * self.episodes_per_trial
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The plan as JSON can hold it, but for the settings, which are the study's own."""
         return {key: value for key, value in asdict(self).items() if key != "settings"}
 
@@ -97,13 +98,13 @@ class Wanted:
     iterations: int | None
     batch: int | None
     seed: int
-    mean: Any
-    std: Any
-    settings: dict[str, Any]
-    of_task: dict[str, Any] = field(default_factory=dict)  # by the names in `OF_THE_TASK`
+    mean: Given
+    std: Given
+    settings: Plain
+    of_task: Plain = field(default_factory=dict)  # by the names in `OF_THE_TASK`
     test_episodes: int | None = None
     test_all: bool = False
-    engine: dict[str, Any] = field(default_factory=dict)
+    engine: Plain = field(default_factory=dict)
     keep_every: int | None = None
 
 
@@ -224,7 +225,7 @@ def _whole_trials(episodes: int, each: int) -> int:
     return trials
 
 
-def _check_start(mean: Any, std: Any, problem: Problem, method: Method, named: bool) -> None:
+def _check_start(mean: Given, std: Given, problem: Problem, method: Method, named: bool) -> None:
     """Raises unless a run can start so; with named parameters the study looks at it."""
     if named:
         return
@@ -235,13 +236,13 @@ def _check_start(mean: Any, std: Any, problem: Problem, method: Method, named: b
     check_stds("std", std)
 
 
-def _start_stored(value: Any) -> Any:
+def _start_stored(value: Given) -> Any:
     if value is None or isinstance(value, Mapping):
         return value
     return np.asarray(value, np.float64).tolist()
 
 
-def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_options(options: Settings) -> Plain:
     """Options of a task as JSON can hold them, or one sentence about the one that it cannot."""
     found = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in options.items()}
     for key, value in found.items():
@@ -255,7 +256,7 @@ def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def study_settings(plan: Plan, problem: Problem, mean: Any, params: Any = None) -> dict[str, Any]:
+def study_settings(plan: Plan, problem: Problem, mean: Given, params: Given = None) -> Plain:
     """The settings of the study that a run is, starting from the means `[D]`."""
     given = {"method": plan.settings, "batch": plan.batch, "seed": plan.seed}
     given |= {"dim": problem.dim, "mean": mean, "std": plan.std}
@@ -336,7 +337,7 @@ def _more_iterations(plan: Plan, iterations: int, told: int) -> int:
     return iterations
 
 
-def task_settings(task: TaskRow | Settled, method: str | Method) -> dict[str, Any]:
+def task_settings(task: TaskRow | Settled, method: str | Method) -> Plain:
     """The settings that a task asks of a method, where it has them."""
     asks = task.epsilon is not None and "epsilon" in settings_of(method)
     return {"epsilon": task.epsilon} if asks else {}

@@ -6,6 +6,7 @@ from math import log
 from typing import Any
 
 from recoup.checks import InputError, check_count, printable, shortly
+from recoup.core.types import Given, Plain
 from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.found import TRACED, Found, find
 from recoup.tasks.own.host import HostTask, How, host_task, policy_described
@@ -27,14 +28,14 @@ class Settled:
 
     name: str
     problem: Problem
-    std: Any
+    std: Given
     batch: int | None = None  # None: from the number of parameters
     epsilon: float | None = None  # None: the method's
     test_episodes: int = TEST_EPISODES
     drawn: bool = False  # whether the start is drawn, as in the paper, or at zero
     centre: float = 0.0  # of the start
     again: bool = True  # whether the name alone finds it again
-    policy: dict[str, Any] | None = None  # as a file holds it
+    policy: Plain | None = None  # as a file holds it
     acting: tuple[Any, Any] | None = None  # the policy itself, and what it observes
 
 
@@ -80,7 +81,7 @@ def _check_vectorised(name: str, how: How, *others: Any) -> None:
         )
 
 
-def _traced(found: Found, how: How, before: dict[str, Any] | None = None) -> Settled:
+def _traced(found: Found, how: How, before: Plain | None = None) -> Settled:
     """The task of an environment in JAX; `before` is the policy of a run that goes on with it."""
     from recoup.tasks.own.jax_envs import jax_env, jax_policy, jax_task
 
@@ -183,7 +184,7 @@ def check_given(plan: Any, dim: int, policy: Any) -> None:
         policy_again(plan, dim, policy)
 
 
-def policy_again(plan: Any, dim: int, given: Any = None) -> Any:
+def policy_again(plan: Any, dim: int, given: Given = None) -> Any:
     """The policy of a run that was planned, once a theta is the same policy in it as it was then.
 
     No environment is made for it. `given` is the network or policy that only Python can give.
@@ -209,7 +210,7 @@ def _between(plan: Any) -> tuple[Any, ...]:
     return tuple(space_restored(plan.policy[role]) for role in ROLES if role in plan.policy)
 
 
-def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
+def fingerprint_of(found: Settled, mean: Given, std: Given) -> list[Any] | None:
     """What the policy of a task gives on fixed observations `[T * K, O]`; None: it says nothing.
 
     `mean` and `std` are the start of the search: the thetas follow from them.
@@ -222,7 +223,7 @@ def fingerprint_of(found: Settled, mean: Any, std: Any) -> list[Any] | None:
     return None if gave is None else gave.tolist()
 
 
-def _described_again(policy: Any) -> dict[str, Any]:
+def _described_again(policy: Any) -> Plain:
     """A policy as it would be asked for."""
     if not isinstance(policy, SpacePolicy):
         return {"policy": policy}
@@ -236,7 +237,7 @@ def policy_in(problem: Problem) -> Acting | None:
     return None if problem.policy is None else (problem.policy, problem.spaces)
 
 
-def policy_stored(plan: Any, dim: int, given: Any = None) -> Acting | None:
+def policy_stored(plan: Any, dim: int, given: Given = None) -> Acting | None:
     """The same of a run that was planned, without its environment."""
     if plan.policy is None:
         return None

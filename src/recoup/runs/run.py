@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError, check_path
+from recoup.core.types import Given, Plain
 from recoup.outputs import Over
 from recoup.pictures.picture_files import shows, write_picture
 from recoup.runs.directory import CURVE, study_in, texts
@@ -68,7 +69,7 @@ class Run:
             self.failed, self.dropped = lost_of(opened)  # trials, none of them in both
             trials = opened.store.count(SPENT, told=True)
         self.moved_at: float = last.made  # when it moved last, as `time.time()` gives it
-        self.notes: dict[str, Any] = last.info.get("notes", {})  # of that move, by `recoup` itself
+        self.notes: Plain = last.info.get("notes", {})  # of that move, by `recoup` itself
         self.history: list[HistoryRow] = found.steps
         self.means, self.stds, self.ages = found.mean, found.std, found.ages
         self.mean: np.ndarray = found.mean[-1]
@@ -166,7 +167,7 @@ class Run:
         )
         return Curve(*(np.array(column) for column in columns))
 
-    def policy(self, observation: Any) -> Any:
+    def policy(self, observation: Given) -> Any:
         """The action of the mean policy, the one to deploy.
 
         One with a memory carries it from call to call; `learned_policy` starts anew.
@@ -264,7 +265,7 @@ class Run:
         """Whether `curve.png` shows the run as it is: by what it is made of, not by a clock."""
         return self.out is not None and shows(self.out / CURVE, _shown(self))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Plain:
         """The run in a few words, as `recoup train --json` prints it."""
         plan, policy = self.plan, self.return_mean_policy
         return {
@@ -288,7 +289,7 @@ class Run:
         }
 
 
-def method_settings(run: Run) -> dict[str, Any]:
+def method_settings(run: Run) -> Plain:
     """The settings of a run's method as JSON can hold them: parts of the user's by their text."""
     return {**texts(vars(run.plan.settings)), **run.missing}
 
@@ -300,7 +301,7 @@ def _lost(run: Run) -> str:
     return f", {run.failed} {trials} failed{gone}"
 
 
-def _of_own_task(run: Run) -> dict[str, Any]:
+def _of_own_task(run: Run) -> Plain:
     """What a summary says of a task of the user's beside."""
     plan = run.plan
     if not plan.own:

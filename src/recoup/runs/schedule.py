@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, printable
+from recoup.core.types import Given
 from recoup.store.rows import FAILED, OK, SAMPLED, Told
 from recoup.study.reader.records import Trial
 from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
@@ -27,7 +28,7 @@ class Askable(Protocol):
     def ask(self, n: int) -> list[Trial]:
         """New trials."""
 
-    def result(self, value: Any = None, **how: Any) -> Told:
+    def result(self, value: Given = None, **how: Any) -> Told:
         """A result, checked."""
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> Any:

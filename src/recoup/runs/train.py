@@ -1,12 +1,13 @@
 """`recoup.train`, `resume` and `evaluate`: a study that a loop asks, rolls out and tells."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from recoup.checks import AT_ONCE, InputError, check_count, check_path
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
 from recoup.runs.directory import (
@@ -47,18 +48,18 @@ def train(
     iterations: int | None = None,
     batch: int | None = None,
     seed: int = 0,
-    mean: Any = None,
-    std: Any = None,
+    mean: Given = None,
+    std: Given = None,
     horizon: int | None = None,
     discount: float | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Settings | None = None,
     policy: Any = None,
-    policy_options: Mapping[str, Any] | None = None,
+    policy_options: Settings | None = None,
     episodes_per_trial: int | None = None,
     warm_up: int | None = None,
     normalize: bool | None = None,
     dim: int | None = None,
-    params: Any = None,
+    params: Given = None,
     engine: str | None = None,
     workers: int | None = None,
     sync: bool | None = None,
@@ -146,7 +147,7 @@ def resume(
     callbacks: Any = (),
     task: Any = None,
     policy: Any = None,
-    engine: Mapping[str, Any] | None = None,
+    engine: Settings | None = None,
     **parts: Any,
 ) -> Run:
     """Goes on with a run after any stop; it ends as if it had never stopped.
@@ -194,7 +195,7 @@ def _directory_of(run: "str | Path | Run") -> Path | None:
 
 
 @contextmanager
-def _study_of(run: "str | Path | Run", parts: dict[str, Any]) -> Iterator[Study]:
+def _study_of(run: "str | Path | Run", parts: Plain) -> Iterator[Study]:
     """The study of a run, open; one of a file is closed again where something stops it."""
     if isinstance(run, Run):
         if run.out is None:

@@ -3,7 +3,7 @@
 Longer than others: every door of a study stands here; what is behind them stands elsewhere.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from recoup.checks import (
     check_text,
     shortly,
 )
+from recoup.core.types import Given, Plain, Rho, Settings
 from recoup.engine.methods import Method
 from recoup.store.errors import Exists
 from recoup.store.rows import FAILED, OK, PENDING, Told
@@ -78,7 +79,7 @@ class Study:
     Longer than others: its methods are doors, each with its words; what they do stands beside.
     """
 
-    def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, store: Store, parts: Settings | None = None) -> None:
         """`parts` are those of the method that only Python can give."""
         self.opened = Opened(store, parts)
         self.store, self.settings = store, self.opened.settings
@@ -94,14 +95,14 @@ class Study:
         *,
         dim: int | None = None,
         method: str | Method | None = None,
-        mean: Any = None,
-        std: Any = None,
+        mean: Given = None,
+        std: Given = None,
         batch: int | None = None,
         seed: int | None = None,
-        params: Mapping[str, Any] | Sequence[Any] | None = None,
+        params: Settings | Sequence[Any] | None = None,
         title: str | None = None,
         return_unit: str | None = None,
-        limits: Mapping[str, Any] | Sequence[str] | None = None,
+        limits: Settings | Sequence[str] | None = None,
         within: float | None = None,
         read_only: bool = False,
         **settings: Any,
@@ -145,7 +146,7 @@ class Study:
 
     @classmethod
     def _opened(
-        cls, path: Path, given: dict[str, Any], called: str | None, read_only: bool = False
+        cls, path: Path, given: Plain, called: str | None, read_only: bool = False
     ) -> "Study":
         store = Store.open(path, read_only)
         try:
@@ -163,8 +164,8 @@ class Study:
     def create(
         cls,
         path: Path | None,
-        settings: dict[str, Any],
-        parts: Mapping[str, Any] | None = None,
+        settings: Plain,
+        parts: Settings | None = None,
         title: str | None = None,
     ) -> "Study":
         """A new study of resolved settings; without a path it lives as long as the process."""
@@ -222,7 +223,7 @@ class Study:
         self._mover.settle()
         return [self.opened.trial(trial) for trial in ask(self.opened, n, at, lease)]
 
-    def enqueue(self, theta: Any, note: str | None = None) -> None:
+    def enqueue(self, theta: Given, note: str | None = None) -> None:
         """Puts a theta of one's own choice, in the user's units, in line for the next `ask`.
 
         No move is made of its result, and no weight is given to it, since no distribution drew it;
@@ -236,12 +237,12 @@ class Study:
     def tell(
         self,
         id: int | Sequence[int],
-        value: Any = None,
+        value: Given = None,
         *,
         values: Sequence[float] | None = None,
         failed: str | None = None,
-        trajectory: Any = None,
-        also: Any = None,
+        trajectory: Given = None,
+        also: Given = None,
     ) -> list[ToldLater]:
         """What came of a trial: a return, several of its episodes, or why it failed.
 
@@ -271,7 +272,7 @@ class Study:
         results = [self.result(**{key: v, "also": numbers}) for v, numbers in pairs]
         return self.tell_all(list(zip(id, results, strict=True)))
 
-    def result(self, value: Any = None, **how: Any) -> Told:
+    def result(self, value: Given = None, **how: Any) -> Told:
         """A result, checked, as `tell_all` takes it."""
         study = self.opened
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
@@ -293,12 +294,12 @@ class Study:
     def amend(
         self,
         id: int,
-        value: Any = None,
+        value: Given = None,
         *,
         values: Sequence[float] | None = None,
         failed: str | None = None,
-        trajectory: Any = None,
-        also: Any = None,
+        trajectory: Given = None,
+        also: Given = None,
         drop: str | None = None,
         why: str | None = None,
         dry_run: bool = False,
@@ -319,7 +320,7 @@ class Study:
         given["also"] = also
         told = result_instead(self.opened, number, drop, **given)
         why = None if why is None else check_text("why", why)
-        how: dict[str, Any] = {"drop": drop is not None, "dry": dry_run}
+        how: Plain = {"drop": drop is not None, "dry": dry_run}
         found = amend(self.opened, number, told, why=why, **how)
         if not dry_run:
             self._mover.settle()
@@ -365,7 +366,7 @@ class Study:
         """What happened when, in order: asked, told, moved, amended, noted and so on."""
         return log(self.opened)
 
-    def queue(self) -> list[dict[str, Any]]:
+    def queue(self) -> list[Plain]:
         """What `enqueue` has put in line: values by name or in order, and the note of each."""
         return in_line(self.opened)
 
@@ -426,7 +427,7 @@ class Study:
         return mean_policy(self.opened)
 
     @property
-    def frozen(self) -> dict[str, Any]:
+    def frozen(self) -> Plain:
         """Parameters that are searched no more, with the values that every trial has them at."""
         return {row.name: row.value for row in self.opened.frozen}
 
@@ -438,7 +439,7 @@ class Study:
         """
         return plot(self.opened, path, force=force)
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Plain]:
         """What every move was made of, in order."""
         return [
             {"move": move.id, "results": move.counted, **move.info}
@@ -454,7 +455,7 @@ class Study:
         """Everything one may say about the study, of one moment; `plain()` of it is for JSON."""
         return snapshot(self)
 
-    def diagnostics(self) -> dict[str, Any]:
+    def diagnostics(self) -> Plain:
         """How the search fares, in numbers and, under `advice`, in words."""
         with self.store.reading():
             return diagnostics(self.opened)
@@ -468,7 +469,7 @@ class Study:
         found = best(self.opened)
         return None if found is None else (self.opened.trial(found[0]), found[1])
 
-    def evaluate(self, mean: Any = None, std: Any = None) -> Evaluation:
+    def evaluate(self, mean: Given = None, std: Given = None) -> Evaluation:
         """The expected return of a candidate distribution (the newest unless given), no rollout.
 
         Self-normalised weights against the mixture of all proposals. Where the results do not
@@ -486,7 +487,7 @@ class Study:
         """
         return recommend(self.opened, self._mover, worth, budget)
 
-    def predict(self, params: Any) -> Prediction:
+    def predict(self, params: Given) -> Prediction:
         """The expected return of parameters that need not have been tried; no rollout.
 
         In the user's units, in order or by name; those not named stay at the mean policy. Where
@@ -498,13 +499,13 @@ class Study:
 
     def import_samples(
         self,
-        theta: Any,
-        returns: Any,
-        mean: Any = None,
-        std: Any = None,
+        theta: Given,
+        returns: Given,
+        mean: Given = None,
+        std: Given = None,
         *,
-        rho: Any = None,
-        also: Any = None,
+        rho: Rho = None,
+        also: Given = None,
     ) -> Imported:
         """Adds samples from elsewhere, `[n, P]` in the user's units, and their returns `[n]`.
 

@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from matplotlib.transforms import Affine2D
 
+from recoup.core.types import Array, State
+
 GOAL = 0.45
 HEIGHT = 0.5  # of the hills, whose landscape is sin(3x): drawn half as high
 CAR = np.array([(-0.09, 0.03), (-0.075, 0.09), (-0.03, 0.10), (-0.01, 0.14), (0.05, 0.14)])
@@ -16,7 +18,7 @@ CAR = np.concatenate([CAR, [(0.07, 0.09), (0.1, 0.08), (0.1, 0.03)]])
 WHEELS = (-0.05, 0.06)
 
 
-def car_picture(state: Any) -> np.ndarray:
+def car_picture(state: State) -> np.ndarray:
     """A picture `[360, 480, 3]` of the car at state (position, velocity)."""
     canvas, car, speed = _stage()
     x, velocity = float(state[0]), float(state[1])
@@ -27,7 +29,7 @@ def car_picture(state: Any) -> np.ndarray:
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def _hill(x: Any) -> Any:
+def _hill(x: Array) -> Array:
     return HEIGHT * np.sin(3 * x)
 
 

@@ -12,32 +12,33 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_between, check_choice, check_count
+from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
 RATIO = 1e3  # of the ellipsoid's largest weight to its smallest: 10^(3 i / (d - 1))
 
 
-def sphere(xp: Any, x: Any) -> Any:
+def sphere(xp: Namespace, x: Array) -> Array:
     """sum x_i^2."""
     return xp.sum(x**2)
 
 
-def ellipsoid(xp: Any, x: Any) -> Any:
+def ellipsoid(xp: Namespace, x: Array) -> Array:
     """sum w_i x_i^2 with weights from 1 to 1000: in f, so the axes differ by a factor of 32."""
     return xp.sum(RATIO ** np.linspace(0.0, 1.0, x.shape[-1]) * x**2)
 
 
-def rosenbrock(xp: Any, x: Any) -> Any:
+def rosenbrock(xp: Namespace, x: Array) -> Array:
     """sum 100 (x_{i+1} - x_i^2)^2 + (1 - x_i)^2: a bent valley, lowest at (1, ..., 1)."""
     return xp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
-def rastrigin(xp: Any, x: Any) -> Any:
+def rastrigin(xp: Namespace, x: Array) -> Array:
     """sum x_i^2 + 10 (1 - cos 2 pi x_i): a minimum near every whole number."""
     return xp.sum(x**2 + 10 * (1 - xp.cos(2 * pi * x)))
 
 
-def ackley(xp: Any, x: Any) -> Any:
+def ackley(xp: Namespace, x: Array) -> Array:
     """20 (1 - exp(-0.2 |x| / sqrt d)) + e - exp(mean cos 2 pi x_i): a funnel full of holes."""
     far = xp.exp(-0.2 * xp.sqrt(xp.mean(x**2)))
     return 20 * (1 - far) + e - xp.exp(xp.mean(xp.cos(2 * pi * x)))
@@ -70,21 +71,23 @@ def function(name: str, dim: int, noise: float = 1.0) -> Model:
     )
 
 
-def nothing(xp: Any, noise: Any) -> Any:
+def nothing(xp: Namespace, noise: Array) -> Array:
     """The first state `[1]`, zero: there is nothing to see."""
     return 0 * noise
 
 
-def drawn(sigma: float, xp: Any, state: Any, action: Any, noise: Any) -> Any:
+def drawn(sigma: float, xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     """The next state `[1]`: the noise of the return."""
     return sigma * noise
 
 
-def reward(f: Callable[[Any, Any], Any], xp: Any, state: Any, action: Any, after: Any) -> Any:
+def reward(
+    f: Callable[[Any, Any], Any], xp: Namespace, state: State, action: Array, after: State
+) -> Any:
     """-f(theta) and the noise."""
     return after[0] - f(xp, action)
 
 
-def one(xp: Any, state: Any) -> Any:
+def one(xp: Namespace, state: State) -> Any:
     """The only feature `[1]`."""
     return xp.ones_like(state)

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Array, Plain
 from recoup.tasks.models import Model
 from recoup.tasks.registry import make_problem
 
@@ -17,7 +18,7 @@ class ModelEnv(gymnasium.Env):
     No episode terminates; the registered horizon truncates. Rewards are not discounted here.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: Plain = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, task: str, render_mode: str | None = None, **options: Any) -> None:
         model: Model = make_problem(task, **options)
@@ -34,14 +35,14 @@ class ModelEnv(gymnasium.Env):
         self.state = np.zeros(len(low))
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Plain | None = None
+    ) -> tuple[np.ndarray, Plain]:
         """The first observation of a new episode."""
         super().reset(seed=seed)
         self.state = np.asarray(self.model.initial(np, self._noise()), np.float64)
         return self.state.copy(), {}
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Array) -> tuple[np.ndarray, float, bool, bool, Plain]:
         """One transition under `action [A]`."""
         action = np.asarray(action, np.float64).reshape(self.model.actions)
         after = self.model.transition(np, self.state, action, self._noise())
@@ -56,7 +57,7 @@ class ModelEnv(gymnasium.Env):
 class PictureEnv(ModelEnv):
     """One whose model has a picture."""
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+    metadata: Plain = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
     def render(self) -> np.ndarray | None:
         """The picture `[height, width, 3]` of the state."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import check_count
+from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
 STEPS = 25  # of an episode; the return is a mean over them
@@ -52,24 +53,24 @@ def controlled(system: System, states: int, actions: int) -> Model:
     )
 
 
-def initial(xp: Any, noise: Any) -> Any:
+def initial(xp: Namespace, noise: Array) -> Array:
     """The first state `[S]`, standard normal."""
     return noise
 
 
-def transition(system: System, xp: Any, state: Any, action: Any, noise: Any) -> Any:
+def transition(system: System, xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     """The next state `[S]`."""
     after = system.a @ state + system.b @ action + NOISE * noise
     return xp.clip(after, -FARTHEST, FARTHEST)
 
 
-def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
     """Minus the cost c = |x|^2 + 0.1 |u|^2, bounded as c / (1 + c / 100), over the steps."""
     held = xp.clip(action, -FARTHEST, FARTHEST)
     cost = xp.sum(state**2) + PUSH * xp.sum(held**2)
     return -cost / (1 + cost / MOST) / STEPS
 
 
-def basis(xp: Any, state: Any) -> Any:
+def basis(xp: Namespace, state: State) -> Any:
     """The features `[S]`: the state itself."""
     return state

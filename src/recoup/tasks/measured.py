@@ -1,8 +1,10 @@
 """What fresh episodes earn, in the mean. No JAX."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from recoup.core.types import Array
 
 
 class Measured(NamedTuple):
@@ -13,7 +15,7 @@ class Measured(NamedTuple):
     episodes: int
 
 
-def measured(returns: Any) -> Measured:
+def measured(returns: Array) -> Measured:
     """Mean and standard error of the returns of fresh episodes.
 
     Implements: zhao2013 S2.1 J(theta) at one policy, by Monte Carlo; over policies drawn from rho,

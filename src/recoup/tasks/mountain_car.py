@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import check_positive
+from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
 MASS, FRICTION, STEP = 0.2, 0.3, 0.1
@@ -31,19 +32,19 @@ def mountain_car(force_limit: float | None = None) -> Model:
     )
 
 
-def picture(state: Any) -> np.ndarray:
+def picture(state: State) -> np.ndarray:
     """The car on its slope, `[360, 480, 3]`."""
     from recoup.tasks.car_picture import car_picture
 
     return car_picture(state)
 
 
-def initial(xp: Any, noise: Any) -> Any:
+def initial(xp: Namespace, noise: Array) -> Array:
     """The first state `[2]`: at rest at the bottom, x = -pi / 6."""
     return xp.asarray([-pi / 6, 0.0]) + 0 * noise
 
 
-def transition(limit: float, xp: Any, state: Any, action: Any, noise: Any) -> Any:
+def transition(limit: float, xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     """The next state `[2]`.
 
     Implements: zhao2013 S4.2 v' = v + (-9.8 w cos(3x) + a / w - k v) dt, x' = x + v' dt, each held
@@ -58,7 +59,7 @@ def transition(limit: float, xp: Any, state: Any, action: Any, noise: Any) -> An
     return xp.stack([x, v])
 
 
-def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
     """1 at the goal, -1 elsewhere.
 
     Implements: zhao2013 S4.2 r = 1 if x_{t+1} >= 0.45 else -1.
@@ -66,7 +67,7 @@ def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
     return xp.where(after[0] >= GOAL, 1.0, -1.0)
 
 
-def basis(xp: Any, state: Any) -> Any:
+def basis(xp: Namespace, state: State) -> Any:
     """The features `[12]`: Gaussian kernels of width 1 on a 3 x 4 grid.
 
     Implements: zhao2013 S4.2 phi(s) = exp(-||s - c||^2 / 2).

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
 GRAVITY, MASS, LENGTH, STEP = 10.0, 1.0, 1.0, 0.05
@@ -25,12 +26,12 @@ def pendulum() -> Model:
     )
 
 
-def initial(xp: Any, noise: Any) -> Any:
+def initial(xp: Namespace, noise: Array) -> Array:
     """The first state `[2]`: any angle, a velocity in [-1, 1], both uniform."""
     return (2 * _uniform(xp, noise) - 1) * xp.asarray([pi, 1.0])
 
 
-def transition(xp: Any, state: Any, action: Any, noise: Any) -> Any:
+def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     """The next state `[2]`, the torque held to +-2 and the velocity to +-8."""
     angle, speed = state[0], state[1]
     pull = 3 * GRAVITY / (2 * LENGTH) * xp.sin(angle)
@@ -39,22 +40,22 @@ def transition(xp: Any, state: Any, action: Any, noise: Any) -> Any:
     return xp.stack([angle + speed * STEP, speed])
 
 
-def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
     """Minus angle^2 + 0.1 velocity^2 + 0.001 torque^2 of the state before, angle in [-pi, pi)."""
     angle = (state[0] + pi) % (2 * pi) - pi
     return -(angle**2 + 0.1 * state[1] ** 2 + 0.001 * _torque(xp, action) ** 2)
 
 
-def basis(xp: Any, state: Any) -> Any:
+def basis(xp: Namespace, state: State) -> Any:
     """The features `[4]`: cos, sin, velocity, 1."""
     return xp.stack([xp.cos(state[0]), xp.sin(state[0]), state[1], xp.ones_like(state[0])])
 
 
-def _torque(xp: Any, action: Any) -> Any:
+def _torque(xp: Namespace, action: Array) -> Array:
     return xp.clip(action[0], -MOST_TORQUE, MOST_TORQUE)
 
 
-def _uniform(xp: Any, noise: Any) -> Any:
+def _uniform(xp: Namespace, noise: Array) -> Array:
     """Numbers uniform in [0, 1] of standard normal ones."""
     if xp is np:
         from scipy.special import ndtr

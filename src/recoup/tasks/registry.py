@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Any
 
 from recoup.checks import STEPS, InputError, check_between, check_choice, check_count, nearest
+from recoup.core.types import Given, Plain
 from recoup.tasks.row import TaskRow
 from recoup.tasks.suite import ROWS
 from recoup.tasks.task import Task
@@ -15,7 +16,7 @@ from recoup.tasks.task import Task
 REACH = "recoup/Reach-v0"  # one environment, with `joints` for 2, 4 and 9
 
 
-_CAR: dict[str, Any] = {
+_CAR: Plain = {
     "problem": "recoup.tasks.mountain_car:mountain_car",
     "horizon": 40,
     "discount": 0.95,
@@ -97,7 +98,7 @@ def _made(make: Callable[..., Any], **options: Any) -> Any:
     return make(**options)
 
 
-def _factory(name: str, options: Any) -> Callable[..., Any]:
+def _factory(name: str, options: Given) -> Callable[..., Any]:
     """What makes the problem of the task `name`, once `options` are known to be its own."""
     row = task_row(name)
     make = named(row.problem)
@@ -151,7 +152,7 @@ def make_env(
         return gymnasium.make(row.env_id, **options)
 
 
-def environments() -> dict[str, Any]:
+def environments() -> Plain:
     """Gymnasium's registry, with the tasks that come with Recoup."""
     import gymnasium
 

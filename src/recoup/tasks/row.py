@@ -1,7 +1,8 @@
 """A task as a row of the registry."""
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from recoup.core.types import Plain
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class TaskRow:
     discount: float = 1.0
     epsilon: float = 0.1
     test_episodes: int = 100
-    options: dict[str, Any] = field(default_factory=dict)  # that make it this task
+    options: Plain = field(default_factory=dict)  # that make it this task
     packages: tuple[str, ...] = ()  # that it needs beside ours
     trace: str | None = None  # module:function that measures distance and cost along episodes
     mean: float = 0.0  # a search starts at this plus N(0, I) ...

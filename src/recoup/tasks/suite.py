@@ -6,8 +6,8 @@ name here for the settings they are compared with.
 
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
 
+from recoup.core.types import Plain
 from recoup.tasks.row import TaskRow
 
 # Methods and their settings are chosen on starts of the tuning seed; what is reported was measured
@@ -79,7 +79,7 @@ class GymTask:
     env_id: str
     horizon: int
     std: float
-    options: dict[str, Any] = field(default_factory=lambda: {"bias": False})  # of the policy
+    options: Plain = field(default_factory=lambda: {"bias": False})  # of the policy
     test_episodes: int = 20  # of the mean policy
 
 

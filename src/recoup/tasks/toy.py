@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
 NOISE = 0.5
@@ -21,7 +22,7 @@ def toy() -> Model:
     )
 
 
-def initial(xp: Any, noise: Any) -> Any:
+def initial(xp: Namespace, noise: Array) -> Array:
     """The first state `[1]`, standard normal.
 
     Implements: zhao2013 S4.1 s_1 ~ N(0, 1).
@@ -29,7 +30,7 @@ def initial(xp: Any, noise: Any) -> Any:
     return noise
 
 
-def transition(xp: Any, state: Any, action: Any, noise: Any) -> Any:
+def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     """The next state `[1]`.
 
     Implements: zhao2013 S4.1 s' = s + a + e, e ~ N(0, 0.5^2).
@@ -37,7 +38,7 @@ def transition(xp: Any, state: Any, action: Any, noise: Any) -> Any:
     return state + action + NOISE * noise
 
 
-def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
     """The immediate reward, in (1, 2].
 
     Implements: zhao2013 S4.1 r = exp(-s^2 / 2 - a^2 / 2) + 1.
@@ -45,6 +46,6 @@ def reward(xp: Any, state: Any, action: Any, after: Any) -> Any:
     return xp.exp(-(state[0] ** 2) / 2 - action[0] ** 2 / 2) + 1
 
 
-def basis(xp: Any, state: Any) -> Any:
+def basis(xp: Namespace, state: State) -> Any:
     """The features `[1]`: the state itself."""
     return state

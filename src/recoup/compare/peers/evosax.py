@@ -1,6 +1,6 @@
 """Strategies of evosax, as pure functions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,19 +9,20 @@ from evosax.algorithms import CMA_ES, PGPE, SNES, Open_ES
 from evosax.core.optimizer import clipup
 
 from recoup.compare.entrants import PureMethod, population
+from recoup.core.types import Array, Plain, Settings
 
 
-def snes(dim: int, settings: Mapping[str, Any]) -> PureMethod:
+def snes(dim: int, settings: Settings) -> PureMethod:
     """SNES; evosax has no population of its own: 4 + 3 ln D unless said."""
     return _traced(SNES(population(settings, dim), jnp.zeros(dim)), settings, _diagonal)
 
 
-def cma_es(dim: int, settings: Mapping[str, Any]) -> PureMethod:
+def cma_es(dim: int, settings: Settings) -> PureMethod:
     """CMA-ES, the population likewise."""
     return _traced(CMA_ES(population(settings, dim), jnp.zeros(dim)), settings, _full)
 
 
-def pgpe(dim: int, settings: Mapping[str, Any]) -> PureMethod:
+def pgpe(dim: int, settings: Settings) -> PureMethod:
     """PGPE with mirrored pairs, ranks and ClipUp; `lr` its step, half of its greatest speed."""
     size = population(settings, dim, even=True)
     given = {}
@@ -31,38 +32,36 @@ def pgpe(dim: int, settings: Mapping[str, Any]) -> PureMethod:
     return _traced(PGPE(size, jnp.zeros(dim), **given), settings, _diagonal)
 
 
-def open_es(dim: int, settings: Mapping[str, Any]) -> PureMethod:
+def open_es(dim: int, settings: Settings) -> PureMethod:
     """OpenAI-ES with mirrored pairs, ranks and plain steps of `lr`; its spread never changes."""
     size = population(settings, dim, even=True)
-    given: dict[str, Any] = {"std_schedule": optax.constant_schedule(_sigma(settings))}
+    given: Plain = {"std_schedule": optax.constant_schedule(_sigma(settings))}
     if "lr" in settings:
         given["optimizer"] = optax.sgd(float(settings["lr"]))
     return _traced(Open_ES(size, jnp.zeros(dim), **given), settings, _diagonal)
 
 
-def _sigma(settings: Mapping[str, Any]) -> float:
+def _sigma(settings: Settings) -> float:
     return float(settings.get("sigma", 1.0))
 
 
-def _diagonal(state: Any, noise: Any) -> Any:
+def _diagonal(state: Any, noise: Array) -> Any:
     return state.mean + state.std * noise
 
 
-def _full(state: Any, noise: Any) -> Any:
+def _full(state: Any, noise: Array) -> Any:
     dim = state.mean.shape[-1]
     factor = jnp.linalg.cholesky((state.C + state.C.T) / 2 + 1e-8 * jnp.eye(dim))
     return state.mean + state.std * noise @ factor.T
 
 
-def _traced(
-    strategy: Any, settings: Mapping[str, Any], drawn: Callable[[Any, Any], Any]
-) -> PureMethod:
+def _traced(strategy: Any, settings: Settings, drawn: Callable[[Any, Any], Any]) -> PureMethod:
     """A strategy that searches x = (theta - mean) / std; its state carries both."""
     params = strategy.default_params
     if hasattr(params, "std_init"):
         params = params.replace(std_init=_sigma(settings))
 
-    def init(key: Any, mean: Any, std: Any) -> Any:
+    def init(key: Any, mean: Array, std: Array) -> Any:
         return strategy.init(key, jnp.zeros_like(mean), params), mean, std
 
     def ask(key: Any, state: Any) -> tuple[Any, Any]:
@@ -70,7 +69,7 @@ def _traced(
         x, inner = strategy.ask(key, inner, params)
         return mean + std * x, (inner, mean, std)
 
-    def tell(key: Any, state: Any, theta: Any, returns: Any) -> Any:
+    def tell(key: Any, state: Any, theta: Array, returns: Array) -> Any:
         inner, mean, std = state
         inner, _ = strategy.tell(key, (theta - mean) / std, -returns, inner, params)
         return inner, mean, std
@@ -79,7 +78,7 @@ def _traced(
         inner, mean, std = state
         return mean + std * inner.mean
 
-    def draw(state: Any, noise: Any) -> Any:
+    def draw(state: Any, noise: Array) -> Any:
         inner, mean, std = state
         return mean + std * drawn(inner, noise)
 

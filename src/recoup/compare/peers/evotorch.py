@@ -1,7 +1,7 @@
 """PGPE of EvoTorch."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ from evotorch.algorithms import PGPE
 
 from recoup.compare.entrants import population
 from recoup.compare.peers.scaled import Again, Controlled, Start
+from recoup.core.types import Settings
 
 logging.getLogger("evotorch").setLevel(logging.WARNING)  # it says how every problem is made
 
@@ -31,7 +32,7 @@ class Rollouts(Problem):
         solutions.set_evals(torch.as_tensor(returns, dtype=self.eval_dtype))
 
 
-def pgpe(mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]) -> "Searcher":
+def pgpe(mean: np.ndarray, std: np.ndarray, seed: int, settings: Settings) -> "Searcher":
     """PGPE with ClipUp; `lr` the step of the centre. It steps before it samples: a batch late."""
     return Searcher(Start(mean, std, seed, settings))
 

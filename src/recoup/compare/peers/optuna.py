@@ -9,24 +9,23 @@ import optuna
 
 from recoup.compare.entrants import population
 from recoup.compare.peers.scaled import Start
+from recoup.core.types import Plain, Settings
 
 WIDTH = 10.0  # bounds: so many standard deviations around the start
 RECENT = 20  # trials that stand for what it tries now
 
 
-def tpe(mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]) -> "Trials":
+def tpe(mean: np.ndarray, std: np.ndarray, seed: int, settings: Settings) -> "Trials":
     """Optuna's default sampler; `startup` random trials before it models (10 unless said)."""
-    given: dict[str, Any] = (
-        {"n_startup_trials": int(settings["startup"])} if "startup" in settings else {}
-    )
+    given: Plain = {"n_startup_trials": int(settings["startup"])} if "startup" in settings else {}
     start = Start(mean, std, seed, settings)
     return Trials(start, optuna.samplers.TPESampler(seed=seed, **given))
 
 
-def cma_es(mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]) -> "Trials":
+def cma_es(mean: np.ndarray, std: np.ndarray, seed: int, settings: Settings) -> "Trials":
     """CMA-ES of the package cmaes, as Optuna drives it."""
     start = Start(mean, std, seed, settings)
-    given: dict[str, Any] = {"x0": dict.fromkeys(_names(start.dim), 0.0)}
+    given: Plain = {"x0": dict.fromkeys(_names(start.dim), 0.0)}
     if "popsize" in settings:
         given["popsize"] = population(settings, start.dim)
     sigma = start.sigma / (2 * _width(settings))  # Optuna's parameters lie in [0, 1] inside
@@ -38,7 +37,7 @@ def cma_es(mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, 
     return Trials(start, sampler)
 
 
-def _width(settings: Mapping[str, Any]) -> float:
+def _width(settings: Settings) -> float:
     return float(settings.get("width", WIDTH))
 
 
@@ -59,7 +58,7 @@ class Trials:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._start, self._names = start, _names(start.dim)
         width = _width(start.settings)
-        self._space: dict[str, Any] = {
+        self._space: Plain = {
             name: optuna.distributions.FloatDistribution(-width, width) for name in self._names
         }
         self._study = optuna.create_study(direction="maximize", sampler=sampler)

@@ -1,7 +1,7 @@
 """CMA-ES of pycma, alone and with its linear-quadratic surrogate."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 import cma
@@ -11,18 +11,15 @@ from cma.fitness_models import SurrogatePopulation
 
 from recoup.compare.entrants import population
 from recoup.compare.peers.scaled import Again, Controlled, Start
+from recoup.core.types import Settings
 
 
-def cma_es(
-    mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]
-) -> "Evolution":
+def cma_es(mean: np.ndarray, std: np.ndarray, seed: int, settings: Settings) -> "Evolution":
     """A run of CMA-ES with pycma's own settings; it never stops by itself."""
     return Evolution(Start(mean, std, seed, settings))
 
 
-def lq_cma_es(
-    mean: np.ndarray, std: np.ndarray, seed: int, settings: Mapping[str, Any]
-) -> "Surrogate":
+def lq_cma_es(mean: np.ndarray, std: np.ndarray, seed: int, settings: Settings) -> "Surrogate":
     """A run of lq-CMA-ES: its loop is that of `cma.fmin_lq_surr2`, without restarts."""
     return Surrogate(Start(mean, std, seed, settings))
 

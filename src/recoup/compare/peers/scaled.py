@@ -1,11 +1,13 @@
 """What the adapters share: the coordinates they search in, and methods that keep control."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from recoup.core.types import Array, Settings
 
 
 class Start(NamedTuple):
@@ -14,7 +16,7 @@ class Start(NamedTuple):
     mean: np.ndarray  # [D]
     std: np.ndarray  # [D]
     seed: int
-    settings: Mapping[str, Any]
+    settings: Settings
 
     @property
     def dim(self) -> int:
@@ -26,7 +28,7 @@ class Start(NamedTuple):
         """The standard deviation of x at the start."""
         return float(self.settings.get("sigma", 1.0))
 
-    def theta(self, x: Any) -> np.ndarray:
+    def theta(self, x: Array) -> np.ndarray:
         """Parameters `[..., D]` of coordinates `[..., D]`."""
         return self.mean + self.std * np.asarray(x, float)
 
@@ -65,7 +67,7 @@ class Controlled:
             raise self._next
         return self._next
 
-    def tell(self, returns: Any) -> None:
+    def tell(self, returns: Array) -> None:
         """Lets it go on, until it asks again."""
         self._told.put(returns)
         self._next, self._open = self._asked.get(), False
@@ -79,7 +81,7 @@ class Controlled:
         except BaseException as wrong:
             self._asked.put(wrong)
 
-    def _evaluate(self, x: Any) -> np.ndarray:
+    def _evaluate(self, x: Array) -> np.ndarray:
         self._asked.put(np.atleast_2d(np.asarray(x, float)))
         returns = self._told.get()
         if returns is None:

@@ -14,6 +14,7 @@ from recoup.core.archive import Archive, log_densities
 from recoup.core.families.family import Family
 from recoup.core.gradient import Direction, Earned, about_origin, is_relative
 from recoup.core.objective import Estimate, Sources, mean_weight, summary
+from recoup.core.types import Rho, Samples
 from recoup.core.weights import Ratio, Shaper, weigh
 
 Estimator = Callable[[Any, Archive], Estimate]
@@ -34,7 +35,7 @@ def estimator(
     are a mirrored pair, one draw.
     """
 
-    def estimate(rho: Any, archive: Archive) -> Estimate:
+    def estimate(rho: Rho, archive: Archive) -> Estimate:
         assert archive.batches is not None
         samples, returns, valid, *_ = archive.batches
         densities, own_mean = log_densities(family, rho, archive), normalised | censored(archive)
@@ -81,7 +82,9 @@ def drawn(archive: Archive) -> Sources:
     return Sources(b.valid, b.failed, b.proposal, archive.counts.size)
 
 
-def direction_of(direction: Direction, rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
+def direction_of(
+    direction: Direction, rho: Rho, samples: Samples, earned: Earned
+) -> tuple[Any, Any]:
     """The direction and its baseline, of what samples earned and weigh."""
     if not is_relative(direction):
         return direction(rho, samples, earned)

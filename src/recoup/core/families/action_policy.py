@@ -32,11 +32,11 @@ class Policy(NamedTuple):
         return self.sigma
 
     @classmethod
-    def start(cls, mean: Any, std: Any) -> "Policy":
+    def start(cls, mean: Array, std: Array) -> "Policy":
         """The policy with these means `[F A]` and standard deviations `[A]`."""
         return cls(mean, std)
 
-    def theta(self, noise: Any) -> Any:
+    def theta(self, noise: Array) -> Array:
         """mu, whatever the noise: such a policy draws its actions, not its parameters."""
         return self.mu
 
@@ -50,12 +50,12 @@ class Policy(NamedTuple):
         return block(self.mu, self.sigma)
 
     @classmethod
-    def unpacked(cls, numbers: Any, dim: int) -> "Policy":
+    def unpacked(cls, numbers: Array, dim: int) -> "Policy":
         """What `packed` has packed, of `dim` means."""
         return cls(numbers[..., :dim], numbers[..., dim:])
 
 
-def linear(theta: Any, features: Any) -> Any:
+def linear(theta: Array, features: Array) -> Array:
     """The action `[A]` of the linear policy, in JAX or NumPy.
 
     Implements: zhao2013 eq. 1 a = theta^T phi(s), one column of theta an action.

@@ -13,6 +13,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.arrays import Array, namespace, repeat
 from recoup.core.families.shapes import Shape
+from recoup.core.types import Namespace, Rho
 
 
 class Coordinates(NamedTuple):
@@ -87,7 +88,7 @@ def moving(family: Any) -> Moving:
 
 def of_records(
     name: str,
-    rho: Any,
+    rho: Rho,
     kl: Callable[[Any, Any], Array],
     ratio_of_noise: Callable[[Any, Any, Any], Array],
     **more: Any,
@@ -97,7 +98,7 @@ def of_records(
     def by_method(name: str) -> Any:
         return lambda rho, *given: getattr(rho, name)(namespace(*rho, *given[:1]), *given)
 
-    def log_ratio(rho: Any, reference: Any, theta: Array) -> Array:
+    def log_ratio(rho: Rho, reference: Rho, theta: Array) -> Array:
         return ratio_of_noise(rho, reference, whitened(reference, theta))
 
     whitened = by_method("whitened")
@@ -119,7 +120,7 @@ def block(*parts: Any) -> np.ndarray:
     return np.concatenate([np.asarray(part, np.float64) for part in parts], axis=-1)
 
 
-def draw(key: Array, rho: Any, n: int, mirrored: bool = False) -> Array:
+def draw(key: Array, rho: Rho, n: int, mirrored: bool = False) -> Array:
     """Samples `[N, D]` of a rho that turns noise into theta; `mirrored` in adjacent pairs.
 
     Implements: sehnke2010 symmetric sampling, theta_{2i} from z, theta_{2i+1} from -z.
@@ -165,7 +166,7 @@ def longest_length(kl: float, free: Array, capped: Array) -> Array:
     return xp.where(free > 0, second_order(free), 8 * second_order(capped))
 
 
-def renyi2_of_axes(xp: Any, values: Array, away: Array) -> Array:
+def renyi2_of_axes(xp: Namespace, values: Array, away: Array) -> Array:
     """log E_q[(p / q)^2] of Gaussians that q sees along its axes, a scalar.
 
     There p has variances `values [D]` and means `away [D]`, and q is N(0, I).

@@ -24,6 +24,7 @@ from recoup.core.families.family import (
 )
 from recoup.core.families.shapes import FULL
 from recoup.core.linalg import cholesky, lower_of, solve_lower
+from recoup.core.types import Namespace, Rho
 
 MAX_LOG_SCALE = 0.5  # the most that one natural step changes the log of the factor's diagonal by
 
@@ -34,7 +35,7 @@ class Full(NamedTuple):
     The factor is lower triangular with a positive diagonal; the covariance is factor factor^T.
     """
 
-    eta: Any
+    eta: Array
     factor: Any
 
     @property
@@ -48,24 +49,24 @@ class Full(NamedTuple):
         return (self.factor**2).sum(-1) ** 0.5
 
     @classmethod
-    def start(cls, mean: Any, std: Any) -> "Full":
+    def start(cls, mean: Array, std: Array) -> "Full":
         """The Gaussian with these means and standard deviations, each `[D]`, uncorrelated."""
         return cls(mean, std[..., None] * np.eye(std.shape[-1], dtype=std.dtype))
 
-    def theta(self, noise: Any) -> Any:
+    def theta(self, noise: Array) -> Array:
         """The theta `[..., D]` that standard normal noise `[..., D]` becomes."""
         return self.eta + (self.factor * noise[..., None, :]).sum(-1)
 
-    def whitened(self, xp: Any, theta: Any) -> Any:
+    def whitened(self, xp: Namespace, theta: Array) -> Array:
         """The noise `[n, D]` that became `theta [n, D]`."""
         return solve_lower(xp, self.factor, (theta - self.eta).T).T
 
-    def log_spread(self, xp: Any) -> Any:
+    def log_spread(self, xp: Namespace) -> Array:
         """The mean logarithm of the axes' lengths, for each of `[D]` the same."""
         axes = xp.log(xp.diagonal(self.factor))
         return xp.zeros_like(self.eta) + xp.mean(axes)
 
-    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Full":
+    def stretched(self, xp: Namespace, delta: Rho, log: Any, least: Any) -> "Full":
         """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric; or `[D]`.
 
         What the factor becomes, A exp(log), has another that is lower triangular and means the
@@ -78,7 +79,7 @@ class Full(NamedTuple):
         sound = xp.all(xp.isfinite(factor)) & xp.all(xp.isfinite(eta))
         return Full(xp.where(sound, eta, self.eta), xp.where(sound, factor, self.factor))
 
-    def refitted(self, xp: Any, delta: Any, covariance: Any) -> "Full":
+    def refitted(self, xp: Namespace, delta: Rho, covariance: Any) -> "Full":
         """The Gaussian that has mean `delta [D]` and `covariance [D, D]`, or `[D]`, in noise.
 
         A covariance that is flat in some direction is a little wider, by rounding errors.
@@ -88,7 +89,7 @@ class Full(NamedTuple):
         turn = cholesky(xp, covariance + tiny * xp.eye(delta.shape[0], dtype=delta.dtype))
         return Full(self.eta + self.factor @ delta, self.factor @ turn)
 
-    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "Full":
+    def rearranged(self, source: Sequence[int | None], mean: Array, std: Array) -> "Full":
         """That of other coordinates, with means and standard deviations `[D]` of their own.
 
         `source [D]` says where each was before: those keep their correlations; None is new, and has
@@ -100,7 +101,7 @@ class Full(NamedTuple):
         found[np.ix_(new, new)] = lower_of(np, self.factor[old] / self.std[old, None])
         return Full(mean, std[:, None] * found)
 
-    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Full":
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Array) -> "Full":
         """That of the `kept` coordinates where the `fixed` ones have `values [F]`.
 
         With the fixed ones first, the factor's first rows say which noise became the values, and
@@ -132,7 +133,7 @@ class Full(NamedTuple):
         return block(self.eta, np.asarray(self.factor)[..., rows, columns])
 
     @classmethod
-    def unpacked(cls, numbers: Any, dim: int) -> "Full":
+    def unpacked(cls, numbers: Array, dim: int) -> "Full":
         """What `packed` has packed, of `dim` means."""
         place, lower = _triangle(dim)
         return cls(numbers[..., :dim], numbers[..., dim:][..., place] * lower)

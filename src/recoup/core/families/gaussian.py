@@ -17,6 +17,7 @@ from recoup.core.families.family import (
     renyi2_of_axes,
 )
 from recoup.core.families.shapes import DIAGONAL
+from recoup.core.types import Namespace, Rho
 
 MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 
@@ -24,8 +25,8 @@ MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard devia
 class Diagonal(NamedTuple):
     """Of the diagonal Gaussian over theta: means `eta [D]`, standard deviations `tau [D]`."""
 
-    eta: Any
-    tau: Any
+    eta: Array
+    tau: Array
 
     @property
     def mean(self) -> Any:
@@ -38,38 +39,38 @@ class Diagonal(NamedTuple):
         return self.tau
 
     @classmethod
-    def start(cls, mean: Any, std: Any) -> "Diagonal":
+    def start(cls, mean: Array, std: Array) -> "Diagonal":
         """The Gaussian with these means and standard deviations, each `[D]`."""
         return cls(mean, std)
 
-    def theta(self, noise: Any) -> Any:
+    def theta(self, noise: Array) -> Array:
         """The theta `[..., D]` that standard normal noise `[..., D]` becomes.
 
         Implements: zhao2013 S2.2 p(theta_i | rho_i) = N(theta_i | eta_i, tau_i^2).
         """
         return self.eta + self.tau * noise
 
-    def whitened(self, xp: Any, theta: Any) -> Any:
+    def whitened(self, xp: Namespace, theta: Array) -> Array:
         """The noise `[n, D]` that became `theta [n, D]`."""
         return (theta - self.eta) / self.tau
 
-    def log_spread(self, xp: Any) -> Any:
+    def log_spread(self, xp: Namespace) -> Array:
         """Logarithms of the standard deviations `[D]`."""
         return xp.log(self.tau)
 
-    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "Diagonal":
+    def stretched(self, xp: Namespace, delta: Rho, log: Any, least: Any) -> "Diagonal":
         """Moved by `delta [D]` in noise, the spread times exp(`log [D]`), but not below `least`."""
         return Diagonal(self.eta + self.tau * delta, xp.maximum(self.tau * xp.exp(log), least))
 
-    def refitted(self, xp: Any, delta: Any, variance: Any) -> "Diagonal":
+    def refitted(self, xp: Namespace, delta: Rho, variance: Any) -> "Diagonal":
         """The Gaussian that has mean `delta [D]` and `variance [D]` in noise."""
         return Diagonal(self.eta + self.tau * delta, self.tau * xp.sqrt(variance))
 
-    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "Diagonal":
+    def rearranged(self, source: Sequence[int | None], mean: Array, std: Array) -> "Diagonal":
         """That of other coordinates, with means and standard deviations `[D]` of their own."""
         return Diagonal(mean, std)
 
-    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "Diagonal":
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Array) -> "Diagonal":
         """That of the `kept` coordinates where the `fixed` ones have `values`: of no account."""
         return Diagonal(self.eta[list(kept)], self.tau[list(kept)])
 
@@ -83,7 +84,7 @@ class Diagonal(NamedTuple):
         return block(self.eta, self.tau)
 
     @classmethod
-    def unpacked(cls, numbers: Any, dim: int) -> "Diagonal":
+    def unpacked(cls, numbers: Array, dim: int) -> "Diagonal":
         """What `packed` has packed, of `dim` means."""
         return cls(numbers[..., :dim], numbers[..., dim:])
 

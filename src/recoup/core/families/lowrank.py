@@ -15,6 +15,7 @@ from recoup.core.arrays import Array, namespace, repeat
 from recoup.core.families.family import Family, block, of_records
 from recoup.core.families.shapes import Axes, Shape
 from recoup.core.families.spikes import Spiked, compressed, diagonalised, lengths, spiked, waves
+from recoup.core.types import Namespace, Rho
 
 RANK = 8  # axes, where there are as many coordinates
 ROUNDS = 4  # of the iteration that looks for the leading axes of a matrix
@@ -30,8 +31,8 @@ class LowRank(NamedTuple):
     covariance, symmetric, and its inverse has 1 / scale in place of scale.
     """
 
-    eta: Any
-    tau: Any
+    eta: Array
+    tau: Array
     axes: Any
     scale: Any
 
@@ -46,7 +47,7 @@ class LowRank(NamedTuple):
         return self.tau * lengths(self.axes, self.scale)
 
     @classmethod
-    def start(cls, mean: Any, std: Any) -> "LowRank":
+    def start(cls, mean: Array, std: Array) -> "LowRank":
         """The Gaussian with these means and standard deviations, each `[D]`, uncorrelated.
 
         Its axes, of scale 1, are waves over the coordinates: where a gradient begins.
@@ -54,24 +55,24 @@ class LowRank(NamedTuple):
         axes = (np.zeros((*std.shape, 1)) + waves(std.shape[-1], RANK)).astype(std.dtype)
         return cls(mean, std, axes, 0 * axes[..., 0, :] + 1)
 
-    def theta(self, noise: Any) -> Any:
+    def theta(self, noise: Array) -> Array:
         """The theta `[..., D]` that standard normal noise `[..., D]` becomes."""
         along = (self.axes * noise[..., :, None]).sum(-2) * (self.scale - 1)
         return self.eta + self.tau * (noise + (self.axes * along[..., None, :]).sum(-1))
 
-    def whitened(self, xp: Any, theta: Any) -> Any:
+    def whitened(self, xp: Namespace, theta: Array) -> Array:
         """The noise `[n, D]` that became `theta [n, D]`."""
         return self.multiplied((theta - self.eta) / self.tau, 1 / self.scale)
 
-    def multiplied(self, x: Any, scale: Any) -> Any:
+    def multiplied(self, x: Array, scale: Any) -> Array:
         """`x [..., D]`, times `scale [r]` along the axes."""
         return x + ((x @ self.axes) * (scale - 1)) @ self.axes.T
 
-    def log_spread(self, xp: Any) -> Any:
+    def log_spread(self, xp: Namespace) -> Array:
         """Logarithms of the spread `[D]`, that of each axis shared among its coordinates."""
         return xp.log(self.tau) + self.axes**2 @ xp.log(self.scale)
 
-    def stretched(self, xp: Any, delta: Any, log: Any, least: Any) -> "LowRank":
+    def stretched(self, xp: Namespace, delta: Rho, log: Any, least: Any) -> "LowRank":
         """Moved by `delta [D]` in noise, the spread times exp(diagonal) exp(Q diag(values) Q^T).
 
         `log` has that `diagonal [D]`, `axes` Q `[D, k]` and `values [k]`; `[D]` is the diagonal
@@ -86,14 +87,14 @@ class LowRank(NamedTuple):
             sound = sound & xp.all(xp.isfinite(part))
         return LowRank(*(xp.where(sound, x, y) for x, y in zip(new, self, strict=True)))
 
-    def refitted(self, xp: Any, delta: Any, covariance: Any) -> "LowRank":
+    def refitted(self, xp: Namespace, delta: Rho, covariance: Any) -> "LowRank":
         """The Gaussian with mean `delta [D]` and that covariance in noise, held as a `log` is."""
         covariance = spiked(xp, covariance)
         first = xp.sqrt(covariance.diagonal)
         axes = covariance.axes / first[:, None]
         return self._times(xp, delta, first, axes, covariance.values)
 
-    def _times(self, xp: Any, delta: Any, first: Any, axes: Any, values: Any) -> "LowRank":
+    def _times(self, xp: Namespace, delta: Rho, first: Any, axes: Any, values: Array) -> "LowRank":
         """The spread times K K^T = E (I + V diag(values) V^T) E in noise, E = diag(`first`).
 
         M E = E (I + E^-1 U L (E U)^T), so that E joins tau, and the rest is I and a matrix of low
@@ -110,14 +111,14 @@ class LowRank(NamedTuple):
         basis = xp.concatenate([axes, thin, seen], axis=1)
         return LowRank(eta, *compressed(xp, self.tau * first, basis, xp.block(rows), len(less)))
 
-    def floored(self, xp: Any, least: Any) -> "LowRank":
+    def floored(self, xp: Namespace, least: Any) -> "LowRank":
         """No tau below `least`, nor the length of an axis: its scale times |tau u|."""
         tau = xp.maximum(self.tau, least)
         shortest = xp.sqrt(((self.axes * (0 * tau + least)[:, None]) ** 2).sum(0))
         length = xp.sqrt(((self.axes * tau[:, None]) ** 2).sum(0))
         return self._replace(tau=tau, scale=xp.maximum(self.scale, shortest / length))
 
-    def rearranged(self, source: Sequence[int | None], mean: Any, std: Any) -> "LowRank":
+    def rearranged(self, source: Sequence[int | None], mean: Array, std: Array) -> "LowRank":
         """That of other coordinates, with means and standard deviations `[D]` of their own.
 
         `source [D]` says where each was before: those keep their correlations; None is new, and has
@@ -127,7 +128,7 @@ class LowRank(NamedTuple):
         found = self._of_rows(np.ones(len(source)), np.stack(rows))
         return found._replace(eta=mean, tau=std / lengths(found.axes, found.scale))
 
-    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Any) -> "LowRank":
+    def given(self, kept: Sequence[int], fixed: Sequence[int], values: Array) -> "LowRank":
         """That of the `kept` coordinates where the `fixed` ones have `values [F]`.
 
         The inverse of a covariance, of which those of the kept are a block, has 1 / scale.
@@ -160,7 +161,7 @@ class LowRank(NamedTuple):
         return block(self.eta, self.tau, flat, self.scale)
 
     @classmethod
-    def unpacked(cls, numbers: Any, dim: int) -> "LowRank":
+    def unpacked(cls, numbers: Array, dim: int) -> "LowRank":
         """What `packed` has packed, of `dim` means."""
         rank = (numbers.shape[-1] - 2 * dim) // (dim + 1)
         axes = numbers[..., 2 * dim : 2 * dim + dim * rank]
@@ -293,7 +294,7 @@ def renyi2_divergence(p: LowRank, q: LowRank) -> Array:
     return xp.where((below == 0) & xp.isfinite(found), found, xp.inf)
 
 
-def leading(xp: Any, product: Callable[[Array], Array], like: Array) -> tuple[Array, Array]:
+def leading(xp: Namespace, product: Callable[[Array], Array], like: Array) -> tuple[Array, Array]:
     """The values `[r]` of a symmetric matrix that are largest, but for signs, and their axes.
 
     `product` multiplies columns `[D, k]` by it; `like [D]` is any vector of its size.
@@ -314,7 +315,7 @@ def _outer(z: Array, c: Array) -> Callable[[Array], Array]:
     return lambda q: z.T @ (c[:, None] * (z @ q))
 
 
-def _axes(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
+def _axes(xp: Namespace, z: Array, weights: Array, level: Array) -> Axes:
     """The leading axes, and beside them the coordinates with what those leave over."""
     values, q = leading(xp, _outer(z, weights), z[0])
     values, held = values + level, q**2
@@ -337,7 +338,7 @@ def _axes(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
     )
 
 
-def _bounded(xp: Any, own: Array, z: Array, c: Array, rate: Array, most: float) -> Spiked:
+def _bounded(xp: Namespace, own: Array, z: Array, c: Array, rate: Array, most: float) -> Spiked:
     outer, square = _outer(z, c), c @ z**2
     values, q = leading(xp, lambda q: outer(q) - square[:, None] * q, own)
     return Spiked(xp.clip(own, -most, most), q, xp.clip(rate * values, -most, most))
@@ -352,7 +353,7 @@ def _mixed(one: Spiked, other: Spiked, share: Array) -> Spiked:
     )
 
 
-def _covariance(xp: Any, z: Array, c: Array, mass: Array) -> Spiked:
+def _covariance(xp: Namespace, z: Array, c: Array, mass: Array) -> Spiked:
     """The variances of the coordinates, and of their correlations the leading ones.
 
     Implements: donoho2018 eigenvalues of a spiked covariance: one of l, seen in a share g of

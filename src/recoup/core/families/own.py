@@ -10,6 +10,7 @@ from recoup.core.arrays import Array
 from recoup.core.families.family import Family, draw
 from recoup.core.families.shapes import SHAPES
 from recoup.core.families.table import FAMILIES
+from recoup.core.types import Rho, Samples
 
 
 def family(
@@ -41,10 +42,10 @@ def family(
     import jax
     import jax.numpy as jnp
 
-    def log_ratio(rho: Any, reference: Any, sample: Any) -> Array:
+    def log_ratio(rho: Rho, reference: Rho, sample: Samples) -> Array:
         return log_density(rho, sample) - log_density(reference, sample)
 
-    def unpacked(numbers: Any, dim: int) -> Any:
+    def unpacked(numbers: Array, dim: int) -> Rho:
         like = start(np.zeros(dim), np.ones(dim))
         leaves, structure = jax.tree.flatten(like)
         sizes = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
@@ -67,7 +68,7 @@ def family(
     return Family(name=name, start=start, **{**given, **more})
 
 
-def _packed(rho: Any) -> np.ndarray:
+def _packed(rho: Rho) -> np.ndarray:
     """The numbers of a rho without leading axes, one array after the other."""
     import jax
 

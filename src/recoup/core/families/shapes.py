@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Array
+from recoup.core.types import Namespace
 
 
 class Axes(NamedTuple):
@@ -38,7 +39,7 @@ class Shape(NamedTuple):
     covariance: Callable[[Any, Array, Array, Array], Any]  # z [n, D], c [n], a -> sum c z z^T / a
 
 
-def _coordinates(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
+def _coordinates(xp: Namespace, z: Array, weights: Array, level: Array) -> Axes:
     return Axes(weights @ z**2 + level, 1.0, *3 * (lambda x: x,))
 
 
@@ -55,7 +56,7 @@ DIAGONAL = Shape(
 )
 
 
-def _eigenvectors(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
+def _eigenvectors(xp: Namespace, z: Array, weights: Array, level: Array) -> Axes:
     values, axes = xp.linalg.eigh(_outer(z, weights) + level * xp.eye(z.shape[1]))
     return Axes(
         values=values,
@@ -66,7 +67,7 @@ def _eigenvectors(xp: Any, z: Array, weights: Array, level: Array) -> Axes:
     )
 
 
-def _bounded(xp: Any, own: Array, z: Array, c: Array, rate: Array, most: float) -> Array:
+def _bounded(xp: Namespace, own: Array, z: Array, c: Array, rate: Array, most: float) -> Array:
     outer = _outer(z, c)
     outer = outer - xp.diag(xp.diagonal(outer))
     values, axes = xp.linalg.eigh(xp.diag(own) + rate * outer)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.arrays import Array
+from recoup.core.types import Namespace
 
 
 class Spiked(NamedTuple):
@@ -15,14 +16,14 @@ class Spiked(NamedTuple):
     values: Array  # [k]
 
 
-def spiked(xp: Any, matrix: Any) -> Spiked:
+def spiked(xp: Namespace, matrix: Array) -> Spiked:
     """A matrix that is held so already, or the diagonal one of `[D]`."""
     if isinstance(matrix, Spiked):
         return matrix
     return Spiked(matrix, xp.zeros_like(matrix)[:, None][:, :0], matrix[:0])
 
 
-def diagonalised(xp: Any, basis: Any, core: Any) -> tuple[Any, Any]:
+def diagonalised(xp: Namespace, basis: Any, core: Any) -> tuple[Any, Any]:
     """Values `[k]` and orthonormal axes `[D, k]` of B C B^T, of `basis [D, m]`; k = min(D, m)."""
     if not basis.shape[1]:
         return basis[0], basis
@@ -31,7 +32,7 @@ def diagonalised(xp: Any, basis: Any, core: Any) -> tuple[Any, Any]:
     return values, q @ turn
 
 
-def compressed(xp: Any, tau: Any, basis: Any, core: Any, rank: int) -> tuple[Any, Any, Any]:
+def compressed(xp: Namespace, tau: Array, basis: Any, core: Any, rank: int) -> tuple[Any, Any, Any]:
     """tau, axes and scale of the covariance tau (I + B C B^T) tau, with `rank` axes.
 
     Those that stretch most, up or down; tau keeps the variance of every coordinate.

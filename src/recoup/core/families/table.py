@@ -4,19 +4,20 @@ A new family is its file, with its record and its closed forms, and a row here.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.core.families.action_policy import Policy
 from recoup.core.families.family import Family
 from recoup.core.families.full import Full, full_gaussian
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.families.lowrank import LowRank, low_rank_gaussian
+from recoup.core.types import Rho
 
 
 class Ours(NamedTuple):
     """A family of ours."""
 
-    rho: Any  # the record that holds the numbers of its distributions
+    rho: Rho  # the record that holds the numbers of its distributions
     made: Callable[[], Family]
     starts_as: str | None = None  # the family whose distributions `start` makes, if not its own
     space: str = "parameters"  # that it explores; of parameters, its name is a word of `family`

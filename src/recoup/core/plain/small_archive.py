@@ -19,6 +19,7 @@ from recoup.core.gradient import (
 )
 from recoup.core.objective import Estimate, Sources, mean_weight, summary
 from recoup.core.returns import with_failures
+from recoup.core.types import Rho
 from recoup.core.weights import LogDensities, Ratio, Shaper, weigh
 
 
@@ -47,7 +48,7 @@ def valued(returns: np.ndarray, failure: str | float) -> tuple[np.ndarray, np.nd
     return with_failures(np.where(valid, returns, 0.0), valid, ~valid, failure)[:2]
 
 
-def estimate(parts: Parts, rho: Any, samples: Samples, densities: LogDensities) -> Estimate:
+def estimate(parts: Parts, rho: Rho, samples: Samples, densities: LogDensities) -> Estimate:
     """The direction at `rho`, and what the weights make of the objective."""
     returns, valid = valued(samples.returns, parts.failure)
     censored = not valid.all()
@@ -73,7 +74,7 @@ def estimate(parts: Parts, rho: Any, samples: Samples, densities: LogDensities) 
 def likelihood_ratio(family: Family, baseline: Baseline) -> Direction:
     """The gradient of the expected return: that of `core.directions`, all scores at once."""
 
-    def direction(rho: Any, theta: np.ndarray, earned: Earned) -> tuple[Any, Any]:
+    def direction(rho: Rho, theta: np.ndarray, earned: Earned) -> tuple[Any, Any]:
         scores = _scores(family.score(rho, theta), centre_of(earned))
         b = baseline_of(baseline, earned, scores)
         n = np.sum(earned.valid)

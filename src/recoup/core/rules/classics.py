@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from recoup.core.arrays import Array, repeat, tree_map
 from recoup.core.families.shapes import Shape
+from recoup.core.types import Namespace
 
 ALONE = 1e-3  # 1 - sum c^2 below which one sample is all there is: it says nothing of the spread
 COLDEST, HOTTEST = -30.0, 20.0  # log eta, over the range of returns, between which REPS looks
@@ -31,7 +32,7 @@ def elite(share: float) -> Utility:
     so that the elite weighs exactly that, whatever the batch and the weights.
     """
 
-    def utility(xp: Any, omega: Array, returns: Array) -> Array:
+    def utility(xp: Namespace, omega: Array, returns: Array) -> Array:
         keyed = xp.where(omega > 0, returns, -xp.inf)
         order = xp.argsort(keyed)
         total = xp.concatenate([xp.zeros(1, dtype=omega.dtype), xp.cumsum(omega[order])])
@@ -51,7 +52,7 @@ def exponential(temperature: float) -> Utility:
     Differs: there beta is adapted along with the policy; by s it follows the scale of the returns.
     """
 
-    def utility(xp: Any, omega: Array, returns: Array) -> Array:
+    def utility(xp: Namespace, omega: Array, returns: Array) -> Array:
         away = returns - xp.sum(omega * returns)
         spread = xp.sqrt(xp.sum(omega * away**2))
         return xp.exp(returns / xp.where(spread > 0, temperature * spread, 1.0))
@@ -68,7 +69,7 @@ def bounded(kl: float) -> Utility:
     in log eta. Where the best sample alone diverges by less than `kl`, it is the best alone.
     """
 
-    def utility(xp: Any, omega: Array, returns: Array) -> Array:
+    def utility(xp: Namespace, omega: Array, returns: Array) -> Array:
         def halve(at: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = at
             middle = (low + high) / 2
@@ -82,14 +83,14 @@ def bounded(kl: float) -> Utility:
     return utility
 
 
-def _divergence(xp: Any, omega: Array, log: Array) -> Array:
+def _divergence(xp: Namespace, omega: Array, log: Array) -> Array:
     """KL(c || omega) of c = omega exp(log), normalised; `log` is at most 0, and 0 somewhere."""
     tilted = omega * xp.exp(log)
     mass = xp.maximum(xp.sum(tilted), 1e-30)
     return xp.sum(tilted * log) / mass - xp.log(mass)
 
 
-def coefficients(xp: Any, utility: Utility, weights: Array, returns: Array) -> Array:
+def coefficients(xp: Namespace, utility: Utility, weights: Array, returns: Array) -> Array:
     """c `[n]`, omega u(R) with a sum of 1; all zero where there is nothing to learn.
 
     That is so where all returns are equal, or none has any weight. `weights [n]` are zero for
@@ -114,7 +115,7 @@ class FittedGaussian(NamedTuple):
     covariance: Any  # a symmetric matrix, in the shape of the family
 
 
-def fitted(xp: Any, z: Array, c: Array, shape: Shape) -> FittedGaussian:
+def fitted(xp: Namespace, z: Array, c: Array, shape: Shape) -> FittedGaussian:
     """The Gaussian of the largest likelihood, for samples `z [n, D]` that count by `c [n]`.
 
     Implements: deisenroth2013 weighted maximum likelihood, mean = sum c z and covariance =
@@ -130,7 +131,7 @@ def fitted(xp: Any, z: Array, c: Array, shape: Shape) -> FittedGaussian:
     return FittedGaussian(mean, tree_map(xp, lambda x, y: xp.where(known, x, y), found, as_it_was))
 
 
-def unbiased(xp: Any, c: Array) -> tuple[Array, Array]:
+def unbiased(xp: Namespace, c: Array) -> tuple[Array, Array]:
     """Whether more than one sample counts, and Z; 1 where none does."""
     z = xp.sum(c * (1 - c))
     return z > ALONE, xp.where(z > ALONE, z, 1.0)

@@ -9,6 +9,7 @@ from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.families.family import Family, moving
 from recoup.core.gradient import Direction, Earned, centre_of, relative
 from recoup.core.rules.classics import FittedGaussian, Utility, coefficients, fitted, unbiased
+from recoup.core.types import Rho, Samples
 
 
 def fit(utility: Utility, family: Family) -> Direction:
@@ -22,7 +23,7 @@ def fit(utility: Utility, family: Family) -> Direction:
     asked = moving(family)
 
     @relative
-    def direction(rho: Any, samples: Any, earned: Earned) -> tuple[Any, Any]:
+    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Any, Any]:
         weights, returns = earned.weights.ravel(), earned.returns.ravel()
         xp = namespace(weights)
         c = coefficients(xp, utility, weights, returns)
@@ -40,7 +41,7 @@ def fit(utility: Utility, family: Family) -> Direction:
 
 
 def in_one_pass(
-    whitened: Callable[[Any, Any], Array], rho: Any, samples: Array, c: Array
+    whitened: Callable[[Any, Any], Array], rho: Rho, samples: Array, c: Array
 ) -> FittedGaussian:
     """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written: a form for JAX.
 

@@ -6,12 +6,13 @@ return: from that where the worst tenth of returns begins, as far as it depends,
 of all. Failures that come by chance are left out: they would be noise, and nothing else.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.arrays import Array, mean_of, quantiles
 from recoup.core.rules.tuning import TUNED
+from recoup.core.types import Namespace
 
 BELOW = 1e-3  # of a return, by which a failure is worse than the only one that is known
 
@@ -25,7 +26,7 @@ class ByOutcome(NamedTuple):
     failed: Array  # [n]
 
 
-def worth_of_failing(xp: Any, known: ByOutcome, worst: Array, share: Array) -> Array:
+def worth_of_failing(xp: Namespace, known: ByOutcome, worst: Array, share: Array) -> Array:
     """The return that a failure stands for; `worst` is the lowest ever seen, infinite before one.
 
     `share` is how far failing depends on theta. Zero before any return: then all are equal. Any
@@ -41,7 +42,7 @@ def worth_of_failing(xp: Any, known: ByOutcome, worst: Array, share: Array) -> A
     return xp.where(equal, lowest, (1 - share) * bad + share * lowest)
 
 
-def dependence(xp: Any, known: ByOutcome) -> Array:
+def dependence(xp: Namespace, known: ByOutcome) -> Array:
     """How far failing is seen to depend on theta, from 0 to 1.
 
     As James and Stein shrink, the share 1 - 2 c / t^2, at least 0, of the difference between the

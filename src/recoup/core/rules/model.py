@@ -14,6 +14,7 @@ from recoup.core.families.shapes import Axes, Shape
 from recoup.core.linalg import cholesky, solve_lower
 from recoup.core.prior import LEVEL, SLOPE
 from recoup.core.rules.tuning import TUNED
+from recoup.core.types import Namespace
 
 
 class Points(NamedTuple):
@@ -29,14 +30,14 @@ class Points(NamedTuple):
     bowl: Array  # [n] half of |centred|^2, less its mean
 
 
-def apart_of(xp: Any, z: Array, valid: Array) -> tuple[Array, Array]:
+def apart_of(xp: Namespace, z: Array, valid: Array) -> tuple[Array, Array]:
     """|z_a - z_b|^2 `[n, n]` and |z|^2 `[n]` of valid samples `z [n, D]`."""
     z = xp.where(valid[:, None], z, 0.0)
     squares = xp.sum(z**2, axis=1)
     return xp.maximum(squares[:, None] + squares - 2 * (z @ z.T), 0.0), squares
 
 
-def points_of(xp: Any, z: Array, valid: Array, apart: Array | None = None) -> Points:
+def points_of(xp: Namespace, z: Array, valid: Array, apart: Array | None = None) -> Points:
     """The points of `z [n, D]`; their squared distances where they are known already."""
     z = xp.where(valid[:, None], z, 0.0)
     mean = mean_of(xp, z, valid)
@@ -54,12 +55,12 @@ def points_of(xp: Any, z: Array, valid: Array, apart: Array | None = None) -> Po
     )
 
 
-def prior_of(xp: Any, dim: int, length: float, dtype: Any) -> Array:
+def prior_of(xp: Namespace, dim: int, length: float, dtype: Any) -> Array:
     """The middle of the prior: logarithms of squared length, noise and bowl `[3]`."""
     return xp.log(xp.asarray([length * dim, TUNED.noise_prior, TUNED.bowl_prior], dtype=dtype))
 
 
-def covariance(xp: Any, points: Points, hyper: Array) -> Array:
+def covariance(xp: Namespace, points: Points, hyper: Array) -> Array:
     """K `[n, n]`: the kernel, and the noise on its diagonal; one where a point is not valid."""
     length, noise, bowl = xp.exp(hyper[0]), xp.exp(hyper[1]), xp.exp(hyper[2])
     trend = SLOPE * points.slope + bowl * points.bowl[:, None] * points.bowl
@@ -69,7 +70,7 @@ def covariance(xp: Any, points: Points, hyper: Array) -> Array:
     return k + xp.diag(own)
 
 
-def _jitter(xp: Any, k: Array) -> Array:
+def _jitter(xp: Namespace, k: Array) -> Array:
     """What keeps K positive: next to nothing in float64, more where numbers have fewer digits."""
     eps = float(np.finfo(k.dtype).eps)
     return 1e-9 if eps < 1e-10 else 0.3 * eps * xp.trace(k)
@@ -84,7 +85,7 @@ class Fit(NamedTuple):
     evidence: Array  # logarithm, but for a constant
 
 
-def fit(xp: Any, points: Points, y: Array, hyper: Array) -> Fit:
+def fit(xp: Namespace, points: Points, y: Array, hyper: Array) -> Fit:
     """The model of `y [n]`, zero where not valid.
 
     Implements: rasmussen2006 eq. 5.8 log marginal likelihood, the signal's variance integrated out
@@ -100,7 +101,7 @@ def fit(xp: Any, points: Points, y: Array, hyper: Array) -> Fit:
 
 
 def improved(
-    xp: Any, points: Points, y: Array, hyper: Array, middle: Array, turn: Array
+    xp: Namespace, points: Points, y: Array, hyper: Array, middle: Array, turn: Array
 ) -> tuple[Array, Fit]:
     """Hyper-parameters one stride better by evidence and prior, if one is; and the model of them.
 
@@ -131,7 +132,7 @@ def improved(
     return hyper, best
 
 
-def sound(xp: Any, model: Fit) -> tuple[Array, Fit]:
+def sound(xp: Namespace, model: Fit) -> tuple[Array, Fit]:
     """Whether K had a factor, and the model; one that expects nothing, where it had none.
 
     Far points and few digits can leave a K that is not positive.
@@ -146,7 +147,7 @@ def sound(xp: Any, model: Fit) -> tuple[Array, Fit]:
     )
 
 
-def log_prior(xp: Any, hyper: Array, middle: Array) -> Array:
+def log_prior(xp: Namespace, hyper: Array, middle: Array) -> Array:
     """Normal in the logarithms; but for a constant."""
     return -xp.sum(((hyper - middle) / xp.asarray(TUNED.prior_spreads, dtype=hyper.dtype)) ** 2) / 2
 
@@ -169,7 +170,7 @@ class Images(NamedTuple):
     bend: Array  # [n] covariance of the Hessian's trace with it
 
 
-def images(xp: Any, points: Points, hyper: Array) -> Images:
+def images(xp: Namespace, points: Points, hyper: Array) -> Images:
     """The expectations, in closed form.
 
     Implements: ohagan1991 slope and curvature of the Bayes-Hermite expectation, with respect to the
@@ -187,7 +188,7 @@ def images(xp: Any, points: Points, hyper: Array) -> Images:
 
 
 def local(
-    xp: Any, points: Points, hyper: Array, model: Fit, shape: Shape, pulled: bool = True
+    xp: Namespace, points: Points, hyper: Array, model: Fit, shape: Shape, pulled: bool = True
 ) -> Local:
     """Slope and Hessian of the model's expectation, with their posterior variances.
 

@@ -6,6 +6,7 @@ from recoup.core.arrays import Array, mean_of, quantiles, repeat
 from recoup.core.families.shapes import Axes
 from recoup.core.rules.model import Local
 from recoup.core.rules.tuning import TUNED
+from recoup.core.types import Namespace
 
 
 class Stretch(NamedTuple):
@@ -35,7 +36,7 @@ class Outlook(NamedTuple):
     grown: Array  # mean log spread over that of the start
 
 
-def clipped(xp: Any, returns: Array, valid: Array) -> tuple[Array, Array]:
+def clipped(xp: Namespace, returns: Array, valid: Array) -> tuple[Array, Array]:
     """Returns `[n]` without far outliers below, over their own standard deviation; and that.
 
     Zero where not valid, and where all are equal. However large or small they are.
@@ -47,7 +48,7 @@ def clipped(xp: Any, returns: Array, valid: Array) -> tuple[Array, Array]:
     return unit / xp.where(spread > 0, spread, 1.0), largest * spread
 
 
-def _centred(xp: Any, returns: Array, valid: Array) -> Array:
+def _centred(xp: Namespace, returns: Array, valid: Array) -> Array:
     middle, high = quantiles(xp, returns, valid, (0.5, 0.9))
     ample = (xp.sum(valid) >= 8) & (high > middle)
     lowest = xp.where(ample, middle - TUNED.outlier * (high - middle), -xp.inf)
@@ -56,7 +57,7 @@ def _centred(xp: Any, returns: Array, valid: Array) -> Array:
     return xp.where(valid, y - mean_of(xp, y, valid), 0.0)
 
 
-def trusted(xp: Any, values: Array, slope: Array, radius: float) -> tuple[Array, Array]:
+def trusted(xp: Namespace, values: Array, slope: Array, radius: float) -> tuple[Array, Array]:
     """The step that the quadratic model likes best within `radius`, and whether that bounds it.
 
     Implements: more1983 trust-region step (mu I - H) delta = g, with the smallest mu for which it
@@ -82,7 +83,7 @@ def trusted(xp: Any, values: Array, slope: Array, radius: float) -> tuple[Array,
     return step(xp.where(bounded, mu, 0.0)), bounded
 
 
-def newton(xp: Any, dim: int, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
+def newton(xp: Namespace, dim: int, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
     """The step of the mean, and of the spread by the natural gradient, over the return's spread."""
     values, counts = local.axes.values, local.axes.counts
     delta, bounded = trusted(xp, values, local.slope, TUNED.radius * (dim + 3.0) ** 0.5)

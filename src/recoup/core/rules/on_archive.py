@@ -27,6 +27,7 @@ from recoup.core.rules.window import (
     reach_of,
 )
 from recoup.core.sweeps import in_rounds, totals_by
+from recoup.core.types import Rho
 
 
 class TracedRule(NamedTuple):
@@ -50,10 +51,10 @@ def traced(family: Family, rule: Rule, window: int | None) -> TracedRule:
 
     asked = moving(family)
 
-    def init(rho: Any) -> Memory:
+    def init(rho: Rho) -> Memory:
         return first_memory(jnp, rule, asked.log_spread(rho))
 
-    def step(archive: Archive, rho: Any, memory: Memory) -> tuple[Any, Memory, Estimate]:
+    def step(archive: Archive, rho: Rho, memory: Memory) -> tuple[Any, Memory, Estimate]:
         assert archive.batches is not None
         dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
         rows = rows_of(family, archive, rho, reach_of(dim, batch, window), rule.avoids)
@@ -74,7 +75,7 @@ def estimator_of_rule(
     The gradient is the `direction` under these weights.
     """
 
-    def estimate(rho: Any, archive: Archive) -> Estimate:
+    def estimate(rho: Rho, archive: Archive) -> Estimate:
         b = archive.batches
         assert b is not None
         reach = reach_of(rho.mean.shape[0], b.returns.shape[1], window)
@@ -91,7 +92,7 @@ def estimator_of_rule(
 
 
 def rows_of(
-    family: Family, archive: Archive, rho: Any, reach: WindowSizes, avoids: bool = False
+    family: Family, archive: Archive, rho: Rho, reach: WindowSizes, avoids: bool = False
 ) -> Rows:
     """The newest samples, in the coordinates of `rho`, and their log-weights.
 
@@ -131,8 +132,8 @@ def rows_of(
 
 def _log_weights(
     family: Family,
-    proposals: Any,
-    rho: Any,
+    proposals: Rho,
+    rho: Rho,
     theta: Array,
     proposal: Array,
     recent: Array,
@@ -153,7 +154,7 @@ def _padded(log_weights: Array, size: int) -> Array:
     return jnp.pad(log_weights, (0, size - log_weights.size), constant_values=-jnp.inf)
 
 
-def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
+def _near(family: Family, proposals: Rho, rho: Rho, drew: Array) -> Array:
     """Which of the proposals that `drew [P]` any sample are near enough to be weighed by `[P]`.
 
     All of them, of a family that has no such divergence.
@@ -171,7 +172,7 @@ def _near(family: Family, proposals: Any, rho: Any, drew: Array) -> Array:
     return in_rounds(add, jnp.zeros(drew.size, bool), drew, work)
 
 
-def _summary(archive: Archive, rows: Rows, by: Weighed, gradient: Any) -> Estimate:
+def _summary(archive: Archive, rows: Rows, by: Weighed, gradient: Rho) -> Estimate:
     """What the weights say of the objective."""
     b, window = archive.batches, rows.window
     assert b is not None

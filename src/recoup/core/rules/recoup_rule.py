@@ -5,7 +5,7 @@ number; the regression is a function of theta, whose expectation under rho is kn
 the weights keep what a smooth model cannot see.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.core.arrays import Array, tree_map, when
 from recoup.core.families.shapes import Shape
@@ -32,6 +32,7 @@ from recoup.core.rules.rugged import (
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Signal, Weighed, listened, weighed, weighted_step
 from recoup.core.rules.window import Memory, Notes, Rule, Window, valued
+from recoup.core.types import Namespace
 
 
 class Step(NamedTuple):
@@ -85,7 +86,7 @@ class Combined(NamedTuple):
     pairs: Pairs
 
 
-def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
+def step(xp: Namespace, rule: Rule, window: Window, memory: Memory, log_spread: Array) -> Step:
     """One move, from the samples of a window; `log_spread [D]` is that before it."""
     seen, memory = observed(xp, window, memory)
     grown = log_spread - memory.start
@@ -94,7 +95,7 @@ def step(xp: Any, rule: Rule, window: Window, memory: Memory, log_spread: Array)
     return remembered(xp, rule, seen, memory, halves, made)
 
 
-def observed(xp: Any, window: Window, memory: Memory) -> tuple[Observed, Memory]:
+def observed(xp: Namespace, window: Window, memory: Memory) -> tuple[Observed, Memory]:
     """The window with its failures valued, and a memory that has seen its returns."""
     fresh = window.fresh & window.valid
     earned = fresh if window.failed is None else fresh & ~window.failed
@@ -105,7 +106,7 @@ def observed(xp: Any, window: Window, memory: Memory) -> tuple[Observed, Memory]
     return Observed(window, window.fresh & window.valid, xp.any(earned)), memory
 
 
-def proposed(xp: Any, rule: Rule, seen: Observed, memory: Memory, grown: Array) -> Proposed:
+def proposed(xp: Namespace, rule: Rule, seen: Observed, memory: Memory, grown: Array) -> Proposed:
     """What each half would do; the spread has `grown [D]` in logarithms since the start."""
     window = seen.window
     one = regressed(xp, rule, window, memory, xp.mean(grown))
@@ -117,7 +118,7 @@ def proposed(xp: Any, rule: Rule, seen: Observed, memory: Memory, grown: Array) 
 
 
 def combined(
-    xp: Any, rule: Rule, seen: Observed, memory: Memory, halves: Proposed, grown: Array
+    xp: Namespace, rule: Rule, seen: Observed, memory: Memory, halves: Proposed, grown: Array
 ) -> Combined:
     """One step of both halves, a bold one in its place as far as noise is little (10)."""
     window, one, found = seen.window, halves.one, halves.found
@@ -145,7 +146,7 @@ def combined(
 
 
 def remembered(
-    xp: Any, rule: Rule, seen: Observed, memory: Memory, halves: Proposed, made: Combined
+    xp: Namespace, rule: Rule, seen: Observed, memory: Memory, halves: Proposed, made: Combined
 ) -> Step:
     """The step with what is remembered, and why it was made."""
     one, spread = halves.one, rule.shape.mean(xp, made.stretch.log)
@@ -165,7 +166,9 @@ def remembered(
     return Step(made.stretch, memory, halves.found, notes)
 
 
-def said(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) -> dict[str, Array]:
+def said(
+    xp: Namespace, window: Window, one: Regressed, found: Weighed, pairs: Pairs
+) -> dict[str, Array]:
     """The notes on what a step is made of."""
     return {
         "bounded": one.step.bounded,
@@ -182,7 +185,7 @@ def said(xp: Any, window: Window, one: Regressed, found: Weighed, pairs: Pairs) 
 
 
 def shares(
-    xp: Any, rule: Rule, one: Regressed, found: Weighed, alone: Array
+    xp: Namespace, rule: Rule, one: Regressed, found: Weighed, alone: Array
 ) -> tuple[Array, Array]:
     """Of the regression, beside the weights: in the mean's step, and in that of the spread.
 
@@ -194,7 +197,7 @@ def shares(
 
 
 def judged(
-    xp: Any, rule: Rule, window: Window, memory: Memory, one: Regressed, ties: Array
+    xp: Namespace, rule: Rule, window: Window, memory: Memory, one: Regressed, ties: Array
 ) -> tuple[Pairs, Array]:
     """What candidates tried twice have said so far, and the share of the bold step.
 
@@ -208,7 +211,7 @@ def judged(
     return curious(xp, pairs, noise, bold, memory.updates, xp.sum(window.fresh)), bold
 
 
-def is_flat(xp: Any, seen: Observed, memory: Memory, same: Array) -> Array:
+def is_flat(xp: Namespace, seen: Observed, memory: Memory, same: Array) -> Array:
     """Whether all returns are one value: those of the window, failures valued, and all before.
 
     Of one candidate alone nothing can be said; failures alone are flat only where nothing else is
@@ -224,7 +227,7 @@ def is_flat(xp: Any, seen: Observed, memory: Memory, same: Array) -> Array:
     return flat & (seen.earned | ~xp.any(window.valid & ~window.failed))
 
 
-def regressed(xp: Any, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:
+def regressed(xp: Namespace, rule: Rule, window: Window, memory: Memory, grown: Array) -> Regressed:
     """The regression's step, on the samples that it looks at."""
     valid, returns = window.modelled & window.valid, window.returns
     apart, squares = models.apart_of(xp, window.z, window.valid)
@@ -266,7 +269,7 @@ def mixed(shape: Shape, one: Stretch, other: Stretch, mean: Array, spread: Array
     return Stretch(delta, shape.mixed(one.log, other.log, spread))
 
 
-def widened(xp: Any, shape: Shape, made: Stretch, flat: Array, wider: Array) -> Stretch:
+def widened(xp: Namespace, shape: Shape, made: Stretch, flat: Array, wider: Array) -> Stretch:
     """The step that was made; of a flat batch, only a `wider` spread."""
     even = shape.even(xp, made.log, wider)
     log = tree_map(xp, lambda x, y: xp.where(flat, x, y), even, made.log)

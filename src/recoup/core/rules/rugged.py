@@ -14,6 +14,7 @@ from recoup.core.families.shapes import DIAGONAL, Shape
 from recoup.core.rules.classics import bounded, coefficients, fitted
 from recoup.core.rules.newton import Stretch
 from recoup.core.rules.tuning import TUNED
+from recoup.core.types import Namespace
 
 UNLIKELY = (0.103, 0.352, 0.711, 1.145, 1.635)  # chi^2 of 2 to 6 pairs, below which 5 % lie
 SMALLEST = 3  # results of a batch from which it may repeat a candidate: two are left
@@ -28,25 +29,25 @@ class Pairs(NamedTuple):
     wanted: Array  # whether the next batch is to try its first candidate twice
 
 
-def no_pairs(xp: Any, dtype: Any) -> Pairs:
+def no_pairs(xp: Namespace, dtype: Any) -> Pairs:
     """Before any."""
     return Pairs(xp.zeros((), dtype=dtype), xp.zeros((), dtype=dtype), xp.asarray(False))
 
 
-def twins(xp: Any, apart: Array, squares: Array, valid: Array) -> Array:
+def twins(xp: Namespace, apart: Array, squares: Array, valid: Array) -> Array:
     """Which samples `[n, n]` are one candidate, by |z_a - z_b|^2 and |z|^2; not with itself."""
     digits = DIGITS * float(np.finfo(apart.dtype).eps)
     same = apart <= digits * (1 + squares[:, None] + squares)
     return same & valid[:, None] & valid & ~xp.eye(valid.shape[0], dtype=bool)
 
 
-def firsts(xp: Any, same: Array) -> Array:
+def firsts(xp: Namespace, same: Array) -> Array:
     """Which samples `[n]` are the first of their candidate."""
     number = xp.arange(same.shape[0])
     return ~xp.any(same & (number[:, None] > number), axis=1)
 
 
-def merged(xp: Any, same: Array, returns: Array, valid: Array) -> tuple[Array, Array]:
+def merged(xp: Namespace, same: Array, returns: Array, valid: Array) -> tuple[Array, Array]:
     """Returns `[n]`, means over twins; and those samples that stand for their candidate `[n]`.
 
     A model that saw twins as two points would take their nearness for a lack of noise.
@@ -60,7 +61,7 @@ def merged(xp: Any, same: Array, returns: Array, valid: Array) -> tuple[Array, A
     return xp.where(valid, best + mean, 0.0), valid & firsts(xp, same)
 
 
-def heard(xp: Any, pairs: Pairs, same: Array, returns: Array, fresh: Array) -> Pairs:
+def heard(xp: Namespace, pairs: Pairs, same: Array, returns: Array, fresh: Array) -> Pairs:
     """With the pairs that `fresh [n]` samples have closed.
 
     The variance of the return of one candidate is half the mean square of such differences.
@@ -77,7 +78,7 @@ def heard(xp: Any, pairs: Pairs, same: Array, returns: Array, fresh: Array) -> P
     return pairs._replace(count=pairs.count + count, noise=noise)
 
 
-def boldness(xp: Any, pairs: Pairs, unexplained: Array, deviation: Array) -> Array:
+def boldness(xp: Namespace, pairs: Pairs, unexplained: Array, deviation: Array) -> Array:
     """Share of the bold step: what is rugged of the returns' variance, from two thirds of it on.
 
     `unexplained` is the share of it that the model calls noise, `deviation` its root. Of the noise
@@ -92,14 +93,14 @@ def boldness(xp: Any, pairs: Pairs, unexplained: Array, deviation: Array) -> Arr
 
 
 def curious(
-    xp: Any, pairs: Pairs, unexplained: Array, bold: Array, updates: Array, batch: Array
+    xp: Namespace, pairs: Pairs, unexplained: Array, bold: Array, updates: Array, batch: Array
 ) -> Pairs:
     """The pairs, and whether the next batch, as large as this one, is to repeat a candidate."""
     again = (pairs.count < TUNED.pairs) | ((bold > 0) & (updates % TUNED.again == 0))
     return pairs._replace(wanted=again & (unexplained > TUNED.unexplained) & (batch >= SMALLEST))
 
 
-def bold_step(xp: Any, z: Array, omega: Array, returns: Array, shape: Shape) -> Stretch:
+def bold_step(xp: Namespace, z: Array, omega: Array, returns: Array, shape: Shape) -> Stretch:
     """The distribution fitted to what REPS makes of samples with weights `omega [n]`.
 
     Of the spread only the size along each coordinate: samples that count are too few for more.

@@ -5,7 +5,7 @@ the mixture of those that do. The step is longer the more of it is signal, and t
 the variance of the mean's step.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from recoup.core.families.shapes import Shape
 from recoup.core.objective import standard_error
 from recoup.core.rules.newton import Stretch
 from recoup.core.rules.tuning import TUNED
+from recoup.core.types import Namespace
 from recoup.core.weights import effective_sample_size
 
 
@@ -32,7 +33,7 @@ class Signal(NamedTuple):
     variance: Array
 
 
-def utilities(xp: Any, omega: Array, returns: Array, largest: Array) -> tuple[Array, Array]:
+def utilities(xp: Namespace, omega: Array, returns: Array, largest: Array) -> tuple[Array, Array]:
     """Rank utilities, self-normalised, less `omega [n]`; and the share of ties below `largest`.
 
     Implements: wierstra2014 utilities max(0, ln(1/2) - ln(rank share)), ranks by weight.
@@ -52,7 +53,7 @@ def utilities(xp: Any, omega: Array, returns: Array, largest: Array) -> tuple[Ar
     return ranked, xp.max(xp.where(tied, total[last] - total[first], 0.0))
 
 
-def standardised(xp: Any, omega: Array, returns: Array) -> Array:
+def standardised(xp: Namespace, omega: Array, returns: Array) -> Array:
     """`omega [n]` times returns less their mean, over their spread; zero where all are equal."""
     best = xp.max(xp.where(omega > 0, returns, -xp.inf))
     below = xp.where(omega > 0, returns - best, 0.0)  # equal ones become exactly zero
@@ -63,7 +64,7 @@ def standardised(xp: Any, omega: Array, returns: Array) -> Array:
     return xp.where(spread > 0, omega * away / xp.where(spread > 0, spread, 1.0), 0.0)
 
 
-def weighed(xp: Any, log_weights: Array, returns: Array, recent: Array) -> Weighed:
+def weighed(xp: Namespace, log_weights: Array, returns: Array, recent: Array) -> Weighed:
     """The coefficients of samples with these log-weights `[n]`, minus infinity for those apart."""
     part = xp.isfinite(log_weights)
     largest = xp.max(xp.where(part, log_weights, -xp.inf))
@@ -87,7 +88,7 @@ class Objective(NamedTuple):
 
 
 def objective(
-    xp: Any,
+    xp: Namespace,
     found: Weighed,
     log_weights: Array,
     returns: Array,
@@ -115,7 +116,7 @@ def objective(
 
 
 def listened(
-    xp: Any, signal: Signal, z: Array, found: Weighed, fresh: Array
+    xp: Namespace, signal: Signal, z: Array, found: Weighed, fresh: Array
 ) -> tuple[Signal, Array]:
     """The signal with one more fresh batch, and the share of it that is no noise, in [0, 1]."""
     mass = xp.sum(xp.where(fresh, found.omega, 0.0))
@@ -129,7 +130,7 @@ def listened(
 
 
 def weighted_step(
-    xp: Any,
+    xp: Namespace,
     z: Array,
     found: Weighed,
     signal: Array,

@@ -1,6 +1,6 @@
 """What the rule of the method `recoup` is set to, looks at, remembers and notes."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from recoup.core.rules.failure_worth import ByOutcome, dependence, worth_of_fail
 from recoup.core.rules.rugged import Pairs, no_pairs
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import Signal
+from recoup.core.types import Namespace
 
 
 class Rule(NamedTuple):
@@ -80,7 +81,7 @@ class Notes(NamedTuple):
     repeat: Array  # whether the next batch tries one twice
 
 
-def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
+def first_memory(xp: Namespace, rule: Rule, log_spread: Array) -> Memory:
     """Before any move of a distribution with `log_spread [D]`."""
     dim, dtype = log_spread.shape[0], log_spread.dtype
     return Memory(
@@ -95,7 +96,7 @@ def first_memory(xp: Any, rule: Rule, log_spread: Array) -> Memory:
     )
 
 
-def narrowest(xp: Any, rule: Rule, memory: Memory) -> Array:
+def narrowest(xp: Namespace, rule: Rule, memory: Memory) -> Array:
     """The least spread `[D]` that a move may end with."""
     return rule.shape.narrowest * xp.exp(memory.start)
 
@@ -116,7 +117,7 @@ def reach_of(dim: int, batch: int, window: int | None) -> WindowSizes:
     return WindowSizes(min(modelled, window * batch), min(TUNED.weighed_batches, window) * batch)
 
 
-def valued(xp: Any, window: Window, worst: Array) -> Window:
+def valued(xp: Namespace, window: Window, worst: Array) -> Window:
     """The window with the return that its failed samples stand for; `worst` is the lowest ever.
 
     They are left out where failing is not seen to depend on theta, unless most have failed.

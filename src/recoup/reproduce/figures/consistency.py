@@ -10,6 +10,7 @@ from jax import Array
 
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import log_ratio, score
+from recoup.core.types import Given, Plain
 from recoup.reproduce.claims import Contrast, Said, contrast
 from recoup.reproduce.figures import gradients
 from recoup.reproduce.figures.bounds import APART
@@ -43,7 +44,7 @@ def _estimates(tick: Tick) -> Arrays:
 
 
 @partial(jax.jit, static_argnums=3)
-def _mean_terms(key: Array, target: Any, source: Any, size: int) -> tuple[Array, Array]:
+def _mean_terms(key: Array, target: Any, source: Given, size: int) -> tuple[Array, Array]:
     """Estimates `[group, estimate, 2]` of the gradient at `target`: without and with weights."""
     key_draw, key_roll = jax.random.split(key)
     count = GROUPS * EACH * size
@@ -56,7 +57,7 @@ def _mean_terms(key: Array, target: Any, source: Any, size: int) -> tuple[Array,
     return terms.reshape(shape).mean(2), (weights[:, None] * terms).reshape(shape).mean(2)
 
 
-def collect_consistency(cases: dict[str, Any], results: dict[str, Arrays]) -> Arrays:
+def collect_consistency(cases: Plain, results: dict[str, Arrays]) -> Arrays:
     """Mean squared errors over the squared gradient `[group]` by case, method and N'."""
     surface, data = results["toy/surface"]["mean"], {}
     for name, estimates in results["toy/consistency"].items():

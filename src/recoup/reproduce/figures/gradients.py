@@ -11,6 +11,7 @@ from jax import Array
 
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import Diagonal
+from recoup.core.types import Plain
 from recoup.engine.estimate import estimate
 from recoup.engine.methods import METHODS
 from recoup.reproduce.jobs import Arrays, FigureJob, Tick
@@ -24,7 +25,7 @@ CHUNK = 1_000  # trials at once
 GRID = np.linspace(-9.0, 9.0, 1801)  # theta of the table of expected returns
 SURFACE_DRAWS = 4_000  # of the task's noise, for each theta of that table
 
-SHAPED: dict[str, dict[str, Any]] = {  # what the introduction names against large weights
+SHAPED: dict[str, Plain] = {  # what the introduction names against large weights
     "truncated": {"truncate": 2.0},
     "flattened": {"flatten": 0.5},
     "normalised": {"normalize": True},
@@ -33,7 +34,7 @@ FOLLOWED = (  # methods whose gradients are estimated
     *("pgpe", "pgpe-ob", "niw-pgpe", "niw-pgpe-ob", "iw-pgpe", "iw-pgpe-ob"),
     "mis-pgpe-ob",
 )
-ESTIMATORS: dict[str, dict[str, Any]] = {  # what `estimate` is told; a window of 1: no reuse
+ESTIMATORS: dict[str, Plain] = {  # what `estimate` is told; a window of 1: no reuse
     **{
         name: {key: getattr(METHODS[name], key) for key in ("window", "weighting", "baseline")}
         for name in FOLLOWED
@@ -103,13 +104,13 @@ def on_policy_gradient(key: Array, rho: Diagonal, samples: int) -> Array:
 
 
 def estimated(
-    key: Array, rho: Diagonal, source: Diagonal, samples: int, how: Iterable[dict[str, Any]]
+    key: Array, rho: Diagonal, source: Diagonal, samples: int, how: Iterable[Plain]
 ) -> Array:
     """Gradients `[K, 2]` at rho with respect to (eta, tau), from the same samples of a source."""
     key_draw, key_roll = jax.random.split(key)
     theta = draw(key_draw, source, samples)
     returns = toy().rollouts(jax.random.split(key_roll, samples), theta)
-    drawn_by: dict[str, Any] = {
+    drawn_by: Plain = {
         "proposals": (source.mean[None], source.std[None]),
         "proposal": jnp.zeros(samples, int),
         "target": rho,

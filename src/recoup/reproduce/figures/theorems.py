@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Picture
 from recoup.core import theory
 from recoup.core.families.family import draw
 from recoup.core.families.gaussian import log_ratio, score
+from recoup.core.types import Plain
 from recoup.reproduce.drawing import LOOKS, picture
 from recoup.reproduce.figure import Figure
 from recoup.reproduce.figures import bounds, consistency, horizons
@@ -127,7 +128,7 @@ def _rare() -> Arrays:
     mass = np.exp(-(z**2) / 2)
     mass /= mass.sum()
     returns, squares = np.where(np.abs(z) > TAIL, RARE, 1.0), np.stack([z, z**2 - 1]) ** 2
-    at: dict[str, Any] = {"alpha": 1.0, "discount": 0.0, "horizon": 1, "samples": 1, "w_min": 1.0}
+    at: Plain = {"alpha": 1.0, "discount": 0.0, "horizon": 1, "samples": 1, "w_min": 1.0}
     bound = np.array(theory.reduction_lower_bound(np.ones(1), **at))
     curvature, first = squares @ mass, squares @ (mass * returns)
     own, joint = first / curvature, np.full(2, first.sum() / curvature.sum())
@@ -141,8 +142,8 @@ def _pair(rho: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([rho[0]]), np.array([rho[1]])
 
 
-def _bounds(tau: float, n: int, weights: Any) -> dict[str, Any]:
-    at: dict[str, Any] = {"discount": DISCOUNT, "horizon": HORIZON, "samples": n}
+def _bounds(tau: float, n: int, weights: Any) -> Plain:
+    at: Plain = {"discount": DISCOUNT, "horizon": HORIZON, "samples": n}
     stds, most, least = np.array([tau]), weights.w_max, weights.w_min
     found = {
         "theorem 1": theory.variance_bound(stds, beta=BETA, w_max=most, **at),

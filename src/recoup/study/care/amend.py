@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_text, printable, shortly
+from recoup.core.types import Plain
 from recoup.store.events import told_in
 from recoup.store.protocol import Storage
 from recoup.store.rows import (
@@ -194,7 +195,7 @@ def _note(
 ) -> None:
     """Keeps what it was, in the file."""
     old = {move.id: move.proposal for move in study.store.moves()}
-    content: dict[str, Any] = {
+    content: Plain = {
         "trial": before.id,
         DROP: drop,
         "place": study.store.place_of(before.id),

@@ -2,9 +2,10 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.checks import InputError, check_path
+from recoup.core.types import Plain
 from recoup.store.count import Count, count_beside
 from recoup.store.events import amendments
 from recoup.store.names import check_names
@@ -81,7 +82,7 @@ def recover(path: Path, new: Path, tick: Tick = lambda done, of: None) -> Recove
     return _recovered(saved, rows, new, missing)
 
 
-def _start(rows: Contents, settings: dict[str, Any]) -> Proposal:
+def _start(rows: Contents, settings: Plain) -> Proposal:
     """The first proposal: as it was stored, or made again from the settings."""
     if 0 in rows.proposals:
         return rows.proposals[0]
@@ -106,7 +107,7 @@ def _dropped(rows: Contents) -> list[Result]:
     ]
 
 
-def _drop(result: Result) -> dict[str, Any]:
+def _drop(result: Result) -> Plain:
     """The event of a result that was dropped, without what it was before."""
     now = list(result.told[:5])
     why = "what it was before is lost"
@@ -185,7 +186,7 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _settings(rows: Contents) -> dict[str, Any] | None:
+def _settings(rows: Contents) -> Plain | None:
     """The settings, once they are such as a study can have been made with."""
     wrong = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
     with suppress(*wrong):
@@ -209,7 +210,7 @@ def _before(count: Count, rows: Contents) -> tuple[int, int]:
     return told, last
 
 
-def _usable(rows: Contents, settings: dict[str, Any]) -> Contents:
+def _usable(rows: Contents, settings: Plain) -> Contents:
     """What can be used without what was lost; a trial without its proposal is kept as one's own.
 
     A result that cannot be weighed any more loses its place among those that can.
@@ -235,7 +236,7 @@ def _usable(rows: Contents, settings: dict[str, Any]) -> Contents:
     return kept._replace(told=told, moves=moves, trajectories=trajectories, leases=leases)
 
 
-def _has_all(rows: Contents, settings: dict[str, Any], result: Result) -> bool:
+def _has_all(rows: Contents, settings: Plain, result: Result) -> bool:
     """Whether the trial of a result is there, and the trajectory if it has one."""
     trial = rows.asked.get(result.id)
     needs = "horizon" in settings and result.told.status == OK

@@ -7,10 +7,11 @@ else the fork changes comes after that, as it would in a fork of the fork.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from recoup.core.types import Plain
 from recoup.store.protocol import Storage
 from recoup.store.rows import Asked
 from recoup.study.exchange.change import CLOSE, Change
@@ -105,9 +106,7 @@ def freezing_of(study: Opened, change: Change) -> Freezing | None:
     )
 
 
-def nearby(
-    study: Opened, new: Storage, change: Change | None, before: Sequence[int] = ()
-) -> dict[str, Any]:
+def nearby(study: Opened, new: Storage, change: Change | None, before: Sequence[int] = ()) -> Plain:
     """The trials of a fork that stood near a frozen value, not at it: a file keeps no more of them.
 
     Those of the forks `before` are among them; how many, where it is searched again.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_number, nearest, shortly
+from recoup.core.types import Given, Settings
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import parameters_given
 from recoup.study.space.charts import moved
@@ -123,7 +124,7 @@ def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple
     return (INSIDE if above else -INSIDE), min(std, WIDEST)
 
 
-def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
+def change_of(study: Opened, given: Settings) -> Change | None:
     """The change that `params`, `rename` and `freeze` ask for; None where they ask for none."""
     if not any(given.get(key) for key in KEYS):
         return None
@@ -166,7 +167,7 @@ def change_of(study: Opened, given: Mapping[str, Any]) -> Change | None:
 
 
 def _again(
-    p: Parameter, was: Any, earlier: Mapping[str, Frozen], frozen: Sequence[str]
+    p: Parameter, was: Given, earlier: Mapping[str, Frozen], frozen: Sequence[str]
 ) -> tuple[Parameter, Any]:
     """A new parameter and what it was so far; one that was frozen earlier stood at its value."""
     if p.name in frozen:
@@ -199,7 +200,7 @@ def _renamed(study: Opened, names: Mapping[str, str]) -> list[Parameter]:
 
 
 def _frozen(
-    study: Opened, parameters: Sequence[Parameter], given: Mapping[str, Any] | Sequence[str]
+    study: Opened, parameters: Sequence[Parameter], given: Settings | Sequence[str]
 ) -> dict[int, float]:
     """Values of the parameters that are searched no more; where none is said, the mean policy's."""
     given = [given] if isinstance(given, str) else given
@@ -217,21 +218,21 @@ def _frozen(
     return found
 
 
-def _checked(p: Parameter, name: str, value: Any) -> float:
+def _checked(p: Parameter, name: str, value: Given) -> float:
     """A value that a parameter can have, as arrays of the user's units hold it."""
     found = check_number(name, value_of(p, value))
     check_values([p], np.array([found]))
     return found
 
 
-def _with_values(given: Any) -> list[tuple[Parameter, Any]]:
+def _with_values(given: Given) -> list[tuple[Parameter, Any]]:
     """Parameters as they were given, each with what it was so far, if that is said."""
     if not isinstance(given, (Mapping, list, tuple)):
         raise InputError(f"params must be a mapping of names to bounds, got {shortly(given)}.")
     items = given.items() if isinstance(given, Mapping) else [(None, how) for how in given]
     found = []
     for name, how in items:
-        was: Any = None
+        was: Given = None
         if isinstance(how, str) and "@" in how:
             how, _, was = how.rpartition("@")
             was = was if "|" in how else _typed(was)
@@ -250,7 +251,7 @@ def _typed(text: str) -> float:
         raise InputError(f"after @ stands a value, got {shortly(text)}.") from None
 
 
-def _value_of(p: Parameter, was: Any, known: Sequence[str]) -> float:
+def _value_of(p: Parameter, was: Given, known: Sequence[str]) -> float:
     if was is None:
         raise InputError(
             f"{p.name} is new: say what it was in all results so far, as in {p.name}=0:1@0.3 (in "

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import check_text
+from recoup.core.types import Given, Plain
 from recoup.store.protocol import Storage
 from recoup.store.rows import AMENDED, SAMPLED
 from recoup.study.exchange.tables import ASKED_AT, NOTES
@@ -50,7 +51,7 @@ def asked_when(store: Storage) -> set[int]:
 
 
 def rollouts(
-    theta: np.ndarray, returns: Any, asked: Any, amended: Any, counts: Any
+    theta: np.ndarray, returns: Given, asked: Any, amended: Any, counts: Any
 ) -> list[Rollout]:
     """Rollouts of latent thetas `[n, D]`, of arrays `[n]`; `asked` is not a number if unknown."""
     times = [None if np.isnan(at) else round(float(at), 5) for at in asked]
@@ -175,14 +176,14 @@ def _earned(value: float | None) -> float | None:
     return float(f"{value:.9g}") if value is not None and np.isfinite(value) else None
 
 
-def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> dict[str, Any]:
+def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> Plain:
     """What else an export says of its rows: when they were asked for, what was put right.
 
     Of how many episodes a return is the mean, with which error. And what was dropped: a proposal
     drew it, and nothing is said of that. Why they failed, and what was written down about them.
     What is no number, in a table that somebody has edited, is not known.
     """
-    found: dict[str, Any] = {}
+    found: Plain = {}
     columns = {"asked": ASKED_AT, "stderr": "stderr", "episodes": "episodes"}
     for key, column in columns.items():
         if column in table:

@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_mapping, check_start
 from recoup.core.movers import is_mover
+from recoup.core.types import Plain, Settings
 from recoup.engine.methods import Method, family_name, known_method, settings_of
 from recoup.store.errors import damage
 from recoup.store.protocol import Storage
@@ -54,7 +55,7 @@ GIVEN: dict[str, Callable[..., np.ndarray]] = {"mean": means_given, "std": stds_
 MOVED = tuple(GIVEN)
 
 
-def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
+def fork(study: Opened, path: Path, changes: Settings) -> tuple[Store, Plain]:
     """The file of a new study with all results of `study`, and its parts that only Python gives.
 
     `changes` are settings of the new one: method, batch, seed, mean (in the user's units), std, or
@@ -69,7 +70,7 @@ def fork(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, 
         return _forked(study, path, changes)
 
 
-def _forked(study: Opened, path: Path, changes: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
+def _forked(study: Opened, path: Path, changes: Settings) -> tuple[Store, Plain]:
     """What `fork` gives, once nothing that others write can be seen."""
     change = change_of(study, changes)
     changes = {key: value for key, value in changes.items() if key not in KEYS}
@@ -121,9 +122,7 @@ def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
         check_charts(row, study.dim)
 
 
-def _settings(
-    study: Opened, changes: Mapping[str, Any], change: Change | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[Plain, Plain]:
     """All settings of the fork, and those of its parts that only Python can give."""
     name = changes.get("method", study.method.name)
     keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
@@ -163,7 +162,7 @@ def _settings(
     return found, parts_given(both)
 
 
-def _check_changed(study: Opened, changes: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def _check_changed(study: Opened, changes: Settings, found: Settings) -> None:
     """Raises where what was changed does not go with what was not."""
     if LIMITS in changes:
         check_no_parameters(limits_of(found), parameters_given(found.get("params")))
@@ -175,7 +174,7 @@ def _check_changed(study: Opened, changes: Mapping[str, Any], found: Mapping[str
         )
 
 
-def _method_settings(study: Opened) -> dict[str, Any]:
+def _method_settings(study: Opened) -> Plain:
     """The settings of a study's method, those that only Python can give as they were given."""
     row = study.method
     return {
@@ -185,7 +184,7 @@ def _method_settings(study: Opened) -> dict[str, Any]:
     }
 
 
-def _check_kind(study: Opened, changes: Mapping[str, Any]) -> None:
+def _check_kind(study: Opened, changes: Settings) -> None:
     """Raises unless the fork can use the results of `study`."""
     for key in changes:
         if key in KEPT:
@@ -210,8 +209,8 @@ def _charts(study: Opened, change: Change | None) -> list[tuple[Parameter, ...]]
 
 def _start(
     study: Opened,
-    settings: Mapping[str, Any],
-    changes: Mapping[str, Any],
+    settings: Settings,
+    changes: Settings,
     change: Change | None,
 ) -> tuple[Proposal, Memory]:
     """Where the fork starts: what the study has come to, correlations and memory included.
@@ -234,7 +233,7 @@ def _start(
     return Proposal(0, START, study.family, study.store.newest().numbers), memory
 
 
-def _steps_alike(study: Opened, settings: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+def _steps_alike(study: Opened, settings: Settings, changes: Settings) -> bool:
     """Whether a rule or a mover that has a memory of its own is the one that the study has."""
     rows = study.method, known_method(changes.get("method", study.method))
     if not any(row.way.rule or row.way.mover for row in rows):
@@ -316,7 +315,7 @@ def forked_words(study: Opened, of: Any) -> str:
     return "; ".join([*said, behind] if behind else said)
 
 
-def _behind_words(found: Mapping[str, Any], of: Any) -> str:
+def _behind_words(found: Settings, of: Any) -> str:
     """That trials without a result stay in the old study; nothing where there are none."""
     waiting, in_line = found.get(WAITING, 0), found.get(IN_LINE, 0)
     wait = f"{waiting} that {'waits' if waiting == 1 else 'wait'} for a result"

@@ -11,6 +11,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_numbers, check_stds
 from recoup.core.families.table import FAMILIES
+from recoup.core.types import Given
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import spread_out
 
@@ -18,7 +19,7 @@ Shown = tuple[np.ndarray, np.ndarray] | None  # means, in the user's units, and 
 CLOSE = 1e-6  # of what a family shows of means and standard deviations, relative
 
 
-def check_family(study: Opened, source: Any, family: str) -> None:
+def check_family(study: Opened, source: Given, family: str) -> None:
     """Raises unless a study can weigh what a family of this name drew.
 
     That is its own, or the one whose distributions its own starts with.
@@ -30,7 +31,7 @@ def check_family(study: Opened, source: Any, family: str) -> None:
         )
 
 
-def of_family(study: Opened, source: Any, family: str, blocks: Any) -> np.ndarray:
+def of_family(study: Opened, source: Given, family: str, blocks: Any) -> np.ndarray:
     """Blocks of numbers `[..., K]` of a family, as those of the study's family.
 
     A row of which a number is missing stays without.
@@ -91,7 +92,7 @@ def _for_each(rows: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) ->
     return made.reshape(*rows.shape[:-1], made.shape[-1])
 
 
-def _check_positive(study: Opened, source: Any, blocks: np.ndarray) -> None:
+def _check_positive(study: Opened, source: Given, blocks: np.ndarray) -> None:
     """Raises where numbers are not those of any distribution of the study's family."""
     known = np.unique(blocks[np.isfinite(blocks).all(axis=-1)], axis=0)
     if not len(known):
@@ -123,7 +124,7 @@ def of_rows(
     return found
 
 
-def check_told(study: Opened, source: Any, families: Iterable[str]) -> None:
+def check_told(study: Opened, source: Given, families: Iterable[str]) -> None:
     """Raises unless means and standard deviations tell all of what these families drew."""
     for family in {name for name in families if name}:
         check_family(study, source, family)

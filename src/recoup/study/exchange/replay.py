@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.types import Given, Plain
 from recoup.engine.methods import Method, family_name, known_method, method_row
 from recoup.study.moves.again import gap
 from recoup.study.reader.opened import Mark, Opened, check_own_family
@@ -27,9 +28,9 @@ class Replayed(NamedTuple):
     results: int
     mean: np.ndarray
     std: np.ndarray
-    info: dict[str, Any]
+    info: Plain
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The move as JSON can hold it."""
         distribution = {"mean": self.mean.tolist(), "std": self.std.tolist()}
         return {"move": self.move, "results": self.results, **distribution, **self.info}
@@ -39,8 +40,8 @@ def replay(
     study: Opened,
     method: str | None = None,
     *,
-    mean: Any = None,
-    std: Any = None,
+    mean: Given = None,
+    std: Given = None,
     tick: Tick = lambda done, of: None,
     **settings: Any,
 ) -> list[Replayed]:
@@ -56,7 +57,7 @@ def replay(
         return _replayed(study, row, mean, std, tick)
 
 
-def _replayed(study: Opened, row: Method, mean: Any, std: Any, tick: Tick) -> list[Replayed]:
+def _replayed(study: Opened, row: Method, mean: Given, std: Given, tick: Tick) -> list[Replayed]:
     """The moves of `row` over the study's results, each from where the one before led."""
     from recoup.study.moves.steps import Before
 
@@ -71,7 +72,7 @@ def _replayed(study: Opened, row: Method, mean: Any, std: Any, tick: Tick) -> li
     return found
 
 
-def _first(study: Opened, start: Mark, mean: Any, std: Any) -> np.ndarray:
+def _first(study: Opened, start: Mark, mean: Given, std: Given) -> np.ndarray:
     """Where a replay starts: where the study did, unless it is said."""
     return study.around(start.numbers, mean, std)
 
@@ -140,7 +141,7 @@ def _moves(
         tick(i + 1, len(marks) - 1)
 
 
-def _row(study: Opened, method: str | Method | None, settings: dict[str, Any]) -> Method:
+def _row(study: Opened, method: str | Method | None, settings: Plain) -> Method:
     """The method to replay; how the samples were drawn is the study's."""
     own = method is None or method == study.method.name
     mine = turned_row(study.method, study.sign)  # as it was told, as `settings` are

@@ -15,6 +15,7 @@ from recoup.checks import (
     check_vector,
     check_whole_numbers,
 )
+from recoup.core.types import Given, Rho, Settings
 from recoup.store.rows import AMENDED, FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.exchange.duplicates import (
     ASKED,
@@ -66,7 +67,7 @@ class ForeignSamples(NamedTuple):
     beside: int = 0  # trials of their study that are none: without a result, or what drew them
     turned: bool = False  # whether they were told the other way round, where smaller was better
     as_told: bool = False  # likewise, but the study has the same numbers as they are
-    frozen: Mapping[str, Any] | None = None  # by name: parameters that were not drawn there
+    frozen: Settings | None = None  # by name: parameters that were not drawn there
 
     def told_as(self, there: Goal, here: Goal) -> "ForeignSamples":
         """The same for a study with its own idea of better: a return is the negative of a cost."""
@@ -76,7 +77,7 @@ class ForeignSamples(NamedTuple):
 
 
 def samples_given(
-    theta: Any, returns: Any, mean: Any = None, std: Any = None, also: Any = None
+    theta: Given, returns: Given, mean: Given = None, std: Given = None, also: Given = None
 ) -> ForeignSamples:
     """Samples as Python gives them, once they are made of numbers."""
     beside = check_mapping("also", {} if also is None else also)
@@ -361,7 +362,7 @@ def _told(samples: ForeignSamples, new: np.ndarray) -> list[Told]:
 
 
 def _add_results(
-    study: Opened, samples: ForeignSamples, new: np.ndarray, theta: np.ndarray, proposals: Any
+    study: Opened, samples: ForeignSamples, new: np.ndarray, theta: np.ndarray, proposals: Rho
 ) -> list[int]:
     """The trials that the samples `new [n]` become, of which it is known when they were asked for.
 
@@ -383,7 +384,7 @@ def _add_results(
     return [trial.id for trial in trials if trial.asked_at]
 
 
-def _effective_size(study: Opened, theta: Any, returns: Any, blocks: Any, index: Any) -> float:
+def _effective_size(study: Opened, theta: Given, returns: Given, blocks: Any, index: Any) -> float:
     """The effective sample size of imported samples at the newest distribution."""
     from recoup.engine.estimate import estimate  # needs JAX
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from recoup.checks import InputError
+from recoup.core.types import Given, Plain
 from recoup.outputs import Kind, Over, written
 from recoup.store.events import later_of, told_in
 from recoup.store.rows import AMENDED, CANCELLED, PENDING, TOLD_LATER
@@ -126,9 +127,9 @@ def _is_table_of(study: Opened, path: Path) -> bool:
     return True
 
 
-def _before(study: Opened) -> dict[str, list[dict[str, Any]]]:
+def _before(study: Opened) -> dict[str, list[Plain]]:
     """What a table said of results before they were put right, by trial."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Plain]] = {}
     for content in (event.content for event in study.store.events(AMENDED)):
         was = told_in(content, "was")
         cells = dict(zip(TOLD, (*was[:5], content["told_at"]), strict=True))
@@ -137,7 +138,7 @@ def _before(study: Opened) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _is_row_of(mine: dict[str, Any], before: list[dict[str, Any]], row: dict[str, Any]) -> bool:
+def _is_row_of(mine: Plain, before: list[Plain], row: Plain) -> bool:
     """Whether a row of a table says what it said of a trial some time, and nothing beside.
 
     Its result is what it is now, what it was `before` it was put right, or none at all. Of one that
@@ -155,7 +156,7 @@ def _is_row_of(mine: dict[str, Any], before: list[dict[str, Any]], row: dict[str
     return grown and all(mine[x] is None or _is_same(mine[x], row[x]) for x in rest if x in mine)
 
 
-def _is_same(value: Any, cell: Any) -> bool:
+def _is_same(value: Given, cell: Any) -> bool:
     """Whether a cell of a table holds a value, as a text or as it is."""
     if value is None or cell is None or isinstance(value, str):
         return ("" if value is None else value) == ("" if cell is None else cell)
@@ -165,7 +166,7 @@ def _is_same(value: Any, cell: Any) -> bool:
         return False
 
 
-def _table_in(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+def _table_in(path: Path) -> tuple[list[str], list[Plain]]:
     """The columns of a table that is there, and its rows by them."""
     if path.suffix.lower() in PARQUET:
         table = pyarrow_modules()[1].read_table(path)
@@ -203,7 +204,7 @@ def _line(cells: Iterable[Any]) -> str:
     return line.getvalue()[:-2] + "\n"
 
 
-def quoted(value: Any) -> Any:
+def quoted(value: Given) -> Any:
     """A text that a spreadsheet would take for a formula, after a quotation mark.
 
     One that begins with such marks gets another, so that `unquoted` gives back what it was.

@@ -13,12 +13,13 @@ from zlib import crc32
 import numpy as np
 
 from recoup.core.families.gaussian import Diagonal
+from recoup.core.types import Given, Rho
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import drawn_as
 from recoup.study.space.parameters import places_of, to_user, value_of
 
 
-def places_given(study: Opened, theta: Any) -> Any:
+def places_given(study: Opened, theta: Given) -> Any:
     """Thetas `[n, P]` as Python gives them, with places for the words of choices."""
     if not study.choices or (isinstance(theta, np.ndarray) and theta.dtype.kind in "fiu"):
         return theta
@@ -53,7 +54,7 @@ def with_drawn_choices(
         rng = np.random.default_rng([crc32(key), seen[key]])
         seen[key] += 1
         columns, places = _columns(study)
-        rho: Any = Diagonal(np.zeros(len(columns)), np.ones(len(columns)))
+        rho: Rho = Diagonal(np.zeros(len(columns)), np.ones(len(columns)))
         if blocks is not None:
             rho = _drew(study, blocks[j], columns, theta[i])
         wanted = [int(rows[i][study.names.index(name)]) for name, _ in study.choices]

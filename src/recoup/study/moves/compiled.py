@@ -21,6 +21,7 @@ from recoup.core.families.trajectory import Trajectory
 from recoup.core.judgement import judged_archive
 from recoup.core.linalg import in_turns
 from recoup.core.mixtures import gained_mixture, mixture_density, own_density
+from recoup.core.types import Given, Rho, Samples
 from recoup.core.worth import Seen, probes
 from recoup.engine.compilation_cache import kept_compilations
 from recoup.engine.composition import Composed, composed
@@ -148,11 +149,11 @@ def _padded(results: Results, before: np.ndarray) -> tuple[np.ndarray, np.ndarra
 class _Placed(NamedTuple):
     """Results where JAX can use them, without a copy where they lie well."""
 
-    samples: Any
-    returns: Any
+    samples: Samples
+    returns: Given
     drawn_by: Any
-    proposals: Any  # rho, leading axis [P]
-    reference: Any  # rho that densities are relative to
+    proposals: Rho  # rho, leading axis [P]
+    reference: Rho  # rho that densities are relative to
     order: Any = None  # in which what drew them was made, for a mover
 
 
@@ -191,7 +192,7 @@ def _stepper(row: Method, discount: float) -> Any:
 
     @jax.jit
     @in_turns
-    def step(rho: Any, memory: Any, new: Array, n: Array, placed: _Placed, *kept: Any) -> Any:
+    def step(rho: Rho, memory: Any, new: Array, n: Array, placed: _Placed, *kept: Any) -> Any:
         archive = _archive(method.family, n, placed, *kept)
         new = new & jnp.isfinite(placed.returns)
         return move(method, archive, rho, memory, placed.samples, new)
@@ -206,7 +207,7 @@ def _judge(space: str, family: Any, mirrored: bool, failure: str | float) -> Any
 
     @jax.jit
     @in_turns
-    def look(rho: Any, n: Array, noise: Any, placed: _Placed, *kept: Any) -> Any:
+    def look(rho: Rho, n: Array, noise: Given, placed: _Placed, *kept: Any) -> Any:
         archive = with_failures(_archive(drawn_from, n, placed, *kept), failure)
         return judged_archive(drawn_from, rho, archive, row.draw, noise)
 

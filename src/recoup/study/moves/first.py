@@ -1,8 +1,6 @@
 """The distribution that a new study starts from."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from recoup.core.types import Settings
 from recoup.engine.methods import family_name
 from recoup.engine.plain import can_move, family_of
 from recoup.store.rows import START, Proposal
@@ -11,7 +9,7 @@ from recoup.study.reader.blocks import start_block
 from recoup.study.reader.settings import method_of
 
 
-def first_proposal(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Proposal:
+def first_proposal(settings: Settings, parts: Settings | None = None) -> Proposal:
     """The distribution that a study of these settings starts from."""
     row = method_of(settings, parts)
     family = family_name(row)

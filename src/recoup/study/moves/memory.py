@@ -7,6 +7,7 @@ import numpy as np
 
 from recoup.checks import InputError, shortly
 from recoup.core.rules.rugged import no_pairs
+from recoup.core.types import Rho
 from recoup.engine import plain
 from recoup.engine.methods import Method
 from recoup.store.rows import Leaf, Memory
@@ -54,7 +55,7 @@ def _in_order(memory: dict[Any, Any]) -> list[Any]:
         ) from None
 
 
-def check_first(row: Method, rho: Any) -> None:
+def check_first(row: Method, rho: Rho) -> None:
     """Raises unless a file can hold what the row remembers before its first move."""
     packed_memory(flattened(plain.remembered_first(row, rho)))
 
@@ -71,7 +72,7 @@ def _structure(memory: Memory) -> dict[str, tuple[int, ...]]:
     return {leaf.path: leaf.value.shape for leaf in memory or ()}
 
 
-def remembered(row: Method, rho: Any, stored: Memory) -> Any:
+def remembered(row: Method, rho: Rho, stored: Memory) -> Any:
     """What `flattened` has made leaves of, for a distribution like `rho`; None: nothing yet."""
     first = plain.remembered_first(row, rho)
     if stored is None:
@@ -100,7 +101,7 @@ def _filled(first: Any, known: dict[str, np.ndarray], path: str = "") -> Any:
     return known[path]
 
 
-def wants_repeat(row: Method, rho: Any, memory: Memory) -> bool:
+def wants_repeat(row: Method, rho: Rho, memory: Memory) -> bool:
     """Whether the next batch is to try its first candidate twice."""
     if row.way.repeats is None or memory is None:
         return False

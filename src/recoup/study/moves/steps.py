@@ -1,9 +1,10 @@
 """What goes into a move and comes out of it, and what a judgement says: records. No JAX."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from recoup.core.types import Plain
 from recoup.core.worth import Worth
 from recoup.engine.info import Info
 from recoup.store.rows import Memory
@@ -21,7 +22,7 @@ class StudyMove(NamedTuple):
 
     numbers: np.ndarray  # [K] one block
     memory: Memory
-    info: dict[str, Any]
+    info: Plain
     own: np.ndarray  # [n] densities that the next move needs, empty for methods without
     mixture: np.ndarray  # [n] likewise
 

@@ -6,11 +6,10 @@ ones are made by NumPy, in `uncompiled`, and so are all those of the default met
 family; others by JAX, in `compiled`.
 """
 
-from typing import Any
-
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.types import Plain
 from recoup.core.worth import worth
 from recoup.engine.methods import Method, family_name
 from recoup.engine.plain import can_judge, can_move
@@ -61,7 +60,7 @@ def _check_numbers(row: Method, after: np.ndarray, before: np.ndarray) -> None:
         )
 
 
-def as_told(info: dict[str, Any], sign: float) -> dict[str, Any]:
+def as_told(info: Plain, sign: float) -> Plain:
     """What a move was made of, its estimate with the sign of what was told."""
     low, high = turned_ends(info["low"], info["high"], sign)
     return {**info, "objective": turned(info["objective"], sign), "low": low, "high": high}

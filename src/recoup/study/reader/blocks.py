@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from recoup.core.families.table import FAMILIES
+from recoup.core.types import Given
 
 
-def start_block(family: str, method: Any, mean: Any, std: Any) -> np.ndarray:
+def start_block(family: str, method: Any, mean: Given, std: Given) -> np.ndarray:
     """The block of numbers `[K]` of a distribution with latent means and deviations."""
     mean, std = np.asarray(mean, float), np.asarray(std, float)
     if method.space == "actions" or isinstance(method.family, str):

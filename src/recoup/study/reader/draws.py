@@ -4,17 +4,17 @@ Whatever process asks, after whatever crash, the next theta is the one that woul
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from recoup.core.types import Rho
 from recoup.store.rows import MIRROR
 
 NOISE, EPISODE = 0, 1  # what a trial needs random numbers for
 ODD = 1640531527  # near the golden section of 2^32, so that neighbours lie far apart
 
 
-def theta_of(rho: Any, seed: int, number: int, kind: str, dim: int) -> np.ndarray:
+def theta_of(rho: Rho, seed: int, number: int, kind: str, dim: int) -> np.ndarray:
     """The latent theta `[D]` of trial `number` when `rho` draws it.
 
     The second of a mirrored pair has the noise of the first, turned round. A repeat has the theta

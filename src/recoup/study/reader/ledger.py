@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.types import Given
 from recoup.store.errors import damage
 from recoup.store.layout import Layout
 from recoup.store.protocol import Storage
@@ -236,7 +237,7 @@ def _quarters(n: int) -> int:
     return -(-n // quarter) * quarter
 
 
-def _grown(array: np.ndarray, space: int, value: Any) -> np.ndarray:
+def _grown(array: np.ndarray, space: int, value: Given) -> np.ndarray:
     """`array` with room for at least `space` rows, new ones filled with `value`."""
     if len(array) >= space:
         return array

@@ -21,6 +21,7 @@ from recoup.checks import (
 )
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.families.table import FAMILIES
+from recoup.core.types import Given, Plain, Rho, Settings
 from recoup.engine.methods import family_name
 from recoup.engine.parts import GIVEN
 from recoup.store.errors import damage, sensible
@@ -76,7 +77,7 @@ class Opened:
     Longer than others: what it knows is asked for from everywhere, in a few lines each.
     """
 
-    def __init__(self, store: Store, parts: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, store: Store, parts: Settings | None = None) -> None:
         """`parts` are those of the method that only Python can give."""
         self.store = store
         for key in parts or {}:
@@ -109,7 +110,7 @@ class Opened:
             self._check_family()
 
     @classmethod
-    def open(cls, path: Path, parts: Mapping[str, Any] | None = None) -> "Opened":
+    def open(cls, path: Path, parts: Settings | None = None) -> "Opened":
         """The study in an existing file."""
         store = Store.open(path)
         try:
@@ -164,13 +165,13 @@ class Opened:
         """The family that means and standard deviations tell all of; None of one of the user's."""
         return None if self.has_own_family else FAMILIES[self.family].starts_as or self.family
 
-    def rho(self, numbers: Any) -> Any:
+    def rho(self, numbers: Given) -> Any:
         """The hyper-parameter that a block of numbers `[..., K]` holds."""
         unpacked = self._unpacked
         self._check_size(numbers)
         return unpacked(numbers, self.dim)
 
-    def _check_size(self, numbers: Any) -> None:
+    def _check_size(self, numbers: Given) -> None:
         if numbers.shape[-1] != self.block_size:
             words = f"a distribution of {numbers.shape[-1]} numbers, not {self.block_size}"
             raise InputError(damage(self.where, words))
@@ -182,7 +183,7 @@ class Opened:
         else:
             self._check_size(self.store.proposal(0).numbers)
 
-    def shown(self, numbers: Any) -> tuple[np.ndarray, np.ndarray]:
+    def shown(self, numbers: Given) -> tuple[np.ndarray, np.ndarray]:
         """Means `[..., D]` and standard deviations `[..., S]` of blocks of numbers `[..., K]`."""
         look = in_double(_moments) if self.has_own_family else _moments
         return look(self.rho(numbers))
@@ -197,7 +198,7 @@ class Opened:
             return Diagonal(mean[place], std[place])
         return self.rho(numbers).given(range(self.dim)[place], [], np.zeros(0))
 
-    def drawn(self, rho: Any, number: int, kind: str) -> np.ndarray:
+    def drawn(self, rho: Rho, number: int, kind: str) -> np.ndarray:
         """The latent theta `[D]` of trial `number` when `rho` draws it."""
         draw = in_double(theta_of) if self.has_own_family else theta_of
         return draw(rho, self.settings["seed"], number, kind, self.dim)
@@ -207,7 +208,7 @@ class Opened:
         """How many numbers a block has."""
         return self.start(self.settings["mean"], self.settings["std"]).size
 
-    def start(self, mean: Any, std: Any) -> np.ndarray:
+    def start(self, mean: Given, std: Given) -> np.ndarray:
         """The block of numbers `[K]` of the distribution with latent means and deviations."""
         if "family" in self.missing:
             self.check_whole()
@@ -232,11 +233,11 @@ class Opened:
             for move in moves
         ]
 
-    def target(self, mean: Any = None, std: Any = None) -> np.ndarray:
+    def target(self, mean: Given = None, std: Given = None) -> np.ndarray:
         """The block of numbers of a candidate: the newest's where neither is given."""
         return self.around(self.store.newest().numbers, mean, std)
 
-    def around(self, numbers: np.ndarray, mean: Any, std: Any) -> np.ndarray:
+    def around(self, numbers: np.ndarray, mean: Given, std: Given) -> np.ndarray:
         """A block of numbers with other means, in the user's units, or other deviations, or both.
 
         What is not among those given by name stays. With other deviations it has no correlations;
@@ -277,11 +278,11 @@ class Opened:
         """Latent values `[..., D]` in the user's units `[..., P]`."""
         return to_user(self.parameters, latent)
 
-    def params(self, values: np.ndarray) -> dict[str, Any]:
+    def params(self, values: np.ndarray) -> Plain:
         """Values `[P]` in the user's units by name, or by theta_0 and so on."""
         return by_name(self.labels, values, self.whole, self.choices)
 
-    def by_name(self, theta: Mapping[str, Any]) -> list[Any]:
+    def by_name(self, theta: Settings) -> list[Any]:
         """Values by name, in the order of the parameters."""
         missing = [name for name in self.names if name not in theta]
         extra = [name for name in theta if name not in self.names]
@@ -292,7 +293,7 @@ class Opened:
             )
         return [theta[name] for name in self.names]
 
-    def latent_theta(self, theta: Any) -> np.ndarray:
+    def latent_theta(self, theta: Given) -> np.ndarray:
         """One theta, given in the user's units in order or by name, as a latent one `[D]`."""
         if isinstance(theta, Mapping):
             theta = self.by_name(theta)
@@ -360,7 +361,7 @@ class Opened:
         )
 
 
-def _moments(rho: Any) -> tuple[np.ndarray, np.ndarray]:
+def _moments(rho: Rho) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(rho.mean), np.asarray(rho.std)
 
 

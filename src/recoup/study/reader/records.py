@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import printable
+from recoup.core.types import Plain
 from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.space.goals import GOALS, MAXIMIZE
 from recoup.study.text.notebook import SHOWN, digits, facts, in_a_row
@@ -31,7 +32,7 @@ class Named(dict[str, Any]):
 
 def by_name(
     names: Sequence[str], theta: np.ndarray, whole: Sequence[str] = (), choices: Choices = ()
-) -> dict[str, Any]:
+) -> Plain:
     """Values by name, whole numbers and choices as such; none where there are no names."""
     values = zip(names, in_order(names, theta, choices), strict=False)
     return {name: int(value) if name in whole else value for name, value in values}
@@ -59,7 +60,7 @@ class Trial(NamedTuple):
     choices: Choices = ()  # and of those that are one of several; in `theta` its place, from 0
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Plain:
         """The parameters by name, where they have names."""
         return by_name(self.names, self.theta, self.whole, self.choices)
 
@@ -68,9 +69,9 @@ class Trial(NamedTuple):
         """The parameters in order, choices as such."""
         return in_order(self.names, self.theta, self.choices)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The trial as JSON can hold it."""
-        found: dict[str, Any] = {"id": self.id, "theta": self.values, "seed": self.seed}
+        found: Plain = {"id": self.id, "theta": self.values, "seed": self.seed}
         if self.names:
             found["params"] = self.params
         if self.std is not None:
@@ -111,7 +112,7 @@ class TrialResult(NamedTuple):
     broken: tuple[str, ...] = ()  # limits that they broke
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Plain:
         """The parameters by name, where they have names."""
         return by_name(self.names, self.theta, self.whole, self.choices)
 
@@ -125,10 +126,10 @@ class TrialResult(NamedTuple):
         """Why it failed, and what was written down about it."""
         return "; ".join([*([self.note] if self.note else []), *self.notes])
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The trial as JSON can hold it."""
         keys = ("id", "kind", "status", "stderr", "episodes", "note", "seed", "proposal")
-        found: dict[str, Any] = {key: getattr(self, key) for key in keys}
+        found: Plain = {key: getattr(self, key) for key in keys}
         found |= {"return": self.value, "notes": list(self.notes), "theta": self.values}
         found |= {"params": self.params} if self.names else {}
         found |= {"also": dict(self.also), "broken": list(self.broken)} if self.also else {}

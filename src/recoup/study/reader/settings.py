@@ -18,6 +18,7 @@ from recoup.checks import (
     check_stds,
     shortly,
 )
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.episodes import episode_of
 from recoup.engine.failure import AVOID, CENSORED
 from recoup.engine.methods import (
@@ -61,7 +62,7 @@ OF_CHOICES = 10  # results of a move, at least, where some parameter is one of s
 EARLIER = {"repeats": False, "failure": CENSORED}  # of studies whose files do not name a setting
 
 
-def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> Method:
+def method_of(settings: Settings, parts: Settings | None = None) -> Method:
     """The method's row as the study was made with it, whatever its defaults are today.
 
     `parts` are functions and objects that only Python can give; where one is missing, the row has
@@ -77,18 +78,18 @@ def method_of(settings: Mapping[str, Any], parts: Mapping[str, Any] | None = Non
     return turned_row(checked(replace(row, **own)), goal_of(settings).sign)
 
 
-def as_made(settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_made(settings: Settings) -> Plain:
     """The settings of a file, with those that it does not name, as its study was made."""
     own = settings_of(_row_of(settings))
     return {**{key: value for key, value in EARLIER.items() if key in own}, **settings}
 
 
-def _row_of(settings: Mapping[str, Any]) -> Method:
+def _row_of(settings: Settings) -> Method:
     """The row that a study was made of, before its settings."""
     return known_method(settings["method"]) if ROW not in settings else Method(**settings[ROW])
 
 
-def of_the_problem(row: Method) -> dict[str, Any]:
+def of_the_problem(row: Method) -> Plain:
     """What another method takes over, for the same results: what drew them, what failing costs.
 
     Where nobody has said what it costs, a method has its own way with failures.
@@ -97,7 +98,7 @@ def of_the_problem(row: Method) -> dict[str, Any]:
     return {"family": row.family, **({"failure": row.failure} if said else {})}
 
 
-def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, str]:
+def missing_parts(settings: Settings, parts: Settings) -> dict[str, str]:
     """The parts that only Python can give and that were not given, by the text of each.
 
     A mover is the whole method, and is given as that.
@@ -112,26 +113,26 @@ def missing_parts(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict
     return found
 
 
-def without_other_families(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+def without_other_families(settings: Settings, parts: Settings) -> Plain:
     """The parts, but for a family of another name than the study's: it would misread its file."""
     mine: Any = settings.get("family")
     other = "family" in parts and _is_python(mine) and mine["python"] != _text(parts["family"])
     return {key: value for key, value in parts.items() if not (other and key == "family")}
 
 
-def is_part(key: str, value: Any) -> bool:
+def is_part(key: str, value: Given) -> bool:
     """Whether a setting is a part of a method that only Python can give."""
     return key in GIVEN and not isinstance(value, (str, type(None)))
 
 
-def parts_given(given: Mapping[str, Any]) -> dict[str, Any]:
+def parts_given(given: Settings) -> Plain:
     """Those of what a user gives, one by one or with a row of their own."""
     row = given.get("method")
     own = {} if row is None or isinstance(row, str) else own_parts(known_method(row))
     return {**own, **{key: value for key, value in given.items() if is_part(key, value)}}
 
 
-def plain_method(row: Method) -> dict[str, Any]:
+def plain_method(row: Method) -> Plain:
     """The settings of a method's row, as JSON can hold them: an object by its text."""
     own = {key: getattr(row, key) for key in settings_of(row)}
     plain = {key: {"python": _text(v)} if is_part(key, v) else v for key, v in own.items()}
@@ -147,20 +148,20 @@ def plain_method(row: Method) -> dict[str, Any]:
     return plain
 
 
-def layout_of(settings: Mapping[str, Any], row: Method) -> Layout:
+def layout_of(settings: Settings, row: Method) -> Layout:
     """What a sample of the study is made of."""
     horizon = settings["horizon"] if row.space == "actions" else None
     actions = settings.get("actions", 1)
     return Layout(settings["dim"], len(settings["std"]), horizon, actions)
 
 
-def parameters_in(settings: Mapping[str, Any]) -> tuple[Parameter, ...]:
+def parameters_in(settings: Settings) -> tuple[Parameter, ...]:
     """The named parameters of a study, with their units; none where they have no names."""
     found = [Parameter(**row) for row in settings.get("params", ())]
     return tuple(with_units(found, settings.get(UNITS)))
 
 
-def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
+def charts_of(settings: Settings) -> list[tuple[Parameter, ...]]:
     """The bounds and scales, other than its own, under which results of the study were drawn."""
     found = [tuple(Parameter(**row) for row in rows) for rows in settings.get(CHARTS, ())]
     if any(len(columns_of(parameters)) != settings["dim"] for parameters in found):
@@ -168,7 +169,7 @@ def charts_of(settings: Mapping[str, Any]) -> list[tuple[Parameter, ...]]:
     return found
 
 
-def check_settings(settings: Mapping[str, Any], row: Method) -> None:
+def check_settings(settings: Settings, row: Method) -> None:
     """Raises unless settings from a file are such as a study of a row can have been made with."""
     dim = check_count("dim", settings["dim"])
     check_count("batch", settings["batch"])
@@ -191,7 +192,7 @@ def check_settings(settings: Mapping[str, Any], row: Method) -> None:
         check_between("discount", settings["discount"], 0.0, 1.0)
 
 
-def resolved(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
+def resolved(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """All settings of a new study, every one checked, as plain values; `goal` unless they say."""
     check_new(parameters_given(given.get("params")))
     found = completed(given, goal)
@@ -200,7 +201,7 @@ def resolved(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
     return found
 
 
-def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]:
+def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """The same of a study that may be older, whose names stay as they are."""
     said, given = goal_given(given)
     parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
@@ -222,7 +223,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
         raise InputError(f"{row.name} searches a linear policy: its parameters have no names.")
     if episode is not None:
         check_count("horizon", episode.horizon, most=NUMBERS // (dim // episode.actions + 2))
-    found: dict[str, Any] = {"method": row.name, "dim": dim, "batch": batch, "seed": seed}
+    found: Plain = {"method": row.name, "dim": dim, "batch": batch, "seed": seed}
     found |= {} if episode is None else episode._asdict()
     stds = found.get("actions", dim)
     found["mean"], found["std"] = _start(parameters, dim, stds, mean, std)
@@ -238,7 +239,7 @@ def completed(given: Mapping[str, Any], goal: Goal = MAXIMIZE) -> dict[str, Any]
     return found | plain_method(row)
 
 
-def check_same(path: Path, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def check_same(path: Path, settings: Settings, given: Settings) -> None:
     """Raises where settings differ from those that the study in `path` was made with."""
     said, given = goal_given(given)
     goal = goal_of(settings)
@@ -286,12 +287,12 @@ def _may_be_same(mine: Any, other: Any) -> bool:
     return mine == other or "(" in mine["python"]
 
 
-def _short(value: Any) -> str:
+def _short(value: Given) -> str:
     text = value["python"] if _is_python(value) else repr(value)
     return text if len(text) < 80 else text[:77] + "..."
 
 
-def _is_python(value: Any) -> bool:
+def _is_python(value: Given) -> bool:
     return isinstance(value, dict) and set(value) == {"python"}
 
 
@@ -301,7 +302,7 @@ def _text(part: Any) -> str:
     return name.rpartition(".")[2] if isinstance(name, str) else type(part).__name__
 
 
-def parameters_given(given: Any) -> list[Parameter]:
+def parameters_given(given: Given) -> list[Parameter]:
     """Parameters as a user gives them: a mapping of names to bounds, or a list."""
     if given is None:
         return []
@@ -357,7 +358,7 @@ def _dim(dim: Any, parameters: list[Parameter]) -> int:
 
 
 def _start(
-    parameters: list[Parameter], dim: int, stds: int, mean: Any, std: Any
+    parameters: list[Parameter], dim: int, stds: int, mean: Given, std: Given
 ) -> tuple[list[float], list[float]]:
     """Latent means `[D]` and standard deviations at the start."""
     alike = std is not None and not isinstance(std, Mapping) and np.ndim(std) == 0

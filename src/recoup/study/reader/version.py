@@ -5,18 +5,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from recoup.core.types import Plain, Settings
+
 PARTS = ("task", "options", "horizon", "discount", "policy", "episodes_per_trial")  # of a plan
 SPACES = ("observations", "actions")  # of a policy
 
 
-def version_of(run: Mapping[str, Any]) -> str:
+def version_of(run: Settings) -> str:
     """A short text that differs where a theta would be another policy, or earn another return."""
     policy = None if run["policy"] is None else _as_ever(run["policy"])
     text = json.dumps([{**run, "policy": policy}[part] for part in PARTS], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def stored_version(run: Mapping[str, Any]) -> str:
+def stored_version(run: Settings) -> str:
     """The version of a run, as it would be today.
 
     That of a run of before did not tell orders of keys apart: it is made anew where they are not
@@ -37,7 +39,7 @@ def stored_version(run: Mapping[str, Any]) -> str:
     return version
 
 
-def _as_ever(policy: Mapping[str, Any]) -> dict[str, Any]:
+def _as_ever(policy: Settings) -> Plain:
     """A policy's description as it was written from the first version on, so that old runs match.
 
     An order of keys that is not sorted is told apart since.
@@ -47,7 +49,7 @@ def _as_ever(policy: Mapping[str, Any]) -> dict[str, Any]:
     return {**policy, **{key: _space(policy[key]) for key in SPACES}}
 
 
-def _space(plain: Mapping[str, Any]) -> Mapping[str, Any]:
+def _space(plain: Settings) -> Settings:
     if "tuple" in plain:
         return {"tuple": [_space(part) for part in plain["tuple"]]}
     if "discrete" in plain:
@@ -68,7 +70,7 @@ def _is_unsorted_object(plain: Any) -> bool:
     return mine or any(map(_is_unsorted_object, parts))
 
 
-def _pairs(plain: Mapping[str, Any]) -> list[Any]:
+def _pairs(plain: Settings) -> list[Any]:
     parts = plain["dict"]
     return list(parts.items() if isinstance(parts, Mapping) else parts)
 

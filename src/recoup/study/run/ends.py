@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from recoup.core.types import Plain
 from recoup.store.events import is_drop
 from recoup.store.rows import AMENDED, Event, Told
 from recoup.study.reader.opened import Opened
@@ -28,7 +28,7 @@ FILES = ("curve.png", POLICY, f"{POLICIES}/{BEST}")  # that follow from it, besi
 PROPOSAL = "proposal"  # in the first: the distribution that was tested
 
 
-def end_of(study: Opened) -> dict[str, Any] | None:
+def end_of(study: Opened) -> Plain | None:
     """What a run has come to: the final test of its newest distribution; None where it has none.
 
     So while it has rollouts to spend, also where it was extended, and once a move was made since,

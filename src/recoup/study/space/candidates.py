@@ -14,11 +14,12 @@ from recoup.checks import (
     nearest,
     shortly,
 )
+from recoup.core.types import Given, Plain, Settings
 from recoup.study.space.choices import leading
 from recoup.study.space.parameters import Parameter, columns_of, places_of, to_latent, value_of
 
 
-def means_given(parameters: Sequence[Parameter], mean: Any, here: Any) -> np.ndarray:
+def means_given(parameters: Sequence[Parameter], mean: Given, here: Any) -> np.ndarray:
     """Latent means `[D]` of those given in the user's units; what is not named stays `here [D]`.
 
     A choice that is given changes places with the one that is ahead `here`.
@@ -39,7 +40,7 @@ def means_given(parameters: Sequence[Parameter], mean: Any, here: Any) -> np.nda
     return to_latent(parameters, np.broadcast_to(np.asarray(mean, float), found.shape))
 
 
-def theta_given(parameters: Sequence[Parameter], theta: Any) -> Any:
+def theta_given(parameters: Sequence[Parameter], theta: Given) -> Any:
     """The values of a theta in order, with the places of choices; zeros if too many."""
     values = theta.tolist() if isinstance(theta, np.ndarray) else theta
     if not isinstance(values, (list, tuple)):
@@ -49,7 +50,7 @@ def theta_given(parameters: Sequence[Parameter], theta: Any) -> Any:
 
 
 def stds_given(
-    parameters: Sequence[Parameter], std: Any, here: Any, letter: str = "D"
+    parameters: Sequence[Parameter], std: Given, here: Any, letter: str = "D"
 ) -> np.ndarray:
     """Standard deviations `[S]`, latent as they are given; what is not named stays `here [S]`.
 
@@ -67,7 +68,7 @@ def stds_given(
     return np.broadcast_to(np.asarray(std, float), found.shape).copy()
 
 
-def _in_order(what: str, parameters: Sequence[Parameter], given: Any) -> dict[str, Any]:
+def _in_order(what: str, parameters: Sequence[Parameter], given: Given) -> Plain:
     """Values that are given in order, one for each parameter, by name."""
     names = [p.name for p in parameters]
     values = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
@@ -77,7 +78,7 @@ def _in_order(what: str, parameters: Sequence[Parameter], given: Any) -> dict[st
 
 
 def _named(
-    what: str, parameters: Sequence[Parameter], given: Mapping[str, Any]
+    what: str, parameters: Sequence[Parameter], given: Settings
 ) -> Iterator[tuple[Parameter, slice, Any]]:
     """Parameters that are given by name, with where their latent numbers stand and the value."""
     names, places = [p.name for p in parameters], places_of(parameters)

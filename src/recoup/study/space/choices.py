@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, nearest, shortly
+from recoup.core.types import Given, Rho
 
 MOST, LONGEST = 50, 40  # choices of a parameter, and characters of one
 MARKS = "|,=@"  # that commands give a meaning
@@ -57,7 +58,7 @@ def _ones(which: np.ndarray, choices: int) -> np.ndarray:
     return (which[..., None] == np.arange(choices)).astype(float)
 
 
-def chances(rho: Any) -> np.ndarray:
+def chances(rho: Rho) -> np.ndarray:
     """How likely each choice is `[K]` where its latent numbers `[S]` are drawn by `rho`.
 
     Of two by the normal distribution; of more by counting draws that are always the same, in all
@@ -88,7 +89,7 @@ def leading(mean: np.ndarray, which: int) -> np.ndarray:
 
 
 def drawn_as(
-    rng: np.random.Generator, rho: Any, places: Sequence[slice], which: Sequence[int]
+    rng: np.random.Generator, rho: Rho, places: Sequence[slice], which: Sequence[int]
 ) -> np.ndarray:
     """Latent numbers `[S]` drawn by `rho`, as they are where the choices `which` stand.
 
@@ -107,7 +108,7 @@ def drawn_as(
     return found
 
 
-def place_of(name: str, choices: Sequence[str], value: Any) -> float:
+def place_of(name: str, choices: Sequence[str], value: Given) -> float:
     """The place among its choices, from 0, of a word, or of a number that is such a place.
 
     What was typed is a word, though it may look like a number.
@@ -131,7 +132,7 @@ def place_of(name: str, choices: Sequence[str], value: Any) -> float:
     return place
 
 
-def check_choices(name: str, given: Any) -> tuple[str, ...]:
+def check_choices(name: str, given: Given) -> tuple[str, ...]:
     """The choices of a parameter, once they can be told apart, typed and shown."""
     if not isinstance(given, (list, tuple)) or not all(isinstance(x, str) for x in given):
         raise InputError(

@@ -5,6 +5,7 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from recoup.checks import check_number, check_text
+from recoup.core.types import Plain, Settings
 from recoup.study.space.parameters import check_unit, labelled
 from recoup.study.text.notebook import typed
 
@@ -25,7 +26,7 @@ class Frozen(NamedTuple):
         return f"{labelled(self.name, self.unit)} = {typed(self.value)}"
 
 
-def frozen_in(settings: Mapping[str, Any]) -> tuple[Frozen, ...]:
+def frozen_in(settings: Settings) -> tuple[Frozen, ...]:
     """The parameters that a study has frozen; raises where a file holds something else there."""
     return tuple(_checked(Frozen(**row)) for row in settings.get(FROZEN, ()))
 
@@ -57,14 +58,14 @@ def frozen_words(rows: Sequence[Frozen]) -> str:
     )
 
 
-def frozen_columns(table: Mapping[str, Sequence[Any]], theta: Sequence[str]) -> dict[str, Any]:
+def frozen_columns(table: Mapping[str, Sequence[Any]], theta: Sequence[str]) -> Plain:
     """What a table says of parameters that were not drawn, where it says the same in all rows."""
     names = [name for name in table if name.startswith(f"{FROZEN}_") and name not in theta]
     said = {name: {str(cell) for cell in table[name]} - {"", "None"} for name in names}
     return {name.partition("_")[2]: cells.pop() for name, cells in said.items() if len(cells) == 1}
 
 
-def frozen_elsewhere(here: Sequence[Frozen], there: Mapping[str, Any]) -> str:
+def frozen_elsewhere(here: Sequence[Frozen], there: Settings) -> str:
     """That samples stood elsewhere than what is frozen here, in a sentence; empty if they did not.
 
     Of what one of the two does not say nothing is known.

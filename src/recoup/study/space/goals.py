@@ -4,11 +4,11 @@ Inside, larger is better everywhere. What is told is stored and shown as it was 
 where results are read to compute with, and what comes of that is turned back where it is shown.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from recoup.checks import check_choice
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.methods import Method
 
 GOAL = "goal"  # the setting of a study of costs; others have none
@@ -46,13 +46,13 @@ MINIMIZE = Goal(
 GOALS = {goal.word: goal for goal in (MAXIMIZE, MINIMIZE)}
 
 
-def goal_of(settings: Mapping[str, Any]) -> Goal:
+def goal_of(settings: Settings) -> Goal:
     """The goal of a study's settings."""
     word = settings.get(GOAL, MAXIMIZE.word)
     return GOALS[check_choice(GOAL, word, GOALS)]
 
 
-def goal_given(given: Mapping[str, Any]) -> tuple[Goal | None, dict[str, Any]]:
+def goal_given(given: Settings) -> tuple[Goal | None, Plain]:
     """The goal that `direction` says, if it says one, and all other settings.
 
     A direction of any other word is a part of a method: how a step is found.
@@ -64,7 +64,7 @@ def goal_given(given: Mapping[str, Any]) -> tuple[Goal | None, dict[str, Any]]:
     return GOALS[word], {key: value for key, value in given.items() if key != "direction"}
 
 
-def turned(value: Any, sign: float) -> Any:
+def turned(value: Given, sign: float) -> Any:
     """A number or an array as it is computed with, or one of those as it was told; no -0."""
     return value if sign > 0 else 0.0 - value
 

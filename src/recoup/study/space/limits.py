@@ -23,6 +23,7 @@ from recoup.checks import (
     shortly,
 )
 from recoup.core.plain.limit_chance import Bound, LimitsToKeep
+from recoup.core.types import Given, Plain, Settings
 from recoup.engine.methods import Method
 from recoup.store.queries import Queries
 from recoup.study.space.parameters import Parameter
@@ -85,19 +86,19 @@ class Limits(NamedTuple):
         return [row for row in self.rows if row.name in known and row.is_broken(known[row.name])]
 
 
-def limits_of(settings: Mapping[str, Any]) -> Limits:
+def limits_of(settings: Settings) -> Limits:
     """The limits of a study's settings."""
     if LIMITS not in settings:
         return Limits()
     return Limits(_checked(map(limit, settings[LIMITS])), _within(settings[WITHIN]))
 
 
-def are_none(given: Any) -> bool:
+def are_none(given: Given) -> bool:
     """Whether limits are given, and are none."""
     return not list(_listed(given))
 
 
-def limits_given(given: Any, within: Any, row: Method) -> dict[str, Any]:
+def limits_given(given: Given, within: Any, row: Method) -> Plain:
     """The settings of limits as a user gives them, for a method; none where there are no limits."""
     rows = _checked(_listed(given))
     if not rows:
@@ -133,7 +134,7 @@ def check_no_parameters(limits: Limits, parameters: Sequence[Parameter]) -> None
             )
 
 
-def limit(text: Any) -> Limit:
+def limit(text: Given) -> Limit:
     """A limit as it is written: NAME<NUMBER, or <=, > or >=."""
     found = WRITTEN.fullmatch(text) if isinstance(text, str) else None
     number = nan
@@ -156,7 +157,7 @@ def check_name(name: Any) -> str:
     return name
 
 
-def _listed(given: Any) -> Iterable[Limit]:
+def _listed(given: Given) -> Iterable[Limit]:
     """Limits in any of the ways in which they are given."""
     if given is None or given == NONE:
         return []
@@ -190,14 +191,14 @@ def _checked(rows: Iterable[Limit]) -> tuple[Limit, ...]:
     return tuple(sorted(found.values()))
 
 
-def _within(value: Any) -> float:
+def _within(value: Given) -> float:
     return check_between("within", value, LEAST, MOST)
 
 
 # -- numbers as they are told --
 
 
-def numbers_given(given: Any) -> dict[str, float]:
+def numbers_given(given: Given) -> dict[str, float]:
     """Numbers beside a return by name, as they are told; not a number where one is not known."""
     found = {}
     for name, value in check_mapping("also", {} if given is None else given).items():
@@ -205,7 +206,7 @@ def numbers_given(given: Any) -> dict[str, float]:
     return found
 
 
-def _number(what: str, value: Any) -> float:
+def _number(what: str, value: Given) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if value is None or (isinstance(value, (float, np.floating)) and isnan(value)):
@@ -243,9 +244,7 @@ def in_words(also: Mapping[str, float] | None) -> str:
     return "".join(f", {name} {value:.6g}" for name, value in (also or {}).items())
 
 
-def also_columns(
-    of: Any, given: Mapping[str, Any], shape: tuple[int, ...]
-) -> dict[str, np.ndarray] | None:
+def also_columns(of: Any, given: Settings, shape: tuple[int, ...]) -> dict[str, np.ndarray] | None:
     """Numbers told beside returns, each as many as there are; not a number where not known."""
     found = {}
     for name, values in given.items():

@@ -11,7 +11,7 @@ numbers: `columns_of` says which, each as a parameter of its own. In arrays of t
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from math import isfinite
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, as_typed, check_choice, check_mapping, nearest, shortly
+from recoup.core.types import Given, Plain, Settings
 from recoup.study.space import choices as several
 from recoup.study.space import scales
 
@@ -172,7 +173,7 @@ def parameters_of(path: Path) -> list[Parameter]:
     return checked(found)
 
 
-def of_table(name: str, row: Mapping[str, Any]) -> Parameter:
+def of_table(name: str, row: Settings) -> Parameter:
     """A parameter from what is said about it by name."""
     for key in row:
         if key in ("if", "when"):
@@ -199,7 +200,7 @@ def check_values(parameters: Sequence[Parameter], values: np.ndarray) -> None:
         _latent_of(p, column)
 
 
-def value_of(p: Parameter, given: Any) -> Any:
+def value_of(p: Parameter, given: Given) -> Any:
     """A value as arrays of the user's units hold it: the place of a choice, others as they are."""
     return given if p.choices is None else several.place_of(p.name, p.choices, given)
 
@@ -266,7 +267,7 @@ def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
             raise InputError(f"{name!r} cannot name a parameter: tables have such a column.")
 
 
-def plain(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
+def plain(parameters: Sequence[Parameter]) -> list[Plain]:
     """The parameters as JSON can hold them, without their units.
 
     Those stand beside them in a file (`units_of`), where an older recoup does not look for them.
@@ -367,7 +368,7 @@ def _check_alone(p: Parameter) -> None:
         raise InputError(f"start of {p.name} must be one of its choices, got {shortly(p.start)}.")
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: Given) -> bool:
     """Whether a value is a number, and one that floating point can hold."""
     try:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -384,7 +385,7 @@ def _shown(p: Parameter, z: np.ndarray) -> np.ndarray:
     return np.clip(np.round(value), p.low, p.high) if p.scale == "int" else value
 
 
-def _latent_of(p: Parameter, value: Any) -> np.ndarray:
+def _latent_of(p: Parameter, value: Given) -> np.ndarray:
     """The latent numbers `[..., S]` of a value `[...]`, or of a place among choices."""
     if p.choices is None:
         return np.asarray(scales.to_latent(p, value))[..., None]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.types import Given
 
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
@@ -43,7 +44,7 @@ def _ends(p: Range) -> tuple[float, float] | None:
     return (float(np.log(p.low)), float(np.log(p.high))) if p.scale == "log" else (p.low, p.high)
 
 
-def spread(p: Range, z: Any) -> Any:
+def spread(p: Range, z: Given) -> Any:
     """The value of a latent z, before it is rounded."""
     ends = _ends(p)
     if ends is None:
@@ -55,7 +56,7 @@ def spread(p: Range, z: Any) -> Any:
     return np.clip(np.exp(value) if p.scale == "log" else value, p.low, p.high)
 
 
-def log_slope(p: Range, z: Any) -> Any:
+def log_slope(p: Range, z: Given) -> Any:
     """log du/dz of `spread`."""
     ends = _ends(p)
     if ends is None:
@@ -64,7 +65,7 @@ def log_slope(p: Range, z: Any) -> Any:
     return slope + np.log(spread(p, z)) if p.scale == "log" else slope
 
 
-def to_latent(p: Range, value: Any) -> Any:
+def to_latent(p: Range, value: Given) -> Any:
     """The latent number of a value, which may be one of a whole number before it is rounded."""
     value, ends = np.asarray(value, float), _ends(p)
     if ends is None:
@@ -81,7 +82,7 @@ def to_latent(p: Range, value: Any) -> Any:
         return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)
 
 
-def inside(p: Range, value: Any) -> Any:
+def inside(p: Range, value: Given) -> Any:
     """Which values, before they are rounded, a parameter can have."""
     if p.low is None or p.high is None:
         return np.isfinite(value) & (value > 0) if p.scale == "log" else np.isfinite(value)

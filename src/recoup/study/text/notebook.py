@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from recoup.core.types import Given
+
 SHOWN = 12  # parameters that are shown one by one
 LEFT = "text-align: left"
 LARGE = 1e15  # beyond, numbers are written with an exponent
@@ -45,7 +47,7 @@ def typed(value: float | str, varies: float | None = None) -> str:
     return f"{float(text):.0f}" if "e+" in text and abs(value) < LARGE else text
 
 
-def in_a_row(names: Sequence[str], values: Any) -> str:
+def in_a_row(names: Sequence[str], values: Given) -> str:
     """Parameters `[D]` in one line, by name if they have names; of many, the first."""
     shown = [digits(value) for value in values[:SHOWN]]
     left = len(values) - len(shown)
@@ -55,5 +57,5 @@ def in_a_row(names: Sequence[str], values: Any) -> str:
     return ", ".join([f"{n}={v}" for n, v in zip(names, shown, strict=False)] + rest)
 
 
-def _cell(text: Any, style: str, tag: str = "td") -> str:
+def _cell(text: Given, style: str, tag: str = "td") -> str:
     return f'<{tag} style="{style}">{escape(str(text))}</{tag}>'

@@ -1,11 +1,10 @@
 """Giving out trials: those that came back, those in line, draws from the newest distribution."""
 
-from typing import Any
-
 import numpy as np
 
 from recoup.checks import AT_ONCE
 from recoup.core.rules.rugged import SMALLEST
+from recoup.core.types import Plain
 from recoup.store.protocol import Storage
 from recoup.store.rows import (
     DRAWN,
@@ -58,11 +57,11 @@ def enqueue(store: Storage, theta: np.ndarray, note: str | None) -> None:
     store.note(ENQUEUED, {"note": note})
 
 
-def in_line(opened: Opened) -> list[dict[str, Any]]:
+def in_line(opened: Opened) -> list[Plain]:
     """The thetas of one's own choice that wait to be asked, in the user's units, with notes."""
     with opened.store.reading():
         rows = opened.store.queue(AT_ONCE)
-    found: list[dict[str, Any]] = []
+    found: list[Plain] = []
     for row in rows:
         theta = opened.in_units(row.theta)
         named = {"params": opened.params(theta)} if opened.names else {"theta": theta.tolist()}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recoup.checks import check_positive
+from recoup.core.types import Plain
 from recoup.store.events import amendments, later_of
 from recoup.store.protocol import Storage
 from recoup.store.rows import AMENDED, FAILED, TOLD_LATER, Asked, Event, Lease, Told
@@ -27,7 +28,7 @@ class Waiting(NamedTuple):
     lease_until: float | None  # None: it has no lease
     handed_out: int  # how often
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The trial as JSON can hold it; what says nothing is left out."""
         found = {**self.trial.plain(), "asked_at": self.asked_at}
         if self.lease_until is not None:

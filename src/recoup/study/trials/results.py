@@ -17,6 +17,7 @@ from recoup.checks import (
     printable,
     shortly,
 )
+from recoup.core.types import Given
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
 from recoup.study.space.limits import Limits, check_told, known_numbers, numbers_given
@@ -26,11 +27,11 @@ BEFORE = "before"  # in place of a trajectory: the one that an amendment took aw
 
 
 def told_of(
-    value: Any = None,
+    value: Given = None,
     values: Sequence[float] | None = None,
     failed: str | None = None,
-    trajectory: Any = None,
-    also: Any = None,
+    trajectory: Given = None,
+    also: Given = None,
     *,
     layout: Layout | None = None,
     discount: float = 1.0,
@@ -45,7 +46,7 @@ def told_of(
     return told._replace(also=numbers)
 
 
-def told_within(limits: Limits, told: Told, also: Any) -> Told:
+def told_within(limits: Limits, told: Told, also: Given) -> Told:
     """A result, once it has all numbers beside it that have limits, unless it has no return."""
     if told.status == OK:
         check_told(limits, numbers_given(also))
@@ -53,10 +54,10 @@ def told_within(limits: Limits, told: Told, also: Any) -> Told:
 
 
 def _told(
-    value: Any,
+    value: Given,
     values: Sequence[float] | None,
     failed: str | None,
-    trajectory: Any,
+    trajectory: Given,
     layout: Layout | None,
     discount: float,
     noun: str,
@@ -98,7 +99,7 @@ def in_words(told: Told) -> str:
     return f"{told.value:.6g}{error}{several}{beside_in_words(told.also)}"
 
 
-def trial_number(value: Any, where: str) -> int:
+def trial_number(value: Given, where: str) -> int:
     """The id of a trial, once it is a whole number that one of the study there can have."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise InputError(f"the id of a trial must be a whole number, got {shortly(value)}.")
@@ -107,7 +108,7 @@ def trial_number(value: Any, where: str) -> int:
     return int(value)
 
 
-def _listed(values: Any, noun: str) -> list[Any]:
+def _listed(values: Given, noun: str) -> list[Any]:
     try:
         if isinstance(values, (str, bytes)):
             raise TypeError
@@ -116,7 +117,7 @@ def _listed(values: Any, noun: str) -> list[Any]:
         raise InputError(f"`values` must be a list of {noun}s, got {shortly(values)}.") from None
 
 
-def _number(value: Any, noun: str = "return") -> float:
+def _number(value: Given, noun: str = "return") -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     real = isinstance(value, (int, float, np.integer, np.floating))
@@ -137,7 +138,7 @@ def _number(value: Any, noun: str = "return") -> float:
     return number
 
 
-def _trajectory_told(trajectory: Any, layout: Layout, discount: float) -> Told:
+def _trajectory_told(trajectory: Given, layout: Layout, discount: float) -> Told:
     """The return of a trajectory, and the steps that happened of it as rows `[t, F + A + 1]`."""
     features, actions, rewards, steps = _arrays(trajectory, layout)
     width = layout.dim // layout.actions
@@ -162,7 +163,7 @@ def _trajectory_told(trajectory: Any, layout: Layout, discount: float) -> Told:
     return Told(OK, value + 0.0, None, 1, None, rows)
 
 
-def _arrays(trajectory: Any, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def _arrays(trajectory: Given, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Features, actions and rewards of a trajectory, and how many steps of it happened."""
     fields = ("features", "actions", "rewards", "steps")
     parts = [

@@ -1,7 +1,8 @@
 """Which returns the best trial is not taken from."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from recoup.core.types import Plain
 from recoup.store.rows import OK, Result
 from recoup.study.reader.opened import Opened
 
@@ -12,7 +13,7 @@ class Aside(NamedTuple):
     broken: frozenset[int]  # a limit
     outside: frozenset[int]  # of the bounds, which a fork has made narrower
 
-    def found(self, study: Opened) -> dict[str, Any]:
+    def found(self, study: Opened) -> Plain:
         """How many there are, as `diagnostics` has it: where there can be any."""
         broken = {"broken": len(self.broken)} if study.limits.rows else {}
         return {**broken, "outside": len(self.outside)} if study.charts else broken

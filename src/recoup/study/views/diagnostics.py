@@ -1,10 +1,11 @@
 """What a study's results say: how the search fares, and what a candidate is worth."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.types import Given, Plain
 from recoup.core.worth import EQUAL, Worth
 from recoup.store.rows import FAILED, FOREIGN, OK, PENDING, SAMPLED
 from recoup.study.exchange.fork import FORKED
@@ -39,7 +40,7 @@ VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval s
 SHOWN = 3  # improbable results that are spoken of, the last ones
 
 
-def evaluate(opened: Opened, mover: MoveMaker, mean: Any, std: Any) -> Evaluation:
+def evaluate(opened: Opened, mover: MoveMaker, mean: Given, std: Given) -> Evaluation:
     """The expected return of a candidate distribution, from all results."""
     from recoup.core.pareto import pareto_k
     from recoup.study.moves.study_move import judge
@@ -149,14 +150,14 @@ def _words(found: "Judged", looked: int, goal: Goal) -> str:
     )
 
 
-def diagnostics(opened: Opened) -> dict[str, Any]:
+def diagnostics(opened: Opened) -> Plain:
     """How the search fares, in numbers and, under `advice`, in words."""
     store = opened.store
     counters, last = store.counters(), store.last_move()
     nothing = store.dropped()
     lost = [row.told.status for row in store.results(nothing).values()]
     unset = dict.fromkeys(("ess", "samples", "max_weight", "pareto_k", "objective"))
-    found: dict[str, Any] = {
+    found: Plain = {
         **unset,
         **last.info,
         PENDING: counters.trials - counters.ok - counters.failed - len(store.cancelled()),

@@ -7,8 +7,9 @@ first, as it was then.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from recoup.core.types import Given, Plain
 from recoup.store.events import later_of, told_in
 from recoup.store.format1 import UPGRADED
 from recoup.store.rows import (
@@ -51,7 +52,7 @@ class Happened(NamedTuple):
     words: str
     trials: tuple[int, ...] = ()  # that it is about
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The same as JSON can hold it."""
         return {**self._asdict(), "when": in_full(self.at), "trials": list(self.trials)}
 
@@ -204,7 +205,7 @@ def _in_words(event: Event) -> tuple[str, str] | None:
     return kind.replace("_", " "), ""
 
 
-def _behind(text: Any, before: str = ": ") -> str:
+def _behind(text: Given, before: str = ": ") -> str:
     return f"{before}{text}" if text else ""
 
 

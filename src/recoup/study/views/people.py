@@ -5,8 +5,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
+from recoup.core.types import Plain, Settings
 from recoup.study.reader.opened import Opened
 from recoup.study.space.frozen import in_words
 from recoup.study.text.notebook import SHOWN, in_a_row
@@ -17,7 +17,7 @@ from recoup.study.trials.diary import notes, title
 REASONS = 3  # of failures, and thetas in line, that a row names
 
 
-def people(study: Opened) -> dict[str, Any]:
+def people(study: Opened) -> Plain:
     """Title, units, dates, reasons of failures, what is in line, cancelled and written down."""
     store = study.store
     dates = store.dates()
@@ -46,13 +46,13 @@ def reasons(study: Opened) -> dict[str, int]:
     return {why: counted[why] for why in reversed(in_order)}
 
 
-def people_rows(study: Opened, found: Mapping[str, Any], now: float) -> dict[str, str]:
+def people_rows(study: Opened, found: Settings, now: float) -> dict[str, str]:
     """The rows that a table about a study begins with: its title and its dates."""
     rows = {"title": found["title"]} if found["title"] else {}
     return {**rows, "created": dates_in_words(found, now)}
 
 
-def dates_in_words(found: Mapping[str, Any], now: float) -> str:
+def dates_in_words(found: Settings, now: float) -> str:
     """When a study was made, and when it was told a result last."""
     said = when(found["created_at"], now)
     if found["last_told_at"] is None:
@@ -61,7 +61,7 @@ def dates_in_words(found: Mapping[str, Any], now: float) -> str:
     return f"{said}; last told {when(told, now)} ({ago(now - told)})"
 
 
-def further_rows(study: Opened, found: Mapping[str, Any]) -> dict[str, str]:
+def further_rows(study: Opened, found: Settings) -> dict[str, str]:
     """The rows about what went wrong, what is in line, and what was written down, where any is."""
     rows = {
         "frozen": in_words(study.frozen),
@@ -82,7 +82,7 @@ def reasons_in_words(counted: Mapping[str, int]) -> str:
     return "; ".join([*named, *([f"{left} for other reasons"] if left else [])])
 
 
-def line_in_words(study: Opened, line: list[dict[str, Any]]) -> str:
+def line_in_words(study: Opened, line: list[Plain]) -> str:
     """The thetas that the next `ask` hands out, the first of them with their values."""
     if not line:
         return ""
@@ -95,7 +95,7 @@ def line_in_words(study: Opened, line: list[dict[str, Any]]) -> str:
     return "; ".join([*named, *([f"{left} more"] if left else [])])
 
 
-def notes_in_words(written: list[dict[str, Any]]) -> str:
+def notes_in_words(written: list[Plain]) -> str:
     """The last note, and how many there are."""
     if not written:
         return ""

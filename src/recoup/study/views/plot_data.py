@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recoup.checks import InputError, check_path, printable
+from recoup.core.types import Given
 from recoup.outputs import Over, check_output
 from recoup.pictures.picture_files import PICTURE, write_picture
 from recoup.store.rows import Move, Result
@@ -189,5 +190,5 @@ def _shown(
     return Shown(name, log, bounds, mean, low, high, tried, unit, words or (), likely, whole=whole)
 
 
-def _number(value: Any) -> float:
+def _number(value: Given) -> float:
     return np.nan if value is None else float(value)

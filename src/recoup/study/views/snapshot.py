@@ -10,6 +10,7 @@ from math import nan
 from typing import Any, NamedTuple, Protocol
 
 from recoup.checks import InputError, without_nan
+from recoup.core.types import Plain
 from recoup.engine.plain import can_judge
 from recoup.store.codec import OF_MOVES
 from recoup.store.rows import FAILED, OK, PENDING, Move
@@ -73,7 +74,7 @@ class Moved(NamedTuple):
     move: int
     made: str | None
     results: int  # the place up to which it took results
-    info: dict[str, Any]
+    info: Plain
 
 
 class Failures(NamedTuple):
@@ -106,9 +107,9 @@ class Snapshot(NamedTuple):
     until_move: int  # results
     counts: Counts
     dates: Times
-    params: dict[str, Any]  # the mean policy, in the user's units: what to deploy; none where its
+    params: Plain  # the mean policy, in the user's units: what to deploy; none where its
     # family is one that only Python can give, and was not given
-    frozen: dict[str, Any]  # with it: parameters that are searched no more
+    frozen: Plain  # with it: parameters that are searched no more
     recommendation: Recommendation | None  # of it: what it is worth, what to do; None: no result
     of_mean_policy: str  # the expected return of the mean policy, in a sentence
     distribution: list[Deployed]  # the newest: means, and one standard deviation around them; or
@@ -121,7 +122,7 @@ class Snapshot(NamedTuple):
     waiting: list[int]  # trials without a result
     overdue: list[int]  # of them, those whose lease has run out
     best: tuple[Trial, float] | None
-    found: dict[str, Any]  # what `diagnostics` gives
+    found: Plain  # what `diagnostics` gives
 
     @property
     def results(self) -> int:
@@ -143,16 +144,16 @@ class Snapshot(NamedTuple):
         words = self.recommendation.words
         return [words, self.of_a_draw, *(one for one in said if one not in words)]
 
-    def _limits(self) -> list[dict[str, Any]]:
+    def _limits(self) -> list[Plain]:
         """Every limit: how often it was broken, how surely it is to be kept, and is now."""
-        rows: list[dict[str, Any]] = self.found.get("limits", [])
+        rows: list[Plain] = self.found.get("limits", [])
         kept = [] if self.recommendation is None else self.recommendation.limits
         now = {row.limit: row._asdict() for row in kept}
         return [
             {**row, "within": self.found["within"], **now.get(row["limit"], {})} for row in rows
         ]
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The same as JSON can hold it: null for what is not a number."""
         told, judged = self.recommendation, self.evaluation
         mean = told and (told.expected, told.stderr, list(told.interval), told.rests_on)
@@ -250,17 +251,17 @@ def _is_light(study: Opened) -> bool:
     return can_judge(study.method, n, study.dim)
 
 
-def _params(study: Opened) -> dict[str, Any]:
+def _params(study: Opened) -> Plain:
     """The mean policy, in the user's units; none where only Python knows the distribution."""
     return {} if "family" in study.missing else study.params(study.in_units(study.mean))
 
 
-def _counts(study: Opened, found: dict[str, Any]) -> Counts:
+def _counts(study: Opened, found: Plain) -> Counts:
     pending, ok, failed = (found[key] for key in (PENDING, OK, FAILED))
     return Counts(pending, ok, failed, found["dropped"], found["imported"], study.store.enqueued())
 
 
-def _failures(study: Opened, found: dict[str, Any]) -> Failures:
+def _failures(study: Opened, found: Plain) -> Failures:
     """The failures, without what was dropped: of that nothing is known."""
     nothing = study.store.dropped()
     failed = [row for row in study.store.failures() if row.id not in nothing]
@@ -281,7 +282,7 @@ def _iso(at: float | None) -> str | None:
         return None
 
 
-def _worth(known: tuple[float, float, list[float], str] | None, words: str) -> dict[str, Any]:
+def _worth(known: tuple[float, float, list[float], str] | None, words: str) -> Plain:
     """An expected return as JSON holds it."""
     fields = ("mean", "stderr", "interval", "rests_on")
     return {**dict(zip(fields, known or [None] * 4, strict=True)), "words": words}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recoup.core.types import Plain
 from recoup.store.rows import AMENDED
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, in_order
@@ -116,7 +117,7 @@ def in_a_line(study: Opened) -> str:
 
 def summary_rows(
     study: Opened,
-    found: dict[str, Any],
+    found: Plain,
     best: tuple[int, float] | None,
     waiting: Sequence[int] = (),
 ) -> dict[str, str]:
@@ -159,9 +160,7 @@ def summary_rows(
     return rows
 
 
-def _best(
-    study: Opened, found: dict[str, Any], best: tuple[int, float] | None, counted: int
-) -> str:
+def _best(study: Opened, found: Plain, best: tuple[int, float] | None, counted: int) -> str:
     broken, outside = found.get("broken", 0), found.get("outside", 0)
     if best is None:
         return sentences.no_best(broken, outside)

@@ -1,7 +1,6 @@
 """Which sentences a study's numbers call for."""
 
-from typing import Any
-
+from recoup.core.types import Plain
 from recoup.engine.methods import Method
 from recoup.study.space.goals import MAXIMIZE, Goal
 from recoup.study.voice import sentences
@@ -10,7 +9,7 @@ from recoup.study.voice.reasons import reasons
 MANY, LEAST = 0.3, 3  # failures that are spoken of: more than this share, and no fewer
 
 
-def advice(method: Method, batch: int, found: dict[str, Any], goal: Goal = MAXIMIZE) -> list[str]:
+def advice(method: Method, batch: int, found: Plain, goal: Goal = MAXIMIZE) -> list[str]:
     """What `Study.diagnostics` found, in sentences."""
     left = found["until_move"]
     said = [] if left else [sentences.due(found["missing"])]
@@ -29,7 +28,7 @@ def advice(method: Method, batch: int, found: dict[str, Any], goal: Goal = MAXIM
     return said + ([sentences.overdue(found["overdue"])] if found["overdue"] else [])
 
 
-def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
+def _late(method: Method, batch: int, found: Plain) -> list[str]:
     """What results of older distributions, and from elsewhere, mean for the method."""
     said, late = [], found.get("late") or 0
     if found["imported"] and method.weighting == "none":
@@ -41,7 +40,7 @@ def _late(method: Method, batch: int, found: dict[str, Any]) -> list[str]:
     return said
 
 
-def _failures(method: Method, found: dict[str, Any], goal: Goal) -> list[str]:
+def _failures(method: Method, found: Plain, goal: Goal) -> list[str]:
     failures = found["failed"] - found.get("dropped", 0)
     share = failures / max(found["ok"] - found.get("uncounted", 0) + failures, 1)
     if method.failure != "censored" or share <= MANY or failures < LEAST:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.core.plain.belief import tamed
+from recoup.core.types import Rho
 from recoup.study.space.choices import chances, chosen, code
 from recoup.study.space.parameters import Parameter, places_of
 
@@ -45,7 +46,7 @@ class StandardCoordinates(NamedTuple):
             found[:, numbers] = _among(self.centre, numbers).whitened(np, theta[:, numbers])
         return found
 
-    def of(self, rho: Any) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, rho: Rho) -> tuple[np.ndarray, np.ndarray]:
         """Means `[1, D]` and standard deviations `[D]` of what `rho` draws."""
         mean = self.at(np.asarray(rho.mean)[None])
         if not self.has_choices:
@@ -80,6 +81,6 @@ def seen_from(
     return found
 
 
-def _among(rho: Any, which: Sequence[int]) -> Any:
+def _among(rho: Rho, which: Sequence[int]) -> Any:
     """What `rho` draws some of the coordinates with, whatever the others are."""
     return rho.given(which, [], np.zeros(0))

@@ -16,6 +16,7 @@ from recoup.core.plain.limit_chance import (
     modelled,
     range_of,
 )
+from recoup.core.types import Plain, Rho
 from recoup.store.rows import Asked, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limit
@@ -46,7 +47,7 @@ class LimitCounts(NamedTuple):
     broken: int
 
 
-def keeping_of(study: Opened, results: ModelledResults, rho: Any = None) -> list[Within]:
+def keeping_of(study: Opened, results: ModelledResults, rho: Rho = None) -> list[Within]:
     """How surely each limit is kept at the mean policy, or in the middle of another `rho`."""
     if not study.limits.rows:
         return []
@@ -141,7 +142,7 @@ def told_of_limits(study: Opened) -> list[LimitCounts]:
     return found
 
 
-def limits_found(study: Opened) -> dict[str, Any]:
+def limits_found(study: Opened) -> Plain:
     """The limits of a study, and how often each was broken; nothing where it has none."""
     if not study.limits.rows:
         return {}

@@ -6,13 +6,14 @@ has seen all of them is not misled by which of them made the search go where it 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
+from recoup.core.types import Rho
 from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED
 from recoup.store.rows import FAILED, Asked, Result
@@ -86,7 +87,7 @@ class Landscape(NamedTuple):
         """What the distribution draws, of which that is the mean."""
         return self.belief.looks(np.zeros((1, len(self.belief.stretch))), 1.0)
 
-    def draw(self, rho: Any) -> Looks:
+    def draw(self, rho: Rho) -> Looks:
         """What a distribution draws."""
         return self.belief.looks(*self.coordinates.of(rho))
 
@@ -165,7 +166,7 @@ def why_none(study: Opened, results: ModelledResults) -> str:
     return ""
 
 
-def landscape(study: Opened, results: ModelledResults, rho: Any = None) -> Landscape:
+def landscape(study: Opened, results: ModelledResults, rho: Rho = None) -> Landscape:
     """The model about the newest distribution, or about another `rho` of its family.
 
     Of a family of the user's, about its means and standard deviations. That about the newest is
@@ -176,7 +177,7 @@ def landscape(study: Opened, results: ModelledResults, rho: Any = None) -> Lands
     return _remembered(study, "landscape", lambda: fitted(study, results, None))
 
 
-def fitted(study: Opened, results: ModelledResults, rho: Any = None) -> Landscape:
+def fitted(study: Opened, results: ModelledResults, rho: Rho = None) -> Landscape:
     """The model in the coordinates of a distribution, the newest unless said; not remembered."""
     found = coordinates(study, results, rho)
     within = np.inf if found.has_choices else WITHIN
@@ -193,7 +194,7 @@ def everywhere(found: Landscape, results: ModelledResults) -> Landscape:
     return found._replace(belief=believed(found.whitened(results.theta), results.values))
 
 
-def coordinates(study: Opened, results: ModelledResults, rho: Any = None) -> StandardCoordinates:
+def coordinates(study: Opened, results: ModelledResults, rho: Rho = None) -> StandardCoordinates:
     """Those in which the newest distribution is N(0, I), or another `rho`."""
     if rho is None:
         own, newest = study.has_own_family, study.store.newest().numbers

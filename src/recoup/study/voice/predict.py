@@ -9,6 +9,7 @@ from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
+from recoup.core.types import Given, Plain
 from recoup.core.worth import MOST, NOTHING
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import places_of
@@ -38,7 +39,7 @@ VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval s
 class Prediction(NamedTuple):
     """The expected return of parameters that need not have been tried."""
 
-    params: dict[str, Any]  # in the user's units
+    params: Plain  # in the user's units
     expected: float  # not a number where nothing near them was tried
     stderr: float
     low: float  # of the 95 % interval
@@ -52,7 +53,7 @@ class Prediction(NamedTuple):
     def __str__(self) -> str:
         return self.words
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The prediction as JSON can hold it."""
         limits = [row._asdict() for row in self.limits]
         return {**self._asdict(), "failing": self.failing._asdict(), "limits": limits}
@@ -67,7 +68,7 @@ class Matters(NamedTuple):
     seen: bool = True  # whether the effect stands out from noise
 
 
-def predict(study: Opened, params: Any) -> Prediction:
+def predict(study: Opened, params: Given) -> Prediction:
     """The expected return of a theta, in the user's units in order or by name.
 
     Parameters that are not named stay at the mean policy.
@@ -147,7 +148,7 @@ def _is_near(results: ModelledResults, rho: Diagonal) -> bool:
     return bool(np.min(far) <= NEAR**2)
 
 
-def _as_asked(params: dict[str, Any], asked: Any) -> dict[str, Any]:
+def _as_asked(params: Plain, asked: Any) -> Plain:
     """Parameters by name, numbers as they were typed: 60, and not what comes back of its logarithm.
 
     Whole numbers and choices are as the study has them.
@@ -161,7 +162,7 @@ def _half(here: MeanPolicyWorth) -> float:
     return (here.interval.high - here.interval.low) / 2
 
 
-def _completed(study: Opened, params: Any) -> Any:
+def _completed(study: Opened, params: Given) -> Any:
     """Values by name with those of the mean policy for the others."""
     if not hasattr(params, "items"):
         return params

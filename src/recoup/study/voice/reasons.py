@@ -1,8 +1,8 @@
 """Why the method `recoup` made its last step as it did, in sentences."""
 
 from math import expm1, isfinite
-from typing import Any
 
+from recoup.core.types import Plain
 from recoup.study.space.goals import MAXIMIZE, Goal
 from recoup.study.voice import sentences
 
@@ -12,7 +12,7 @@ NONE = 0.005  # share of a step below which nothing is said of it
 BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
 
 
-def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[str]:
+def reasons(notes: Plain, ess: float, goal: Goal = MAXIMIZE) -> list[str]:
     """What the last step rests on, why it was long or short, and what it left unexplained.
 
     What a mover has noted is said as it is.
@@ -33,7 +33,7 @@ def reasons(notes: dict[str, Any], ess: float, goal: Goal = MAXIMIZE) -> list[st
     return said
 
 
-def rests(notes: dict[str, Any], ess: float) -> str:
+def rests(notes: Plain, ess: float) -> str:
     """How much is the model's, the weights' and the best results', and what old ones are worth."""
     words = (
         f"The last step rests to {notes['share']:.0%} on a model of the newest "
@@ -53,12 +53,12 @@ def _weighing(old: float, ess: float) -> str:
     return f"which give earlier batches {old:.0%} of the say: all count for {ess:.0f} fresh results"
 
 
-def weights(notes: dict[str, Any]) -> float:
+def weights(notes: Plain) -> float:
     """The share of the weights in the last step."""
     return float(1 - notes["share"] - notes["bold"])
 
 
-def best(notes: dict[str, Any]) -> str:
+def best(notes: Plain) -> str:
     """Why a part of the step is fitted to the best results."""
     pairs = f"{notes['pairs']:.0f} candidate{'' if notes['pairs'] == 1 else 's'}"
     return (
@@ -67,7 +67,7 @@ def best(notes: dict[str, Any]) -> str:
     )
 
 
-def length(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+def length(notes: Plain, goal: Goal = MAXIMIZE) -> str:
     """Why the mean moved as far as it did."""
     far = f"The mean moved by {notes['length']:.2g} standard deviations"
     if notes["share"] < MOSTLY:
@@ -78,7 +78,7 @@ def length(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
     return f"{far}: the model has its {goal.top} nearby."
 
 
-def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+def spread(notes: Plain, goal: Goal = MAXIMIZE) -> str:
     """Why the spread grew or shrank."""
     grew = expm1(notes["spread"])
     if notes["widened"] and grew > 0:
@@ -90,7 +90,7 @@ def spread(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
     return f"The spread {'grew' if grew > 0 else 'shrank'} by {abs(grew):.0%}."
 
 
-def unexplained(notes: dict[str, Any], goal: Goal = MAXIMIZE) -> str:
+def unexplained(notes: Plain, goal: Goal = MAXIMIZE) -> str:
     """What the model of the last step could not explain, of what draws earned where it moved from.
 
     Over all that was tried another model explains more, of which `recommend` says how much each

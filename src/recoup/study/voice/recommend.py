@@ -9,6 +9,7 @@ import numpy as np
 
 from recoup.checks import check_count, check_positive
 from recoup.core.families.gaussian import Diagonal
+from recoup.core.types import Plain
 from recoup.core.worth import NOTHING, Interval
 from recoup.study.moves.settling import MoveMaker
 from recoup.study.reader.opened import Opened
@@ -54,8 +55,8 @@ class Recommendation(NamedTuple):
     """The parameters to deploy, and what results say about them."""
 
     theta: np.ndarray  # [P] the mean policy, in the user's units
-    params: dict[str, Any]  # the same by name
-    frozen: dict[str, Any]  # with them: parameters that are searched no more
+    params: Plain  # the same by name
+    frozen: Plain  # with them: parameters that are searched no more
     low: np.ndarray  # [P] of the 95 % interval of the best value of each, the others staying
     high: np.ndarray  # infinite where the best may lie beyond what was tried
     choices: dict[str, dict[str, float]]  # by name: how surely each of several is the best one
@@ -90,7 +91,7 @@ class Recommendation(NamedTuple):
         ends = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
         return [self.choices.get(name, [low, high]) for name, low, high in ends]
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """The recommendation as JSON can hold it."""
         pairs = zip(self.params.values(), self.theta.tolist(), strict=True)
         found = self._asdict() | {
@@ -232,7 +233,7 @@ def _told(
     return found._replace(words=_words(found, outlook, tried, past.spread, study.goal))
 
 
-def _limits(study: Opened, results: ModelledResults, found: list[Within]) -> dict[str, Any]:
+def _limits(study: Opened, results: ModelledResults, found: list[Within]) -> Plain:
     """What an outlook says of limits."""
     late = [result.told.also for _, result in in_order(study, results.told)[-LATE * study.batch :]]
     return {

@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from recoup.checks import InputError, check_choice, check_count, shortly
+from recoup.core.types import Plain, Settings
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome
 from recoup.tasks.engines.processes import pickled
@@ -49,7 +50,7 @@ class Cluster:
         workers: int,
         timeout: float | None = None,
         address: str | None = None,
-        resources: Mapping[str, Any] | None = None,
+        resources: Settings | None = None,
         here: str = ".",
     ) -> None:
         """`timeout` is how many seconds a trial may take, from when a ready worker has got it.
@@ -232,7 +233,7 @@ class _Worker:
         return Outcome(self.job.id, failed=why, seconds=time.monotonic() - self.since)
 
 
-def _host_of(ray: ModuleType, wants: Mapping[str, Any]) -> Any:
+def _host_of(ray: ModuleType, wants: Settings) -> Any:
     """The class of actors.
 
     It is made here, and imports when it is called: Ray then sends it as it is, and it starts
@@ -276,7 +277,7 @@ def _ray() -> ModuleType:
     return ray
 
 
-def _checked(resources: Mapping[str, Any] | None) -> dict[str, Any]:
+def _checked(resources: Settings | None) -> Plain:
     """What a worker wants, once it is made of what it may want."""
     if resources is None:
         return {}
@@ -286,9 +287,7 @@ def _checked(resources: Mapping[str, Any] | None) -> dict[str, Any]:
     return {check_choice("resources", name, WANTS): amount for name, amount in resources.items()}
 
 
-def _connected(
-    ray: ModuleType, address: str | None, workers: int, wants: Mapping[str, Any]
-) -> bool:
+def _connected(ray: ModuleType, address: str | None, workers: int, wants: Settings) -> bool:
     """Connects to Ray, which may be started for it; whether there is anything to undo."""
     if ray.is_initialized():
         return False
@@ -322,7 +321,7 @@ def _hint(wrong: Exception) -> str:
     return "; if it asks for a token, set RAY_AUTH_MODE=token."
 
 
-def _check_room(ray: ModuleType, wants: Mapping[str, Any]) -> None:
+def _check_room(ray: ModuleType, wants: Settings) -> None:
     """Raises if not even one worker will ever find what it wants on this machine."""
     has = ray.cluster_resources()
     asked = {AMOUNTS[name]: amount for name, amount in wants.items() if name in AMOUNTS}

@@ -1,9 +1,11 @@
 """The protocol between what schedules trials and what rolls them out."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from recoup.core.types import Given
 
 
 class Job(NamedTuple):
@@ -21,7 +23,7 @@ class Outcome(NamedTuple):
 
     id: int
     values: tuple[float, ...] = ()
-    trajectory: Any = None
+    trajectory: Given = None
     failed: str | None = None
     trace: str = ""  # the traceback, where it raised
     steps: int = 0

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from recoup.checks import InputError, nearest, printable, shortly
+from recoup.core.types import Module, Plain, Settings
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.registry import TASKS, environments, register_envs
 
@@ -28,7 +29,7 @@ class Found:
     kind: str
     make: Any  # makes an environment; or the function; or the environment in JAX
     safe: bool  # whether the name alone finds it again and runs no code that a file has chosen
-    defaults: Mapping[str, Any] = field(default_factory=dict)  # settings of `train`, unless said
+    defaults: Settings = field(default_factory=dict)  # settings of `train`, unless said
     summary: str = ""
 
 
@@ -61,9 +62,9 @@ def registered() -> dict[str, Found]:
     return {**points, **REGISTERED}
 
 
-def _named_by_packages() -> dict[str, Any]:
+def _named_by_packages() -> Plain:
     """Entry points by name; one whose name is taken is left out, with a warning."""
-    found: dict[str, Any] = {}
+    found: Plain = {}
     for point in entry_points(group=GROUP):
         first = found.setdefault(point.name, point)
         if point.name not in TASKS and first.value == point.value:
@@ -236,13 +237,13 @@ def _module_of(what: str, text: str) -> tuple[Any, str]:
         raise InputError(f"the {what} {text} cannot be imported: {wrong.words}.") from None
 
 
-def _part(module: Any, name: str) -> Any:
+def _part(module: Module, name: str) -> Any:
     if not hasattr(module, name):
         raise InputError(f"{module.__name__} has no {name!r}.{nearest(name, vars(module))}")
     return getattr(module, name)
 
 
-def envs_of(found: Found, horizon: int | None, options: Mapping[str, Any]) -> Callable[..., Any]:
+def envs_of(found: Found, horizon: int | None, options: Settings) -> Callable[..., Any]:
     """A function that makes the environment; `render_mode=` may be given to it."""
     fixed = dict(options)
     if isinstance(found.make, partial) and found.make.func is gym_env and horizon is not None:

@@ -1,6 +1,6 @@
 """A task that is rolled out on the host, a trial at a time: an environment, or a function."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import Space
 
 from recoup.checks import AT_ONCE, InputError, check_between, check_count
+from recoup.core.types import Array, Plain, Settings
 from recoup.tasks.engines.attempt import Raised, closed, theirs
 from recoup.tasks.engines.engine import Broken, Build, Job
 from recoup.tasks.own.environment import RolloutPlan, observe
@@ -31,7 +32,7 @@ class HostTask:
     horizon: int
     discount: float
     build: Build  # what rolls out, once in every worker
-    std: Any  # standard deviations that a search starts with
+    std: Array  # standard deviations that a search starts with
     words: str  # about the policy
     policy: Any = None  # None: a function of theta
     env: Callable[..., Any] | None = None  # makes an environment, with a `render_mode` if given one
@@ -48,16 +49,16 @@ class How:
 
     horizon: int | None = None
     discount: float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the environment's constructor
+    options: Settings = field(default_factory=dict)  # of the environment's constructor
     policy: Any = None  # a word or an object; None: linear; of a run that goes on, what it learned
-    policy_options: Mapping[str, Any] = field(default_factory=dict)
+    policy_options: Settings = field(default_factory=dict)
     episodes: int = 1  # a trial
     warm_up: int = 0  # episodes that statistics or centres are taken from
     normalize: bool = False
     dim: int | None = None  # of a function of theta
     names: tuple[str, ...] = ()  # of a function of named parameters
     seed: int = 0
-    described: Mapping[str, Any] | None = None  # the policy of a run that goes on
+    described: Settings | None = None  # the policy of a run that goes on
 
 
 def host_task(found: Found, how: How) -> HostTask:
@@ -172,7 +173,7 @@ def _is_shared(make: Callable[..., Any]) -> bool:
     return getattr(getattr(make, "func", None), "__name__", "") == "_same"
 
 
-def _policy(how: How, frame: RolloutPlan, observations: Any, actions: Any) -> Any:
+def _policy(how: How, frame: RolloutPlan, observations: Any, actions: Array) -> Any:
     """The policy of a new run, after the warm-up that it may need."""
     given, options = how.policy or "linear", dict(how.policy_options)
     if how.normalize and not how.warm_up:
@@ -211,6 +212,6 @@ def _warm_up_jobs(how: How, policy: Any) -> list[Job]:
     return [Job(-i, theta, int(rng.integers(2**31))) for i, theta in enumerate(thetas)]
 
 
-def policy_described(task: HostTask) -> dict[str, Any] | None:
+def policy_described(task: HostTask) -> Plain | None:
     """The policy of a task as a file holds it."""
     return None if task.policy is None else described(task.policy, task.spaces)

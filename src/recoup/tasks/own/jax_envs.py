@@ -18,6 +18,7 @@ from gymnasium import spaces
 from jax import Array
 
 from recoup.checks import STEPS, InputError, check_between, check_count
+from recoup.core.types import Given, Settings, State
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.policies.environment_spaces import SQUASH, Inputs, inputs_of, scaled
 from recoup.tasks.policies.networks import MOST
@@ -58,8 +59,8 @@ def jax_task(
     horizon: int | None,
     discount: float | None,
     policy: Any = "linear",
-    policy_options: Mapping[str, Any] | None = None,
-    params: Any = None,
+    policy_options: Settings | None = None,
+    params: Given = None,
 ) -> tuple[Task, np.ndarray]:
     """The task of an environment in JAX, and standard deviations `[D]` to start a search with.
 
@@ -87,7 +88,7 @@ def jax_task(
     return task, np.full(chosen.parameters, start_of(chosen))
 
 
-def jax_env(name: str, env: Any, params: Any = None) -> JaxEnv:
+def jax_env(name: str, env: Any, params: Given = None) -> JaxEnv:
     """An environment of either style as one thing."""
     params = getattr(env, "default_params", None) if params is None else params
     lacking = _lacking(env, GYMNAX)
@@ -108,13 +109,13 @@ def _lacking(env: Any, style: tuple[str, ...]) -> list[str]:
     return [part for part in ("reset", "step", *style) if not hasattr(env, part)]
 
 
-def _gymnax(name: str, env: Any, params: Any) -> JaxEnv:
+def _gymnax(name: str, env: Any, params: Given) -> JaxEnv:
     """An environment in the style of gymnax; versions before 1.0 tell a time limit by `done`."""
     reset = getattr(env, "reset_env", env.reset)
     inner = getattr(env, "step_env", env.step)
     out_of_time = getattr(env, "is_truncated", None)
 
-    def step(key: Array, state: Any, action: Any) -> tuple[Any, Any, Any, Any]:
+    def step(key: Array, state: State, action: Any) -> tuple[Any, Any, Any, Any]:
         seen, state, reward, *ends, _ = inner(key, state, action, params)
         if out_of_time is not None and len(ends) == 1:
             ends = [*ends, out_of_time(state, params)]
@@ -145,7 +146,7 @@ def _brax(name: str, env: Any) -> JaxEnv:
         state = env.reset(key)
         return state.obs, state
 
-    def step(_: Array, state: Any, action: Any) -> tuple[Any, Any, Any, Any]:
+    def step(_: Array, state: State, action: Any) -> tuple[Any, Any, Any, Any]:
         state = env.step(state, action)
         return state.obs, state, state.reward, jnp.asarray(state.done, bool)
 
@@ -159,7 +160,7 @@ def _brax(name: str, env: Any) -> JaxEnv:
     )
 
 
-def _space(name: str, given: Any) -> spaces.Space:
+def _space(name: str, given: Given) -> spaces.Space:
     """A space of gymnax as one of Gymnasium."""
     if isinstance(given, spaces.Space):
         return given
@@ -175,7 +176,7 @@ def _space(name: str, given: Any) -> spaces.Space:
     raise InputError(f"{name} has a space of an unknown kind, {given!r}.")
 
 
-def _box(given: Any) -> spaces.Box:
+def _box(given: Given) -> spaces.Box:
     """A box whose bounds are infinite where they are as large as can be."""
     dtype = np.dtype(given.dtype)
     low, high = (np.asarray(bound).astype(dtype) for bound in (given.low, given.high))
@@ -202,7 +203,7 @@ def _horizon(env: JaxEnv, given: int | None) -> int:
     return steps
 
 
-def jax_policy(env: JaxEnv, policy: Any, options: Mapping[str, Any]) -> Any:
+def jax_policy(env: JaxEnv, policy: Any, options: Settings) -> Any:
     """The policy that was asked for, in the spaces of an environment."""
     if hasattr(policy, "start"):
         raise InputError(
@@ -293,7 +294,7 @@ class _Now(NamedTuple):
 
     t: Any
     seen: Any
-    state: Any
+    state: State
     total: Any  # discounted rewards so far
     weight: Any  # of the next reward
     done: Any

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recoup.checks import InputError, check_shape, is_traced
+from recoup.core.types import Array, Given, Module, Plain
 from recoup.tasks.policies.networks import Function
 
 LIBRARIES = ("torch.nn", "flax.linen", "flax.nnx", "equinox")  # where classes named Module are
@@ -46,7 +47,7 @@ class TrainableArray(NamedTuple):
         return len(self.shape) > 1 and self.name != "bias"
 
 
-def adapted(given: Any, inputs: int) -> Any:
+def adapted(given: Given, inputs: int) -> Any:
     """A network of `inputs` numbers `[I]` for a module of another library; anything else as it is.
 
     So is a module that has `act` and a number of `parameters`, or `bound`: it is a policy, or a
@@ -62,7 +63,7 @@ def adapted(given: Any, inputs: int) -> Any:
         return JaxModule(name, JAX_PARTS[library](given, inputs), inputs, library != "equinox")
 
 
-def library_of(given: Any) -> str | None:
+def library_of(given: Given) -> str | None:
     """Which library an object is a module of, told by the names of its classes."""
     for base in type(given).__mro__:
         for library in LIBRARIES:
@@ -76,7 +77,7 @@ def is_module(network: Any) -> bool:
     return isinstance(network, (TorchModule, JaxModule))
 
 
-def _is_policy(given: Any) -> bool:
+def _is_policy(given: Given) -> bool:
     """Whether a module is a policy of the user's: PyTorch's `parameters` are not a number."""
     return hasattr(given, "act") and isinstance(getattr(given, "parameters", None), int)
 
@@ -135,7 +136,7 @@ def _spread(parts: Sequence[TrainableArray]) -> np.ndarray:
 class TorchModule:
     """A module of PyTorch as a network, on the CPU."""
 
-    def __init__(self, name: str, module: Any, inputs: int) -> None:
+    def __init__(self, name: str, module: Module, inputs: int) -> None:
         torch = import_module("torch")
         self.name = name  # of its class
         self._module = copy.deepcopy(module).to("cpu").eval()
@@ -158,7 +159,7 @@ class TorchModule:
         """Standard deviations `[D]` to start from."""
         return _spread(self.parts)
 
-    def bound(self, theta: Any) -> Function:
+    def bound(self, theta: Array) -> Function:
         """The function `[I] -> [O]` of one theta: a copy of the module that holds it.
 
         Copying costs less than a few calls of `torch.func.functional_call` would.
@@ -169,13 +170,13 @@ class TorchModule:
             )
         torch, kind, module = import_module("torch"), self.kind, self.holding(theta)
 
-        def function(x: Any) -> np.ndarray:
+        def function(x: Array) -> np.ndarray:
             with torch.no_grad():
                 return module(torch.tensor(x, dtype=kind)).double().numpy()
 
         return function
 
-    def holding(self, theta: Any) -> Any:
+    def holding(self, theta: Array) -> Any:
         """A module of the user's class that holds theta, to be used: a copy, theirs to change."""
         check_shape("theta", theta, "[D]", (self.parameters,))
         torch, module = import_module("torch"), copy.deepcopy(self._module)
@@ -185,7 +186,7 @@ class TorchModule:
                 array.copy_(flat[slice(*ends)].reshape(array.shape))
         return module
 
-    def state(self, theta: Any) -> dict[str, np.ndarray]:
+    def state(self, theta: Array) -> dict[str, np.ndarray]:
         """All arrays of such a module by their names in its `state_dict()`."""
         torch = import_module("torch")
         found = {
@@ -196,12 +197,12 @@ class TorchModule:
         return {name: array.numpy() for name, array in found.items()}
 
 
-def _trained(module: Any) -> list[tuple[str, Any]]:
+def _trained(module: Module) -> list[tuple[str, Any]]:
     """Names and arrays of what is trained; one that several layers share comes once."""
     return [(name, array) for name, array in module.named_parameters() if array.requires_grad]
 
 
-def _torch_part(path: str, array: Any) -> TrainableArray:
+def _torch_part(path: str, array: Array) -> TrainableArray:
     layer, _, name = path.rpartition(".")
     return TrainableArray(layer, name, tuple(array.shape), prod(array.shape[1:]))
 
@@ -209,7 +210,7 @@ def _torch_part(path: str, array: Any) -> TrainableArray:
 class Taken(NamedTuple):
     """A module of Flax or Equinox, taken apart."""
 
-    params: Any  # a tree of what is trained
+    params: Given  # a tree of what is trained
     whole: Callable[[Any], Any]  # params -> what the user calls, with all that is fixed
     call: Callable[[Any, Any], Any]  # that, x -> y
     arrays: Callable[[Any], Any]  # that -> its arrays as a tree
@@ -242,7 +243,7 @@ class JaxModule:
         """Standard deviations `[D]` to start from."""
         return _spread(self.parts)
 
-    def bound(self, theta: Any) -> Function:
+    def bound(self, theta: Array) -> Function:
         """The function `[I] -> [O]` of one theta, in NumPy or in JAX as theta is."""
         check_shape("theta", theta, "[D]", (self.parameters,))
         if not isinstance(theta, np.ndarray):
@@ -258,11 +259,11 @@ class JaxModule:
 
         return jax.jit(self._called)
 
-    def _called(self, theta: Any, x: Any) -> Any:
+    def _called(self, theta: Array, x: Array) -> Array:
         """What the module gives for x with its arrays cut out of theta."""
         return self._taken.call(self._whole(theta), x.astype(self._kinds[0]))
 
-    def _whole(self, theta: Any) -> Any:
+    def _whole(self, theta: Array) -> Array:
         import jax
 
         kinds, ends = self._kinds, _ends(self.parts)
@@ -272,7 +273,7 @@ class JaxModule:
         ]
         return self._taken.whole(jax.tree.unflatten(jax.tree.structure(self._taken.params), arrays))
 
-    def holding(self, theta: Any) -> Any:
+    def holding(self, theta: Array) -> Any:
         """What the user calls, with theta in it: a module of their class, set to be used.
 
         Of `flax.linen`, whose modules hold nothing, the variables that `apply` takes.
@@ -284,7 +285,7 @@ class JaxModule:
         with jax.enable_x64(True):  # a module of 64 bits keeps them
             return self._whole(jnp.asarray(theta, float))
 
-    def state(self, theta: Any) -> dict[str, np.ndarray]:
+    def state(self, theta: Array) -> dict[str, np.ndarray]:
         """All arrays of floats that the module then holds, by where they are in it."""
         import jax
         import jax.numpy as jnp
@@ -298,7 +299,7 @@ class JaxModule:
         }
 
 
-def _jax_part(path: tuple[Any, ...], array: Any, outputs_last: bool) -> TrainableArray:
+def _jax_part(path: tuple[Any, ...], array: Array, outputs_last: bool) -> TrainableArray:
     *layer, name = _names(path)
     ins = array.shape[:-1] if outputs_last else array.shape[1:]
     return TrainableArray(".".join(layer), name, tuple(array.shape), prod(ins))
@@ -314,7 +315,7 @@ def _names(path: tuple[Any, ...]) -> list[str]:
     return names
 
 
-def _linen(module: Any, inputs: int) -> Taken:
+def _linen(module: Module, inputs: int) -> Taken:
     """A module of `flax.linen`: its parameters are trained, the rest is fixed."""
     import jax
 
@@ -323,13 +324,13 @@ def _linen(module: Any, inputs: int) -> Taken:
     return Taken(params, partial(_variables, made), module.apply, _itself)
 
 
-def _variables(fixed: dict[str, Any], params: Any) -> dict[str, Any]:
+def _variables(fixed: Plain, params: Given) -> Plain:
     import jax
 
     return {"params": params, **jax.tree.map(_itself, fixed)}  # in dictionaries of its own
 
 
-def _nnx(module: Any, inputs: int) -> Taken:
+def _nnx(module: Module, inputs: int) -> Taken:
     """A module of `flax.nnx`: its parameters are trained, the rest is fixed."""
     nnx = import_module("flax.nnx")
     used = nnx.clone(module)
@@ -338,15 +339,15 @@ def _nnx(module: Any, inputs: int) -> Taken:
     return Taken(params, partial(_merged, graph, fixed), _call, _nnx_state)
 
 
-def _merged(graph: Any, fixed: Any, params: Any) -> Any:
+def _merged(graph: Any, fixed: Any, params: Given) -> Any:
     return import_module("flax.nnx").merge(graph, params, fixed)
 
 
-def _nnx_state(module: Any) -> Any:
+def _nnx_state(module: Module) -> Any:
     return import_module("flax.nnx").state(module)
 
 
-def _equinox(module: Any, inputs: int) -> Taken:
+def _equinox(module: Module, inputs: int) -> Taken:
     """A module of Equinox: its arrays of floats are trained, the rest is fixed."""
     equinox = import_module("equinox")
     used = equinox.nn.inference_mode(module)
@@ -354,15 +355,15 @@ def _equinox(module: Any, inputs: int) -> Taken:
     return Taken(params, partial(_combined, fixed), _call, _itself)
 
 
-def _combined(fixed: Any, params: Any) -> Any:
+def _combined(fixed: Any, params: Given) -> Any:
     return import_module("equinox").combine(params, fixed)
 
 
-def _call(module: Any, x: Any) -> Any:
+def _call(module: Module, x: Array) -> Array:
     return module(x)
 
 
-def _itself(given: Any) -> Any:
+def _itself(given: Given) -> Any:
     return given
 
 

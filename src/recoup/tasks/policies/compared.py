@@ -5,13 +5,14 @@ those a policy was learned with, it is another policy.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Given, Plain, Settings
 from recoup.tasks.policies.described import is_before, pairs_of, readable, space_described
 
 ROLES = ("observations", "actions")
@@ -26,7 +27,7 @@ KINDS = {  # how a space is called, by what its description begins with
 PAGE = "docs/own-tasks.md, 'Files of before'"
 
 
-def check_spaces(name: str, stored: Mapping[str, Any], now: Sequence[spaces.Space]) -> None:
+def check_spaces(name: str, stored: Settings, now: Sequence[spaces.Space]) -> None:
     """Raises where the task `name` has other spaces `now` than a policy was learned with."""
     for role, space in zip(ROLES, now, strict=True):
         if role not in stored:  # a policy of the user's between spaces that no file can hold
@@ -40,7 +41,7 @@ def check_spaces(name: str, stored: Mapping[str, Any], now: Sequence[spaces.Spac
             )
 
 
-def _described(space: spaces.Space) -> dict[str, Any]:
+def _described(space: spaces.Space) -> Plain:
     """A space as JSON can hold it, by its kind alone where it cannot."""
     try:
         return space_described(space)
@@ -48,7 +49,7 @@ def _described(space: spaces.Space) -> dict[str, Any]:
         return {type(space).__name__: None}
 
 
-def difference(was: Any, now: Any, where: str = "") -> str | None:
+def difference(was: Given, now: Any, where: str = "") -> str | None:
     """What differs between two spaces that were described, in words; None where nothing does."""
     kinds = [
         next((word for key, word in KINDS.items() if key in one), next(iter(one)))
@@ -84,7 +85,7 @@ def _between_tuples(was: list[Any], now: list[Any], where: str) -> str | None:
     return next(filter(None, (difference(*pair, f"{where}[{i}]") for i, pair in parts)), None)
 
 
-def _facts(plain: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(plain: Settings) -> Plain:
     """What there is to say about a space without parts."""
     kind = {"dtype": plain.get("dtype", "int64")}
     if "box" in plain:
@@ -98,7 +99,7 @@ def _facts(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {"shape": f"{plain['multi_binary']}"}
 
 
-def _between_facts(was: Any, now: Any, what: str, where: str) -> str | None:
+def _between_facts(was: Given, now: Any, what: str, where: str) -> str | None:
     if isinstance(now, str) or np.shape(was) != np.shape(now):
         return None if was == now else _changed(where, what, was, now)
     old, new = np.ravel(was).astype(float), np.ravel(now).astype(float)
@@ -109,13 +110,13 @@ def _between_facts(was: Any, now: Any, what: str, where: str) -> str | None:
     return _changed(where, what if len(new) == 1 else f"{what} {i}", f"{old[i]:g}", f"{new[i]:g}")
 
 
-def _changed(where: str, what: str, was: Any, now: Any) -> str:
+def _changed(where: str, what: str, was: Given, now: Any) -> str:
     place = f" of {where}" if where else ""
     then, today = ("were", "are") if what == "keys" else ("was", "is")
     return f"the {what}{place} {then} {was} and {today} {now} now"
 
 
-def warn_of_before(name: str, stored: Mapping[str, Any]) -> None:
+def warn_of_before(name: str, stored: Settings) -> None:
     """Warns of a run that an earlier version may have gone on with by another policy."""
     space = stored.get("observations")
     if space is not None and any(not is_sorted(one) for one in _dicts_of_before(space)):
@@ -127,9 +128,7 @@ def warn_of_before(name: str, stored: Mapping[str, Any]) -> None:
         )
 
 
-def order_of_now(
-    path: Any, stored: Mapping[str, Any], now: Sequence[spaces.Space] | None
-) -> Mapping[str, Any]:
+def order_of_now(path: Any, stored: Settings, now: Sequence[spaces.Space] | None) -> Settings:
     """The description in a policy's file of before, in the order of the environment where there is.
 
     A policy of a run that had been loaded was saved with all keys sorted, whatever their order. So
@@ -159,7 +158,7 @@ def order_of_now(
     return {**stored, "observations": mended}
 
 
-def _dicts_of_before(plain: Mapping[str, Any]) -> list[list[Any]]:
+def _dicts_of_before(plain: Settings) -> list[list[Any]]:
     """Keys of every `Dict` in a space that an earlier version has described, two or more each."""
     if "tuple" in plain:
         return [keys for part in plain["tuple"] for keys in _dicts_of_before(part)]
@@ -175,7 +174,7 @@ def is_sorted(keys: Sequence[Any]) -> bool:
     return list(keys) == sorted(keys)
 
 
-def _reordered(was: Any, now: Any) -> Any:
+def _reordered(was: Given, now: Any) -> Any:
     """A space of before with keys that were sorted in the order of another, where they agree."""
     if "tuple" in was and len(was["tuple"]) == len(now.get("tuple", ())):
         pairs = zip(was["tuple"], now["tuple"], strict=True)

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError, check_count, shortly
+from recoup.core.types import Array, Given, Plain, Settings
 from recoup.tasks.policies.adapters import adapted
 from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, Network
@@ -21,7 +22,7 @@ NETWORKS = {"linear": Linear, "kernels": Kernels, "mlp": MLP}
 ELSEWHERE = "elsewhere"  # the kind of one that only Python can give
 
 
-def described(policy: Any, between: Sequence[spaces.Space] = ()) -> dict[str, Any]:
+def described(policy: Any, between: Sequence[spaces.Space] = ()) -> Plain:
     """A policy as JSON can hold it; one of the user's by its name, and the spaces it acts between.
 
     `between` are the spaces of observations and actions, where the policy does not hold them.
@@ -38,7 +39,7 @@ def described(policy: Any, between: Sequence[spaces.Space] = ()) -> dict[str, An
     }
 
 
-def _frame(policy: Any) -> dict[str, Any]:
+def _frame(policy: Any) -> Plain:
     """What lies around the network."""
     if not isinstance(policy, SpacePolicy):
         return {}
@@ -50,7 +51,7 @@ def _frame(policy: Any) -> dict[str, Any]:
     }
 
 
-def _seen(between: Sequence[spaces.Space]) -> dict[str, Any]:
+def _seen(between: Sequence[spaces.Space]) -> Plain:
     """The spaces around a policy of the user's, where files can hold them."""
     try:
         return {
@@ -61,7 +62,7 @@ def _seen(between: Sequence[spaces.Space]) -> dict[str, Any]:
         return {}
 
 
-def restored(plain: Mapping[str, Any], given: Any = None) -> Any:
+def restored(plain: Settings, given: Given = None) -> Any:
     """The policy that was described; `given` is the network or policy that only Python can give."""
     with readable():
         return _restored(plain, given)
@@ -80,7 +81,7 @@ def readable() -> Iterator[None]:
         ) from None
 
 
-def _restored(plain: Mapping[str, Any], given: Any) -> Any:
+def _restored(plain: Settings, given: Given) -> Any:
     observations = space_restored(plain["observations"]) if "bounds" in plain else None
     if plain["kind"] == ELSEWHERE:
         network = _given_again(plain, given, observations)
@@ -98,7 +99,7 @@ def _restored(plain: Mapping[str, Any], given: Any) -> Any:
     )
 
 
-def _given_again(plain: Mapping[str, Any], given: Any, observations: spaces.Space | None) -> Any:
+def _given_again(plain: Settings, given: Given, observations: spaces.Space | None) -> Any:
     """The network or policy that only Python can give."""
     if given is None:
         raise InputError(
@@ -113,7 +114,7 @@ def _given_again(plain: Mapping[str, Any], given: Any, observations: spaces.Spac
     return given
 
 
-def _network(plain: Mapping[str, Any], given: Any) -> Network:
+def _network(plain: Settings, given: Given) -> Network:
     """The network that the file holds; the user may name its kind, and give no other."""
     kind = plain["kind"]
     if given is not None and not (isinstance(given, str) and given == kind):
@@ -123,11 +124,11 @@ def _network(plain: Mapping[str, Any], given: Any) -> Network:
     return made
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: Given) -> Any:
     return tuple(_tuples(part) for part in value) if isinstance(value, (list, tuple)) else value
 
 
-def space_described(space: spaces.Space) -> dict[str, Any]:
+def space_described(space: spaces.Space) -> Plain:
     """A space as JSON can hold it; infinite bounds are words."""
     if isinstance(space, spaces.Box):
         bounds = {k: _words(getattr(space, k)) for k in ("low", "high")}
@@ -147,7 +148,7 @@ def space_described(space: spaces.Space) -> dict[str, Any]:
     raise InputError(f"a space of the kind {type(space).__name__} cannot be written to a file.")
 
 
-def space_restored(plain: Mapping[str, Any]) -> spaces.Space:
+def space_restored(plain: Settings) -> spaces.Space:
     """The space that was described."""
     if "box" in plain:
         shape, dtype = tuple(plain["shape"]), np.dtype(plain["dtype"])
@@ -169,7 +170,7 @@ def space_restored(plain: Mapping[str, Any]) -> spaces.Space:
     return spaces.Tuple([space_restored(part) for part in plain["tuple"]])
 
 
-def pairs_of(plain: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+def pairs_of(plain: Settings) -> list[tuple[Any, Any]]:
     """Keys and parts of a `Dict` that was described, in its order; in files of before an object."""
     parts = plain["dict"]
     pairs = [(key, part) for key, part in (parts.items() if is_before(plain) else parts)]
@@ -178,7 +179,7 @@ def pairs_of(plain: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def is_before(plain: Mapping[str, Any]) -> bool:
+def is_before(plain: Settings) -> bool:
     """Whether a `Dict` was described by a version that wrote it as an object of JSON."""
     return isinstance(plain["dict"], Mapping)
 
@@ -196,7 +197,7 @@ def _words(bounds: np.ndarray) -> list[Any]:
     return [_word(x) for x in bounds.ravel().tolist()]
 
 
-def _word(x: Any) -> Any:
+def _word(x: Array) -> Any:
     """A bound: a float, a word where it is infinite, a whole number where a float is not exact."""
     if isinstance(x, int) and int(float(x)) != x:
         return x

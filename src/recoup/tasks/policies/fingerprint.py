@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Array
 from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear
 from recoup.tasks.policies.policy import Act, SpacePolicy, beginner
@@ -77,7 +78,7 @@ def _range(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
     return lower, np.where(above, high, lower + WIDE)
 
 
-def fixed_thetas(dim: int, mean: Any = 0.0, std: Any = 1.0) -> np.ndarray:
+def fixed_thetas(dim: int, mean: Array = 0.0, std: Array = 1.0) -> np.ndarray:
     """Parameters `[T, D]` as a search draws them, the same on every machine."""
     units = np.array([_units(f"theta/{k}", dim) for k in range(THETAS)])
     return np.broadcast_to(mean, dim) + np.broadcast_to(std, dim) * 12**0.5 * (units - 0.5)
@@ -115,7 +116,7 @@ def fingerprint(policy: Any, thetas: np.ndarray, observations: Any) -> np.ndarra
     return first if same and first.ndim == 2 and np.isfinite(first).all() else None
 
 
-def _beginner(policy: Any, theta: Any) -> Callable[[], Act]:
+def _beginner(policy: Any, theta: Array) -> Callable[[], Act]:
     if isinstance(policy, SpacePolicy):
         numbers = policy.numbers(theta)
         return lambda: numbers
@@ -128,7 +129,7 @@ def _given(begin: Callable[[], Act], seen: list[Any]) -> np.ndarray:
     return np.array([_numbers(act(one)) for act, episode in acts for one in episode], float)
 
 
-def _numbers(action: Any) -> np.ndarray:
+def _numbers(action: Array) -> np.ndarray:
     """An action as numbers, whatever it is made of."""
     if isinstance(action, dict):
         action = [action[key] for key in sorted(action, key=str)]

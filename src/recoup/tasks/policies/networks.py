@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recoup.checks import InputError, check_count, check_flag
+from recoup.core.types import Array, Given, Namespace
 
 Function = Callable[[Any], Any]
 
@@ -27,7 +28,7 @@ class Network(Protocol):
     def spread(self) -> np.ndarray:
         """Standard deviations `[D]` to start from."""
 
-    def bound(self, theta: Any) -> Function:
+    def bound(self, theta: Array) -> Function:
         """The function `[I] -> [O]` of one theta."""
 
 
@@ -48,7 +49,7 @@ class Linear:
         """One over the root of the number of inputs."""
         return np.full(self.parameters, (self.inputs + self.bias) ** -0.5)
 
-    def bound(self, theta: Any) -> Function:
+    def bound(self, theta: Array) -> Function:
         """`y = x W + b`."""
         weights = theta.reshape(self.inputs + self.bias, self.outputs)
         if not self.bias:
@@ -74,7 +75,7 @@ class Kernels:
         """One: a few kernels are near one at a time, the others near zero."""
         return np.ones(self.parameters)
 
-    def bound(self, theta: Any) -> Function:
+    def bound(self, theta: Array) -> Function:
         """`y = phi(x) W + b`."""
         xp = namespace(theta)
         widths = np.array(self.widths)
@@ -82,7 +83,7 @@ class Kernels:
         weights = theta.reshape(len(self.centres) + 1, self.outputs)
         first, last = weights[:-1], weights[-1]
 
-        def function(x: Any) -> Any:
+        def function(x: Array) -> Array:
             near = xp.exp(-0.5 * xp.sum((x / widths - centres) ** 2, axis=-1))
             return near @ first + last
 
@@ -112,7 +113,7 @@ class MLP:
         """One over the root of the number of each layer's inputs."""
         return np.concatenate([np.full(r * c, r**-0.5) for r, c in self.shapes])
 
-    def bound(self, theta: Any) -> Function:
+    def bound(self, theta: Array) -> Function:
         """`x <- tanh(x W + b)` layer by layer, the last without tanh."""
         xp, layers, at = namespace(theta), [], 0
         for rows, columns in self.shapes:
@@ -120,7 +121,7 @@ class MLP:
             layers.append((weights[:-1], weights[-1]))
             at += rows * columns
 
-        def function(x: Any) -> Any:
+        def function(x: Array) -> Array:
             for weights, bias in layers[:-1]:
                 x = xp.tanh(x @ weights + bias)
             weights, bias = layers[-1]
@@ -143,7 +144,7 @@ def layers_of(
     return [(block[:-1], block[-1]) for block in blocks]
 
 
-def namespace(theta: Any) -> Any:
+def namespace(theta: Array) -> Namespace:
     """`jax.numpy` for an array of JAX, `numpy` for any other."""
     if isinstance(theta, np.ndarray):
         return np
@@ -197,7 +198,7 @@ def fitted(observed: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return centres * scale, np.maximum(width, 1e-8) * scale
 
 
-def hidden_of(given: Any) -> tuple[int, ...]:
+def hidden_of(given: Given) -> tuple[int, ...]:
     """Sizes of hidden layers, a number or several."""
     sizes = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
     return tuple(check_count("hidden", size) for size in sizes)

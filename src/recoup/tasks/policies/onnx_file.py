@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Array
 from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, named
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
@@ -63,7 +64,7 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def constant(self, array: Any) -> str:
+    def constant(self, array: Array) -> str:
         name = f"recoup:constant{len(self.constants)}"
         array = np.ascontiguousarray(array).reshape(np.shape(array))
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))

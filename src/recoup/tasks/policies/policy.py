@@ -1,6 +1,6 @@
 """A policy: an observation flattened, normalised, through a network, to an action of the space."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import NUMBERS, InputError, check_choice, check_count, nearest, shortly
+from recoup.core.types import Array, Given, Settings
 from recoup.tasks.policies.adapters import adapted, library_of
 from recoup.tasks.policies.environment_spaces import CLIP, SQUASH, inputs_of, outputs_of
 from recoup.tasks.policies.networks import (
@@ -44,7 +45,7 @@ class OwnPolicy(Protocol):
     def parameters(self) -> int:
         """How many parameters it has."""
 
-    def act(self, theta: Any, observation: Any, *state: Any) -> Any:
+    def act(self, theta: Array, observation: Array, *state: Any) -> Array:
         """The action for an observation."""
 
 
@@ -71,12 +72,12 @@ class SpacePolicy:
         """How many there are, D."""
         return self.network.parameters
 
-    def bound(self, theta: Any) -> Act:
+    def bound(self, theta: Array) -> Act:
         """`act(observation) -> action` of one theta."""
         numbers, act = self.numbers(theta), outputs_of(self.actions, self.bounds).act
         return lambda seen: act(numbers(seen))
 
-    def numbers(self, theta: Any) -> Callable[[Any], np.ndarray]:
+    def numbers(self, theta: Array) -> Callable[[Any], np.ndarray]:
         """What the network makes of an observation, numbers `[O]` that then become an action."""
         function = self.network.bound(np.asarray(theta, float))
         flatten = inputs_of(self.observations).flatten
@@ -90,7 +91,7 @@ class SpacePolicy:
         return scaled
 
 
-def beginner(policy: Any, theta: Any) -> Callable[[], Act]:
+def beginner(policy: Any, theta: Array) -> Callable[[], Act]:
     """A function that begins an episode: it gives `act(observation) -> action` for one theta."""
     if isinstance(policy, SpacePolicy):
         act = policy.bound(theta)
@@ -114,8 +115,8 @@ def _remembering(policy: Any, theta: np.ndarray) -> Act:
 
 
 def make_policy(
-    given: Any,
-    options: Mapping[str, Any],
+    given: Given,
+    options: Settings,
     observations: spaces.Space,
     actions: spaces.Space,
     observed: np.ndarray | None,
@@ -143,7 +144,7 @@ def make_policy(
     return SpacePolicy(network, observations, actions, bounds, scale)
 
 
-def _own(given: Any, options: Mapping[str, Any], normalize: bool) -> Any:
+def _own(given: Given, options: Settings, normalize: bool) -> Any:
     if not isinstance(given, OwnPolicy):
         raise InputError(
             "a policy is a word (linear, kernels, mlp), a module of Flax, Equinox or PyTorch, or "
@@ -155,7 +156,7 @@ def _own(given: Any, options: Mapping[str, Any], normalize: bool) -> Any:
     return given
 
 
-def _check_network(network: Any, options: Mapping[str, Any], outputs: int, seen: Any) -> None:
+def _check_network(network: Any, options: Settings, outputs: int, seen: Any) -> None:
     """Raises unless a network of the user's takes an observation and gives what an action needs."""
     if options:
         raise InputError(f"a network of your own has no option {next(iter(options))!r}.")
@@ -195,7 +196,7 @@ def _check_action(policy: Any, observations: spaces.Space, actions: spaces.Space
     return policy
 
 
-def _check_options(kind: str, options: Mapping[str, Any]) -> None:
+def _check_options(kind: str, options: Settings) -> None:
     known = (*OPTIONS[check_choice("policy", kind, OPTIONS)], "actions")
     for option in options:
         if option not in known:
@@ -207,7 +208,7 @@ def _check_options(kind: str, options: Mapping[str, Any]) -> None:
 
 def _network(
     kind: str,
-    options: Mapping[str, Any],
+    options: Settings,
     observations: spaces.Space,
     actions: spaces.Space,
     bounds: str,

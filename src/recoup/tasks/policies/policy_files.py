@@ -8,7 +8,7 @@ without Recoup.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -17,6 +17,7 @@ import numpy as np
 from gymnasium import Space
 
 from recoup.checks import InputError, check_path
+from recoup.core.types import Array, Plain, Settings
 from recoup.outputs import Kind, Over, written
 from recoup.tasks.own.host import spaces_of
 from recoup.tasks.policies.adapters import is_module
@@ -67,7 +68,7 @@ class SavedPolicy:
         self._act = self._begin()
         return self
 
-    def __call__(self, observation: Any) -> Any:
+    def __call__(self, observation: Array) -> Array:
         """The action for an observation."""
         return self._act(observation)
 
@@ -116,7 +117,7 @@ def save_policy(
     return path
 
 
-def _arrays(policy: Any, theta: np.ndarray, between: Sequence[Space]) -> dict[str, Any]:
+def _arrays(policy: Any, theta: np.ndarray, between: Sequence[Space]) -> Plain:
     """What the file of a policy holds."""
     theta, plain = np.asarray(theta, float), described(policy, between)
     text = json.dumps({"format": FORMAT, "policy": plain})
@@ -146,7 +147,7 @@ def is_saved(path: Path, policy: Any, theta: np.ndarray, between: Sequence[Space
     return near and same and all(np.array_equal(found[key], x) for key, x in wanted.items())
 
 
-def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:
+def _weights(policy: Any, theta: np.ndarray) -> Plain:
     """The arrays of a module of the user's by name: it can be filled again without Recoup."""
     network: Any = getattr(policy, "network", None)
     if not is_module(network):
@@ -155,7 +156,7 @@ def _weights(policy: Any, theta: np.ndarray) -> dict[str, Any]:
     return {f"{WEIGHTS}{name}": array for name, array in state.items()}
 
 
-def _fingerprints(policy: Any, theta: np.ndarray, plain: Mapping[str, Any]) -> dict[str, Any]:
+def _fingerprints(policy: Any, theta: np.ndarray, plain: Settings) -> Plain:
     """What is compared after loading, as arrays."""
     if "observations" not in plain:
         return {}
@@ -204,7 +205,7 @@ def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> Sa
 
 
 def _check_loaded(
-    path: Path, stored: Mapping[str, Any], policy: Any, theta: np.ndarray, between: Sequence[Space]
+    path: Path, stored: Settings, policy: Any, theta: np.ndarray, between: Sequence[Space]
 ) -> None:
     """Raises unless a policy is the one that was saved, as far as its fingerprint tells."""
     if INPUTS in stored:

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Array, Module
 from recoup.tasks.policies.adapters import TorchModule
 from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, parts_of
@@ -89,7 +90,7 @@ def _whole(space: spaces.Space, parts: Any) -> Any:
     return int(one) if isinstance(space, spaces.Discrete) else one
 
 
-def _module(torch: Any, policy: SpacePolicy, theta: np.ndarray) -> Any:
+def _module(torch: Module, policy: SpacePolicy, theta: np.ndarray) -> Any:
     """A module that takes an observation's parts and gives the action."""
     parts, scale = leaves(policy.observations), policy.scale
     flatten = [_flat(torch, leaf) for leaf in parts]
@@ -111,11 +112,11 @@ def _module(torch: Any, policy: SpacePolicy, theta: np.ndarray) -> Any:
     return Acts().eval().requires_grad_(False)  # to be used: its action is a plain tensor
 
 
-def _tensor(torch: Any, numbers: Any) -> Any:
+def _tensor(torch: Module, numbers: Array) -> Array:
     return torch.from_numpy(np.array(numbers))
 
 
-def _flat(torch: Any, leaf: ObservationLeaf) -> Step:
+def _flat(torch: Module, leaf: ObservationLeaf) -> Step:
     """How a part of an observation becomes numbers."""
     if leaf.entry is None or leaf.value is None:
         return lambda one: one.reshape(-1).double()
@@ -123,7 +124,7 @@ def _flat(torch: Any, leaf: ObservationLeaf) -> Step:
     return lambda one: (one.reshape(-1).long()[entry] == value).double()
 
 
-def _network(torch: Any, network: Any, theta: np.ndarray) -> Any:
+def _network(torch: Module, network: Any, theta: np.ndarray) -> Any:
     """The network as a module from float64 to float64."""
     if isinstance(network, TorchModule):
         return _own(torch, network, theta)
@@ -139,7 +140,7 @@ def _network(torch: Any, network: Any, theta: np.ndarray) -> Any:
     return torch.nn.Sequential(*made)
 
 
-def _near(torch: Any, network: Kernels) -> Any:
+def _near(torch: Module, network: Kernels) -> Any:
     widths = np.array(network.widths)
 
     class Near(torch.nn.Module):
@@ -148,13 +149,13 @@ def _near(torch: Any, network: Kernels) -> Any:
             self.register_buffer("centres", _tensor(torch, np.array(network.centres) / widths))
             self.register_buffer("widths", _tensor(torch, widths))
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Array) -> Array:
             return torch.exp(-0.5 * ((x / self.widths - self.centres) ** 2).sum(-1))
 
     return Near()
 
 
-def _own(torch: Any, network: TorchModule, theta: np.ndarray) -> Any:
+def _own(torch: Module, network: TorchModule, theta: np.ndarray) -> Any:
     """A module of the user's; as it is written where that can be read, else as it is called once.
 
     What is called once would forget an `if`: PyTorch warns of it, and the caller refuses then.
@@ -168,13 +169,13 @@ def _own(torch: Any, network: TorchModule, theta: np.ndarray) -> Any:
             super().__init__()
             self.module = held
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Array) -> Array:
             return self.module(x.to(kind)).double()
 
     return Own()
 
 
-def _action(torch: Any, space: spaces.Space, bounds: str) -> Step:
+def _action(torch: Module, space: spaces.Space, bounds: str) -> Step:
     """How numbers `[O]` become an action, by the formulas of `outputs_of`."""
     if isinstance(space, spaces.Box):
         return _box(torch, space, bounds)
@@ -195,12 +196,12 @@ def _action(torch: Any, space: spaces.Space, bounds: str) -> Step:
     return lambda y: start + y.argmax()
 
 
-def _box(torch: Any, space: spaces.Box, bounds: str) -> Step:
+def _box(torch: Module, space: spaces.Box, bounds: str) -> Step:
     *arrays, whole = scaled(space)
     least, most, limited, middle, half = (_tensor(torch, array) for array in arrays)
     kind = _tensor(torch, np.zeros(0, space.dtype)).dtype
 
-    def act(y: Any) -> Any:
+    def act(y: Array) -> Array:
         if bounds == SQUASH:
             y = torch.where(limited, torch.tanh(y), y)
         y = torch.minimum(torch.maximum(middle + half * y, least), most)

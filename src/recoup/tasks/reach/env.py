@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError, check_between, check_choice, check_finite, check_shape
+from recoup.core.types import Array, Plain
 from recoup.tasks.reach import rules
 from recoup.tasks.reach.batch_engine import engine_of
 from recoup.tasks.reach.body import SUBSTEPS, import_mujoco
@@ -28,7 +29,7 @@ class ReachEnv(gymnasium.Env):
     motion has become unstable, the episode terminates, its reward is NaN and `info` has `failure`.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012
+    metadata: Plain = {  # noqa: RUF012
         "render_modes": ["rgb_array", "human"],
         "render_fps": 10,
     }
@@ -55,8 +56,8 @@ class ReachEnv(gymnasium.Env):
         self._due = 0.0  # when the window may show the next step
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Plain | None = None
+    ) -> tuple[np.ndarray, Plain]:
         """Upright, at rest, the arms hanging."""
         super().reset(seed=seed)
         mujoco = import_mujoco()
@@ -65,7 +66,7 @@ class ReachEnv(gymnasium.Env):
         self._show()
         return self._seen(), {"distance": self.distance}
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Array) -> tuple[np.ndarray, float, bool, bool, Plain]:
         """A tenth of a second towards the commanded angles."""
         mujoco, model, data = import_mujoco(), self.engine.model, self.data
         check_shape("action", action, "[n]", (self.task.joints,))
@@ -78,7 +79,7 @@ class ReachEnv(gymnasium.Env):
         )
         mujoco.mj_step(model, data, nstep=SUBSTEPS)
         mujoco.mj_kinematics(model, data)
-        info: dict[str, Any] = {"distance": self.distance, "cost": cost}
+        info: Plain = {"distance": self.distance, "cost": cost}
         reward = float(rules.reward(np, self.task, self.distance, cost))
         failures = [kind for kind in range(len(data.warning)) if data.warning[kind].number]
         if failures:

@@ -16,6 +16,7 @@ from recoup.checks import (
     check_shape,
     shortly,
 )
+from recoup.core.types import Array, Namespace
 from recoup.tasks.reach.body import JOINTS, Servos
 
 NEAR, FAR = (0.603, -0.203, 1.237), (0.637, 0.015, 1.237)
@@ -74,7 +75,7 @@ def reach(
     )
 
 
-def features(xp: Any, task: Reach, servos: Servos, q: Any, qdot: Any) -> Any:
+def features(xp: Namespace, task: Reach, servos: Servos, q: Any, qdot: Any) -> Array:
     """What the policy sees, `[..., F]`: angles from q_zero, then angular velocities.
 
     Implements: zhao2013 S4.3 phi(s) = s. Differs: scaled to order one, [0.4 (q - q_zero), 0.1
@@ -87,12 +88,12 @@ def features(xp: Any, task: Reach, servos: Servos, q: Any, qdot: Any) -> Any:
     return xp.concatenate(seen, axis=-1)
 
 
-def command(xp: Any, servos: Servos, action: Any, noise: Any) -> Any:
+def command(xp: Namespace, servos: Servos, action: Array, noise: Array) -> Array:
     """The angles `[..., n]` that the servos are sent: action plus noise, held to the ranges."""
     return xp.clip(action + servos.zero + noise, servos.low, servos.high)
 
 
-def control_cost(xp: Any, task: Reach, servos: Servos, q: Any, qdot: Any, sent: Any) -> Any:
+def control_cost(xp: Namespace, task: Reach, servos: Servos, q: Any, qdot: Any, sent: Any) -> Array:
     """What the controls cost at the decision, `[...]`.
 
     Implements: zhao2013 S4.3 c_t, the sum over joints: of squared servo torques in (N m)^2, or of
@@ -104,7 +105,7 @@ def control_cost(xp: Any, task: Reach, servos: Servos, q: Any, qdot: Any, sent: 
     return xp.sum(torque**2, axis=-1)
 
 
-def reward(xp: Any, task: Reach, distance: Any, cost: Any) -> Any:
+def reward(xp: Namespace, task: Reach, distance: Any, cost: Any) -> Array:
     """The immediate reward, `[...]`, with the distance after the step.
 
     Implements: zhao2013 S4.3 r_t = k_1 exp(-10 d_t) - k_2 min(c_t, 10000).

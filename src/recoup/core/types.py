@@ -1,0 +1,15 @@
+"""Names for what Python's types have no word for: a reader sees what is meant, mypy sees Any."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Array = Any  # of NumPy or of JAX, traced or not
+Namespace = Any  # `numpy` or `jax.numpy`: what an equation computes with
+Rho = Any  # the record of a search distribution, such as `Diagonal(eta, tau)`, or many of them
+Samples = Any  # thetas `[n, D]`, or a record of trajectories
+Memory = Any  # what an update rule keeps from move to move
+State = Any  # of a simulated system: an array, or a record of some
+Module = Any  # a package that may be absent, such as `torch`
+Given = Any  # what a user gave, before it is checked
+Settings = Mapping[str, Any]  # by name
+Plain = dict[str, Any]  # what JSON can hold
