@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from recoup.checks import is_traced
 from recoup.core.arrays import Array
 from recoup.core.types import Namespace
 
@@ -87,8 +88,11 @@ def in_turns(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def ordered(*args: Any) -> Any:
+        given = jax.tree.leaves(args)
+        if not is_traced(*given):  # under `jax.disable_jit`, where each call is a program
+            return function(*args)
         program, like = jax.make_jaxpr(function, return_shape=True)(*args)
-        found, _ = _run(program, jax.tree.leaves(args), None)
+        found, _ = _run(program, given, None)
         return jax.tree.unflatten(jax.tree.structure(like), found)
 
     return ordered
