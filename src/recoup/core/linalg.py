@@ -3,7 +3,7 @@
 From jaxlib 0.10.0 on a call of LAPACK on a processor hands its work to threads of XLA's pool, and
 occupies one of them until that is done. XLA may start two calls at once where neither needs what
 the other finds. On two cores nobody is left to do their work, and the program stops for good: seen
-with 0.10. With 0.11.0, 0.11.1, 0.11.2 and 0.12.0 on two cores 85 programs ended without turns
+with 0.10. With 0.11.0, 0.11.1, 0.11.2 and 0.12.0 on two cores 84 programs ended without turns
 (2026-11-18), and JAX writes loops in another way there: they take none. JAX has no report of it
 that we know of; https://github.com/jax-ml/jax/issues/39292 is of the same threads.
 
