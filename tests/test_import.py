@@ -29,6 +29,8 @@ def test_import_reads_no_arguments_changes_no_setting_and_imports_nothing_slow()
         "import gymnasium, recoup; env = gymnasium.make('recoup/Toy-v0')",
         "import recoup, gymnasium; env = gymnasium.make('recoup/Toy-v0')",
         "import recoup; from gymnasium import make; env = make('recoup/Toy-v0')",
+        "import recoup; from importlib.util import find_spec; find_spec('gymnasium'); "
+        "import gymnasium; env = gymnasium.make('recoup/Toy-v0')",
         "import gymnasium; env = gymnasium.make('recoup:recoup/Toy-v0')",
         "from recoup.tasks.registry import make_env; env = make_env('toy')",
         "from recoup.tasks.own.found import find; env = find('recoup/Toy-v0', False).make()",
@@ -38,6 +40,7 @@ def test_import_reads_no_arguments_changes_no_setting_and_imports_nothing_slow()
         "after Gymnasium",
         "before it",
         "by a part of it",
+        "asked for before",
         "module and id",
         "make_env",
         "a task by its id",

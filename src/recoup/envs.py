@@ -5,6 +5,8 @@ users of Recoup need it: so `import recoup` leaves that to them, and registers n
 """
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -20,23 +22,28 @@ def offer() -> None:
 
 
 class _Waiting:
-    """Waits for the import of Gymnasium, once, and leaves all others alone."""
+    """Waits until Gymnasium has been imported, and leaves all other imports alone."""
+
+    asking = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """How Gymnasium is found by others, with something to do after it."""
-        if name != "gymnasium":
+        """How others find Gymnasium, with something to do after it; it may never be imported."""
+        if name != "gymnasium" or self.asking:
             return None
-        sys.meta_path.remove(self)
-        found = find_spec(name)
+        self.asking = True
+        try:
+            found = find_spec(name)
+        finally:
+            self.asking = False
         if found is not None and found.loader is not None:
-            run = found.loader.exec_module
-
-            def then(module: ModuleType) -> None:
-                run(module)
-                _register()
-
-            found.loader.exec_module = then  # type: ignore[method-assign]
+            found.loader.exec_module = partial(self.then, found.loader.exec_module)  # type: ignore[method-assign]
         return found
+
+    def then(self, run: Callable[[ModuleType], None], module: ModuleType) -> None:
+        """Imports Gymnasium; once that has come to its end, it is waited for no more."""
+        run(module)
+        sys.meta_path.remove(self)
+        _register()
 
 
 def _register() -> None:

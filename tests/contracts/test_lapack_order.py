@@ -133,6 +133,25 @@ def test_turns_reach_into_loops_and_branches_and_change_no_number():
     assert order_of(jax.jit(in_turns(nested)), *given).unordered == []
 
 
+def masked(matrix, keep, keys):
+    """Called where arrays go in that are no numbers, and where complex ones come out."""
+
+    def inner(matrix, keep, keys):
+        drawn = jax.random.normal(keys[0, 0], (len(matrix),), matrix.dtype)
+        return jnp.linalg.cholesky(jnp.where(keep, matrix, 0.0) + jnp.diag(drawn**2))
+
+    axes = jnp.abs(jnp.linalg.eig(matrix)[1])
+    return axes, jax.checkpoint(inner)(matrix, keep, keys)
+
+
+@pytest.mark.filterwarnings("error")
+def test_arrays_that_are_no_numbers_pass_turns_as_they_are():
+    keys = jax.random.split(jax.random.key(1), (2, 2))
+    given = jnp.eye(DIM) + 0.1, jnp.eye(DIM, dtype=bool), keys
+    for one, other in zip(jax.jit(in_turns(masked))(*given), jax.jit(masked)(*given), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("version", ["0.9.2", "0.11.0", "0.12.0.dev20270101"])
 def test_a_jaxlib_that_needs_no_turns_takes_none(monkeypatch, version):
     monkeypatch.setattr("jaxlib.version.__version__", version)

@@ -175,10 +175,14 @@ def _with_constant(body: Any) -> Any:
 
 
 def _behind(given: list[Any], never: Array) -> list[Any]:
-    """Matrices as they are, but not known before `never` is; a vector is none to factorise."""
+    """Matrices as they are, but not known before `never` is; only numbers are factorised."""
     import jax.numpy as jnp
 
-    return [jnp.where(never, 0, x) if jnp.ndim(x) > 1 else x for x in given]
+    def behind(x: Any) -> Any:
+        matrix = jnp.ndim(x) > 1 and jnp.issubdtype(x.dtype, jnp.inexact)
+        return jnp.where(never, jnp.zeros((), x.dtype), x) if matrix else x
+
+    return [behind(x) for x in given]
 
 
 def _known_with(found: list[Array]) -> Array:
@@ -191,5 +195,5 @@ def _known_with(found: list[Array]) -> Array:
     from jax.dtypes import extended
 
     numbers = (x for x in found if x.size and not jnp.issubdtype(x.dtype, extended))
-    first = (jnp.ravel(x)[0].astype(float) for x in numbers)
+    first = (jnp.real(jnp.ravel(x)[0]).astype(float) for x in numbers)
     return reduce(jnp.logical_or, [(one < 0) & (one > 0) for one in first], jnp.asarray(False))
