@@ -54,7 +54,9 @@ def test_what_only_reads_says_that_it_is_due_and_forecasts_nothing_of_it(path):
     assert "3; the next is due" in shown
     assert DUE in shown
     assert "0 more results" not in shown
-    assert DUE in " ".join(program("study", "recommend", path).stdout.split())
+    predict = ("predict", path, "--param", "kp=60")
+    for words in (("recommend", path), ("evaluate", path), predict):
+        assert DUE in " ".join(program("study", *words).stdout.split())
     dry = program("study", "amend", path, 3, "1.0", "--dry-run")
     assert dry.returncode == 0, dry.stderr
     assert json.loads(program("study", "show", path, "--json").stdout)["moves"] == 3

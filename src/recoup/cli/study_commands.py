@@ -337,8 +337,9 @@ def evaluate(
     with opened(file, read_only=True) as study, study.store.reading():
         found, goal = study.evaluate(**given_options(mean=mean, std=std)), study.opened.goal
         version = study.store.version()
+        before = "" if study.until_move() else due(study.opened.lacks)
     if as_json:
         print_json({**found._asdict(), "version": version})
         return
     of = DRAW if mean is None and std is None else CANDIDATE
-    show_text(of_a_draw(found, goal=goal, of=of))
+    show_text(" ".join(filter(None, [before, of_a_draw(found, goal=goal, of=of)])))

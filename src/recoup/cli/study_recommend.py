@@ -15,6 +15,7 @@ from recoup.study.voice.sentences import (
     best_at,
     best_between,
     best_choice,
+    due,
     explains,
     share_explained,
 )
@@ -123,7 +124,8 @@ def predict(
         given[name] = typed_value(value)
     with opened(file, read_only=True) as study, study.store.reading():
         found, version = study.predict(given), study.store.version()
+        before = "" if study.until_move() else due(study.opened.lacks)
     if as_json:
         print_json({**found.plain(), "version": version})
         return
-    show_text(found.words)
+    show_text(" ".join(filter(None, [before, found.words])))
