@@ -93,6 +93,7 @@ def test_settings_reach_the_run(tmp_path):
         ("study new --dim 2 --nonsense", "No such option: --nonsense"),
         ("study new -x --dim 2", "No such option: -x"),
         ("study tell robot.db 3 --faild slipped", "No such option: --faild"),
+        ("study tell robot.db 3 --faild -- -1", "No such option: --faild"),
         ("train", "Missing argument 'TASK'"),
         ("trian toy", "No such command 'trian'"),
     ],

@@ -44,7 +44,8 @@ def test_a_walk(tmp_path):
     study(tmp_path, "tell", "robot.db", 3, "--failed", "no", fails="told -12.3 before")
     study(tmp_path, "tell", "robot.db", 9, 1, fails="there is no trial 9")
     study(tmp_path, "tell", "robot.db", "x", 1, fails="must be a whole number, got 'x'")
-    study(tmp_path, "tell", "robot.db", 1, "nan", fails="report a failure")
+    for value in ("nan", "-inf", "-NaN", "-Infinity"):
+        study(tmp_path, "tell", "robot.db", 1, value, fails="report a failure")
     study(tmp_path, "tell", "robot.db", 1, "fast", fails="must be a number, got 'fast'")
     study(tmp_path, "tell", "robot.db", fails="takes the id of a trial, or --file")
     study(tmp_path, "tell", "robot.db", 6, "--failed", "gripper slipped")

@@ -53,7 +53,7 @@ class _Signed(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads them; what looks like an option and is none is refused, but for what follows --."""
-        given = () if "--" in args else tuple(args)
+        given = args[: args.index("--")] if "--" in args else list(args)
         left = super().parse_args(ctx, args)
         for value in (ctx.params[p.name] for p in self.params if p.param_type_name == "argument"):
             words = {str(word) for word in (value if isinstance(value, list | tuple) else [value])}
@@ -63,7 +63,7 @@ class _Signed(TyperCommand):
         return left
 
 
-LIKE_AN_OPTION = re.compile(r"--?[a-zA-Z]")
+LIKE_AN_OPTION = re.compile(r"--?(?!(?:inf|infinity|nan)$)[a-z]", re.IGNORECASE)
 SIGNED: Plain = {"cls": _Signed, "context_settings": {"ignore_unknown_options": True}}
 app = typer.Typer(cls=_InOrder, no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 

@@ -145,8 +145,8 @@ def _drawn_before(study: Opened) -> int:
 
 def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     if study.missing:
-        parts = " and ".join(study.missing)
-        return Verdict(True, f"Its {parts} was given in Python: no move was made again.")
+        were = f"{' and '.join(study.missing)} {'was' if len(study.missing) == 1 else 'were'}"
+        return Verdict(True, f"Its {were} given in Python: no move was made again.")
     if not is_whole(study):
         return Verdict(True, "No move was made again: what it was recovered from was not whole.")
     found = differences(study, tick)
