@@ -155,7 +155,6 @@ def _own(name: str, asking: Asking) -> Arena:
 
 def _check_known(name: str) -> None:
     """Raises for a name that nobody has, with one that it may have meant."""
-
     from recoup.tasks.own.found import registered
 
     others = (*registered(), *environments())

@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.compare.arenas import (
-    POLICY_TESTS,
-    TESTS,
-    Arena,
-    keys_of,
-    noise_of,
-    start_of,
-)
+from recoup.compare.arenas import POLICY_TESTS, TESTS, Arena, keys_of, noise_of, start_of
 from recoup.compare.checked import Checked
 from recoup.compare.entrants import Entrant, batch_of, made_by, row_of
 from recoup.compare.fields import Field, field_of

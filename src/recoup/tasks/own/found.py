@@ -202,7 +202,6 @@ def _of_package(found: Found, is_function: bool) -> Found:
 
 def _imported(task: str, is_function: bool) -> Found:
     """The task that `module:name` names, looked for in the current directory too."""
-
     module, name = _module_of("task", task)
     if not hasattr(module, name) and name in environments():  # importing it has registered it
         return Found(task, ENVIRONMENT, partial(gym_env, task), safe=False)
