@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from another_user import as_another_user
 from gymnasium import spaces
 from program import Done, recoup
 from sketches import sketched
@@ -395,6 +396,7 @@ print(json.dumps([writes.run(writer, home) for writer in writers]))
 """
 
 
+@as_another_user
 def test_a_directory_that_is_read_only_stays_as_it_is(made, tmp_path):
     """As another user, for root writes anywhere; pytest's directories are closed to them."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from another_user import as_another_user
 
 from recoup import Study
 from recoup.checks import InputError
@@ -140,6 +141,7 @@ study.close()
 """
 
 
+@as_another_user
 def test_a_study_on_a_medium_that_cannot_be_written_to(path):
     """As another user, for root writes anywhere; one who may write comes, writes and goes."""
     with tempfile.TemporaryDirectory() as place:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from another_user import as_another_user
 from waiting import LIMIT
 
 from recoup.cli import main as cli
@@ -391,6 +392,7 @@ def ask_and_tell(study, n):
 
 
 class TestPlaces:
+    @as_another_user
     def test_a_read_only_file_is_read_and_not_written(self, whole):
         """As another user, for root writes anywhere; pytest's directories are closed to them."""
         code = (
