@@ -12,7 +12,7 @@ never fills.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -290,6 +290,7 @@ def _keep_up(
         table = archive.table.at[:, block].set(columns)
         table, target = _fold(family, archive, batch.reference, late, table, _set_row)
         return archive._replace(table=table, target=target)
+    assert archive.mixture is not None
     put = partial(add_row, archive.counts - before)
     mixed = _mixture(*of_batch)
     mixture, target = _fold(family, archive, batch.reference, late, archive.mixture, put)
@@ -313,8 +314,8 @@ def _fold(
     archive: Archive,
     newest: Array,
     late: Array | None,
-    densities: Any,
-    put: Callable[[Any, Array, Array], Array],
+    densities: Array,
+    put: Callable[[Array, Array, Array], Array],
 ) -> tuple[Array, tuple[Array, Array | None] | None]:
     """`densities` once `put` has taken in the rows `[B, N]` of the newest proposal and of `late`.
 
@@ -324,7 +325,7 @@ def _fold(
     def row(slot: Array) -> tuple[Array, Array | None]:
         return relative_log_density(family, picked(archive.proposals, slot), archive)
 
-    def fold(i: Any, densities: Any) -> Array:
+    def fold(i: Array, densities: Array) -> Array:
         assert late is not None
         return put(densities, late[i], row(late[i])[0])
 

@@ -1,15 +1,16 @@
 """The few things that NumPy and JAX do not call by the same name, and statistics under a mask."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from recoup.core.types import Array as Array
-from recoup.core.types import Namespace
+from recoup.core.types import Namespace, Pytree
 
 Tree = TypeVar("Tree")
 Out = TypeVar("Out")
+Dtype = np.dtype | type[np.generic]  # of numbers
 
 
 def namespace(*arrays: Array) -> Namespace:
@@ -21,7 +22,7 @@ def namespace(*arrays: Array) -> Namespace:
     return jnp
 
 
-def tree_map(xp: Namespace, function: Callable[..., Any], tree: Tree, *others: Any) -> Tree:
+def tree_map(xp: Namespace, function: Callable[..., Array], tree: Tree, *others: Pytree) -> Tree:
     """`function` of each array of a tree; by NumPy, of a record of arrays or of one array."""
     if xp is not np:
         from jax import tree as trees
@@ -34,7 +35,7 @@ def tree_map(xp: Namespace, function: Callable[..., Any], tree: Tree, *others: A
     return found
 
 
-def leaves(xp: Namespace, tree: Any) -> list[Array]:
+def leaves(xp: Namespace, tree: Pytree) -> list[Array]:
     """The arrays of a tree."""
     if xp is not np:
         from jax import tree as trees
@@ -52,7 +53,7 @@ def totals_by(xp: Namespace, kind: Array, kinds: int, values: Array) -> Array:
     return sweeps.totals_by(kind, kinds, values)
 
 
-def repeat(xp: Namespace, times: int, body: Callable[[Any], Any], state: Any) -> Any:
+def repeat(xp: Namespace, times: int, body: Callable[[Tree], Tree], state: Tree) -> Tree:
     """`body` of `state`, so many times."""
     if xp is not np:
         from jax.lax import fori_loop
@@ -63,7 +64,7 @@ def repeat(xp: Namespace, times: int, body: Callable[[Any], Any], state: Any) ->
     return state
 
 
-def mapped(xp: Namespace, function: Callable[[Array], Any], values: Array) -> Any:
+def mapped(xp: Namespace, function: Callable[[Array], Out], values: Array) -> Out:
     """`function` of each of `values [m]`, one after the other: a record of arrays, stacked."""
     if xp is not np:
         from jax.lax import map as one_by_one
@@ -84,10 +85,10 @@ def largest(xp: Namespace, x: Array, most: int) -> Array:
 
 def when(
     xp: Namespace,
-    condition: Any,
-    then: Callable[[Any], Out],
-    otherwise: Callable[[Any], Out],
-    at: Any,
+    condition: Array,
+    then: Callable[[Tree], Out],
+    otherwise: Callable[[Tree], Out],
+    at: Tree,
 ) -> Out:
     """`then` of `at` where the condition holds, else `otherwise` of it; only one is computed."""
     if xp is not np:

@@ -8,16 +8,15 @@ the gradient. Arrays of NumPy stay so; those of JAX may be traced.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.gradient import Earned, Scores, relative
-from recoup.core.types import Namespace
+from recoup.core.types import Namespace, Pytree, Rho
 from recoup.core.weights import by_draw, relative_weights
 
-Baseline = Callable[[Earned, Scores], Any]
+Baseline = Callable[[Earned, Scores], Pytree]
 
 
 @relative
@@ -43,7 +42,7 @@ def optimal(earned: Earned, scores: Scores) -> Array:
 
 
 @relative
-def coordinate(earned: Earned, scores: Scores) -> Any:
+def coordinate(earned: Earned, scores: Scores) -> Rho:
     """The baseline of least variance of each coordinate of rho by itself, a pytree of rho.
 
     Implements: peters2006 per-coordinate b_i = sum R w^2 s_i^2 / sum w^2 s_i^2.
@@ -119,7 +118,7 @@ def _by_draw(earned: Earned, scores: Scores, size: int) -> tuple[Array, Array]:
     return by_draw(curvature * earned.returns, size), by_draw(curvature, size)
 
 
-def _ratio(top: Array, bottom: Array, otherwise: Any = 0.0) -> Array:
+def _ratio(top: Array, bottom: Array, otherwise: Array = 0.0) -> Array:
     xp = namespace(bottom)
     return xp.where(bottom > 0, top / xp.where(bottom > 0, bottom, 1.0), otherwise)
 

@@ -7,7 +7,6 @@ it, in a fixed order.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +14,16 @@ from jax import Array
 
 from recoup.core import kernels
 from recoup.core.sweeps import sum_samples
-from recoup.core.types import Samples
+from recoup.core.types import Pytree, Samples
 
 WIDE, TALL = 512, 8  # coordinates and rows that a program has at a time
 SHARES = 16  # parts that the rows come in
 LONG = 8192  # coordinates below which XLA is faster
 
-Each = Callable[[Any, Array], Any]  # vectors, coordinates of a sample -> pytree of those
+Each = Callable[[Pytree, Array], Pytree]  # vectors, coordinates of a sample -> pytree of those
 
 
-def sum_columns(each: Each, vectors: Any, samples: Samples, coefficients: Array) -> Any:
+def sum_columns(each: Each, vectors: Pytree, samples: Samples, coefficients: Array) -> Pytree:
     """sum_n c_n f_n over samples and coefficients `[B, N]`, with f = `each(vectors, sample)`.
 
     A coordinate of f depends on the same one of the `vectors [D]` and of the sample alone.
@@ -43,14 +42,14 @@ def fits(samples: Samples) -> bool:
     return dim >= LONG and blocks * n % (SHARES * TALL) == 0
 
 
-def plain(each: Each, vectors: Any, samples: Samples, coefficients: Array) -> Any:
+def plain(each: Each, vectors: Pytree, samples: Samples, coefficients: Array) -> Pytree:
     """The sums by chunks or by XLA."""
     return sum_samples(partial(each, vectors), samples, coefficients)
 
 
 def by_kernel(
-    each: Each, vectors: Any, samples: Array, coefficients: Array, interpret: bool = False
-) -> Any:
+    each: Each, vectors: Pytree, samples: Array, coefficients: Array, interpret: bool = False
+) -> Pytree:
     """What `plain` gives: most columns by the kernel, those after its last whole part by XLA."""
     whole = samples.shape[-1] // WIDE * WIDE
     found = _column_sums(each, vectors, samples, coefficients, interpret)
@@ -62,8 +61,8 @@ def by_kernel(
 
 
 def _column_sums(
-    each: Each, vectors: Any, samples: Array, coefficients: Array, interpret: bool
-) -> Any:
+    each: Each, vectors: Pytree, samples: Array, coefficients: Array, interpret: bool
+) -> Pytree:
     """The sums of as many columns as whole parts of `WIDE` reach."""
     from jax.experimental import pallas as pl
 
@@ -72,10 +71,10 @@ def _column_sums(
     like = jax.eval_shape(each, vectors, samples[0, 0])
     sums = len(jax.tree.leaves(like))
 
-    def kernel(x: Any, c: Any, *refs: Any) -> None:
+    def kernel(x: Array, c: Array, *refs: Array) -> None:
         here = jax.tree.unflatten(tree, [v[...][None] for v in refs[:-sums]])
 
-        def step(k: Any, totals: list[Array]) -> list[Array]:
+        def step(k: Array, totals: list[Array]) -> list[Array]:
             some = pl.ds(k * TALL, TALL)
             found = jax.tree.leaves(each(here, x[some, :]))
             return [t + c[some][:, None] * v for t, v in zip(totals, found, strict=True)]

@@ -6,7 +6,6 @@ added up (`core.sweeps`).
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,11 +24,11 @@ from recoup.core.gradient import (
     relative,
 )
 from recoup.core.sweeps import squared_norms, sum_samples
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Pytree, Rho, Samples
 
 
 def likelihood_ratio(
-    score: Callable[[Any, Any], Any],
+    score: Callable[[Rho, Samples], Rho],
     baseline: Baseline,
     coordinates: Coordinates | None = None,
 ) -> Direction:
@@ -39,7 +38,7 @@ def likelihood_ratio(
     """
 
     @relative
-    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Any, Any]:
+    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Rho, Pytree]:
         n = jnp.sum(earned.valid, dtype=earned.returns.dtype)
         scores = scores_of(score, rho, samples, earned)
         if coordinates is not None:
@@ -55,15 +54,15 @@ def likelihood_ratio(
 
 
 def scores_of(
-    score: Callable[[Any, Any], Any], rho: Rho, samples: Samples, earned: Earned
+    score: Callable[[Rho, Samples], Rho], rho: Rho, samples: Samples, earned: Earned
 ) -> Scores:
     """The sums over `samples [B, N]` of a family's `score` at `rho`."""
     each = partial(score, rho)
 
-    def total(c: Array) -> Any:
+    def total(c: Array) -> Rho:
         return sum_samples(each, samples, c)
 
-    def squares(c: Array) -> Any:
+    def squares(c: Array) -> Rho:
         return sum_samples(lambda sample: jax.tree.map(jnp.square, each(sample)), samples, c)
 
     return Scores(

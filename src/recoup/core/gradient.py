@@ -4,10 +4,10 @@ Arrays of NumPy stay so; those of JAX may be traced.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from recoup.core.arrays import Array, namespace, tree_map
-from recoup.core.types import Rho
+from recoup.core.types import Pytree, Rho, Samples
 
 Part = TypeVar("Part")
 
@@ -34,7 +34,7 @@ def relative(part: Part) -> Part:
     return part
 
 
-def is_relative(part: Any) -> bool:
+def is_relative(part: object) -> bool:
     """Whether a baseline or direction has declared itself `relative`."""
     return bool(getattr(part, "relative", False))
 
@@ -44,15 +44,17 @@ class Scores(NamedTuple):
 
     norms: Array  # [B, N] ||s_n||^2 over all of rho
     centre: Array  # m = sum w R / sum w
-    total: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n
-    squares: Callable[[Array], Any]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2
+    total: Callable[[Array], Rho]  # c [B, N] -> pytree of rho: sum_n c_n s_n
+    squares: Callable[[Array], Rho]  # c [B, N] -> pytree of rho: sum_n c_n s_n^2
 
 
-Baseline = Callable[[Earned, Scores], Any]  # -> scalar, [B, N] or pytree of rho
-Direction = Callable[[Any, Any, Earned], tuple[Any, Any]]  # rho, samples -> pytree of rho, baseline
+Baseline = Callable[[Earned, Scores], Pytree]  # -> scalar, [B, N] or pytree of rho
+Direction = Callable[
+    [Rho, Samples, Earned], tuple[Rho, Pytree]
+]  # rho, samples -> pytree of rho, baseline
 
 
-def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Any, n: Array) -> Rho:
+def mean_gradient(returns: Array, weights: Array, scores: Scores, b: Pytree, n: Array) -> Rho:
     """The gradient of the expected return, (1/n) sum_n w_n (R_n - b) s_n, a pytree of rho.
 
     Implements: zhao2013 S3.2 gradient estimator with baseline; eq. 3 with b = 0, w = 1; S3.1 with
@@ -89,7 +91,7 @@ def centre_of(earned: Earned) -> Array:
     return xp.sum(earned.weights * earned.returns) / xp.where(mass > 0, mass, 1.0)
 
 
-def baseline_of(baseline: Baseline, earned: Earned, scores: Scores) -> Any:
+def baseline_of(baseline: Baseline, earned: Earned, scores: Scores) -> Pytree:
     """b relative to the origin, of a baseline that need not know of it.
 
     Where samples are censored it is the weighted mean return: the scores of those that did not fail

@@ -1,7 +1,6 @@
 """What the samples of an archive say of any rho, by JAX: the numbers of `core.intervals`."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ from recoup.core.weights import mixture_ratio, weigh
 from recoup.core.worth import FEW, Seen, probes
 
 
-def unseen_share(family: Family, rho: Rho, archive: Archive, noise: Any) -> Array:
+def unseen_share(family: Family, rho: Rho, archive: Archive, noise: Array) -> Array:
     """How much of a candidate lies where hardly any sample could have been drawn, a scalar.
 
     Implements: chatterjee2018 P(w > n / 6) under the candidate, w = p / sum_l (n_l / n) q_l.
@@ -33,7 +32,7 @@ def unseen_share(family: Family, rho: Rho, archive: Archive, noise: Any) -> Arra
 
 
 def judged_archive(
-    family: Family, rho: Rho, archive: Archive, size: int = 1, noise: Any = None
+    family: Family, rho: Rho, archive: Archive, size: int = 1, noise: Array | None = None
 ) -> tuple[Seen, Array, Array, Array]:
     """What the samples of an archive of one block say of any rho; draws have `size` samples.
 
@@ -53,8 +52,8 @@ def judged_archive(
     whitened = family.whitened and jax.vmap(partial(family.whitened, rho))
     seen = looked_at(data, whitened and (lambda rows: whitened(b.samples[rows])))
     unseen = jnp.asarray(jnp.nan)
-    if in_theta and noise is None:
-        noise = jnp.asarray(probes(b.samples.shape[-1]), b.samples.dtype)
     if in_theta:  # of what does not fail, no more than this can be out of sight
+        if noise is None:
+            noise = jnp.asarray(probes(b.samples.shape[-1]), b.samples.dtype)
         unseen = jnp.minimum(unseen_share(family, rho, archive, noise) / successes(data), 1.0)
     return seen, jnp.where(b.valid, weights, 0.0), unseen, jnp.sum(b.failed)

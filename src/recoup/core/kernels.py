@@ -1,11 +1,11 @@
 """When a kernel of Pallas takes the place of what XLA makes, and how it is compiled."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 
-from recoup.core.types import Plain
+from recoup.core.types import Plain, Pytree
 
 Out = TypeVar("Out")
 
@@ -15,7 +15,7 @@ def on_cuda() -> bool:
     return jax.default_backend() == "gpu"
 
 
-def chosen(kernel: Callable[..., Out], other: Callable[..., Out], *args: Any) -> Out:
+def chosen(kernel: Callable[..., Out], other: Callable[..., Out], *args: Pytree) -> Out:
     """What `kernel` gives where a program is compiled for CUDA, and `other` elsewhere: the same."""
     found: Out = jax.lax.platform_dependent(*args, cuda=kernel, default=other)
     return found

@@ -12,15 +12,18 @@ know of it, and none of a user's.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recoup.checks import is_traced
-from recoup.core.arrays import Array
-from recoup.core.types import Namespace
+from recoup.core.arrays import Array, Out
+from recoup.core.types import Namespace, Pytree
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 
 AT_ONCE = 32  # rows of a triangular system that are solved together
 FIRST, FIXED = (0, 10, 0), (0, 11, 0)  # jaxlib whose calls need turns, and that needs them no more
@@ -75,7 +78,7 @@ def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
     return x
 
 
-def in_turns(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_turns(function: Callable[..., Out]) -> Callable[..., Out]:
     """`function` of arrays, for `jax.jit`: no two of its calls of LAPACK run at once.
 
     It is traced, and its equations are then made one after the other. One that calls LAPACK gets
@@ -88,7 +91,7 @@ def in_turns(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
     @wraps(function)
-    def ordered(*args: Any) -> Any:
+    def ordered(*args: Pytree) -> Out:
         given = jax.tree.leaves(args)
         if not is_traced(*given):  # under `jax.disable_jit`, where each call is a program
             return function(*args)
@@ -99,11 +102,13 @@ def in_turns(function: Callable[..., Any]) -> Callable[..., Any]:
     return ordered
 
 
-def _run(program: Any, args: Any, never: Array | None) -> tuple[list[Array], Array | None]:
+def _run(
+    program: "ClosedJaxpr", args: Sequence[Array], never: Array | None
+) -> tuple[list[Array], Array | None]:
     """What a program gives, its calls in turns; `never` is known once all calls before it are."""
     from jax.extend.core import Literal
 
-    def value(atom: Any) -> Any:
+    def value(atom: "Var | Literal") -> Array:
         return atom.val if isinstance(atom, Literal) else known[atom]
 
     inner = program.jaxpr
@@ -121,7 +126,7 @@ def _run(program: Any, args: Any, never: Array | None) -> tuple[list[Array], Arr
     return [value(atom) for atom in inner.outvars], never
 
 
-def _calls(equation: Any) -> bool:
+def _calls(equation: "JaxprEqn") -> bool:
     """Whether LAPACK is called by an equation, or inside the bodies that it has."""
     from jax.extend.core import jaxprs_in_params
 
@@ -129,14 +134,14 @@ def _calls(equation: Any) -> bool:
     return equation.primitive.name in CALLS or any(map(_calls, inside))
 
 
-def _bound(equation: Any, given: list[Any], **params: Any) -> list[Any]:
+def _bound(equation: "JaxprEqn", given: list[Array], **params: object) -> list[Array]:
     primitive = equation.primitive
     with equation.ctx.manager:
         found = primitive.bind(*given, **primitive.get_bind_params({**equation.params, **params}))
     return found if primitive.multiple_results else [found]
 
 
-def _after(equation: Any, given: list[Any], never: Array | None) -> list[Any]:
+def _after(equation: "JaxprEqn", given: list[Array], never: Array | None) -> list[Array]:
     """What an equation gives that calls LAPACK, after the calls before it.
 
     Bodies of loops and branches take `never` as their first constant, so that nothing which goes
@@ -163,22 +168,22 @@ def _after(equation: Any, given: list[Any], never: Array | None) -> list[Any]:
     return _bound(equation, [*given[:at], constant, *given[at:]], **body)
 
 
-def _with_constant(body: Any) -> Any:
+def _with_constant(body: "ClosedJaxpr") -> "ClosedJaxpr":
     """A body of a loop or branch in turns, that takes `never` before what it took."""
     import jax
 
-    def ordered(never: Array, *args: Any) -> list[Array]:
+    def ordered(never: Array, *args: Array) -> list[Array]:
         return _run(body, args, never)[0]
 
     like = (jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in body.in_avals)
     return jax.make_jaxpr(ordered)(jax.ShapeDtypeStruct((), bool), *like)
 
 
-def _behind(given: list[Any], never: Array) -> list[Any]:
+def _behind(given: list[Array], never: Array) -> list[Array]:
     """Matrices as they are, but not known before `never` is; only numbers are factorised."""
     import jax.numpy as jnp
 
-    def behind(x: Any) -> Any:
+    def behind(x: Array) -> Array:
         matrix = jnp.ndim(x) > 1 and jnp.issubdtype(x.dtype, jnp.inexact)
         return jnp.where(never, jnp.zeros((), x.dtype), x) if matrix else x
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +9,13 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from recoup.core import sweeps
+from recoup.core.arrays import Dtype
 from recoup.core.families.family import Family
 from recoup.core.sweeps import in_rounds, map_samples, scan_samples
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Pytree, Rho, Samples
 
 
-def picked(tree: Any, index: Any) -> Any:
+def picked(tree: Pytree, index: Array | int) -> Pytree:
     """What stands at `index` of the leading axis of every array of a pytree."""
     return jax.tree.map(lambda x: x[index], tree)
 
@@ -25,7 +25,7 @@ def own_density(
 ) -> Array:
     """log p(sample | own proposal) - log p(sample | reference) `[n]`."""
 
-    def own(row: tuple[Any, Array]) -> Array:
+    def own(row: tuple[Samples, Array]) -> Array:
         sample, slot = row
         return family.log_ratio(picked(proposals, slot), reference, sample)
 
@@ -49,7 +49,7 @@ def each_density(
 def _each_by_rounds(
     family: Family, proposals: Rho, wanted: Array, reference: Rho, samples: Samples
 ) -> Array:
-    def columns(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
+    def columns(_: None, chunk: Samples, fresh: Array) -> tuple[None, Array]:
         def put(kept: Array, slots: Array, part: Array) -> Array:
             found = _densities(family, picked(proposals, slots), reference, chunk)
             return kept.at[jnp.where(part, slots, wanted.size)].set(found, mode="drop")
@@ -75,7 +75,7 @@ def mixture_density(
 def _mixture_by_rounds(
     family: Family, proposals: Rho, counts: Array, reference: Rho, samples: Samples
 ) -> Array:
-    def mixture(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
+    def mixture(_: None, chunk: Samples, fresh: Array) -> tuple[None, Array]:
         def add(total: Array, slots: Array, part: Array) -> Array:
             found = _densities(family, picked(proposals, slots), reference, chunk)
             share = jnp.where(part, counts.at[slots].get(mode="clip"), 0)
@@ -98,7 +98,7 @@ def gained_mixture(
 ) -> Array:
     """`mixture_density [n]` once the proposals `drew` (-1: none) have `gained [P]` more samples."""
 
-    def add(i: Any, total: Array) -> Array:
+    def add(i: Array, total: Array) -> Array:
         rho = picked(proposals, drew[i])
         found = map_samples(lambda sample: family.log_ratio(rho, reference, sample), samples)
         return add_row(gained, total, drew[i], found)
@@ -111,13 +111,13 @@ def add_row(gained: Array, mixture: Array, slot: Array, row: Array) -> Array:
     return jnp.logaddexp(mixture, log_count(gained[slot], row.dtype) + row)
 
 
-def log_count(count: Array, dtype: Any) -> Array:
+def log_count(count: Array, dtype: Dtype) -> Array:
     """The logarithm of a whole number; that of an int32 would be float32 whatever is around it."""
     return jnp.log(count.astype(dtype))
 
 
 def _by_family(
-    family: Family, by_rounds: Callable[..., Array], at_once: Callable[..., Array], *args: Any
+    family: Family, by_rounds: Callable[..., Array], at_once: Callable[..., Array], *args: Pytree
 ) -> Array:
     """All proposals at once on an accelerator, where the family has products for that."""
     if family.log_ratios is None:
@@ -130,7 +130,7 @@ def _by_products(family: Family, proposals: Rho, reference: Rho, samples: Sample
     log_ratios = family.log_ratios
     assert log_ratios is not None
 
-    def some(_: None, chunk: Any, fresh: Array) -> tuple[None, Array]:
+    def some(_: None, chunk: Samples, fresh: Array) -> tuple[None, Array]:
         return None, log_ratios(proposals, reference, chunk).T
 
     written = 3 * _numbers(picked(samples, 0))  # a sample, and the two that are multiplied
@@ -150,5 +150,5 @@ def _numbers(samples: Samples) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(samples))
 
 
-def _dtype(proposals: Rho) -> Any:
+def _dtype(proposals: Rho) -> Dtype:
     return jax.tree.leaves(proposals)[0].dtype

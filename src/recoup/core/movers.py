@@ -5,13 +5,13 @@ a study moves without a compiler. Needs no JAX.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError, check_text, shortly
 from recoup.core.arrays import Array
-from recoup.core.types import Memory, Namespace, Plain, Rho
+from recoup.core.types import Memory, Namespace, Plain, Pytree, Rho
 
 
 class Experience(NamedTuple):
@@ -28,23 +28,27 @@ class Mover(NamedTuple):
     """A method as functions; any object that has these attributes, or some of them, may stand."""
 
     name: str
-    step: Callable[..., tuple[Any, ...]]  # xp, experience, rho, memory -> rho, memory
+    step: Callable[..., tuple[Pytree, ...]]  # xp, experience, rho, memory -> rho, memory
     # or rho, memory, notes: a mapping of names to numbers, which are kept with the move
-    init: Callable[[Any, Any], Any] | None = None  # xp, rho -> memory: nested tuples of arrays
+    init: Callable[[Namespace, Rho], Memory] | None = (
+        None  # xp, rho -> memory: nested tuples of arrays
+    )
     window: int | None = None  # batches that it looks at; None: all
     batch: Callable[[int], int] | None = None  # dim -> the batch that it is made for
-    wants_repeat: Callable[[Any], Any] | None = None  # memory -> whether the next batch is to try
+    wants_repeat: Callable[[Memory], Array] | None = (
+        None  # memory -> whether the next batch is to try
+    )
     # its first candidate twice
     summary: str = ""
     compiled: bool = False  # whether it is written with `jax.numpy`, so that studies need JAX too
 
 
-def is_mover(given: Any) -> bool:
+def is_mover(given: object) -> bool:
     """Whether an object has the step of a mover; one without a name may be an update rule."""
     return callable(getattr(given, "step", None)) and hasattr(given, "name")
 
 
-def as_mover(given: Any) -> Mover:
+def as_mover(given: object) -> Mover:
     """An object that can stand for a mover, as one; raises where an attribute is not one's."""
     if isinstance(given, Mover):
         found = given
@@ -59,14 +63,14 @@ def as_mover(given: Any) -> Mover:
     return found
 
 
-def first_memory(xp: Namespace, mover: Mover, rho: Rho) -> Any:
+def first_memory(xp: Namespace, mover: Mover, rho: Rho) -> Memory:
     """What a mover remembers before its first move."""
     return () if mover.init is None else mover.init(xp, rho)
 
 
 def moved(
     xp: Namespace, mover: Mover, experience: Experience, rho: Rho, memory: Memory
-) -> tuple[Any, Any, Any]:
+) -> tuple[Rho, Memory, Plain | None]:
     """Where a mover takes rho, its memory, and its notes; raises unless it gives a rho like it."""
     made = mover.step(xp, experience, rho, memory)
     if not isinstance(made, tuple) or len(made) not in (2, 3) or hasattr(made, "_fields"):
@@ -81,7 +85,7 @@ def moved(
     return after, remembered, _checked_notes(mover, notes[0]) if notes else None
 
 
-def _checked_notes(mover: Mover, notes: Any) -> Plain:
+def _checked_notes(mover: Mover, notes: object) -> Plain:
     if isinstance(notes, Mapping) and all(np.shape(value) == () for value in notes.values()):
         return dict(notes)
     raise InputError(f"the notes of {mover.name} must be a mapping of names to numbers.")

@@ -4,10 +4,10 @@ Arrays of NumPy stay so; those of JAX may be traced.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.core.arrays import Array, namespace, totals_by
-from recoup.core.types import Rho
+from recoup.core.types import Pytree, Rho
 from recoup.core.weights import (
     Ratio,
     Shaper,
@@ -27,12 +27,12 @@ class Estimate(NamedTuple):
     weights: Array  # [B, N] after shaping, zero where not valid
     ess: Array  # in pairs where samples come in mirrored pairs
     max_weight: Array
-    baseline: Any  # scalar, [B, N] or pytree of rho; by step, with leading axis [T]
+    baseline: Pytree  # scalar, [B, N] or pytree of rho; by step, with leading axis [T]
     samples: Array  # n, the valid samples
     flatten: Array | None = None  # nu of w^nu, for methods that may choose it
     mean_weight: Array | float = 1.0  # before any division by it; near 1 if samples cover rho
     censored: Array | int = 0  # failed samples, left out: the objective is given success
-    notes: Any = None  # of a rule that says why its step was as long as it was
+    notes: Pytree = None  # of a rule that says why its step was as long as it was
 
 
 class Sources(NamedTuple):
@@ -70,7 +70,7 @@ def summary(
     *,
     size: int = 1,
     normalised: bool | Array = False,
-    **found: Any,
+    **found: Pytree,
 ) -> Estimate:
     """An `Estimate` with what was `found`, and what the weights make of the objective.
 

@@ -5,7 +5,6 @@ fewer samples than unknowns gives the shortest solution rather than noise.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +14,10 @@ from jax.flatten_util import ravel_pytree
 from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory, live
 from recoup.core.gradient import Direction, Earned, relative
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Pytree, Rho, Samples
 
 
-def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:
+def natural_gradient(psi: Callable[[Rho, Samples], Pytree], ridge: float) -> Direction:
     """The direction v that explains the returns best, R = v^T psi + b, over weighed samples.
 
     Implements: peters2008 episodic natural actor-critic, argmin_{v, b} sum_n w_n (R_n - v^T psi_n -
@@ -27,7 +26,7 @@ def natural_gradient(psi: Callable[[Any, Any], Any], ridge: float) -> Direction:
     """
 
     @relative
-    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Any, Array]:
+    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Rho, Array]:
         _, unravel = ravel_pytree(rho)
         design = jax.vmap(jax.vmap(lambda sample: ravel_pytree(psi(rho, sample))[0]))(samples)
         design = design.reshape(earned.weights.size, -1)

@@ -8,7 +8,6 @@ again for it. The kernel here takes several rows, and reads them once for all
 from collections.abc import Callable
 from functools import partial
 from math import gcd
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,14 +16,14 @@ from jax import Array
 from recoup.core import kernels
 from recoup.core.families.family import Family
 from recoup.core.sweeps import map_blocks, squared_norms
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Pytree, Rho, Samples
 
 WIDE, TALL = 512, 8  # coordinates and rows that a program of the kernel has at a time
 LEAST = 4  # rows below which it gains nothing
 LONG = 1024  # coordinates below which it does not
 MANY = 256  # programs below which much of the device is idle
 
-Terms = Callable[[Any, Any, Array], tuple[Array, Array]]  # shared, of the block, x -> like x
+Terms = Callable[[Pytree, Pytree, Array], tuple[Array, Array]]  # shared, of the block, x -> like x
 
 
 def ratios_and_norms(
@@ -63,7 +62,7 @@ def by_kernel(
     assert family.coordinates is not None
     of = family.coordinates
 
-    def terms(shared: Any, pair: Any, x: Array) -> tuple[Array, Array]:
+    def terms(shared: Pytree, pair: Pytree, x: Array) -> tuple[Array, Array]:
         squares = [jnp.square(part) for part in jax.tree.leaves(of.score_terms(shared, x))]
         return of.ratio_terms(pair, x), sum(squares[1:], squares[0])
 
@@ -79,7 +78,7 @@ def by_kernel(
 
 
 def _row_sums(
-    terms: Terms, shared: Any, pairs: Any, samples: Array, interpret: bool
+    terms: Terms, shared: Pytree, pairs: Pytree, samples: Array, interpret: bool
 ) -> list[Array]:
     """Sums `[B, N]` of both `terms` over the coordinates, as far as whole steps of `WIDE` reach."""
     from jax.experimental import pallas as pl
@@ -88,8 +87,8 @@ def _row_sums(
     vectors, tree = jax.tree.flatten((shared, pairs))
     common = len(jax.tree.leaves(shared))
 
-    def kernel(x: Any, *refs: Any) -> None:
-        def step(k: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+    def kernel(x: Array, *refs: Array) -> None:
+        def step(k: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
             part = pl.ds(k * WIDE, WIDE)
             at, pair = jax.tree.unflatten(tree, [v[part][None] for v in refs[:-2]])
             found = terms(at, pair, x[:, part])

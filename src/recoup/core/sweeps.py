@@ -16,13 +16,13 @@ of a machine that has an accelerator goes by chunks, and no setting has to say s
 from collections.abc import Callable
 from functools import partial, wraps
 from math import prod
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from recoup.core.types import Samples
+from recoup.core.types import Pytree, Samples
 
 CHUNK = 2**17  # numbers of a chunk on a processor: a megabyte, what is next to a core
 ROOM = 2**28  # numbers that an accelerator may write at once
@@ -30,10 +30,12 @@ SHORT = 128  # numbers that one product adds up
 LONG = 4096  # that a product of matrices does on an accelerator
 
 Out = TypeVar("Out")
-Body = Callable[[Any, Any, Array], tuple[Any, Any]]
+Kept = TypeVar("Kept")
+Found = TypeVar("Found")
+Body = Callable[[Kept, Samples, Array], tuple[Kept, Found]]
 
 
-def map_samples(function: Callable[[Any], Out], samples: Samples, work: int = 0) -> Out:
+def map_samples(function: Callable[[Samples], Out], samples: Samples, work: int = 0) -> Out:
     """`function` of every sample of the leading axis `[N]`.
 
     `work` is how many numbers it needs for one, where that is more than the sample has.
@@ -45,16 +47,18 @@ def map_samples(function: Callable[[Any], Out], samples: Samples, work: int = 0)
     return results
 
 
-def map_blocks(function: Callable[[Any, Any], Any], each: Any, samples: Samples) -> Any:
+def map_blocks(function: Callable[[Pytree, Samples], Out], each: Pytree, samples: Samples) -> Out:
     """`function(each[b], sample)` of all samples `[B, N]`, with something `each [B]` of a block."""
 
-    def block(pair: tuple[Any, Any]) -> Any:
+    def block(pair: tuple[Pytree, Samples]) -> Out:
         return map_samples(partial(function, pair[0]), pair[1])
 
     return map_samples(block, (each, samples))
 
 
-def scan_samples(body: Body, start: Any, samples: Samples, work: int = 0) -> tuple[Any, Any]:
+def scan_samples(
+    body: Body[Kept, Found], start: Kept, samples: Samples, work: int = 0
+) -> tuple[Kept, Found]:
     """A total and results `[N]` of `body(total, chunk, fresh)` over chunks of the leading axis.
 
     `fresh [m]` says which samples of a chunk no earlier chunk has had: only they may be added to
@@ -63,22 +67,22 @@ def scan_samples(body: Body, start: Any, samples: Samples, work: int = 0) -> tup
     n, own = _count(samples), _numbers(samples)
     near = _sizes(n, max(work, own), CHUNK)
     far = _sizes(n, work, ROOM) if work > own else (n, 1)
-    found: tuple[Any, Any] = _by_sizes(near, far, partial(_walk, body), start, samples)
+    found: tuple[Kept, Found] = _by_sizes(near, far, partial(_walk, body), start, samples)
     return found
 
 
-def sum_samples(function: Callable[[Any], Any], samples: Samples, coefficients: Array) -> Any:
+def sum_samples(function: Callable[[Samples], Out], samples: Samples, coefficients: Array) -> Out:
     """sum_n c_n f_n over samples and coefficients `[B, N]`, a pytree like f."""
     like = _like(function, samples)
     zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
 
-    def add(sums: Any, c: Array, values: Any) -> Any:
+    def add(sums: Pytree, c: Array, values: Pytree) -> Pytree:
         return jax.tree.map(lambda t, v: t + _weighted(c, v), sums, values)
 
-    def some(sums: Any, part: tuple[Array, Any], fresh: Array) -> tuple[Any, None]:
+    def some(sums: Pytree, part: tuple[Array, Samples], fresh: Array) -> tuple[Pytree, None]:
         return add(sums, jnp.where(fresh, part[0], 0.0), jax.vmap(function)(part[1])), None
 
-    def blocks(sums: Any, part: tuple[Array, Any], fresh: Array) -> tuple[Any, None]:
+    def blocks(sums: Pytree, part: tuple[Array, Samples], fresh: Array) -> tuple[Pytree, None]:
         c = jnp.where(fresh[:, None], part[0], 0.0)
         if fresh.size == 1:
             return scan_samples(some, sums, _first((c, part[1])), _work(like))
@@ -88,7 +92,7 @@ def sum_samples(function: Callable[[Any], Any], samples: Samples, coefficients: 
     return scan_samples(blocks, zero, (coefficients, samples), work)[0]
 
 
-def squared_norms(function: Callable[[Any], Any], samples: Samples) -> Array:
+def squared_norms(function: Callable[[Samples], Pytree], samples: Samples) -> Array:
     """||f_n||^2 `[B, N]` over samples `[B, N]`, over all numbers of a pytree f."""
     work = _work(_like(function, samples))
 
@@ -168,31 +172,35 @@ def totals_by(kind: Array, kinds: int, values: Array) -> Array:
     return by_device(scattered, compared, kind, values)
 
 
-def precise(function: Callable[..., Any]) -> Callable[..., Any]:
+def precise(function: Callable[..., Out]) -> Callable[..., Out]:
     """`function`, whose products of float32 have all their digits: a GPU's own have three."""
 
     @wraps(function)
-    def called(*args: Any) -> Any:
+    def called(*args: Pytree) -> Out:
         with jax.default_matmul_precision("highest"):
             return function(*args)
 
     return called
 
 
-def by_device(processor: Callable[..., Out], accelerator: Callable[..., Out], *args: Any) -> Out:
+def by_device(processor: Callable[..., Out], accelerator: Callable[..., Out], *args: Pytree) -> Out:
     """The result of one of two functions that give the same, by where it is computed."""
     found: Out = jax.lax.platform_dependent(*args, cpu=processor, default=accelerator)
     return found
 
 
-def _by_sizes(near: Any, far: Any, walk: Callable[..., Any], *args: Any) -> Any:
+def _by_sizes(
+    near: tuple[int, int], far: tuple[int, int], walk: Callable[..., Out], *args: Pytree
+) -> Out:
     """`walk(*near, *args)` on a processor, `walk(*far, *args)` on an accelerator."""
     if near == far:
         return walk(*near, *args)
     return by_device(partial(walk, *near), partial(walk, *far), *args)
 
 
-def _walk(body: Body, m: int, chunks: int, start: Any, samples: Samples) -> Any:
+def _walk(
+    body: Body[Kept, Found], m: int, chunks: int, start: Kept, samples: Samples
+) -> tuple[Kept, Found]:
     """The scan by `chunks` of `m` samples; if `m` does not divide their number, the last overlaps.
 
     A chunk is cut out where it is used: `jax.lax.scan` would copy each one first.
@@ -201,12 +209,12 @@ def _walk(body: Body, m: int, chunks: int, start: Any, samples: Samples) -> Any:
     if chunks == 1:
         return body(start, samples, jnp.ones(n, bool))
 
-    def at(i: Any) -> tuple[Any, Array, Any]:
+    def at(i: Array | int) -> tuple[Samples, Array, Array]:
         first = jnp.minimum(i * m, n - m)
         chunk = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, first, m), samples)
         return chunk, first + jnp.arange(m) >= i * m, first
 
-    def step(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+    def step(i: Array, carry: tuple[Kept, Found]) -> tuple[Kept, Found]:
         kept, results = carry
         chunk, fresh, first = at(i)
         kept, found = body(kept, chunk, fresh)
@@ -219,13 +227,13 @@ def _walk(body: Body, m: int, chunks: int, start: Any, samples: Samples) -> Any:
 
 
 def _go_round(
-    body: Callable[[Any, Array, Array], Any], m: int, rounds: int, start: Any, wanted: Array
-) -> Any:
+    body: Callable[[Out, Array, Array], Out], m: int, rounds: int, start: Out, wanted: Array
+) -> Pytree:
     """The total by `rounds` of `m` indices; the last may reach beyond the end, where none is."""
     if rounds == 1:
         return body(start, jnp.arange(wanted.size), wanted)
 
-    def step(i: Any, total: Any) -> Any:
+    def step(i: Array, total: Out) -> Pytree:
         indices = i * m + jnp.arange(m)
         part = wanted.at[indices].get(mode="fill", fill_value=False)
         return jax.lax.cond(jnp.any(part), body, lambda kept, *_: kept, total, indices, part)
@@ -248,16 +256,16 @@ def _sizes(n: int, numbers: int, room: int) -> tuple[int, int]:
     return -(-n // parts), parts
 
 
-def _first(samples: Samples) -> Any:
+def _first(samples: Samples) -> Pytree:
     return jax.tree.map(lambda x: x[0], samples)
 
 
-def _like(function: Callable[[Any], Any], samples: Samples) -> Any:
+def _like(function: Callable[[Samples], Pytree], samples: Samples) -> Pytree:
     """What `function` gives of one of the samples `[B, N]`, as shapes."""
     return jax.eval_shape(lambda: function(_first(_first(samples))))
 
 
-def _work(like: Any) -> int:
+def _work(like: Pytree) -> int:
     """How many numbers a score needs beside its sample: a diagonal one has two parts."""
     return sum(int(leaf.size) for leaf in jax.tree.leaves(like)) // 2
 

@@ -5,7 +5,7 @@ rho'. Where a theorem's assumption fails the function says which, in the `InputE
 """
 
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ class WeightRange(NamedTuple):
 
 
 def weight_range(
-    target: tuple[Any, Any], proposal: tuple[Any, Any], support: Any = None
+    target: tuple[Array, Array], proposal: tuple[Array, Array], support: Array | None = None
 ) -> WeightRange:
     """Infimum and supremum of w = p(theta | target) / p(theta | proposal).
 
@@ -71,7 +71,7 @@ def weight_range(
     return WeightRange(float(np.exp(log_min.sum())), float(np.exp(log_max.sum())))
 
 
-def total_variance(vectors: Array, mass: Any = None) -> float:
+def total_variance(vectors: Array, mass: Array | None = None) -> float:
     """Trace of the covariance of random vectors `[M, D]`, each of probability `mass [M]`.
 
     Implements: zhao2013 S3.1 Var(A) = sum_i E[(A_i - E[A_i])^2]; equal masses unless given.
@@ -196,7 +196,7 @@ def _assume_bounded_below(theorem: str, w_min: float) -> None:
         )
 
 
-def _checked(what: str, rho: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _checked(what: str, rho: tuple[Array, Array]) -> tuple[np.ndarray, np.ndarray]:
     """The eta and tau `[D]` of one distribution."""
     for part in rho:
         check_numbers(what, part)
@@ -211,7 +211,7 @@ def _checked(what: str, rho: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     return eta, tau
 
 
-def _check_support(support: Any, dim: int) -> None:
+def _check_support(support: Array, dim: int) -> None:
     check_numbers("support", support)
     if np.ndim(support) != 2 or np.shape(support)[1] != dim or np.shape(support)[0] == 0:
         got = list(np.shape(support))

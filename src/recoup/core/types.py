@@ -7,6 +7,7 @@ Array = Any  # of NumPy or of JAX, traced or not
 Namespace = Any  # `numpy` or `jax.numpy`: what an equation computes with
 Rho = Any  # the record of a search distribution, such as `Diagonal(eta, tau)`, or many of them
 Samples = Any  # thetas `[n, D]`, or a record of trajectories
+Pytree = Any  # arrays, in tuples, records or dicts: what JAX maps over
 Memory = Any  # what an update rule keeps from move to move
 State = Any  # of a simulated system: an array, or a record of some
 Module = Any  # a package that may be absent, such as `torch`

@@ -7,21 +7,24 @@ of arrays, which a study stores with each move.
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recoup.core.arrays import Array, leaves, namespace, tree_map
 from recoup.core.families.family import Family
 from recoup.core.objective import Estimate
 from recoup.core.types import Memory, Namespace, Rho
 
-EstimateAt = Callable[[Any], Estimate]
+if TYPE_CHECKING:
+    from optax import GradientTransformation
+
+EstimateAt = Callable[[Rho], Estimate]
 
 
 class Update(NamedTuple):
     """A rule: `step(estimate, rho, memory) -> rho, memory, the estimate at the old rho`."""
 
-    init: Callable[[Any], Any]  # rho -> memory
-    step: Callable[[EstimateAt, Any, Any], tuple[Any, Any, Estimate]]
+    init: Callable[[Rho], Memory]  # rho -> memory
+    step: Callable[[EstimateAt, Rho, Memory], tuple[Rho, Memory, Estimate]]
 
 
 def normalised_ascent(family: Family, epsilon: float, tau_floor: float) -> Update:
@@ -31,7 +34,7 @@ def normalised_ascent(family: Family, epsilon: float, tau_floor: float) -> Updat
     tau <- max(tau, 0.05). A gradient of zero moves nothing.
     """
 
-    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
         at_rho = estimate(rho)
         moved = _along(rho, _unit(at_rho.gradient), epsilon)
         return _floored(family, moved, tau_floor), memory, at_rho
@@ -42,7 +45,7 @@ def normalised_ascent(family: Family, epsilon: float, tau_floor: float) -> Updat
 def whole_step(family: Family, tau_floor: float) -> Update:
     """All the way along the direction, for those that are whole steps themselves."""
 
-    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
         at_rho = estimate(rho)
         moved = _along(rho, _finite_or_zero(at_rho.gradient), 1.0)
         return _floored(family, moved, tau_floor), memory, at_rho
@@ -61,7 +64,7 @@ def natural_step(family: Family, kl: float, tau_floor: float) -> Update:
     assert natural is not None
     assert moved is not None
 
-    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
         at_rho = estimate(rho)
         direction = natural(rho, _unit(at_rho.gradient))
         return _floored(family, moved(rho, direction, kl), tau_floor), memory, at_rho
@@ -79,7 +82,7 @@ def adam(family: Family, epsilon: float, tau_floor: float) -> Update:
     return ascend(family, transformation(epsilon), tau_floor)
 
 
-def ascend(family: Family, transformation: Any, tau_floor: float) -> Update:
+def ascend(family: Family, transformation: "GradientTransformation", tau_floor: float) -> Update:
     """Any optax transformation; it descends, so it is given the negated gradient.
 
     Implements: zhao2013 S2.2 rho <- rho + epsilon grad J(rho), as `optax.sgd(epsilon)`.
@@ -88,7 +91,7 @@ def ascend(family: Family, transformation: Any, tau_floor: float) -> Update:
     import jax.numpy as jnp
     from optax import apply_updates
 
-    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Any, Any, Estimate]:
+    def step(estimate: EstimateAt, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
         at_rho = estimate(rho)
         downhill = jax.tree.map(jnp.negative, _finite_or_zero(at_rho.gradient))
         updates, memory = transformation.update(downhill, memory, rho)
@@ -103,11 +106,11 @@ def _forgets(rho: Rho) -> tuple[()]:
     return ()
 
 
-def _floored(family: Family, rho: Rho, least: float) -> Any:
+def _floored(family: Family, rho: Rho, least: float) -> Rho:
     return rho if family.floored is None else family.floored(rho, least)
 
 
-def _along(rho: Rho, direction: Any, length: float) -> Any:
+def _along(rho: Rho, direction: Rho, length: float) -> Rho:
     xp = namespace(*rho)
     return tree_map(xp, lambda x, d: x + length * d, rho, direction)
 
@@ -117,13 +120,13 @@ def _largest(xp: Namespace, gradient: Rho) -> Array:
     return reduce(xp.maximum, [xp.max(xp.abs(g)) for g in leaves(xp, gradient)])
 
 
-def _finite_or_zero(gradient: Rho) -> Any:
+def _finite_or_zero(gradient: Rho) -> Rho:
     xp = namespace(*gradient)
     finite = xp.isfinite(_largest(xp, gradient))
     return tree_map(xp, lambda g: xp.where(finite, g, 0.0), gradient)
 
 
-def _unit(gradient: Rho) -> Any:
+def _unit(gradient: Rho) -> Rho:
     """The gradient over its norm; zero where it is zero or not finite. No square overflows."""
     xp = namespace(*gradient)
     largest = _largest(xp, gradient)

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from math import atan, cos, exp, hypot, lgamma, pi, tan
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,15 +97,15 @@ def probes(dim: int) -> np.ndarray:
 class Seen(NamedTuple):
     """What weighed results say of the mean return of a candidate, by weights, and with a model."""
 
-    weighted: Any  # sum w R / sum w
-    weighted_stderr: Any
-    modelled: Any  # the model's mean and the weighted mean of what it leaves over
-    modelled_stderr: Any  # of the latter
-    model_std: Any  # of the former, as the model has it; infinite where no model takes part
-    ess: Any  # in draws
-    even: Any  # the same over the number of draws
-    mean_weight: Any
-    spread: Any  # of the returns: the largest less the smallest
+    weighted: Array  # sum w R / sum w
+    weighted_stderr: Array
+    modelled: Array  # the model's mean and the weighted mean of what it leaves over
+    modelled_stderr: Array  # of the latter
+    model_std: Array  # of the former, as the model has it; infinite where no model takes part
+    ess: Array  # in draws
+    even: Array  # the same over the number of draws
+    mean_weight: Array
+    spread: Array  # of the returns: the largest less the smallest
     std: Array  # of the returns, weighted
     samples: Samples
 

@@ -15,14 +15,14 @@ from recoup.core.movers import Experience, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.plain import rule as rules
 from recoup.core.plain import small_archive as plain
-from recoup.core.plain.densities import Proposals, Rho, gained_mixture, own_density
+from recoup.core.plain.densities import Proposals, gained_mixture, own_density
 from recoup.core.plain.judge import Drew, judged
 from recoup.core.plain.limit_chance import LimitsToKeep
 from recoup.core.plain.small_archive import estimate as estimate
 from recoup.core.rules.classics_on_archive import fit
 from recoup.core.rules.window import Rule
 from recoup.core.rules.window import first_memory as first_rule_memory
-from recoup.core.types import Array
+from recoup.core.types import Array, Memory, Pytree, Rho
 from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID

@@ -6,7 +6,6 @@ score of that prefix. Arrays by step have leading axes `[T, B, N]`.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -47,8 +46,8 @@ def decision_estimator(
         raw = jnp.where(told.each, bounded_exp(log_weights_by_step(policy, archive)[-1]), 0.0)
 
         def step(
-            total: tuple[Policy, Policy], at: tuple[Any, ...]
-        ) -> tuple[tuple[Policy, Policy], Any]:
+            total: tuple[Policy, Policy], at: tuple[Array, ...]
+        ) -> tuple[tuple[Policy, Policy], Array]:
             gradient, prefix = total
             reward, weight, features, actions, t = at
             scores = jax.vmap(jax.vmap(partial(step_score, policy)))(features, actions)

@@ -12,7 +12,7 @@ Arrays are over all M = B N trajectories of the archive.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -115,7 +115,7 @@ def _flat(discount: float, archive: Archive, by_step: Array) -> _Data:
     return _Data(trajectories, valid, log_w, shifted, least)
 
 
-def weighted_returns(nu: Any, log_w: Array, rewards: Array) -> Array:
+def weighted_returns(nu: Array, log_w: Array, rewards: Array) -> Array:
     """What each trajectory is worth `[M]`, from log-weights and rewards by step `[M, T]`.
 
     Implements: hachiya2009 R~ = sum_t gamma^(t-1) r_t w_t^nu, with per-decision weights w_t.

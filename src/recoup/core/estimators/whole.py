@@ -4,7 +4,6 @@ The one place that knows every stage, and holds no equation.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +13,10 @@ from recoup.core.archive import Archive, log_densities
 from recoup.core.families.family import Family
 from recoup.core.gradient import Direction, Earned, about_origin, is_relative
 from recoup.core.objective import Estimate, Sources, mean_weight, summary
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Pytree, Rho, Samples
 from recoup.core.weights import Ratio, Shaper, weigh
 
-Estimator = Callable[[Any, Archive], Estimate]
+Estimator = Callable[[Rho, Archive], Estimate]
 
 
 def estimator(
@@ -84,7 +83,7 @@ def drawn(archive: Archive) -> Sources:
 
 def direction_of(
     direction: Direction, rho: Rho, samples: Samples, earned: Earned
-) -> tuple[Any, Any]:
+) -> tuple[Rho, Pytree]:
     """The direction and its baseline, of what samples earned and weigh."""
     if not is_relative(direction):
         return direction(rho, samples, earned)

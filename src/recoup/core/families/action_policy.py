@@ -3,7 +3,7 @@
 Features `[F]` and actions `[A]` are of one step; theta and mu are `[F A]`, row by row.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,16 @@ class Policy(NamedTuple):
     Here the sample is a trajectory; theta, what a trial is given, is the policy's mu.
     """
 
-    mu: Any
-    sigma: Any
+    mu: Array
+    sigma: Array
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Means `[..., F A]`."""
         return self.mu
 
     @property
-    def std(self) -> Any:
+    def std(self) -> Array:
         """Standard deviations of the actions `[..., A]`."""
         return self.sigma
 
@@ -41,7 +41,7 @@ class Policy(NamedTuple):
         return self.mu
 
     @property
-    def positive(self) -> Any:
+    def positive(self) -> Array:
         """What must be positive `[..., A]`."""
         return self.sigma
 

@@ -6,14 +6,14 @@ imported where it is needed. Nothing outside this folder looks inside a rho.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.arrays import Array, namespace, repeat
-from recoup.core.families.shapes import Shape
-from recoup.core.types import Namespace, Rho
+from recoup.core.families.shapes import Shape, Symmetric
+from recoup.core.types import Given, Namespace, Pytree, Rho, Samples
 
 
 class Coordinates(NamedTuple):
@@ -23,11 +23,11 @@ class Coordinates(NamedTuple):
     of the same ones of the vectors.
     """
 
-    ratio_scale: Callable[[Any, Any], Array]  # rho, reference -> scalar, what all samples share
-    ratio_vectors: Callable[[Any, Any], Any]  # rho, reference -> pytree of [D]
-    ratio_terms: Callable[[Any, Any], Array]  # vectors, sample -> what each coordinate adds
-    score_vectors: Callable[[Any], Any]  # rho -> pytree of [D]
-    score_terms: Callable[[Any, Any], Any]  # vectors, sample -> score
+    ratio_scale: Callable[[Rho, Rho], Array]  # rho, reference -> scalar, what all samples share
+    ratio_vectors: Callable[[Rho, Rho], Pytree]  # rho, reference -> pytree of [D]
+    ratio_terms: Callable[[Pytree, Array], Array]  # vectors, sample -> what each coordinate adds
+    score_vectors: Callable[[Rho], Pytree]  # rho -> pytree of [D]
+    score_terms: Callable[[Pytree, Array], Rho]  # vectors, sample -> score
 
 
 class Family(NamedTuple):
@@ -37,29 +37,29 @@ class Family(NamedTuple):
     """
 
     name: str
-    start: Callable[[Any, Any], Any]  # means [D], standard deviations [S] -> rho
-    draw: Callable[[Array, Any, int, bool], Any]  # key, rho, N, mirrored -> samples [N]
-    log_ratio: Callable[[Any, Any, Any], Array]  # rho, reference, sample -> scalar
-    score: Callable[[Any, Any], Any]  # rho, sample -> pytree shaped like rho
-    divergence: Callable[[Any, Any, Any, Array], Array]  # KL(new || old), samples and valid [N]
-    packed: Callable[[Any], Any]  # rho -> one block of numbers [..., K]
-    unpacked: Callable[[Any, int], Any]  # block of numbers [..., K], D -> rho
-    log_density: Callable[[Any, Any], Array] | None = None  # rho, sample -> scalar
-    floored: Callable[[Any, float], Any] | None = None  # rho, least standard deviation -> rho
-    natural: Callable[[Any, Any], Any] | None = None  # rho, gradient -> F^-1 gradient
-    moved: Callable[[Any, Any, float], Any] | None = None  # rho, natural direction, KL -> rho
-    renyi2: Callable[[Any, Any], Array] | None = None  # p, q -> log E_q[(p / q)^2]
-    whitened: Callable[[Any, Any], Array] | None = None  # rho, theta [..., D] -> its noise
-    log_spread: Callable[[Any], Array] | None = None  # rho -> log of the spread [D]
-    stretched: Callable[[Any, Array, Any, Array], Any] | None = None  # rho, delta [D], log, least
-    # [D] -> moved by delta in noise, the spread times exp(log) and not below the least
-    refitted: Callable[[Any, Array, Any], Any] | None = None  # rho, delta [D], covariance -> that
-    # with this mean and covariance in noise
+    start: Callable[[Array, Array], Rho]  # means [D], standard deviations [S] -> rho
+    draw: Callable[[Array, Rho, int, bool], Samples]  # key, rho, N, mirrored -> samples [N]
+    log_ratio: Callable[[Rho, Rho, Samples], Array]  # rho, reference, sample -> scalar
+    score: Callable[[Rho, Samples], Rho]  # rho, sample -> pytree shaped like rho
+    divergence: Callable[[Rho, Rho, Samples, Array], Array]  # KL(new || old), samples and valid [N]
+    packed: Callable[[Rho], Array]  # rho -> one block of numbers [..., K]
+    unpacked: Callable[[Array, int], Rho]  # block of numbers [..., K], D -> rho
+    log_density: Callable[[Rho, Samples], Array] | None = None  # rho, sample -> scalar
+    floored: Callable[[Rho, float], Rho] | None = None  # rho, least standard deviation -> rho
+    natural: Callable[[Rho, Rho], Rho] | None = None  # rho, gradient -> F^-1 gradient
+    moved: Callable[[Rho, Rho, float], Rho] | None = None  # rho, natural direction, KL -> rho
+    renyi2: Callable[[Rho, Rho], Array] | None = None  # p, q -> log E_q[(p / q)^2]
+    whitened: Callable[[Rho, Array], Array] | None = None  # rho, theta [..., D] -> its noise
+    log_spread: Callable[[Rho], Array] | None = None  # rho -> log of the spread [D]
+    stretched: Callable[[Rho, Array, Symmetric, Array], Rho] | None = None  # rho, delta [D], log,
+    # least [D] -> moved by delta in noise, the spread times exp(log) and not below the least
+    refitted: Callable[[Rho, Array, Symmetric], Rho] | None = None  # rho, delta [D], covariance
+    # -> that with this mean and covariance in noise
     shape: Shape | None = None  # of such a log, and of such a covariance
-    ratio_of_noise: Callable[[Any, Any, Any], Array] | None = None  # `log_ratio` of the noise that
-    # became a sample under the reference
-    log_ratios: Callable[[Any, Any, Any], Array] | None = None  # rho [P], reference, samples [n]
-    # -> [P, n], where products of matrices give them at once
+    ratio_of_noise: Callable[[Rho, Rho, Array], Array] | None = None  # `log_ratio` of the noise
+    # that became a sample under the reference
+    log_ratios: Callable[[Rho, Rho, Array], Array] | None = None  # rho [P], reference,
+    # samples [n] -> [P, n], where products of matrices give them at once
     coordinates: Coordinates | None = None  # where they stand each for itself
     work: Callable[[int], int] = lambda dim: dim  # D -> products that a sample's density costs
 
@@ -67,14 +67,14 @@ class Family(NamedTuple):
 class Moving(NamedTuple):
     """What a rule asks of a family: the fields of `Family` of these names, none of them None."""
 
-    whitened: Callable[[Any, Any], Array]
-    log_spread: Callable[[Any], Array]
-    stretched: Callable[[Any, Array, Any, Array], Any]
-    refitted: Callable[[Any, Array, Any], Any]
+    whitened: Callable[[Rho, Array], Array]
+    log_spread: Callable[[Rho], Array]
+    stretched: Callable[[Rho, Array, Symmetric, Array], Rho]
+    refitted: Callable[[Rho, Array, Symmetric], Rho]
     shape: Shape
 
 
-def moving(family: Any) -> Moving:
+def moving(family: object) -> Moving:
     """What a rule asks of the family; raises where it does not offer all of it."""
     lacking = [name for name in Moving._fields if getattr(family, name, None) is None]
     if lacking:
@@ -89,13 +89,13 @@ def moving(family: Any) -> Moving:
 def of_records(
     name: str,
     rho: Rho,
-    kl: Callable[[Any, Any], Array],
-    ratio_of_noise: Callable[[Any, Any, Any], Array],
-    **more: Any,
+    kl: Callable[[Rho, Rho], Array],
+    ratio_of_noise: Callable[[Rho, Rho, Array], Array],
+    **more: Given,
 ) -> Family:
     """The family of a record of ours, and of closed forms; `more` are others, by name."""
 
-    def by_method(name: str) -> Any:
+    def by_method(name: str) -> Callable[..., Pytree]:
         return lambda rho, *given: getattr(rho, name)(namespace(*rho, *given[:1]), *given)
 
     def log_ratio(rho: Rho, reference: Rho, theta: Array) -> Array:
@@ -115,7 +115,7 @@ def of_records(
     return Family(name=name, **{**given, **more})
 
 
-def block(*parts: Any) -> np.ndarray:
+def block(*parts: Array) -> np.ndarray:
     """The parts `[..., K]` of a rho as one block of numbers, which is what a study file stores."""
     return np.concatenate([np.asarray(part, np.float64) for part in parts], axis=-1)
 

@@ -8,7 +8,7 @@ whatever the covariance is.
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from recoup.core.families.family import (
     of_records,
     renyi2_of_axes,
 )
-from recoup.core.families.shapes import FULL
+from recoup.core.families.shapes import FULL, Symmetric
 from recoup.core.linalg import cholesky, lower_of, solve_lower
-from recoup.core.types import Namespace, Rho
+from recoup.core.types import Namespace
 
 MAX_LOG_SCALE = 0.5  # the most that one natural step changes the log of the factor's diagonal by
 
@@ -36,15 +36,15 @@ class Full(NamedTuple):
     """
 
     eta: Array
-    factor: Any
+    factor: Array
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Means `[..., D]`."""
         return self.eta
 
     @property
-    def std(self) -> Any:
+    def std(self) -> Array:
         """Standard deviations `[..., D]` of the coordinates, each by itself."""
         return (self.factor**2).sum(-1) ** 0.5
 
@@ -66,7 +66,7 @@ class Full(NamedTuple):
         axes = xp.log(xp.diagonal(self.factor))
         return xp.zeros_like(self.eta) + xp.mean(axes)
 
-    def stretched(self, xp: Namespace, delta: Rho, log: Any, least: Any) -> "Full":
+    def stretched(self, xp: Namespace, delta: Array, log: Symmetric, least: Array) -> "Full":
         """Moved by `delta [D]` in noise, the spread times exp(`log [D, D]`), symmetric; or `[D]`.
 
         What the factor becomes, A exp(log), has another that is lower triangular and means the
@@ -79,7 +79,7 @@ class Full(NamedTuple):
         sound = xp.all(xp.isfinite(factor)) & xp.all(xp.isfinite(eta))
         return Full(xp.where(sound, eta, self.eta), xp.where(sound, factor, self.factor))
 
-    def refitted(self, xp: Namespace, delta: Rho, covariance: Any) -> "Full":
+    def refitted(self, xp: Namespace, delta: Array, covariance: Symmetric) -> "Full":
         """The Gaussian that has mean `delta [D]` and `covariance [D, D]`, or `[D]`, in noise.
 
         A covariance that is flat in some direction is a little wider, by rounding errors.
@@ -112,7 +112,7 @@ class Full(NamedTuple):
         return Full(self.eta[list(kept)] + factor[n:, :n] @ noise, factor[n:, n:])
 
     @property
-    def positive(self) -> Any:
+    def positive(self) -> Array:
         """What must be positive `[..., D]`: the diagonal of the factor."""
         return np.diagonal(self.factor, axis1=-2, axis2=-1)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from recoup.core.families.family import (
     of_records,
     renyi2_of_axes,
 )
-from recoup.core.families.shapes import DIAGONAL
-from recoup.core.types import Namespace, Rho
+from recoup.core.families.shapes import DIAGONAL, Symmetric
+from recoup.core.types import Namespace
 
 MAX_LOG_TAU = 0.5  # the most that one natural step changes a log standard deviation by
 
@@ -29,12 +29,12 @@ class Diagonal(NamedTuple):
     tau: Array
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Means `[..., D]`."""
         return self.eta
 
     @property
-    def std(self) -> Any:
+    def std(self) -> Array:
         """Standard deviations `[..., D]`."""
         return self.tau
 
@@ -58,11 +58,11 @@ class Diagonal(NamedTuple):
         """Logarithms of the standard deviations `[D]`."""
         return xp.log(self.tau)
 
-    def stretched(self, xp: Namespace, delta: Rho, log: Any, least: Any) -> "Diagonal":
+    def stretched(self, xp: Namespace, delta: Array, log: Symmetric, least: Array) -> "Diagonal":
         """Moved by `delta [D]` in noise, the spread times exp(`log [D]`), but not below `least`."""
         return Diagonal(self.eta + self.tau * delta, xp.maximum(self.tau * xp.exp(log), least))
 
-    def refitted(self, xp: Namespace, delta: Rho, variance: Any) -> "Diagonal":
+    def refitted(self, xp: Namespace, delta: Array, variance: Symmetric) -> "Diagonal":
         """The Gaussian that has mean `delta [D]` and `variance [D]` in noise."""
         return Diagonal(self.eta + self.tau * delta, self.tau * xp.sqrt(variance))
 
@@ -75,7 +75,7 @@ class Diagonal(NamedTuple):
         return Diagonal(self.eta[list(kept)], self.tau[list(kept)])
 
     @property
-    def positive(self) -> Any:
+    def positive(self) -> Array:
         """What must be positive `[..., D]`."""
         return self.tau
 

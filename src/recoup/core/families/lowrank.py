@@ -7,15 +7,15 @@ by its 1 / s. With y = (theta - eta) / tau and z = M^-1 y the noise, log p is, b
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.arrays import Array, namespace, repeat
 from recoup.core.families.family import Family, block, of_records
-from recoup.core.families.shapes import Axes, Shape
+from recoup.core.families.shapes import Axes, Shape, Symmetric
 from recoup.core.families.spikes import Spiked, compressed, diagonalised, lengths, spiked, waves
-from recoup.core.types import Namespace, Rho
+from recoup.core.types import Namespace
 
 RANK = 8  # axes, where there are as many coordinates
 ROUNDS = 4  # of the iteration that looks for the leading axes of a matrix
@@ -33,16 +33,16 @@ class LowRank(NamedTuple):
 
     eta: Array
     tau: Array
-    axes: Any
-    scale: Any
+    axes: Array
+    scale: Array
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Means `[..., D]`."""
         return self.eta
 
     @property
-    def std(self) -> Any:
+    def std(self) -> Array:
         """Standard deviations `[..., D]` of the coordinates, each by itself."""
         return self.tau * lengths(self.axes, self.scale)
 
@@ -64,7 +64,7 @@ class LowRank(NamedTuple):
         """The noise `[n, D]` that became `theta [n, D]`."""
         return self.multiplied((theta - self.eta) / self.tau, 1 / self.scale)
 
-    def multiplied(self, x: Array, scale: Any) -> Array:
+    def multiplied(self, x: Array, scale: Array) -> Array:
         """`x [..., D]`, times `scale [r]` along the axes."""
         return x + ((x @ self.axes) * (scale - 1)) @ self.axes.T
 
@@ -72,7 +72,7 @@ class LowRank(NamedTuple):
         """Logarithms of the spread `[D]`, that of each axis shared among its coordinates."""
         return xp.log(self.tau) + self.axes**2 @ xp.log(self.scale)
 
-    def stretched(self, xp: Namespace, delta: Rho, log: Any, least: Any) -> "LowRank":
+    def stretched(self, xp: Namespace, delta: Array, log: Symmetric, least: Array) -> "LowRank":
         """Moved by `delta [D]` in noise, the spread times exp(diagonal) exp(Q diag(values) Q^T).
 
         `log` has that `diagonal [D]`, `axes` Q `[D, k]` and `values [k]`; `[D]` is the diagonal
@@ -87,14 +87,16 @@ class LowRank(NamedTuple):
             sound = sound & xp.all(xp.isfinite(part))
         return LowRank(*(xp.where(sound, x, y) for x, y in zip(new, self, strict=True)))
 
-    def refitted(self, xp: Namespace, delta: Rho, covariance: Any) -> "LowRank":
+    def refitted(self, xp: Namespace, delta: Array, covariance: Symmetric) -> "LowRank":
         """The Gaussian with mean `delta [D]` and that covariance in noise, held as a `log` is."""
         covariance = spiked(xp, covariance)
         first = xp.sqrt(covariance.diagonal)
         axes = covariance.axes / first[:, None]
         return self._times(xp, delta, first, axes, covariance.values)
 
-    def _times(self, xp: Namespace, delta: Rho, first: Any, axes: Any, values: Array) -> "LowRank":
+    def _times(
+        self, xp: Namespace, delta: Array, first: Array, axes: Array, values: Array
+    ) -> "LowRank":
         """The spread times K K^T = E (I + V diag(values) V^T) E in noise, E = diag(`first`).
 
         M E = E (I + E^-1 U L (E U)^T), so that E joins tau, and the rest is I and a matrix of low
@@ -111,7 +113,7 @@ class LowRank(NamedTuple):
         basis = xp.concatenate([axes, thin, seen], axis=1)
         return LowRank(eta, *compressed(xp, self.tau * first, basis, xp.block(rows), len(less)))
 
-    def floored(self, xp: Namespace, least: Any) -> "LowRank":
+    def floored(self, xp: Namespace, least: Array) -> "LowRank":
         """No tau below `least`, nor the length of an axis: its scale times |tau u|."""
         tau = xp.maximum(self.tau, least)
         shortest = xp.sqrt(((self.axes * (0 * tau + least)[:, None]) ** 2).sum(0))
@@ -150,7 +152,7 @@ class LowRank(NamedTuple):
         return LowRank(0 * tau, *compressed(np, tau, basis, core, more.shape[1]))
 
     @property
-    def positive(self) -> Any:
+    def positive(self) -> Array:
         """What must be positive `[..., D]`: tau, and every scale."""
         return self.tau * np.min(self.scale, axis=-1, keepdims=True)
 

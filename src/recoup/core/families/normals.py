@@ -7,19 +7,19 @@ written once, both of a hash together.
 """
 
 from math import prod
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from recoup.core import sweeps
+from recoup.core.arrays import Dtype
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
 
-def standard_normal(key: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+def standard_normal(key: Array, shape: tuple[int, ...], dtype: Dtype) -> Array:
     """Independent standard normal numbers of the given shape, a function of `key` alone.
 
     By inverting the distribution function at 2^24 equally likely points. Types other than float32
@@ -44,7 +44,7 @@ def standard_normal(key: Array, shape: tuple[int, ...], dtype: Any) -> Array:
     return sweeps.by_device(in_one_pass, written, jax.random.key_data(key)).reshape(shape)
 
 
-def _normal(words: Array, dtype: Any) -> Array:
+def _normal(words: Array, dtype: Dtype) -> Array:
     """The normal numbers that words of 32 random bits stand for."""
     steps = (words >> 8).astype(jnp.int32) - 2**23  # -2^23 ... 2^23 - 1
     uniform = (steps.astype(dtype) + 0.5) * 2.0**-23  # symmetric, inside (-1, 1)

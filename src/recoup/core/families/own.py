@@ -1,7 +1,6 @@
 """`recoup.family`: a search distribution of the user's."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -10,15 +9,15 @@ from recoup.core.arrays import Array
 from recoup.core.families.family import Family, draw
 from recoup.core.families.shapes import SHAPES
 from recoup.core.families.table import FAMILIES
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Given, Rho, Samples
 
 
 def family(
     name: str,
     *,
-    start: Callable[[Any, Any], Any],
-    log_density: Callable[[Any, Any], Array],
-    **more: Any,
+    start: Callable[[Array, Array], Rho],
+    log_density: Callable[[Rho, Samples], Array],
+    **more: Given,
 ) -> Family:
     """A family of your own, from how it starts and its log-density.
 

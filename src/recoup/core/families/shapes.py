@@ -6,12 +6,14 @@ matrices and never looks inside one.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.arrays import Array
-from recoup.core.types import Namespace
+from recoup.core.types import Namespace, Pytree
+
+Symmetric = Pytree  # a symmetric matrix in noise, held as its shape has it
 
 
 class Axes(NamedTuple):
@@ -21,7 +23,7 @@ class Axes(NamedTuple):
     counts: Array | float  # [m] how many dimensions each stands for; their sum is D
     turned: Callable[[Array], Array]  # x [..., D] -> along the axes [..., m]
     unturned: Callable[[Array], Array]  # [m] -> x [D]
-    log: Callable[[Array], Any]  # [m] -> the matrix with other values, in the shape
+    log: Callable[[Array], Symmetric]  # [m] -> the matrix with other values, in the shape
 
 
 class Shape(NamedTuple):
@@ -29,14 +31,16 @@ class Shape(NamedTuple):
 
     narrowest: float  # the least spread, over that of the start
     turn: Callable[[int], float]  # D -> rate at which samples say which way the axes lie
-    axes: Callable[[Any, Array, Array, Array], Axes]  # z [n, D], w [n], a -> sum w z z^T + a I
-    bounded: Callable[[Any, Array, Array, Array, Array, float], Any]  # own [D], z, c [n],
-    # rate, most -> the log with this diagonal, rate sum c z z^T off it and values within `most`
-    along: Callable[[Any, Array], Any]  # [D] -> the diagonal matrix
-    mixed: Callable[[Any, Any, Array], Any]  # one log, another, the share of the other
-    mean: Callable[[Any, Any], Array]  # of the diagonal of a log
-    even: Callable[[Any, Any, Array], Any]  # log, a -> a I, held as the log is
-    covariance: Callable[[Any, Array, Array, Array], Any]  # z [n, D], c [n], a -> sum c z z^T / a
+    axes: Callable[[Namespace, Array, Array, Array], Axes]  # z [n, D], w [n], a ->
+    # sum w z z^T + a I
+    bounded: Callable[[Namespace, Array, Array, Array, Array, float], Symmetric]  # own [D], z,
+    # c [n], rate, most -> the log with this diagonal, rate sum c z z^T off it, values within `most`
+    along: Callable[[Namespace, Array], Symmetric]  # [D] -> the diagonal matrix
+    mixed: Callable[[Symmetric, Symmetric, Array], Symmetric]  # a log, another, its share
+    mean: Callable[[Namespace, Symmetric], Array]  # of the diagonal of a log
+    even: Callable[[Namespace, Symmetric, Array], Symmetric]  # log, a -> a I, held as the log is
+    covariance: Callable[[Namespace, Array, Array, Array], Symmetric]  # z [n, D], c [n], a ->
+    # sum c z z^T / a
 
 
 def _coordinates(xp: Namespace, z: Array, weights: Array, level: Array) -> Axes:

@@ -1,6 +1,6 @@
 """Matrices that are the identity but along a few axes: I + B C B^T."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def spiked(xp: Namespace, matrix: Array) -> Spiked:
     return Spiked(matrix, xp.zeros_like(matrix)[:, None][:, :0], matrix[:0])
 
 
-def diagonalised(xp: Namespace, basis: Any, core: Any) -> tuple[Any, Any]:
+def diagonalised(xp: Namespace, basis: Array, core: Array) -> tuple[Array, Array]:
     """Values `[k]` and orthonormal axes `[D, k]` of B C B^T, of `basis [D, m]`; k = min(D, m)."""
     if not basis.shape[1]:
         return basis[0], basis
@@ -32,7 +32,9 @@ def diagonalised(xp: Namespace, basis: Any, core: Any) -> tuple[Any, Any]:
     return values, q @ turn
 
 
-def compressed(xp: Namespace, tau: Array, basis: Any, core: Any, rank: int) -> tuple[Any, Any, Any]:
+def compressed(
+    xp: Namespace, tau: Array, basis: Array, core: Array, rank: int
+) -> tuple[Array, Array, Array]:
     """tau, axes and scale of the covariance tau (I + B C B^T) tau, with `rank` axes.
 
     Those that stretch most, up or down; tau keeps the variance of every coordinate.
@@ -57,6 +59,6 @@ def waves(dim: int, most: int) -> np.ndarray:
     return found * np.where(order > 0, np.sqrt(2 / dim), np.sqrt(1 / dim))
 
 
-def lengths(axes: Any, scale: Any) -> Any:
+def lengths(axes: Array, scale: Array) -> Array:
     """Of the rows of M = I + U diag(scale - 1) U^T `[..., D]`, with U the `axes`."""
     return (1 + (axes**2 * (scale**2 - 1)[..., None, :]).sum(-1)) ** 0.5

@@ -1,13 +1,12 @@
 """Log-densities of Gaussians, relative to a reference, of many samples at once."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.families.family import Family
-
-Rho = Any  # a record of a family of ours, in NumPy
+from recoup.core.types import Array, Rho
 
 # theta [n, D] -> its image where a proposal is Gaussian, and the log of the volume that the map
 # stretches by [n]: minus infinity where it has no image
@@ -51,7 +50,7 @@ class Proposals(NamedTuple):
         return log_density(rho, image) + stretch - log_density(self.reference, theta)
 
 
-def row_of(rhos: Rho, slot: Any) -> Any:
+def row_of(rhos: Rho, slot: Array) -> Rho:
     """One of many rho, or several."""
     return type(rhos)(*(x[slot] for x in rhos))
 

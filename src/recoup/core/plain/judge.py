@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.intervals import WeighedDraws, looked_at, successes
-from recoup.core.plain.densities import Proposals, Rho
+from recoup.core.plain.densities import Proposals
 from recoup.core.plain.small_archive import Samples, valued
+from recoup.core.types import Rho
 from recoup.core.weights import bounded_exp
 from recoup.core.worth import FEW, Seen, probes
 

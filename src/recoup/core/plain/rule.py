@@ -1,17 +1,18 @@
 """The rule of `core.rules` on the results of a study, unpadded: `rules.on_archive` by NumPy."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.families.family import Family, moving
 from recoup.core.objective import Estimate
-from recoup.core.plain.densities import Rho, row_of
+from recoup.core.plain.densities import row_of
 from recoup.core.plain.limit_chance import LimitsToKeep, beyond, worth_within
 from recoup.core.rules import recoup_rule
 from recoup.core.rules.tuning import TUNED
 from recoup.core.rules.weighted import objective
 from recoup.core.rules.window import Memory, Rule, Window, first_memory, narrowest, reach_of
+from recoup.core.types import Rho
 
 
 class ToldResults(NamedTuple):
@@ -25,7 +26,7 @@ class ToldResults(NamedTuple):
     drawn_by: np.ndarray  # [n] which of the proposals
     also: np.ndarray  # [n, A] numbers told beside them that have limits; not a number: not known
     foreign: np.ndarray  # [n] those drawn under other bounds, which are not weighed
-    proposals: Any  # rho, leading axis [P]
+    proposals: Rho  # rho, leading axis [P]
 
 
 class RuleMove(NamedTuple):
@@ -42,7 +43,7 @@ def move(
     window: int | None,
     rho: Rho,
     told: ToldResults,
-    memory: Any,
+    memory: Memory,
     limits: LimitsToKeep | None = None,
 ) -> RuleMove:
     """The move that the fresh results make, within limits; a memory of None has not begun."""

@@ -1,7 +1,7 @@
 """The estimate of a small archive, unpadded: `core.estimators.whole` in the form of NumPy."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from recoup.core.gradient import (
 )
 from recoup.core.objective import Estimate, Sources, mean_weight, summary
 from recoup.core.returns import with_failures
-from recoup.core.types import Rho
+from recoup.core.types import Pytree, Rho
 from recoup.core.weights import LogDensities, Ratio, Shaper, weigh
 
 
@@ -74,7 +74,7 @@ def estimate(parts: Parts, rho: Rho, samples: Samples, densities: LogDensities) 
 def likelihood_ratio(family: Family, baseline: Baseline) -> Direction:
     """The gradient of the expected return: that of `core.directions`, all scores at once."""
 
-    def direction(rho: Rho, theta: np.ndarray, earned: Earned) -> tuple[Any, Any]:
+    def direction(rho: Rho, theta: np.ndarray, earned: Earned) -> tuple[Rho, Pytree]:
         scores = _scores(family.score(rho, theta), centre_of(earned))
         b = baseline_of(baseline, earned, scores)
         n = np.sum(earned.valid)
@@ -83,7 +83,7 @@ def likelihood_ratio(family: Family, baseline: Baseline) -> Direction:
     return direction
 
 
-def _scores(each: Any, centre: np.ndarray) -> Scores:
+def _scores(each: Rho, centre: np.ndarray) -> Scores:
     """The sums of scores, a record of arrays `[n, ...]`, as they are asked for."""
     return Scores(
         norms=sum(np.sum(s**2, axis=tuple(range(1, s.ndim))) for s in each),

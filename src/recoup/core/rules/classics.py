@@ -10,17 +10,19 @@ returns, or multiplying them by one, changes nothing.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.core.arrays import Array, repeat, tree_map
-from recoup.core.families.shapes import Shape
+from recoup.core.families.shapes import Shape, Symmetric
 from recoup.core.types import Namespace
 
 ALONE = 1e-3  # 1 - sum c^2 below which one sample is all there is: it says nothing of the spread
 COLDEST, HOTTEST = -30.0, 20.0  # log eta, over the range of returns, between which REPS looks
 HALVINGS = 60
 
-Utility = Callable[[Any, Array, Array], Array]  # xp, omega [n], returns [n] in [-1, 0] -> u [n]
+Utility = Callable[
+    [Namespace, Array, Array], Array
+]  # xp, omega [n], returns [n] in [-1, 0] -> u [n]
 
 
 def elite(share: float) -> Utility:
@@ -112,7 +114,7 @@ class FittedGaussian(NamedTuple):
     """A Gaussian in the coordinates z of the distribution that moves."""
 
     mean: Array  # [D]
-    covariance: Any  # a symmetric matrix, in the shape of the family
+    covariance: Symmetric
 
 
 def fitted(xp: Namespace, z: Array, c: Array, shape: Shape) -> FittedGaussian:

@@ -1,7 +1,6 @@
 """The classics as a direction that goes all the way to the new fit."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from recoup.core.arrays import Array, namespace, tree_map
 from recoup.core.families.family import Family, moving
 from recoup.core.gradient import Direction, Earned, centre_of, relative
 from recoup.core.rules.classics import FittedGaussian, Utility, coefficients, fitted, unbiased
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Pytree, Rho, Samples
 
 
 def fit(utility: Utility, family: Family) -> Direction:
@@ -23,7 +22,7 @@ def fit(utility: Utility, family: Family) -> Direction:
     asked = moving(family)
 
     @relative
-    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Any, Any]:
+    def direction(rho: Rho, samples: Samples, earned: Earned) -> tuple[Rho, Pytree]:
         weights, returns = earned.weights.ravel(), earned.returns.ravel()
         xp = namespace(weights)
         c = coefficients(xp, utility, weights, returns)
@@ -41,7 +40,7 @@ def fit(utility: Utility, family: Family) -> Direction:
 
 
 def in_one_pass(
-    whitened: Callable[[Any, Any], Array], rho: Rho, samples: Array, c: Array
+    whitened: Callable[[Rho, Array], Array], rho: Rho, samples: Array, c: Array
 ) -> FittedGaussian:
     """The diagonal `fitted` of `samples [B, N, D]`, whose z is nowhere written: a form for JAX.
 
@@ -54,7 +53,7 @@ def in_one_pass(
 
     middle = whitened(rho, samples.reshape(c.size, -1)[jnp.argmax(c)])
 
-    def moments(vectors: tuple[Any, Array], x: Array) -> tuple[Array, Array]:
+    def moments(vectors: tuple[Rho, Array], x: Array) -> tuple[Array, Array]:
         rho, middle = vectors
         away = whitened(rho, x) - middle
         return away, away**2

@@ -5,11 +5,11 @@ hold nearby. Its kernel knows a level, a slope and a bowl about the mean of the 
 on along the path of the search, and bumps of one length, which take up what the others cannot say.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array, mean_of, repeat, when
+from recoup.core.arrays import Array, Dtype, mean_of, repeat, when
 from recoup.core.families.shapes import Axes, Shape
 from recoup.core.linalg import cholesky, solve_lower
 from recoup.core.prior import LEVEL, SLOPE
@@ -55,7 +55,7 @@ def points_of(xp: Namespace, z: Array, valid: Array, apart: Array | None = None)
     )
 
 
-def prior_of(xp: Namespace, dim: int, length: float, dtype: Any) -> Array:
+def prior_of(xp: Namespace, dim: int, length: float, dtype: Dtype) -> Array:
     """The middle of the prior: logarithms of squared length, noise and bowl `[3]`."""
     return xp.log(xp.asarray([length * dim, TUNED.noise_prior, TUNED.bowl_prior], dtype=dtype))
 

@@ -1,9 +1,9 @@
 """The regression's half: a Newton step inside a trust region, and the spread along the Hessian."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.core.arrays import Array, mean_of, quantiles, repeat
-from recoup.core.families.shapes import Axes
+from recoup.core.families.shapes import Axes, Symmetric
 from recoup.core.rules.model import Local
 from recoup.core.rules.tuning import TUNED
 from recoup.core.types import Namespace
@@ -13,7 +13,7 @@ class Stretch(NamedTuple):
     """How a distribution moves, in its own coordinates: mean + delta, spread times exp(log)."""
 
     delta: Array  # [D]
-    log: Any  # a symmetric matrix, in the shape of the family
+    log: Symmetric
 
 
 class Newton(NamedTuple):
@@ -70,7 +70,7 @@ def trusted(xp: Namespace, values: Array, slope: Array, radius: float) -> tuple[
     def long(mu: Array) -> Array:
         return xp.sqrt(xp.sum(step(mu) ** 2)) > radius
 
-    def halve(bracket: Any) -> Any:
+    def halve(bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket
         middle = (low + high) / 2
         longer = long(middle)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,8 +33,8 @@ from recoup.core.types import Rho
 class TracedRule(NamedTuple):
     """The rule as two functions: `init(rho)`, and `step(archive, rho, memory)`."""
 
-    init: Callable[[Any], Memory]
-    step: Callable[[Archive, Any, Memory], tuple[Any, Memory, Estimate]]
+    init: Callable[[Rho], Memory]
+    step: Callable[[Archive, Rho, Memory], tuple[Rho, Memory, Estimate]]
 
 
 class Rows(NamedTuple):
@@ -54,7 +54,7 @@ def traced(family: Family, rule: Rule, window: int | None) -> TracedRule:
     def init(rho: Rho) -> Memory:
         return first_memory(jnp, rule, asked.log_spread(rho))
 
-    def step(archive: Archive, rho: Rho, memory: Memory) -> tuple[Any, Memory, Estimate]:
+    def step(archive: Archive, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
         assert archive.batches is not None
         dim, batch = rho.mean.shape[0], archive.batches.returns.shape[1]
         rows = rows_of(family, archive, rho, reach_of(dim, batch, window), rule.avoids)

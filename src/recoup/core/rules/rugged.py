@@ -5,11 +5,11 @@ it. Two rollouts of one candidate differ by the first alone. Where the second is
 say what they seem to say, and the distribution is fitted to the best samples, as REPS does.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.arrays import Array
+from recoup.core.arrays import Array, Dtype
 from recoup.core.families.shapes import DIAGONAL, Shape
 from recoup.core.rules.classics import bounded, coefficients, fitted
 from recoup.core.rules.newton import Stretch
@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
     wanted: Array  # whether the next batch is to try its first candidate twice
 
 
-def no_pairs(xp: Namespace, dtype: Any) -> Pairs:
+def no_pairs(xp: Namespace, dtype: Dtype) -> Pairs:
     """Before any."""
     return Pairs(xp.zeros((), dtype=dtype), xp.zeros((), dtype=dtype), xp.asarray(False))
 

@@ -6,9 +6,11 @@ those of the equations of docs/recoup.md.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+
+Value = TypeVar("Value")
 
 THEORY = "theory"  # a known formula, or a level of significance
 CHOSEN = "chosen"  # a round number that was never varied
@@ -18,7 +20,7 @@ CONTROL = "tuned on tasks with failures"
 RUGGED = "tuned on multi-modal functions and locomotion"
 
 
-def _of(value: Any, unit: str, origin: str) -> Any:
+def _of(value: Value, unit: str, origin: str) -> Value:
     return field(default=value, metadata={"unit": unit, "origin": origin})
 
 
