@@ -12,5 +12,6 @@ Memory = Any  # what an update rule keeps from move to move
 State = Any  # of a simulated system: an array, or a record of some
 Module = Any  # a package that may be absent, such as `torch`
 Given = Any  # what a user gave, before it is checked
+Chosen = Any  # a word of one of our tables, or an object of the user's that stands for one
 Settings = Mapping[str, Any]  # by name
 Plain = dict[str, Any]  # what JSON can hold

@@ -1,6 +1,6 @@
 """A search where an evosax strategy is expected: evosax's argument order, `params` and sign."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 
 from recoup.checks import InputError
+from recoup.core.types import Given, Pytree
 from recoup.engine.methods import DEFAULT_METHOD, Method, known_method
 from recoup.engine.search import SearchState, search
 
@@ -28,9 +29,9 @@ class EvosaxStrategy:
     def __init__(
         self,
         population_size: int,
-        solution: Any,
+        solution: Pytree,
         method: str | Method = DEFAULT_METHOD,
-        **settings: Any,
+        **settings: Given,
     ) -> None:
         row = known_method(method)
         if row.space != "parameters":
@@ -44,17 +45,17 @@ class EvosaxStrategy:
         """Standard deviations that start at 1."""
         return Params()
 
-    def init(self, key: Array, mean: Any, params: Params) -> SearchState:
+    def init(self, key: Array, mean: Pytree, params: Params) -> SearchState:
         """The state at the start, around the solution `mean`."""
         return self.search.init(key, ravel_pytree(mean)[0], params.std_init)
 
-    def ask(self, key: Array, state: SearchState, params: Params) -> tuple[Any, SearchState]:
+    def ask(self, key: Array, state: SearchState, params: Params) -> tuple[Pytree, SearchState]:
         """A population to evaluate, shaped like the solution with a leading axis."""
         theta, state = self.search.ask(key, state)
         return jax.vmap(self._unravel)(theta), state
 
     def tell(
-        self, key: Array, population: Any, fitness: Array, state: SearchState, params: Params
+        self, key: Array, population: Pytree, fitness: Array, state: SearchState, params: Params
     ) -> tuple[SearchState, dict[str, Array]]:
         """The state after one move towards smaller `fitness`, and metrics."""
         theta = jax.vmap(lambda solution: ravel_pytree(solution)[0])(population)
@@ -67,6 +68,6 @@ class EvosaxStrategy:
         }
         return state, metrics
 
-    def get_mean(self, state: SearchState) -> Any:
+    def get_mean(self, state: SearchState) -> Pytree:
         """The mean of the search distribution, shaped like the solution."""
         return self._unravel(state.mean)

@@ -1,8 +1,8 @@
 """`recoup.estimate` by JAX: large or traced arrays, parts of one's own."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,19 +17,21 @@ from recoup.core.judgement import judged_archive
 from recoup.core.linalg import in_turns
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
-from recoup.core.worth import probes
+from recoup.core.types import Pytree
+from recoup.core.worth import Seen, probes
 from recoup.engine import plain
 from recoup.engine.composition import composed
 from recoup.engine.methods import Method
+from recoup.engine.plain import Data
 
 DIGITS = 4  # binary ones, to which sizes are rounded up before anything is compiled
 EACH = ("leave-one-out", "earlier", "split")  # baselines of one number a sample
 
 
-def computed(row: Method, data: Any, double: bool) -> Estimate:
+def computed(row: Method, data: Data, double: bool) -> Estimate:
     """What the samples say of the target, traced if any array of the data is.
 
-    The data are those of `recoup.engine.estimate`, computed in float64 if `double`.
+    Computed in float64 if `double`.
     """
     if is_traced(*jax.tree.leaves(data)):
         known = double and jnp.result_type(float) == jnp.float64
@@ -40,7 +42,7 @@ def computed(row: Method, data: Any, double: bool) -> Estimate:
     return e._replace(weights=e.weights[:n], baseline=e.baseline[:n] if each else e.baseline)
 
 
-def judged(row: Method, data: Any) -> tuple[Any, float]:
+def judged(row: Method, data: Data) -> tuple[Seen, float]:
     """What the samples say of the target, and which share of it they have not seen."""
     with jax.enable_x64(True):
         noise = probes(np.shape(data.theta)[1])
@@ -49,7 +51,7 @@ def judged(row: Method, data: Any) -> tuple[Any, float]:
     return seen, float(unseen)
 
 
-def _roomy(row: Method, data: Any) -> Any:
+def _roomy(row: Method, data: Data) -> Data:
     """The same with places for more samples and proposals, so that few sizes are compiled.
 
     A size of at most `DIGITS` binary digits, and zeros after them: an eighth more at the most.
@@ -76,49 +78,49 @@ def _rounded(size: int) -> int:
     return -(-size // step) * step
 
 
-def _repeated(rows: Any, times: int) -> Any:
+def _repeated(rows: Array, times: int) -> Array:
     """Rows, the last one so many times more."""
     xp = namespace(rows)
     return xp.concatenate([xp.asarray(rows), xp.repeat(xp.asarray(rows)[-1:], times, axis=0)])
 
 
-def _program(row: Method) -> Any:
+def _program(row: Method) -> Callable[[Data], Estimate]:
     return in_turns(precise(partial(_compute, row)))
 
 
 @lru_cache(maxsize=256)
-def _compiled(row: Method) -> Any:
+def _compiled(row: Method) -> Callable[[Data], Estimate]:
     return jax.jit(_program(row))
 
 
 @lru_cache(maxsize=64)
-def _judge(row: Method) -> Any:
+def _judge(row: Method) -> Callable[[Data, np.ndarray], tuple[Seen, Array, Array, Array]]:
     family = composed(row).family
 
     @jax.jit
     @in_turns
     @precise
-    def judged(data: Any, noise: Any) -> Any:
+    def judged(data: Data, noise: Array) -> tuple[Seen, Array, Array, Array]:
         archive = with_failures(_archive(family, data, "running"), row.failure)
         return judged_archive(family, data.target, archive, row.draw, noise)
 
     return judged
 
 
-def _archive(family: Family, data: Any, keep: str) -> Archive:
+def _archive(family: Family, data: Data, keep: str) -> Archive:
     told = jnp.ones(data.returns.shape, bool) if data.told is None else data.told
     drawn = Drawn(data.theta, data.returns, told, data.proposals, data.drawn_by, data.target)
     return from_samples(family, drawn, keep=keep)
 
 
-def _compute(row: Method, data: Any) -> Estimate:
+def _compute(row: Method, data: Data) -> Estimate:
     method = composed(row)
     archive = _archive(method.family, data, "running" if method.mixture else "own")
     e = method.estimate(data.target, archive)
     return e._replace(weights=e.weights[0], baseline=_flat(e.baseline))
 
 
-def _flat(baseline: Any) -> Array:
+def _flat(baseline: Pytree) -> Array:
     """A baseline as one array: a scalar, one number a sample, or one a coordinate of rho."""
     leaves = jax.tree.leaves(baseline)
     if len(leaves) > 1:
@@ -126,7 +128,7 @@ def _flat(baseline: Any) -> Array:
     return leaves[0][0] if leaves[0].ndim == 2 else leaves[0]
 
 
-def _in_one_type(data: Any, double: bool) -> Any:
+def _in_one_type(data: Data, double: bool) -> Data:
     real = jnp.float64 if double else jnp.float32
     index = jnp.asarray(data.drawn_by, jnp.int32)
     told = None if data.told is None else jnp.asarray(data.told, bool)

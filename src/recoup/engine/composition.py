@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -16,12 +16,13 @@ from recoup.core.estimators.reward_weighted import reward_weighted
 from recoup.core.estimators.whole import Estimator, estimator
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import discounted_score
+from recoup.core.gradient import Direction
 from recoup.core.movers import Experience, Mover, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.regressions import natural_gradient
 from recoup.core.rules.classics_on_archive import fit
 from recoup.core.rules.on_archive import TracedRule, estimator_of_rule, traced
-from recoup.core.types import Plain, Rho
+from recoup.core.types import Memory, Plain, Rho
 from recoup.core.updates import Update, ascend
 from recoup.engine.methods import Method
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
@@ -33,8 +34,8 @@ class Composed(NamedTuple):
 
     family: Family
     estimate: Estimator  # estimate(rho, archive), for any rho
-    init: Callable[[Any], Any]  # rho -> the memory that moves begin with
-    step: Callable[[Archive, Any, Any], tuple[Any, Any, Estimate]]
+    init: Callable[[Rho], Memory]  # rho -> the memory that moves begin with
+    step: Callable[[Archive, Rho, Memory], tuple[Rho, Memory, Estimate]]
     # archive, rho, memory -> rho, memory, and what the archive says at the old rho
     own: bool  # whether weights look at the densities of the own proposals
     mixture: bool  # and of the mixture of all proposals
@@ -106,7 +107,7 @@ def _estimator_of(row: Method, family: Family, discount: float) -> Estimator:
     return estimator(family, direction=direction, paired=row.mirrored, **weighing)
 
 
-def _direction_of(row: Method, family: Family, discount: float) -> Callable[..., Any]:
+def _direction_of(row: Method, family: Family, discount: float) -> Direction:
     if not isinstance(row.direction, str) and row.way.mover is None:
         return row.direction
     if row.direction == "regression":
@@ -127,7 +128,7 @@ def rule_of(row: Method, family: Family) -> TracedRule:
 def _by_mover(row: Method, mover: Mover, estimate: Estimator) -> TracedRule:
     """Moves by a mover, which sees the samples and their weights."""
 
-    def step(archive: Archive, rho: Rho, memory: Any) -> tuple[Any, Any, Estimate]:
+    def step(archive: Archive, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
         archive = with_failures(archive, row.stated)
         found, b = estimate(rho, archive), archive.batches
         assert b is not None
@@ -143,8 +144,8 @@ def _by_estimate(row: Method, family: Family, estimate: Estimator) -> TracedRule
     """Moves by an update rule, which may ask the estimate at any rho."""
     update = update_of(row, family)
 
-    def step(archive: Archive, rho: Rho, memory: Any) -> tuple[Any, Any, Estimate]:
-        def at(candidate: Any) -> Estimate:
+    def step(archive: Archive, rho: Rho, memory: Memory) -> tuple[Rho, Memory, Estimate]:
+        def at(candidate: Rho) -> Estimate:
             if candidate is rho:  # the newest proposal, whose densities the archive may hold
                 return estimate(candidate, archive)
             return estimate(candidate, archive._replace(target=None))

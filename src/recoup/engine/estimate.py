@@ -1,6 +1,6 @@
 """`recoup.estimate`: what given samples say about any target distribution, in one call."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,26 +19,27 @@ from recoup.core.pareto import pareto_k
 from recoup.core.plain.densities import Proposals
 from recoup.core.plain.judge import Drew
 from recoup.core.plain.small_archive import Samples
-from recoup.core.types import Array, Given, Plain, Rho
+from recoup.core.types import Array, Chosen, Given, Plain, Pytree, Rho
 from recoup.core.weights import LogDensities
-from recoup.core.worth import Interval, worth
+from recoup.core.worth import Interval, Seen, worth
 from recoup.engine import plain
 from recoup.engine.methods import Method, method_row
+from recoup.engine.plain import Data
 
 
 class GradientEstimate(NamedTuple):
     """Expected return of a target distribution and its gradient, from samples of others."""
 
-    mean_gradient: Any  # [D], plain derivatives with respect to the means
-    std_gradient: Any  # [D], with respect to the standard deviations; [D, D] to a factor
+    mean_gradient: Array  # [D], plain derivatives with respect to the means
+    std_gradient: Array  # [D], with respect to the standard deviations; [D, D] to a factor
     weights: Array  # [N'] after shaping, zero where the return is not finite
-    ess: Any  # (sum w)^2 / sum w^2; in pairs if `mirrored`
-    max_weight: Any
-    objective: Any  # (1/N') sum w R
-    objective_stderr: Any
-    baseline: Any  # scalar; [2D] for coordinate; [N'] for leave-one-out, earlier and split
-    pareto_k: Any  # of the weights; None inside traced code
-    failed: Any  # returns that are not finite
+    ess: Array  # (sum w)^2 / sum w^2; in pairs if `mirrored`
+    max_weight: Array
+    objective: Array  # (1/N') sum w R
+    objective_stderr: Array
+    baseline: Array  # scalar; [2D] for coordinate; [N'] for leave-one-out, earlier and split
+    pareto_k: Array | None  # of the weights; None inside traced code
+    failed: Array  # returns that are not finite
     given: Given = None  # what it was made of, for `interval`; None inside traced code
 
     def interval(self) -> Interval:
@@ -60,17 +61,6 @@ class GradientEstimate(NamedTuple):
         return worth(seen, unseen, np.shape(data.theta)[1]).interval
 
 
-class Data(NamedTuple):
-    """The samples of an estimate, what drew them, and what it is about."""
-
-    theta: Array  # [N', D]
-    returns: Array  # [N']
-    proposals: Rho  # rho, leading axis [L]
-    drawn_by: Any  # [N']
-    target: Rho  # rho
-    told: Any = None  # [N'] which of them there are; None: all
-
-
 def estimate(
     theta: Array,
     returns: Array,
@@ -78,16 +68,16 @@ def estimate(
     proposals: Rho,
     proposal: Rho,
     target: Rho,
-    family: Any = "diagonal",
-    weighting: Any = "balance",
+    family: Chosen = "diagonal",
+    weighting: Chosen = "balance",
     power: float | None = None,
     flatten: float | None = None,
     truncate: float | None = None,
     normalize: bool = False,
-    baseline: Any = "optimal",
+    baseline: Chosen = "optimal",
     mirrored: bool = False,
-    failure: Any = "censored",
-    told: Any = None,
+    failure: Chosen = "censored",
+    told: Given = None,
 ) -> GradientEstimate:
     """Expected return of `target` and its gradient, from samples that `proposals` drew.
 
@@ -171,7 +161,7 @@ def _by_numpy(row: Method, data: Data) -> Estimate:
     return Estimate(**found | {"gradient": gradient})
 
 
-def _flat(baseline: Any, told: np.ndarray) -> np.ndarray:
+def _flat(baseline: Pytree, told: np.ndarray) -> np.ndarray:
     """A baseline as one array: a scalar, one number a sample, or one a coordinate of rho."""
     if isinstance(baseline, tuple):
         return np.concatenate([np.ravel(leaf) for leaf in baseline])
@@ -185,7 +175,7 @@ def _spread(numbers: np.ndarray, told: np.ndarray) -> np.ndarray:
     return found
 
 
-def _judged(row: Method, data: Data) -> tuple[Any, float]:
+def _judged(row: Method, data: Data) -> tuple[Seen, float]:
     """What the samples say of the target, and which share of it they have not seen."""
     samples, proposals, _ = _drawn(row, data)
     outside = np.zeros(len(samples.returns), bool)
@@ -205,7 +195,7 @@ def _drawn(row: Method, data: Data) -> tuple[Samples, Proposals, np.ndarray]:
     return samples, Proposals(plain.family_of(row), proposals, target), told
 
 
-def _in_double(rho: Rho) -> Any:
+def _in_double(rho: Rho) -> Rho:
     return type(rho)(*(np.asarray(x, np.float64) for x in rho))
 
 
@@ -252,7 +242,7 @@ def _kind(array: Array) -> str:
     return str((array if hasattr(array, "dtype") else np.asarray(array)).dtype.kind)
 
 
-def _rho(row: Method, what: str, value: Given) -> Any:
+def _rho(row: Method, what: str, value: Given) -> Rho:
     """The rho of a pair (means, stds); with a family of one's own, what was given."""
     if not isinstance(row.family, str):
         if not hasattr(value, "mean") or not hasattr(value, "std"):

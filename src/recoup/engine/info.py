@@ -1,32 +1,32 @@
 """What a move was made of. No JAX."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.core.pareto import pareto_k
-from recoup.core.types import Array, Plain, Samples
+from recoup.core.types import Array, Plain, Pytree, Samples
 from recoup.core.worth import Interval, student
 
 
 class Info(NamedTuple):
     """What one move was made of, at the distribution before it."""
 
-    objective: Any  # estimated expected return of the distribution that moved
-    objective_stderr: Any
-    ess: Any  # effective sample size, in pairs under mirrored sampling
-    max_weight: Any
+    objective: Array  # estimated expected return of the distribution that moved
+    objective_stderr: Array
+    ess: Array  # effective sample size, in pairs under mirrored sampling
+    max_weight: Array
     weights: Array  # [B, N] of every sample in the archive, zero where there is none
-    baseline: Any
+    baseline: Array
     samples: Samples  # valid samples in the archive
-    kl: Any  # KL(new || old) of the move; in action space, of an episode of the new batch
-    flatten: Any  # nu of w^nu, for methods that may choose it
-    mean_weight: Any = 1.0  # near 1 if the samples cover the distribution
-    censored: Any = 0  # failed samples that are left out: the objective is given success
-    failed: Any = 0  # results of the new batch that are not finite
-    stale: Any = 0  # results of it whose proposal is too old to be remembered
-    dropped: Any = 0  # batches that a full archive has dropped so far
-    notes: Any = None  # of the method `recoup`, or a mover: why the step was as long as it was
+    kl: Array  # KL(new || old) of the move; in action space, of an episode of the new batch
+    flatten: Array  # nu of w^nu, for methods that may choose it
+    mean_weight: Array = 1.0  # near 1 if the samples cover the distribution
+    censored: Array = 0  # failed samples that are left out: the objective is given success
+    failed: Array = 0  # results of the new batch that are not finite
+    stale: Array = 0  # results of it whose proposal is too old to be remembered
+    dropped: Array = 0  # batches that a full archive has dropped so far
+    notes: Pytree = None  # of the method `recoup`, or a mover: why the step was as long as it was
 
     @property
     def interval(self) -> Interval:
@@ -56,7 +56,7 @@ class Info(NamedTuple):
         } | ({} if self.notes is None else {"notes": _plain(self.notes)})
 
 
-def _plain(notes: Any) -> Plain:
+def _plain(notes: Pytree) -> Plain:
     """Scalars of a record, as JSON can hold them."""
     found = notes if isinstance(notes, dict) else notes._asdict()
     return {key: np.asarray(value).item() for key, value in found.items()}

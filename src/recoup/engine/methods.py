@@ -6,7 +6,7 @@ function of yours is composed as ours are. What the words name stands in `parts`
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TypeVar
 
 from recoup.checks import (
     InputError,
@@ -21,19 +21,21 @@ from recoup.checks import (
 from recoup.core.families.family import moving
 from recoup.core.families.table import WORDS
 from recoup.core.movers import as_mover, is_mover
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Chosen, Given, Plain, Settings
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import GIVEN, PARTS
 from recoup.engine.ways import WAYS, Way, settings_in, way_of
 
+Value = TypeVar("Value")
 
-def _of(default: Any, check: Callable[..., Any], *limits: float, **how: Any) -> Any:
+
+def _of(default: Value, check: Callable[..., Value], *limits: float, **how: object) -> Value:
     """A setting with its default; `check(name, value, *limits)` gives it in its type, or raises.
 
     None stays None where that is the default.
     """
 
-    def checked(name: str, value: Given) -> Any:
+    def checked(name: str, value: Given) -> Value | None:
         return None if value is None and default is None else check(name, value, *limits, **how)
 
     return field(default=default, metadata={"check": checked})
@@ -46,27 +48,27 @@ class Method:
     name: str
     summary: str = ""
     space: str = "parameters"  # or "actions": the sample is a trajectory, rho the policy
-    family: Any = "diagonal"  # of the search distribution, for methods that search parameters
-    direction: Any = "gradient"  # how a step is made: a word of `ways`, or a function
+    family: Chosen = "diagonal"  # of the search distribution, for methods that search parameters
+    direction: Chosen = "gradient"  # how a step is made: a word of `ways`, or a function
     window: int | None = _of(None, check_count)  # batches kept: 1 this one alone, None everything
-    weighting: Any = "none"
+    weighting: Chosen = "none"
     power: float = _of(0.1, check_between, 0.0, 1.0)  # lambda of the power-mean weighting
     flatten: float | None = _of(None, check_between, 0.0, 1.0)  # nu of w^nu; for "em", None
     # chooses it by cross-validation
     truncate: float | None = _of(None, check_positive)  # c of min(w, c)
     normalize: bool = _of(False, check_flag)  # divide weights by their mean
-    baseline: Any = "none"
-    utility: Any = "elite"  # of "fit": how much a sample counts for what it earned
+    baseline: Chosen = "none"
+    utility: Chosen = "elite"  # of "fit": how much a sample counts for what it earned
     elite: float = _of(0.25, check_between, 0.0, 1.0, open_low=True)  # share of the best samples,
     # of the utility "elite"
     temperature: float = _of(1.0, check_positive)  # of the utility "exponential", in standard
     # deviations of returns
-    update: Any = "normalised"
+    update: Chosen = "normalised"
     epsilon: float = _of(0.1, check_positive)  # step length of the normalised update, or Adam's
     kl: float = _of(0.5, check_positive)  # step length of the natural update, bound of utility "kl"
     tau_floor: float = _of(0.05, check_positive)
     mirrored: bool = _of(False, check_flag)  # draw in pairs eta + noise, eta - noise
-    failure: Any = CENSORED  # what a failed rollout earns: a word of `failure`, or a number
+    failure: Chosen = CENSORED  # what a failed rollout earns: a word of `failure`, or a number
     per_decision: bool = _of(False, check_flag)  # weigh a reward by the actions before it alone
     ridge: float = _of(1e-6, check_positive)  # of least squares, relative to the mean diagonal
     folds: int = _of(5, check_count, 2)  # of the cross-validation that chooses `flatten`
@@ -251,7 +253,7 @@ def settings_of(method: "str | Method") -> tuple[str, ...]:
 
 
 def method_row(
-    method: "str | Method", defaults: Settings | None = None, /, **settings: Any
+    method: "str | Method", defaults: Settings | None = None, /, **settings: Given
 ) -> Method:
     """The row of a method with `settings` in place of its own, every value checked.
 
@@ -384,11 +386,11 @@ def _check_effect(row: Method, key: str) -> None:
         raise InputError("tau_floor has no effect on a family without `floored`.")
 
 
-def _is_rule(update: Any) -> bool:
+def _is_rule(update: object) -> bool:
     """Whether `update` has the two functions of our update rules."""
     return callable(getattr(update, "init", None)) and callable(getattr(update, "step", None))
 
 
-def _is_transformation(update: Any) -> bool:
+def _is_transformation(update: object) -> bool:
     """Whether `update` has the two functions of an optax transformation."""
     return callable(getattr(update, "init", None)) and callable(getattr(update, "update", None))

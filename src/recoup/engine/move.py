@@ -4,14 +4,14 @@
 run is such a study.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from recoup.core.archive import Archive
-from recoup.core.types import Rho, Samples
+from recoup.core.types import Memory, Rho, Samples
 from recoup.engine.composition import Composed
 from recoup.engine.info import Info
 
@@ -20,13 +20,13 @@ class EngineMove(NamedTuple):
     """Where the distribution went, the update rule's memory, and what the move was made of."""
 
     rho: Rho
-    memory: Any
+    memory: Memory
     info: Info
     sound: Array  # whether the direction is finite: it is not where a sample is not
 
 
 def move(
-    method: Composed, archive: Archive, rho: Rho, memory: Any, samples: Samples, new: Array
+    method: Composed, archive: Archive, rho: Rho, memory: Memory, samples: Samples, new: Array
 ) -> EngineMove:
     """One move of `rho`, from all samples of `archive`.
 

@@ -4,9 +4,8 @@ Its functions are written with `jax.numpy`. For the rule they are compiled, in d
 few numbers of samples, and what they give comes back as arrays of NumPy, of many samples at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any
 
 import jax
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.families.family import Family, Moving, moving
 from recoup.core.linalg import in_turns
-from recoup.core.types import Array, Namespace, Rho
+from recoup.core.types import Array, Namespace, Pytree, Rho
 from recoup.engine.compilation_cache import kept_compilations
 
 LEAST = 64  # samples that are compiled for; above, powers of two
@@ -30,7 +29,7 @@ def by_numpy(family: Family) -> Family:
     """The family, what a rule asks of it as functions of NumPy's arrays; `log_ratio` of many."""
     asked = moving(family)
 
-    def ratios(rho: Rho, reference: Rho, theta: Array) -> Any:
+    def ratios(rho: Rho, reference: Rho, theta: Array) -> Array:
         return jax.vmap(family.log_ratio, (None, None, 0))(rho, reference, theta)
 
     return family._replace(
@@ -46,28 +45,28 @@ def by_numpy(family: Family) -> Family:
     )
 
 
-def _in_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+def _in_numpy(function: Callable[..., Pytree]) -> Callable[..., Pytree]:
     """What a function gives in double precision, as arrays of NumPy."""
 
-    def called(*given: Any) -> Any:
+    def called(*given: Pytree) -> Pytree:
         with kept_compilations(), jax.enable_x64(True):
             return jax.tree.map(np.asarray, jax.device_get(function(*given)))
 
     return called
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Pytree]) -> Callable[..., Pytree]:
     return _in_numpy(jax.jit(in_turns(function)))
 
 
-def _of_rows(function: Callable[..., Any], first: int) -> Callable[..., Any]:
+def _of_rows(function: Callable[..., Pytree], first: int) -> Callable[..., Pytree]:
     """The same, compiled, of arrays `[n]` that follow the `first` arguments.
 
     Rows to spare, of zeros, make few shapes of many; they are cut off where as many come back.
     """
     compiled = _compiled(function)
 
-    def called(*given: Any) -> Any:
+    def called(*given: Pytree) -> Pytree:
         rhos, arrays = given[:first], given[first:]
         n = len(arrays[0])
         spare = max(LEAST, 1 << max(n - 1, 0).bit_length()) - n
@@ -78,14 +77,14 @@ def _of_rows(function: Callable[..., Any], first: int) -> Callable[..., Any]:
     return called
 
 
-def answering(family: Family, rho: Rho) -> Any:
+def answering(family: Family, rho: Rho) -> Rho:
     """A rho of the user's that a mover can ask as it asks ours; still a record of its own kind."""
-    kind: Any = type(rho)
+    kind: Hashable = type(rho)
     return _answering(family, kind)(*rho)
 
 
 @lru_cache(maxsize=64)
-def _answering(family: Family, kind: Any) -> Any:
+def _answering(family: Family, kind: type[Rho]) -> type[Rho]:
     """The record `kind` with the methods that ours have, by functions of the family.
 
     What the family has not is the record's own; where that has it neither, asking says so.
@@ -96,10 +95,10 @@ def _answering(family: Family, kind: Any) -> Any:
     return type(kind.__name__, (kind,), {"__slots__": (), **own, **none})
 
 
-def _method(family: Family, kind: Any, name: str) -> Callable[..., Any]:
+def _method(family: Family, kind: type[Rho], name: str) -> Callable[..., Pytree]:
     function = getattr(family, name)
 
-    def asked(self: Any, xp: Namespace, *given: Any) -> Any:
+    def asked(self: Rho, xp: Namespace, *given: Pytree) -> Pytree:
         called = _in_numpy(function) if xp is np else function
         found = called(kind(*self), *_in_shape(xp, family, self, *given))
         return type(self)(*found) if isinstance(found, kind) else found
@@ -107,7 +106,7 @@ def _method(family: Family, kind: Any, name: str) -> Callable[..., Any]:
     return asked
 
 
-def _in_shape(xp: Namespace, family: Family, rho: Rho, *given: Any) -> tuple[Any, ...]:
+def _in_shape(xp: Namespace, family: Family, rho: Rho, *given: Pytree) -> tuple[Pytree, ...]:
     """What is given to a function of the family, as the rule gives it: a mover may give less.
 
     A stretch or covariance `[D]` in the family's shape, a number as the least spread `[D]`.
@@ -121,7 +120,7 @@ def _in_shape(xp: Namespace, family: Family, rho: Rho, *given: Any) -> tuple[Any
 
 
 def _none(family: Family, name: str) -> property:
-    def asked(self: Any) -> Any:
+    def asked(self: Rho) -> Pytree:
         raise Lacking(
             f"this mover asks a rho for `{name}`, which its family {family.name!r} has not: give "
             f"`{name}` to `recoup.family`, or write the step without. Nothing was moved, and every "

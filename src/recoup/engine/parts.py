@@ -6,7 +6,9 @@ are rows of `core.families.table`.
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from recoup.core.types import Chosen
 
 
 class Part(NamedTuple):
@@ -53,7 +55,7 @@ PARTS: dict[str, Mapping[str, Part]] = {
 GIVEN = (*PARTS, "family", "direction")  # that a user may give an object for
 
 
-def part_of(table: Mapping[str, Part], word: Any, row: Any, *first: Any) -> Any:
+def part_of(table: Mapping[str, Part], word: Chosen, row: object, *first: object) -> Chosen:
     """What a word of the table names, made for the row; an object is what it is."""
     if not isinstance(word, str):
         return word

@@ -4,13 +4,14 @@ Which moves those are depends on the method and on how many results there are, a
 whatever process makes a move makes the same.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import check_stds
 from recoup.core.families.family import Family, moving
 from recoup.core.families.table import FAMILIES
+from recoup.core.gradient import Direction
 from recoup.core.movers import Experience, first_memory, moved
 from recoup.core.objective import Estimate
 from recoup.core.plain import rule as rules
@@ -22,7 +23,7 @@ from recoup.core.plain.small_archive import estimate as estimate
 from recoup.core.rules.classics_on_archive import fit
 from recoup.core.rules.window import Rule
 from recoup.core.rules.window import first_memory as first_rule_memory
-from recoup.core.types import Array, Memory, Pytree, Rho
+from recoup.core.types import Array, Memory, Rho
 from recoup.core.weights import MIXTURE, OWN, LogDensities, Shaper, flatten, needs_of, truncate
 from recoup.core.worth import Seen
 from recoup.engine.failure import AVOID
@@ -32,6 +33,17 @@ from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_
 
 NOTHING = np.zeros(0)
 LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
+
+
+class Data(NamedTuple):
+    """The samples of an estimate, what drew them, and what it is about."""
+
+    theta: Array  # [N', D]
+    returns: Array  # [N']
+    proposals: Rho  # rho, leading axis [L]
+    drawn_by: Array  # [N']
+    target: Rho  # rho
+    told: Array | None = None  # [N'] which of them there are; None: all
 
 
 def family_of(row: Method) -> Family:
@@ -50,7 +62,7 @@ def numpy_family_of(row: Method) -> Family:
     return by_numpy(row.family)
 
 
-def as_asked(row: Method, rho: Any) -> Any:
+def as_asked(row: Method, rho: Rho) -> Rho:
     """The rho that a mover is given: one that answers it, whoever has written its family."""
     if isinstance(row.family, str):
         return rho
@@ -104,19 +116,19 @@ def mixture_of(proposals: Proposals, samples: plain.Samples) -> np.ndarray:
 
 def make_move(
     row: Method,
-    rho: Any,
+    rho: Rho,
     samples: plain.Samples,
     densities: LogDensities,
-    memory: Any = None,
-    order: Any = None,
-) -> tuple[Any, Any, Info]:
+    memory: Memory = None,
+    order: Array | None = None,
+) -> tuple[Rho, Memory, Info]:
     """Where the distribution goes, a mover's memory, and what the move was made of.
 
     A mover sees the `order [n]` in which what drew the samples was made.
     """
     family, parts = family_of(row), parts_of(row)
 
-    def at(candidate: Any) -> Estimate:
+    def at(candidate: Rho) -> Estimate:
         return plain.estimate(parts, candidate, samples, densities)
 
     if row.way.mover is None:
@@ -148,14 +160,14 @@ def shapers_of(row: Method) -> list[Shaper]:
     return [make(value) for make, value in given if value is not None]
 
 
-def _direction_of(row: Method) -> Any:
+def _direction_of(row: Method) -> Direction:
     if row.direction == "fit":
         return fit(part_of(UTILITIES, row.utility, row), family_of(row))
     return plain.likelihood_ratio(family_of(row), part_of(BASELINES, row.baseline, row))
 
 
 def _info(
-    family: Family, rho: Any, after: Any, found: Estimate, theta: Array = None, new: Any = NOTHING
+    family: Family, rho: Rho, after: Rho, found: Estimate, theta: Array = None, new: Array = NOTHING
 ) -> Info:
     """What the move from `rho` was made of; a user's KL may look at which `theta` are `new`."""
     return Info(
@@ -180,7 +192,7 @@ def settings_of_rule(row: Method) -> Rule:
     return Rule(moving(family_of(row)).shape, avoids=row.failure == AVOID, **own)
 
 
-def remembered_first(row: Method, rho: Any) -> Any:
+def remembered_first(row: Method, rho: Rho) -> Memory:
     """What the rule or the mover of a row remembers before its first move."""
     if row.way.mover:
         return first_memory(np, row.way.mover, as_asked(row, rho))
@@ -189,8 +201,12 @@ def remembered_first(row: Method, rho: Any) -> Any:
 
 
 def make_rule_move(
-    row: Method, rho: Any, told: rules.ToldResults, memory: Any, limits: LimitsToKeep | None = None
-) -> tuple[Any, Any, Info]:
+    row: Method,
+    rho: Rho,
+    told: rules.ToldResults,
+    memory: Memory,
+    limits: LimitsToKeep | None = None,
+) -> tuple[Rho, Memory, Info]:
     """Where the rule of `core.rules` takes the distribution, its memory, and the move."""
     family = numpy_family_of(row)
     made = rules.move(family, settings_of_rule(row), row.window, rho, told, memory, limits)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ from recoup.core.estimators.whole import Estimator
 from recoup.core.linalg import in_turns
 from recoup.core.objective import Estimate
 from recoup.core.sweeps import precise
-from recoup.core.types import Rho
+from recoup.core.types import Given, Memory, Rho, Samples
 from recoup.engine.composition import Composed, composed
 from recoup.engine.episodes import Episode, episode_of
 from recoup.engine.info import Info
@@ -49,7 +49,7 @@ class SearchState(NamedTuple):
 
     rho: Rho
     archive: Archive
-    update: Any
+    update: Memory
     moves: Array  # how often the distribution has moved; the number of the newest proposal
     dropped: Array  # batches that a full archive has dropped
 
@@ -68,7 +68,7 @@ class Search(NamedTuple):
     """A search as pure functions, and the settings it was made with."""
 
     init: Callable[..., SearchState]
-    ask: Callable[[Array, SearchState], tuple[Any, SearchState]]
+    ask: Callable[[Array, SearchState], tuple[Samples, SearchState]]
     tell: Callable[..., tuple[SearchState, Info]]
     estimate: Estimator  # estimate(rho, state.archive), for any rho
     settings: Method
@@ -109,7 +109,7 @@ def search(
     horizon: int | None = None,
     actions: int | None = None,
     discount: float | None = None,
-    **settings: Any,
+    **settings: Given,
 ) -> Search:
     """A search by `method`, a name or a row of your own, over `dim` parameters.
 
@@ -170,20 +170,20 @@ def _build(row: Method, sizes: Sizes, episode: Episode | None) -> Search:
     compiled_estimate = jax.jit(in_turns(precise(method.estimate)))
     compiled_draw = jax.jit(partial(_drawn, made))
 
-    def init(key: Array, mean: Any = None, std: Any = 1.0) -> SearchState:
+    def init(key: Array, mean: Given = None, std: Given = 1.0) -> SearchState:
         """The start; `mean` and `std` numbers or `[D]`, a mean of None drawn from N(0, I).
 
         In action space they are mu and sigma, `std` a number or `[A]`.
         """
         return _init(made, key, mean, std)
 
-    def ask(key: Array, state: SearchState) -> tuple[Any, SearchState]:
+    def ask(key: Array, state: SearchState) -> tuple[Samples, SearchState]:
         """Parameters `[N, D]` to roll out, and the state; in action space, `Episodes`."""
         with _precision_of(state):
             return compiled_draw(key, state.rho, _repeats(row, state)), state
 
     def tell(
-        key: Array, state: SearchState, theta: Any, returns: Any = None, proposal: Rho = None
+        key: Array, state: SearchState, theta: Samples, returns: Given = None, proposal: Rho = None
     ) -> tuple[SearchState, Info]:
         """The state after one move, and what the move was made of.
 
@@ -221,7 +221,7 @@ def _repeats(row: Method, state: SearchState) -> Array | None:
     return None if row.way.repeats is None else row.way.repeats(state.update)
 
 
-def _drawn(made: SearchParts, key: Array, rho: Rho, repeats: Array | None) -> Any:
+def _drawn(made: SearchParts, key: Array, rho: Rho, repeats: Array | None) -> Samples:
     """The parameters of a batch; the second candidate is the first once more where it `repeats`."""
     row, method, _, sizes = made
     theta = method.family.draw(key, rho, sizes.batch, row.mirrored)
@@ -230,7 +230,7 @@ def _drawn(made: SearchParts, key: Array, rho: Rho, repeats: Array | None) -> An
     return theta.at[1].set(jnp.where(repeats, theta[0], theta[1]))
 
 
-def _precision_of(state: SearchState) -> AbstractContextManager[Any]:
+def _precision_of(state: SearchState) -> AbstractContextManager[object]:
     """float64 for a state that was made in float64, wherever it is used."""
     double = state.mean.dtype == jnp.float64 and not is_traced(state.rho)
     return jax.enable_x64(True) if double else nullcontext()
@@ -243,7 +243,7 @@ def _keep(made: SearchParts) -> str:
     return "table" if made.sizes.table else "running"
 
 
-def _init(made: SearchParts, key: Array, mean: Any, std: Any) -> SearchState:
+def _init(made: SearchParts, key: Array, mean: Given, std: Given) -> SearchState:
     row, method, space, sizes = made
     check_key("`init(key=...)`", key)
     dtype = jnp.result_type(float)
@@ -273,7 +273,7 @@ def _tell(
     made: SearchParts,
     key: Array,
     state: SearchState,
-    told: Any,
+    told: Samples,
     returns: Array | None,
     proposal: Array | None,
 ) -> tuple[SearchState, Info, Array]:
@@ -322,7 +322,7 @@ def _drawn_by(
 
 
 def _check_told(
-    made: SearchParts, state: SearchState, theta: Any, returns: Any, proposal: Rho
+    made: SearchParts, state: SearchState, theta: Samples, returns: Given, proposal: Rho
 ) -> None:
     """Raises unless what is told has its shapes, and there is room for it."""
     made.space.check(made.sizes.batch, theta, returns)

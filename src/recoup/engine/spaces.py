@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,9 @@ from recoup.checks import (
     check_shape,
     is_traced,
 )
+from recoup.core.arrays import Dtype
 from recoup.core.families.trajectory import Trajectory, discounted_rewards, ended
-from recoup.core.types import Samples
+from recoup.core.types import Given, Samples
 
 
 class Space(NamedTuple):
@@ -23,21 +24,21 @@ class Space(NamedTuple):
 
     means: int
     stds: int
-    empty: Callable[[Any], Any]  # dtype -> a sample of zeros
-    check: Callable[[int, Any, Any], None]  # N, what was told, returns: raises if it cannot be
-    receive: Callable[[Any, Any, Any], tuple[Any, Array, Array]]
+    empty: Callable[[Dtype], Samples]  # dtype -> a sample of zeros
+    check: Callable[[int, Given, Given], None]  # N, what was told, returns: raises if it cannot be
+    receive: Callable[[Samples, Given, Dtype], tuple[Samples, Array, Array]]
     # what was told, returns, dtype -> samples [N], returns [N], which of them have failed [N]
-    as_arrays: Callable[[Any], Any]  # what was told, of whatever lists it is made
+    as_arrays: Callable[[Given], Samples]  # what was told, of whatever lists it is made
 
 
 def parameter_space(dim: int) -> Space:
     """The sample is theta `[D]`; the return is told with it."""
 
-    def check(batch: int, theta: Any, returns: Any) -> None:
+    def check(batch: int, theta: Given, returns: Given) -> None:
         check_shape("`tell(theta=...)`", theta, "[N, D]", (batch, dim))
         check_shape("`tell(returns=...)`", returns, "[N]", (batch,))
 
-    def receive(theta: Array, returns: Array, dtype: Any) -> tuple[Array, Array, Array]:
+    def receive(theta: Array, returns: Array, dtype: Dtype) -> tuple[Array, Array, Array]:
         return theta.astype(dtype), returns, ~jnp.isfinite(returns)
 
     return Space(
@@ -54,7 +55,7 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
     """The sample is the trajectory of a Gaussian policy of `count` actions; it holds its return."""
     features = dim // count
 
-    def check(batch: int, told: Any, returns: Any) -> None:
+    def check(batch: int, told: Given, returns: Given) -> None:
         if not isinstance(told, Trajectory):
             raise InputError(
                 "`tell(theta=...)` must be a `recoup.Trajectory` for a method that explores in "
@@ -76,14 +77,14 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
         if not is_traced(told.steps):
             check_steps(told.steps, horizon)
 
-    def receive(told: Trajectory, _: None, dtype: Any) -> tuple[Trajectory, Array, Array]:
+    def receive(told: Trajectory, _: None, dtype: Dtype) -> tuple[Trajectory, Array, Array]:
         features, acts, rewards = (x.astype(dtype) for x in told[:3])
         kept = jax.vmap(ended)(Trajectory(features, acts, rewards, told.steps.astype(jnp.int32)))
         returns = jnp.sum(jax.vmap(partial(discounted_rewards, discount))(kept), axis=1)
         samples, failed = without_failed(kept, ~jnp.isfinite(returns))
         return samples, returns, failed
 
-    def empty(dtype: Any) -> Trajectory:
+    def empty(dtype: Dtype) -> Trajectory:
         return Trajectory(
             features=jnp.zeros((horizon, features), dtype),
             actions=jnp.zeros((horizon, count), dtype),
@@ -101,12 +102,12 @@ def action_space(dim: int, count: int, horizon: int, discount: float) -> Space:
     )
 
 
-def as_array(x: Any) -> Array:
+def as_array(x: Given) -> Array:
     """What was told as an array of JAX; to ask that of one takes longer than to see it."""
     return x if isinstance(x, Array) else jnp.asarray(x)
 
 
-def check_steps(steps: Any, horizon: int) -> None:
+def check_steps(steps: Given, horizon: int) -> None:
     """Raises unless all `steps [N]` are whole numbers in 1..T."""
     for i, count in enumerate(np.asarray(steps).tolist()):
         if count != count // 1 or not 1 <= count <= horizon:
@@ -116,7 +117,7 @@ def check_steps(steps: Any, horizon: int) -> None:
             )
 
 
-def without_failed(samples: Samples, failed: Array) -> tuple[Any, Array]:
+def without_failed(samples: Samples, failed: Array) -> tuple[Samples, Array]:
     """Zeros in place of samples that are `failed [N]` or not finite, and which they are."""
     for leaf in jax.tree.leaves(samples):
         failed |= ~jnp.all(jnp.isfinite(leaf).reshape(leaf.shape[0], -1), axis=1)

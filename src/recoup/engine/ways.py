@@ -6,13 +6,13 @@ never for its name. Needs no JAX.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, check_choice
 from recoup.core.movers import Mover, as_mover, is_mover
 from recoup.core.rules.window import WindowSizes, reach_of
+from recoup.core.types import Array, Chosen, Memory
 
 _WEIGHING = ("window", "weighting", "power", "flatten", "truncate", "normalize", "tau_floor")
 _WEIGHED = tuple(key for key in _WEIGHING if key != "tau_floor")
@@ -34,8 +34,8 @@ class Way:
     # makes its moves whatever their size
     avoids: bool = False  # whether it can keep away from where trials fail
     limits: bool = False  # whether it keeps limits on numbers told beside returns
-    repeats: Callable[[Any], Any] | None = None  # memory -> whether the next batch is to try its
-    # first candidate twice; None: it never is
+    repeats: Callable[[Memory], Array] | None = None  # memory -> whether the next batch is to try
+    # its first candidate twice; None: it never is
     any_bounds: bool = False  # whether results of other bounds count that were correlated there
     batch: Callable[[int], int] | None = None  # dim -> the batch that it is made for
     reach: Callable[[int, int, int | None], WindowSizes] | None = (
@@ -115,7 +115,7 @@ WAYS = {
 SPACES = {"parameters": "parameters", "actions": "action space"}  # as they are called
 
 
-def way_of(direction: Any) -> Way:
+def way_of(direction: Chosen) -> Way:
     """The way that a direction names; a function of a user's is followed as a gradient is."""
     if is_mover(direction):
         return way_of_mover(as_mover(direction))
@@ -124,7 +124,7 @@ def way_of(direction: Any) -> Way:
     return WAYS[check_choice("direction", direction, WAYS)]
 
 
-def settings_in(space: str, direction: Any) -> tuple[str, ...]:
+def settings_in(space: str, direction: Chosen) -> tuple[str, ...]:
     """The settings that a way has where it searches a space."""
     way = way_of(direction)
     check_choice("space", space, SPACES)
