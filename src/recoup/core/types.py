@@ -1,6 +1,6 @@
 """Names for what Python's types have no word for: a reader sees what is meant, mypy sees Any."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Array = Any  # of NumPy or of JAX, traced or not
@@ -14,4 +14,7 @@ Module = Any  # a package that may be absent, such as `torch`
 Given = Any  # what a user gave, before it is checked
 Chosen = Any  # a word of one of our tables, or an object of the user's that stands for one
 Settings = Mapping[str, Any]  # by name
+Value = float | str  # of a parameter, as a user reads and types it: a number, or a choice
+Cell = float | str | None  # of a table
+Table = Mapping[str, Sequence[Cell]]  # columns by name
 Plain = dict[str, Any]  # what JSON can hold

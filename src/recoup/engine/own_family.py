@@ -4,8 +4,9 @@ Its functions are written with `jax.numpy`. For the rule they are compiled, in d
 few numbers of samples, and what they give comes back as arrays of NumPy, of many samples at once.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -79,12 +80,12 @@ def _of_rows(function: Callable[..., Pytree], first: int) -> Callable[..., Pytre
 
 def answering(family: Family, rho: Rho) -> Rho:
     """A rho of the user's that a mover can ask as it asks ours; still a record of its own kind."""
-    kind: Hashable = type(rho)
+    kind: Any = type(rho)  # hashable, which mypy does not see of a class
     return _answering(family, kind)(*rho)
 
 
 @lru_cache(maxsize=64)
-def _answering(family: Family, kind: type[Rho]) -> type[Rho]:
+def _answering(family: Family, kind: type[object]) -> type[Rho]:
     """The record `kind` with the methods that ours have, by functions of the family.
 
     What the family has not is the record's own; where that has it neither, asking says so.

@@ -5,7 +5,7 @@ Longer than others: every door of a study stands here; what is behind them stand
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,13 +99,13 @@ class Study:
         std: Given = None,
         batch: int | None = None,
         seed: int | None = None,
-        params: Settings | Sequence[Any] | None = None,
+        params: Settings | Sequence[Given] | None = None,
         title: str | None = None,
         return_unit: str | None = None,
         limits: Settings | Sequence[str] | None = None,
         within: float | None = None,
         read_only: bool = False,
-        **settings: Any,
+        **settings: Given,
     ) -> "Study":
         """The study in `path`; a new one if there is none, which needs `dim` or `params`.
 
@@ -178,7 +178,7 @@ class Study:
     def __enter__(self) -> "Study":
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -272,7 +272,7 @@ class Study:
         results = [self.result(**{key: v, "also": numbers}) for v, numbers in pairs]
         return self.tell_all(list(zip(id, results, strict=True)))
 
-    def result(self, value: Given = None, **how: Any) -> Told:
+    def result(self, value: Given = None, **how: Given) -> Told:
         """A result, checked, as `tell_all` takes it."""
         study = self.opened
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
@@ -521,7 +521,7 @@ class Study:
         samples = samples_given(theta, returns, mean, std, also)._replace(blocks=rho)
         return import_samples(self.opened, samples)
 
-    def fork(self, path: str | Path, **changes: Any) -> "Study":
+    def fork(self, path: str | Path, **changes: Given) -> "Study":
         """A new study that starts from all results of this one, with their densities.
 
         `changes` are its settings where they differ: method, batch, seed, mean, std, or any of the
@@ -530,7 +530,7 @@ class Study:
         store, parts = fork(self.opened, check_path("the new study's file", path), changes)
         return Study(store, parts)
 
-    def replay(self, method: str | None = None, **settings: Any) -> list[Replayed]:
+    def replay(self, method: str | None = None, **settings: Given) -> list[Replayed]:
         """How another method would have moved on the same results, at no rollout."""
         return replay(self.opened, method, **settings)
 

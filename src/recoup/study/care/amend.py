@@ -1,11 +1,11 @@
 """A result that was told wrongly is put right, and every move that was made of it is made again."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError, check_text, printable, shortly
-from recoup.core.types import Plain
+from recoup.core.types import Given, Plain
 from recoup.store.events import told_in
 from recoup.store.protocol import Storage
 from recoup.store.rows import (
@@ -43,7 +43,7 @@ class Amended(NamedTuple):
     words: str
 
 
-def result_instead(study: Opened, number: int, drop: str | None, **how: Any) -> Told:
+def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -> Told:
     """The result that takes the place of another: one as `told_of` makes it, or one that is none.
 
     What is told beside a return stays, but for what is given of it; that may be given alone.
@@ -73,7 +73,7 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Any) -> 
     return told_within(asked_for, told, beside)
 
 
-def _taken_away(study: Opened, number: int, trajectory: str, **other: Any) -> Told:
+def _taken_away(study: Opened, number: int, trajectory: str, **other: Given) -> Told:
     """The last result of a trial whose trajectory went with an amendment, as the event keeps it."""
     if trajectory != BEFORE or any(x is not None for x in other.values()):
         raise InputError(

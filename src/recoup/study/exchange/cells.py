@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, as_typed
+from recoup.core.types import Cell, Table
 from recoup.study.exchange.tables import theta_columns
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import place_of
 
 
-def thetas(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.ndarray:
+def thetas(study: Opened, path: Path, table: Table) -> np.ndarray:
     """The parameters `[n, P]` of a table's rows, in the user's units."""
     words, found = dict(study.choices), dict(table)
     for name, choices in words.items():
@@ -21,7 +21,7 @@ def thetas(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nda
     return numbers(path, found, theta_columns(study))
 
 
-def _place(path: Path, line: int, name: str, choices: Sequence[str], cell: Any) -> float | None:
+def _place(path: Path, line: int, name: str, choices: Sequence[str], cell: Cell) -> float | None:
     """The place of a choice; None where a cell is empty."""
     if cell in ("", None):
         return None
@@ -31,7 +31,7 @@ def _place(path: Path, line: int, name: str, choices: Sequence[str], cell: Any) 
         raise InputError(f"line {line} of {path}: {wrong}") from None
 
 
-def numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -> np.ndarray:
+def numbers(path: Path, table: Table, names: Sequence[str]) -> np.ndarray:
     """Columns `[n, len(names)]` of numbers, not a number where a cell is empty."""
     found = np.empty((len(table[names[0]]), len(names)))
     for i, name in enumerate(names):
@@ -45,6 +45,6 @@ def numbers(path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]) -
     return found
 
 
-def _number(cell: Any) -> float:
+def _number(cell: Cell) -> float:
     """A cell as a number, not one where it is empty."""
     return np.nan if cell in ("", None) else float(as_typed(cell))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -168,7 +168,7 @@ def change_of(study: Opened, given: Settings) -> Change | None:
 
 def _again(
     p: Parameter, was: Given, earlier: Mapping[str, Frozen], frozen: Sequence[str]
-) -> tuple[Parameter, Any]:
+) -> tuple[Parameter, Given]:
     """A new parameter and what it was so far; one that was frozen earlier stood at its value."""
     if p.name in frozen:
         raise InputError(f"{p.name} cannot be frozen and searched in one fork.")
@@ -225,7 +225,7 @@ def _checked(p: Parameter, name: str, value: Given) -> float:
     return found
 
 
-def _with_values(given: Given) -> list[tuple[Parameter, Any]]:
+def _with_values(given: Given) -> list[tuple[Parameter, Given]]:
     """Parameters as they were given, each with what it was so far, if that is said."""
     if not isinstance(given, (Mapping, list, tuple)):
         raise InputError(f"params must be a mapping of names to bounds, got {shortly(given)}.")

@@ -6,13 +6,13 @@ export, fork and import. Where that is not known (a table of one's own, an impor
 recoup) the same return of the same theta is the same rollout.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import check_text
-from recoup.core.types import Given, Plain
+from recoup.core.types import Array, Given, Plain, Table
 from recoup.store.protocol import Storage
 from recoup.store.rows import AMENDED, SAMPLED
 from recoup.study.exchange.tables import ASKED_AT, NOTES
@@ -51,7 +51,7 @@ def asked_when(store: Storage) -> set[int]:
 
 
 def rollouts(
-    theta: np.ndarray, returns: Given, asked: Any, amended: Any, counts: Any
+    theta: np.ndarray, returns: Given, asked: Array, amended: Array, counts: Array
 ) -> list[Rollout]:
     """Rollouts of latent thetas `[n, D]`, of arrays `[n]`; `asked` is not a number if unknown."""
     times = [None if np.isnan(at) else round(float(at), 5) for at in asked]
@@ -176,7 +176,7 @@ def _earned(value: float | None) -> float | None:
     return float(f"{value:.9g}") if value is not None and np.isfinite(value) else None
 
 
-def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> Plain:
+def said_beside(table: Table, families: Sequence[str]) -> Plain:
     """What else an export says of its rows: when they were asked for, what was put right.
 
     Of how many episodes a return is the mean, with which error. And what was dropped: a proposal
@@ -201,7 +201,7 @@ def said_beside(table: Mapping[str, Sequence[Any]], families: Sequence[str]) -> 
     return found
 
 
-def _number(cell: Any) -> float:
+def _number(cell: Given) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError):

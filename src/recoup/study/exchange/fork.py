@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -277,7 +276,7 @@ def _copy(study: Opened, new: Storage, change: Change | None) -> dict[str, int]:
     return found
 
 
-def forked_words(study: Opened, of: Any) -> str:
+def forked_words(study: Opened, of: object) -> str:
     """What a fork starts from, in a sentence or two."""
     counters = study.store.counters()
     found = study.store.events(FORKED)[-1].content
@@ -315,7 +314,7 @@ def forked_words(study: Opened, of: Any) -> str:
     return "; ".join([*said, behind] if behind else said)
 
 
-def _behind_words(found: Settings, of: Any) -> str:
+def _behind_words(found: Settings, of: object) -> str:
     """That trials without a result stay in the old study; nothing where there are none."""
     waiting, in_line = found.get(WAITING, 0), found.get(IN_LINE, 0)
     wait = f"{waiting} that {'waits' if waiting == 1 else 'wait'} for a result"

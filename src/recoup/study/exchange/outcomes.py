@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError, check_text, shortly
+from recoup.core.types import Cell, Given, Table
 from recoup.store.rows import CANCELLED, FAILED, OK, PENDING
 from recoup.study.exchange.cells import numbers
 from recoup.study.exchange.tables import ASKED_AT
@@ -16,8 +17,6 @@ STATUSES = (OK, FAILED, PENDING, CANCELLED)
 UNTOLD = ("", PENDING, CANCELLED)  # what is typed into such a row was told to no study
 FLAGS = {"": None, "false": None, "true": ""}  # cells of `failed` that are no reason
 NAMED = 5  # trials in a sentence
-
-Table = dict[str, Sequence[Any]]
 
 
 class Outcomes(NamedTuple):
@@ -83,12 +82,12 @@ def check_none_untold(study: Opened, path: Path, table: Table, told: Outcomes) -
         )
 
 
-def _cells(table: Table, name: str, n: int) -> Sequence[Any]:
+def _cells(table: Table, name: str, n: int) -> Sequence[Cell]:
     """The `n` cells of a column, empty ones where a table has none of that name."""
     return table.get(name, [""] * n)
 
 
-def _status(path: Path, line: int, cell: Any) -> str:
+def _status(path: Path, line: int, cell: Cell) -> str:
     """What a cell says became of its row, whatever its case; empty where it says nothing."""
     word = _text(cell).lower()
     if word and word not in STATUSES:
@@ -99,18 +98,18 @@ def _status(path: Path, line: int, cell: Any) -> str:
     return word
 
 
-def _why(cell: Any) -> str | None:
+def _why(cell: Cell) -> str | None:
     """Why a row failed, empty where it does not say; None where it did not fail."""
     text = _text(cell)
     return FLAGS.get(text.lower(), text)
 
 
-def _text(cell: Any) -> str:
+def _text(cell: Cell) -> str:
     """What stands in a cell, without white space; of one that is not a number nothing."""
     return "" if cell is None or cell != cell else str(cell).strip()
 
 
-def _number(cell: Any) -> float:
+def _number(cell: Given) -> float:
     """A number, if a cell holds one; else none that a trial has."""
     try:
         return float(cell)

@@ -5,13 +5,12 @@ Tables, arrays and other study files all come through here: one rule for every d
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, check_numbers, check_stds
 from recoup.core.families.table import FAMILIES
-from recoup.core.types import Given
+from recoup.core.types import Array, Given
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import spread_out
 
@@ -31,7 +30,7 @@ def check_family(study: Opened, source: Given, family: str) -> None:
         )
 
 
-def of_family(study: Opened, source: Given, family: str, blocks: Any) -> np.ndarray:
+def of_family(study: Opened, source: Given, family: str, blocks: Array) -> np.ndarray:
     """Blocks of numbers `[..., K]` of a family, as those of the study's family.
 
     A row of which a number is missing stays without.

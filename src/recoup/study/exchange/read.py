@@ -8,12 +8,13 @@ import zlib
 from collections.abc import Iterable, Sequence
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 from recoup.checks import InputError, check_path, nearest, shortly
+from recoup.core.types import Table
 from recoup.study.exchange.cells import numbers, thetas
 from recoup.study.exchange.duplicates import said_beside
 from recoup.study.exchange.outcomes import check_none_untold, outcomes
@@ -106,7 +107,7 @@ def _check_version(study: Opened, path: Path, versions: set[str]) -> None:
         )
 
 
-def _ranges(study: Opened) -> list[tuple[Any, ...]]:
+def _ranges(study: Opened) -> list[tuple[object, ...]]:
     """Names and ranges: what makes two latent spaces the same."""
     return [(p.name, p.range) for p in study.parameters]
 
@@ -183,7 +184,7 @@ def _of_numpy(study: Opened, path: Path) -> ForeignSamples:
     return samples._replace(blocks=of_family(study, path, families[0], arrays[RHO]))
 
 
-def _of_csv(path: Path) -> dict[str, Sequence[Any]]:
+def _of_csv(path: Path) -> Table:
     try:
         lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")
     except OSError as wrong:
@@ -220,7 +221,7 @@ def _cells(path: Path, lines: IO[str]) -> list[list[str]]:
         raise InputError(f"{path} cannot be read as CSV: {wrong}.") from None
 
 
-def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
+def _of_parquet(path: Path) -> Table:
     pyarrow, parquet = pyarrow_modules()
     try:
         table = parquet.read_table(path)
@@ -231,7 +232,7 @@ def _of_parquet(path: Path) -> dict[str, Sequence[Any]]:
     return {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
 
 
-def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> ForeignSamples:
+def _of_table(study: Opened, path: Path, table: Table) -> ForeignSamples:
     theta = theta_columns(study)
     for name in (*theta, "return"):
         if name not in table:
@@ -269,7 +270,7 @@ def _of_table(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> For
     return samples._replace(mean=shown[0], std=shown[1])
 
 
-def _goal(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Goal:
+def _goal(study: Opened, path: Path, table: Table) -> Goal:
     """Which way is better in a table: an export says; in another it is as in the study."""
     theta = theta_columns(study)
     cells = () if DIRECTION in theta else table.get(DIRECTION, ())
@@ -282,7 +283,7 @@ def _goal(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Goal:
     return MAXIMIZE if all(name in table for name in PLAIN) else study.goal
 
 
-def _moments(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Shown:
+def _moments(study: Opened, path: Path, table: Table) -> Shown:
     """The columns mean_, in the user's units, and std_ `[n, D]`, where a table has them."""
     drawn = [[f"{which}_{name}" for name in bare_names(study)] for which in MOMENTS]
     known = [all(name in table for name in names) for names in drawn]
@@ -292,7 +293,7 @@ def _moments(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> Show
     return None if mean is None or std is None else (mean, std)
 
 
-def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.ndarray | None:
+def _latent(study: Opened, path: Path, table: Table) -> np.ndarray | None:
     """Latent thetas of a table, where it has them; raises where they are of other bounds.
 
     So is what drew them: without the bounds that it is of, nobody could weigh by it.
@@ -324,9 +325,7 @@ def _latent(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> np.nd
     return _checked_latent(study, path, table, names) if known else None
 
 
-def _checked_latent(
-    study: Opened, path: Path, table: dict[str, Sequence[Any]], names: Sequence[str]
-) -> np.ndarray:
+def _checked_latent(study: Opened, path: Path, table: Table, names: Sequence[str]) -> np.ndarray:
     """Latent thetas `[n, D]` in columns of these names, once they are those of the thetas beside.
 
     A row of somebody's own says neither them nor their bounds.
@@ -349,13 +348,13 @@ def _checked_latent(
     return latent
 
 
-def _families(study: Opened, table: dict[str, Sequence[Any]]) -> list[str]:
+def _families(study: Opened, table: Table) -> list[str]:
     """The names of the families that drew the rows, empty where none did; [] without a column."""
     cells = () if FAMILY in theta_columns(study) else table.get(FAMILY, ())
     return ["" if cell is None else str(cell) for cell in cells]
 
 
-def _block_names(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> list[str]:
+def _block_names(study: Opened, path: Path, table: Table) -> list[str]:
     """The columns of a block of numbers that a table has, in order."""
     own = theta_columns(study)
     known = [name for name in table if re.fullmatch(f"{RHO}_[0-9]+", name) and name not in own]
@@ -366,15 +365,13 @@ def _block_names(study: Opened, path: Path, table: dict[str, Sequence[Any]]) -> 
     return names
 
 
-def _drawn_columns(study: Opened, table: dict[str, Sequence[Any]]) -> list[str]:
+def _drawn_columns(study: Opened, table: Table) -> list[str]:
     """Columns of latent numbers of what drew the rows: those of standard deviations, or blocks."""
     known = (*(f"std_{name}" for name in bare_names(study)), f"{RHO}_0")
     return [name for name in known if name in table and name not in theta_columns(study)]
 
 
-def _with_factors(
-    study: Opened, path: Path, table: dict[str, Sequence[Any]], shown: Shown
-) -> np.ndarray | None:
+def _with_factors(study: Opened, path: Path, table: Table, shown: Shown) -> np.ndarray | None:
     """Blocks of a table as they were exported before: the factors of correlated distributions."""
     if not any(name.startswith("factor_") for name in table):
         return None

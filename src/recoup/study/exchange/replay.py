@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def replay(
     mean: Given = None,
     std: Given = None,
     tick: Tick = lambda done, of: None,
-    **settings: Any,
+    **settings: Given,
 ) -> list[Replayed]:
     """How `method` would have moved, given the same results at the same times.
 

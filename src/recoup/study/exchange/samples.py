@@ -1,7 +1,7 @@
 """Samples from elsewhere, imported into a study with the densities that drew them."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from recoup.checks import (
     check_vector,
     check_whole_numbers,
 )
-from recoup.core.types import Given, Rho, Settings
+from recoup.core.types import Array, Given, Rho, Settings
 from recoup.store.rows import AMENDED, FAILED, FOREIGN, OK, Asked, Told
 from recoup.study.exchange.duplicates import (
     ASKED,
@@ -131,7 +131,7 @@ def import_samples(study: Opened, samples: ForeignSamples, origin: str = "") -> 
         again=int(np.sum(twice & finite)),
         proposals=len(blocks),
         fitted=fitted,
-        ess=_effective_size(study, kept, returns, blocks, index),
+        ess=_ess(study, kept, returns, blocks, index),
         words="",
         differ=len(known.differ),
         amend=known.differ,
@@ -265,7 +265,7 @@ def _check_any(
         )
 
 
-def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: Any) -> np.ndarray:
+def _of_rows(given: np.ndarray | None, which: np.ndarray, n: int, unknown: object) -> np.ndarray:
     """What is given of the `n` samples `which`, or else that it is not known."""
     return np.full(n, unknown) if given is None else np.asarray(given)[which]
 
@@ -384,7 +384,7 @@ def _add_results(
     return [trial.id for trial in trials if trial.asked_at]
 
 
-def _effective_size(study: Opened, theta: Given, returns: Given, blocks: Any, index: Any) -> float:
+def _ess(study: Opened, theta: Array, returns: Array, blocks: Array, index: Array) -> float:
     """The effective sample size of imported samples at the newest distribution."""
     from recoup.engine.estimate import estimate  # needs JAX
 

@@ -5,10 +5,10 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from recoup.checks import InputError
-from recoup.core.types import Given, Plain
+from recoup.core.types import Cell, Given, Module, Plain
 from recoup.outputs import Kind, Over, written
 from recoup.store.events import later_of, told_in
 from recoup.store.rows import AMENDED, CANCELLED, PENDING, TOLD_LATER
@@ -67,7 +67,7 @@ def _check_columns(columns: list[str]) -> list[str]:
     return columns
 
 
-def _of_the_study(study: Opened) -> list[tuple[str, Any]]:
+def _of_the_study(study: Opened) -> list[tuple[str, Cell]]:
     """Columns that are the same in all rows, with what stands in them."""
     found = {VERSION: study.task_version}
     found[DIRECTION] = "" if study.goal is MAXIMIZE else study.goal.word
@@ -156,7 +156,7 @@ def _is_row_of(mine: Plain, before: list[Plain], row: Plain) -> bool:
     return grown and all(mine[x] is None or _is_same(mine[x], row[x]) for x in rest if x in mine)
 
 
-def _is_same(value: Given, cell: Any) -> bool:
+def _is_same(value: Given, cell: Cell) -> bool:
     """Whether a cell of a table holds a value, as a text or as it is."""
     if value is None or cell is None or isinstance(value, str):
         return ("" if value is None else value) == ("" if cell is None else cell)
@@ -196,7 +196,7 @@ def write_csv(study: Opened, file: IO[str]) -> int:
     return count
 
 
-def _line(cells: Iterable[Any]) -> str:
+def _line(cells: Iterable[Cell]) -> str:
     """A line of CSV; the writer quotes a carriage return only if its own lines end in one."""
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\r\n")
@@ -204,7 +204,7 @@ def _line(cells: Iterable[Any]) -> str:
     return line.getvalue()[:-2] + "\n"
 
 
-def quoted(value: Given) -> Any:
+def quoted(value: Given) -> Cell:
     """A text that a spreadsheet would take for a formula, after a quotation mark.
 
     One that begins with such marks gets another, so that `unquoted` gives back what it was.
@@ -250,9 +250,9 @@ def write_parquet(study: Opened, path: Path) -> int:
     return len(rows)
 
 
-def rows_of(study: Opened) -> Iterator[list[Any]]:
+def rows_of(study: Opened) -> Iterator[list[Cell]]:
     """The rows of an exported table, as `columns_of` names their cells."""
-    drew: dict[int, list[Any]] = {}
+    drew: dict[int, list[Cell]] = {}
     without_weight = study.store.dropped()  # nor does a table say what drew it
     noted = joined_notes(study.store)
     beside = [found for found in (_amended(study), _told_later(study), noted) if found]
@@ -269,7 +269,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         values = study.params(study.values(trial)).values()
         drawn = nothing if number is None or trial.id in without_weight else drew[number]
         also = {} if result is None or result.told.also is None else result.told.also
-        last: list[Any] = [also.get(name) for name in numbers]
+        last: list[Cell] = [also.get(name) for name in numbers]
         last += [found.get(trial.id) for found in beside]
         last += [text for _, text in _of_the_study(study)]
         plain = [trial.id, trial.kind, status, *told[1:], trial.seed, number, *at]
@@ -278,7 +278,7 @@ def rows_of(study: Opened) -> Iterator[list[Any]]:
         yield [*plain, *values, *drawn, *latent, *bounds, *last]
 
 
-def _drew(study: Opened, number: int) -> list[Any]:
+def _drew(study: Opened, number: int) -> list[Cell]:
     """What a table says of a proposal: means in the user's units, deviations, family, numbers."""
     numbers, of = study.store.proposal(number).numbers, study.parameters_of(number)
     mean, std = study.shown(numbers)
@@ -310,7 +310,7 @@ def bare_names(study: Opened) -> list[str]:
     return [p.name for p in study.columns] or [str(i) for i in range(study.dim)]
 
 
-def pyarrow_modules() -> tuple[Any, Any]:
+def pyarrow_modules() -> tuple[Module, Module]:
     """pyarrow and its Parquet module, or a sentence where they are not installed."""
     try:
         import pyarrow

@@ -7,19 +7,18 @@ sample gets the same numbers whenever it comes, in whatever order.
 """
 
 from collections import Counter
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from recoup.core.families.gaussian import Diagonal
-from recoup.core.types import Given, Rho
+from recoup.core.types import Array, Given, Rho
 from recoup.study.reader.opened import Opened
 from recoup.study.space.choices import drawn_as
 from recoup.study.space.parameters import places_of, to_user, value_of
 
 
-def places_given(study: Opened, theta: Given) -> Any:
+def places_given(study: Opened, theta: Given) -> Array:
     """Thetas `[n, P]` as Python gives them, with places for the words of choices."""
     if not study.choices or (isinstance(theta, np.ndarray) and theta.dtype.kind in "fiu"):
         return theta
@@ -31,7 +30,7 @@ def places_given(study: Opened, theta: Given) -> Any:
     return np.array(found, object).astype(float) if _are_numbers(found) else theta
 
 
-def _are_numbers(rows: list[list[Any]]) -> bool:
+def _are_numbers(rows: list[list[Given]]) -> bool:
     return all(isinstance(x, (int, float, np.number)) for row in rows for x in row)
 
 
@@ -69,7 +68,7 @@ def _columns(study: Opened) -> tuple[list[int], list[slice]]:
     return columns, places_of([p for p in study.parameters if p.choices])
 
 
-def _drew(study: Opened, block: np.ndarray, columns: list[int], theta: np.ndarray) -> Any:
+def _drew(study: Opened, block: np.ndarray, columns: list[int], theta: np.ndarray) -> Array:
     """What drew the choices' numbers, given the others of a latent theta `[D]`."""
     others = [i for i in range(study.dim) if i not in columns]
     if study.has_own_family:

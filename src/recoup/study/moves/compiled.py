@@ -6,8 +6,9 @@ Moves are made by `recoup.engine.move`, as every move is but the small ones of
 `recoup.study.moves.uncompiled`.
 """
 
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from recoup.core.families.trajectory import Trajectory
 from recoup.core.judgement import judged_archive
 from recoup.core.linalg import in_turns
 from recoup.core.mixtures import gained_mixture, mixture_density, own_density
-from recoup.core.types import Given, Rho, Samples
+from recoup.core.types import Chosen, Given, Pytree, Rho, Samples
 from recoup.core.worth import Seen, probes
 from recoup.engine.compilation_cache import kept_compilations
 from recoup.engine.composition import Composed, composed
@@ -150,11 +151,11 @@ class _Placed(NamedTuple):
     """Results where JAX can use them, without a copy where they lie well."""
 
     samples: Samples
-    returns: Given
-    drawn_by: Any
+    returns: Pytree
+    drawn_by: Pytree
     proposals: Rho  # rho, leading axis [P]
     reference: Rho  # rho that densities are relative to
-    order: Any = None  # in which what drew them was made, for a mover
+    order: Array | None = None  # in which what drew them was made, for a mover
 
 
 def _placed(family: Family, results: Results, dim: int) -> _Placed:
@@ -163,36 +164,38 @@ def _placed(family: Family, results: Results, dim: int) -> _Placed:
     return _Placed(samples, results.returns, results.proposal, *rhos)
 
 
-def _rho(family: Family, numbers: np.ndarray, dim: int) -> Any:
+def _rho(family: Family, numbers: np.ndarray, dim: int) -> Rho:
     return jax.device_put(family.unpacked(numbers, dim))
 
 
-def _pytree(samples: tuple[Any, ...]) -> Any:
+def _pytree(samples: tuple[Array, ...]) -> Samples:
     return samples[0] if len(samples) == 1 else Trajectory(*samples)
 
 
 class _Functions(NamedTuple):
     """Densities, compiled."""
 
-    own: Any
-    gained: Any
-    mixture: Any
+    own: Callable[..., Array]
+    gained: Callable[..., Array]
+    mixture: Callable[..., Array]
 
 
 @lru_cache(maxsize=8)
-def _functions(space: str, family: Any) -> _Functions:
+def _functions(space: str, family: Chosen) -> _Functions:
     drawn_from = family_of(Method("densities", space=space, family=family))
     each = (own_density, gained_mixture, mixture_density)
     return _Functions(*(jax.jit(in_turns(partial(function, drawn_from))) for function in each))
 
 
 @lru_cache(maxsize=64)
-def _stepper(row: Method, discount: float) -> Any:
+def _stepper(row: Method, discount: float) -> Callable[..., Pytree]:
     method = composed(row, discount)
 
     @jax.jit
     @in_turns
-    def step(rho: Rho, memory: Any, new: Array, n: Array, placed: _Placed, *kept: Any) -> Any:
+    def step(
+        rho: Rho, memory: Pytree, new: Array, n: Array, placed: _Placed, *kept: Pytree
+    ) -> Pytree:
         archive = _archive(method.family, n, placed, *kept)
         new = new & jnp.isfinite(placed.returns)
         return move(method, archive, rho, memory, placed.samples, new)
@@ -201,13 +204,15 @@ def _stepper(row: Method, discount: float) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _judge(space: str, family: Any, mirrored: bool, failure: str | float) -> Any:
+def _judge(
+    space: str, family: Chosen, mirrored: bool, failure: str | float
+) -> Callable[..., Pytree]:
     row = Method("judge", space=space, family=family, mirrored=mirrored)
     drawn_from = family_of(row)
 
     @jax.jit
     @in_turns
-    def look(rho: Rho, n: Array, noise: Given, placed: _Placed, *kept: Any) -> Any:
+    def look(rho: Rho, n: Array, noise: Given, placed: _Placed, *kept: Pytree) -> Pytree:
         archive = with_failures(_archive(drawn_from, n, placed, *kept), failure)
         return judged_archive(drawn_from, rho, archive, row.draw, noise)
 
@@ -228,7 +233,7 @@ def _power(n: int) -> int:
     return 1 << (max(n, 1) - 1).bit_length()
 
 
-def _flattened(memory: Any, before: Memory = None) -> Memory:
+def _flattened(memory: Pytree, before: Memory = None) -> Memory:
     """A memory as a file holds it: its arrays by their places in the structure, as `before`."""
     leaves = jax.tree_util.tree_leaves_with_path(memory)
     for path, x in leaves:
@@ -244,11 +249,11 @@ def _flattened(memory: Any, before: Memory = None) -> Memory:
     return found
 
 
-def _structure(memory: tuple[Leaf, ...]) -> list[tuple[Any, ...]]:
+def _structure(memory: tuple[Leaf, ...]) -> list[tuple[object, ...]]:
     return [(leaf.path, leaf.value.shape) for leaf in memory]
 
 
-def _unflattened(first: Any, stored: Memory) -> Any:
+def _unflattened(first: Pytree, stored: Memory) -> Pytree:
     """A stored memory in the structure of `first`, which it is before any move."""
     if stored is None:
         return first

@@ -1,13 +1,12 @@
 """Memories of rules and movers as files hold them, without JAX; repeats in that of `recoup`."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, shortly
 from recoup.core.rules.rugged import no_pairs
-from recoup.core.types import Rho
+from recoup.core.types import Array, Given, Pytree, Rho
 from recoup.engine import plain
 from recoup.engine.methods import Method
 from recoup.store.rows import Leaf, Memory
@@ -24,12 +23,12 @@ CHANGED = (
 )
 
 
-def flattened(memory: Any) -> Memory:
+def flattened(memory: Pytree) -> Memory:
     """A memory as a file holds it: its arrays by the names that JAX gives to their places."""
     return tuple(Leaf(path, np.asarray(x)) for path, x in _places(memory)) or None
 
 
-def _places(memory: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _places(memory: Pytree, path: str = "") -> Iterator[tuple[str, Array]]:
     """The arrays of nested tuples, records, lists and dicts, by their places."""
     if memory is None:
         return
@@ -46,7 +45,7 @@ def _places(memory: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from _places(part, path + place)
 
 
-def _in_order(memory: dict[Any, Any]) -> list[Any]:
+def _in_order(memory: dict[Given, Pytree]) -> list[Given]:
     try:
         return sorted(memory)
     except TypeError:
@@ -60,7 +59,7 @@ def check_first(row: Method, rho: Rho) -> None:
     packed_memory(flattened(plain.remembered_first(row, rho)))
 
 
-def kept_alike(memory: Any, before: Any) -> Memory:
+def kept_alike(memory: Pytree, before: Pytree) -> Memory:
     """A memory as a file holds it; raises where it has another structure than the one `before`."""
     found, known = flattened(memory), flattened(before)
     if _structure(found) != _structure(known):
@@ -72,7 +71,7 @@ def _structure(memory: Memory) -> dict[str, tuple[int, ...]]:
     return {leaf.path: leaf.value.shape for leaf in memory or ()}
 
 
-def remembered(row: Method, rho: Rho, stored: Memory) -> Any:
+def remembered(row: Method, rho: Rho, stored: Memory) -> Pytree:
     """What `flattened` has made leaves of, for a distribution like `rho`; None: nothing yet."""
     first = plain.remembered_first(row, rho)
     if stored is None:
@@ -87,7 +86,7 @@ def remembered(row: Method, rho: Rho, stored: Memory) -> Any:
     return _filled(first, known)
 
 
-def _filled(first: Any, known: dict[str, np.ndarray], path: str = "") -> Any:
+def _filled(first: Pytree, known: dict[str, np.ndarray], path: str = "") -> Pytree:
     """A structure like `first`, with the arrays that are known by their places."""
     if first is None:
         return None

@@ -5,11 +5,12 @@ the same shapes, and gets the same numbers to the last bit.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from recoup.checks import InputError
+from recoup.core.arrays import Dtype
 from recoup.core.types import Given
 from recoup.store.errors import damage
 from recoup.store.layout import Layout
@@ -160,7 +161,7 @@ class Ledger:
             raise InputError(damage(self._store.where, "rows of trials are not there"))
         in_actions = self._layout.horizon is not None
         trajectories = self._store.trajectories(ids) if in_actions else {}
-        drew = dict.fromkeys(asked[number].proposal for number in ids)  # in the order of telling
+        drew = dict.fromkeys(_drawn_by(asked[number]) for number in ids)  # in the order of telling
         self._read_proposals([drawn for drawn in drew if drawn not in self._slots])
         for i, number in enumerate(ids, row):
             self._proposal[i] = self._slots[_drawn_by(asked[number])]
@@ -188,7 +189,7 @@ class Ledger:
             array[i, : len(rows)] = part
         self._samples[3][i] = len(rows)
 
-    def _read_proposals(self, ids: list[Any]) -> None:
+    def _read_proposals(self, ids: list[int]) -> None:
         rows = self._store.proposals(ids)
         space = room(len(self._slots) + len(ids))
         self._reserve_proposals(space)
@@ -246,7 +247,7 @@ def _grown(array: np.ndarray, space: int, value: Given) -> np.ndarray:
     return bigger
 
 
-def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _aligned(shape: tuple[int, ...], dtype: Dtype) -> np.ndarray:
     """An array that JAX can use as it lies, where another would be copied."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.empty(size + ALIGNMENT, np.uint8)

@@ -21,7 +21,7 @@ from recoup.checks import (
 )
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.families.table import FAMILIES
-from recoup.core.types import Given, Plain, Rho, Settings
+from recoup.core.types import Array, Chosen, Given, Plain, Rho, Settings, Value
 from recoup.engine.methods import family_name
 from recoup.engine.parts import GIVEN
 from recoup.store.errors import damage, sensible
@@ -147,7 +147,7 @@ class Opened:
     # -- distributions --
 
     @cached_property
-    def _unpacked(self) -> Callable[[Any, int], Any]:
+    def _unpacked(self) -> Callable[[Array, int], Rho]:
         if "family" in self.missing:
             self.check_whole()
         if self.has_own_family:
@@ -165,7 +165,7 @@ class Opened:
         """The family that means and standard deviations tell all of; None of one of the user's."""
         return None if self.has_own_family else FAMILIES[self.family].starts_as or self.family
 
-    def rho(self, numbers: Given) -> Any:
+    def rho(self, numbers: Given) -> Rho:
         """The hyper-parameter that a block of numbers `[..., K]` holds."""
         unpacked = self._unpacked
         self._check_size(numbers)
@@ -188,7 +188,7 @@ class Opened:
         look = in_double(_moments) if self.has_own_family else _moments
         return look(self.rho(numbers))
 
-    def part(self, numbers: np.ndarray, place: slice) -> Any:
+    def part(self, numbers: np.ndarray, place: slice) -> Rho:
         """What a block of numbers `[K]` draws some of the coordinates with, whatever the others.
 
         Of a family of the user's, with their means and standard deviations alone.
@@ -282,7 +282,7 @@ class Opened:
         """Values `[P]` in the user's units by name, or by theta_0 and so on."""
         return by_name(self.labels, values, self.whole, self.choices)
 
-    def by_name(self, theta: Settings) -> list[Any]:
+    def by_name(self, theta: Settings) -> list[Value]:
         """Values by name, in the order of the parameters."""
         missing = [name for name in self.names if name not in theta]
         extra = [name for name in theta if name not in self.names]
@@ -365,7 +365,7 @@ def _moments(rho: Rho) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(rho.mean), np.asarray(rho.std)
 
 
-def check_own_family(study: Opened, method: Any) -> None:
+def check_own_family(study: Opened, method: Chosen) -> None:
     """Raises where the family of the user's in `method` is not the one that a study was made with.
 
     Names can be the same, and a block of numbers be read as another distribution. The study's first

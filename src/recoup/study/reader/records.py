@@ -5,12 +5,13 @@ Each shows itself in a line, and in notebooks as a small table.
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from recoup.checks import printable
-from recoup.core.types import Plain
+from recoup.core.types import Plain, Value
 from recoup.store.rows import DRAWN, MIRROR
 from recoup.study.space.goals import GOALS, MAXIMIZE
 from recoup.study.text.notebook import SHOWN, digits, facts, in_a_row
@@ -21,10 +22,10 @@ AGES = ((0, 1), (1, 3), (3, 10), (10, 30), (30, None))  # batches back, from and
 Choices = tuple[tuple[str, tuple[str, ...]], ...]  # names of parameters, and what each is one of
 
 
-class Named(dict[str, Any]):
+class Named(Plain):
     """Values of parameters by name, in their order; NumPy takes them as an array `[P]`."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         values = list(self.values())
         words = any(isinstance(value, str) for value in values)
         return np.array(values, object if words and dtype is None else dtype)
@@ -38,7 +39,7 @@ def by_name(
     return {name: int(value) if name in whole else value for name, value in values}
 
 
-def in_order(names: Sequence[str], theta: np.ndarray, choices: Choices) -> list[Any]:
+def in_order(names: Sequence[str], theta: np.ndarray, choices: Choices) -> list[Value]:
     """Values as a list of numbers, and of choices as such."""
     words, values = dict(choices), theta.tolist()
     if not words:
@@ -65,7 +66,7 @@ class Trial(NamedTuple):
         return by_name(self.names, self.theta, self.whole, self.choices)
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[Value]:
         """The parameters in order, choices as such."""
         return in_order(self.names, self.theta, self.choices)
 
@@ -117,7 +118,7 @@ class TrialResult(NamedTuple):
         return by_name(self.names, self.theta, self.whole, self.choices)
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[Value]:
         """The parameters in order, choices as such."""
         return in_order(self.names, self.theta, self.choices)
 
@@ -159,7 +160,7 @@ def _kind(kind: str) -> str:
     return "" if kind in (DRAWN, MIRROR) else f" ({kind})"
 
 
-def _by_name(names: Sequence[str], theta: Sequence[Any]) -> dict[str, str]:
+def _by_name(names: Sequence[str], theta: Sequence[Value]) -> dict[str, str]:
     """Parameters as rows of a table; of many, the first."""
     heads = names or [f"theta_{i}" for i in range(len(theta))]
     rows = {name: digits(value) for name, value in zip(heads[:SHOWN], theta, strict=False)}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from recoup.checks import (
     check_stds,
     shortly,
 )
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Chosen, Given, Plain, Settings
 from recoup.engine.episodes import episode_of
 from recoup.engine.failure import AVOID, CENSORED
 from recoup.engine.methods import (
@@ -115,7 +114,7 @@ def missing_parts(settings: Settings, parts: Settings) -> dict[str, str]:
 
 def without_other_families(settings: Settings, parts: Settings) -> Plain:
     """The parts, but for a family of another name than the study's: it would misread its file."""
-    mine: Any = settings.get("family")
+    mine: Chosen = settings.get("family")
     other = "family" in parts and _is_python(mine) and mine["python"] != _text(parts["family"])
     return {key: value for key, value in parts.items() if not (other and key == "family")}
 
@@ -273,14 +272,14 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
             )
 
 
-def _said_by(method: Any) -> tuple[str, ...]:
+def _said_by(method: Chosen) -> tuple[str, ...]:
     """The settings that a row of a user's says; a mover is the whole step, and says no more."""
     if isinstance(method, Method):
         return settings_of(method)
     return () if method is None or isinstance(method, str) else ("direction",)
 
 
-def _may_be_same(mine: Any, other: Any) -> bool:
+def _may_be_same(mine: Chosen, other: Chosen) -> bool:
     """Whether two parts that only Python can give may be the same: files of format 1 hold reprs."""
     if not (_is_python(mine) and _is_python(other)):
         return False
@@ -296,7 +295,7 @@ def _is_python(value: Given) -> bool:
     return isinstance(value, dict) and set(value) == {"python"}
 
 
-def _text(part: Any) -> str:
+def _text(part: Chosen) -> str:
     """A function or object of Python, as a person would name it."""
     name = getattr(part, "__qualname__", None) or getattr(part, "name", None)
     return name.rpartition(".")[2] if isinstance(name, str) else type(part).__name__
@@ -314,7 +313,7 @@ def parameters_given(given: Given) -> list[Parameter]:
     return checked_parameters([_listed(row) for row in given])
 
 
-def _listed(row: Any) -> Parameter:
+def _listed(row: Given) -> Parameter:
     if isinstance(row, Parameter):
         return row
     if isinstance(row, str):
@@ -324,7 +323,7 @@ def _listed(row: Any) -> Parameter:
     return of_table(row["name"], {key: value for key, value in row.items() if key != "name"})
 
 
-def _one(name: str, how: Any) -> Parameter:
+def _one(name: str, how: Given) -> Parameter:
     if how is None:
         return Parameter(name)
     if isinstance(how, Mapping):
@@ -348,7 +347,7 @@ def _batch(row: Method, dim: int, parameters: list[Parameter]) -> int:
     return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found
 
 
-def _dim(dim: Any, parameters: list[Parameter]) -> int:
+def _dim(dim: Given, parameters: list[Parameter]) -> int:
     if not parameters:
         return check_count("dim", dim, most=NUMBERS)
     numbers = len(columns_of(parameters))

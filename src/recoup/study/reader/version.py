@@ -3,9 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
-from recoup.core.types import Plain, Settings
+from recoup.core.types import Given, Plain, Settings
 
 PARTS = ("task", "options", "horizon", "discount", "policy", "episodes_per_trial")  # of a plan
 SPACES = ("observations", "actions")  # of a policy
@@ -60,7 +59,7 @@ def _space(plain: Settings) -> Settings:
     return {"dict": dict(pairs) if _is_sorted([key for key, _ in pairs]) else pairs}
 
 
-def _is_unsorted_object(plain: Any) -> bool:
+def _is_unsorted_object(plain: Settings | None) -> bool:
     """Whether a space has a `Dict` of before, an object of JSON, whose keys are not sorted."""
     if not plain or not ("dict" in plain or "tuple" in plain):
         return False
@@ -70,12 +69,12 @@ def _is_unsorted_object(plain: Any) -> bool:
     return mine or any(map(_is_unsorted_object, parts))
 
 
-def _pairs(plain: Settings) -> list[Any]:
+def _pairs(plain: Settings) -> list[Given]:
     parts = plain["dict"]
     return list(parts.items() if isinstance(parts, Mapping) else parts)
 
 
-def _is_sorted(keys: list[Any]) -> bool:
+def _is_sorted(keys: list[Given]) -> bool:
     try:
         return keys == sorted(keys)
     except TypeError:  # of several kinds

@@ -1,7 +1,6 @@
 """Means and deviations as people give them: one number, all in order, or some of them by name."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,12 @@ from recoup.checks import (
     nearest,
     shortly,
 )
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Array, Given, Plain, Settings
 from recoup.study.space.choices import leading
 from recoup.study.space.parameters import Parameter, columns_of, places_of, to_latent, value_of
 
 
-def means_given(parameters: Sequence[Parameter], mean: Given, here: Any) -> np.ndarray:
+def means_given(parameters: Sequence[Parameter], mean: Given, here: Array) -> np.ndarray:
     """Latent means `[D]` of those given in the user's units; what is not named stays `here [D]`.
 
     A choice that is given changes places with the one that is ahead `here`.
@@ -40,7 +39,7 @@ def means_given(parameters: Sequence[Parameter], mean: Given, here: Any) -> np.n
     return to_latent(parameters, np.broadcast_to(np.asarray(mean, float), found.shape))
 
 
-def theta_given(parameters: Sequence[Parameter], theta: Given) -> Any:
+def theta_given(parameters: Sequence[Parameter], theta: Given) -> Array:
     """The values of a theta in order, with the places of choices; zeros if too many."""
     values = theta.tolist() if isinstance(theta, np.ndarray) else theta
     if not isinstance(values, (list, tuple)):
@@ -50,7 +49,7 @@ def theta_given(parameters: Sequence[Parameter], theta: Given) -> Any:
 
 
 def stds_given(
-    parameters: Sequence[Parameter], std: Given, here: Any, letter: str = "D"
+    parameters: Sequence[Parameter], std: Given, here: Array, letter: str = "D"
 ) -> np.ndarray:
     """Standard deviations `[S]`, latent as they are given; what is not named stays `here [S]`.
 
@@ -79,7 +78,7 @@ def _in_order(what: str, parameters: Sequence[Parameter], given: Given) -> Plain
 
 def _named(
     what: str, parameters: Sequence[Parameter], given: Settings
-) -> Iterator[tuple[Parameter, slice, Any]]:
+) -> Iterator[tuple[Parameter, slice, Given]]:
     """Parameters that are given by name, with where their latent numbers stand and the value."""
     names, places = [p.name for p in parameters], places_of(parameters)
     if not names:

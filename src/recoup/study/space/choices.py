@@ -8,7 +8,6 @@ choices need one number alone: the second stands where it is above 0.
 import unicodedata
 from collections.abc import Mapping, Sequence
 from math import erf
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ def chosen(z: np.ndarray) -> np.ndarray:
     return np.asarray(found, float)
 
 
-def standing(which: Any, choices: int) -> np.ndarray:
+def standing(which: Given, choices: int) -> np.ndarray:
     """Latent numbers `[..., S]` at which the choices `which [...]` stand, one for each."""
     which = np.asarray(which)
     if choices == 2:
@@ -43,7 +42,7 @@ def standing(which: Any, choices: int) -> np.ndarray:
     return AHEAD * _ones(which, choices)
 
 
-def code(which: Any, choices: int) -> np.ndarray:
+def code(which: Given, choices: int) -> np.ndarray:
     """What models see in place of latent numbers `[..., S]`: the choice itself.
 
     Mean 0 and variance 1 where all are equally likely.

@@ -1,11 +1,11 @@
 """Parameters that a fork no longer searches: at which values every trial of it is rolled out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isclose
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.checks import check_number, check_text
-from recoup.core.types import Plain, Settings
+from recoup.core.types import Plain, Settings, Table, Value
 from recoup.study.space.parameters import check_unit, labelled
 from recoup.study.text.notebook import typed
 
@@ -58,7 +58,7 @@ def frozen_words(rows: Sequence[Frozen]) -> str:
     )
 
 
-def frozen_columns(table: Mapping[str, Sequence[Any]], theta: Sequence[str]) -> Plain:
+def frozen_columns(table: Table, theta: Sequence[str]) -> Plain:
     """What a table says of parameters that were not drawn, where it says the same in all rows."""
     names = [name for name in table if name.startswith(f"{FROZEN}_") and name not in theta]
     said = {name: {str(cell) for cell in table[name]} - {"", "None"} for name in names}
@@ -77,14 +77,14 @@ def frozen_elsewhere(here: Sequence[Frozen], there: Settings) -> str:
     return f"They were rolled out with {stood}, here it is {in_words(apart)}: another policy."
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def _is_same(a: Value, b: Value) -> bool:
     a, b = _number(a), _number(b)
     if isinstance(a, str) or isinstance(b, str):
         return bool(a == b)
     return isclose(a, b, rel_tol=CLOSE)
 
 
-def _number(cell: Any) -> Any:
+def _number(cell: Value) -> Value:
     """A number, if a cell of a table holds one; a choice as it is."""
     try:
         return float(cell)

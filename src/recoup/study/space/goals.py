@@ -5,10 +5,10 @@ where results are read to compute with, and what comes of that is turned back wh
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.checks import check_choice
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Array, Given, Plain, Settings
 from recoup.engine.methods import Method
 
 GOAL = "goal"  # the setting of a study of costs; others have none
@@ -64,7 +64,7 @@ def goal_given(given: Settings) -> tuple[Goal | None, Plain]:
     return GOALS[word], {key: value for key, value in given.items() if key != "direction"}
 
 
-def turned(value: Given, sign: float) -> Any:
+def turned(value: Given, sign: float) -> Array:
     """A number or an array as it is computed with, or one of those as it was told; no -0."""
     return value if sign > 0 else 0.0 - value
 

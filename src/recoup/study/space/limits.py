@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite, isnan, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def are_none(given: Given) -> bool:
     return not list(_listed(given))
 
 
-def limits_given(given: Given, within: Any, row: Method) -> Plain:
+def limits_given(given: Given, within: Given, row: Method) -> Plain:
     """The settings of limits as a user gives them, for a method; none where there are no limits."""
     rows = _checked(_listed(given))
     if not rows:
@@ -147,7 +147,7 @@ def limit(text: Given) -> Limit:
     return Limit(check_name(found[1]), found[2], number + 0.0)
 
 
-def check_name(name: Any) -> str:
+def check_name(name: Given) -> str:
     """The name of a number told beside a return, once it can name one."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(
@@ -173,7 +173,7 @@ def _listed(given: Given) -> Iterable[Limit]:
     return [limit(x.text if isinstance(x, Limit) else x) for x in given]
 
 
-def _is_one(how: Any) -> bool:
+def _is_one(how: Given) -> bool:
     return isinstance(how, str) or not isinstance(how, Sequence)
 
 
@@ -244,7 +244,9 @@ def in_words(also: Mapping[str, float] | None) -> str:
     return "".join(f", {name} {value:.6g}" for name, value in (also or {}).items())
 
 
-def also_columns(of: Any, given: Settings, shape: tuple[int, ...]) -> dict[str, np.ndarray] | None:
+def also_columns(
+    of: Given, given: Settings, shape: tuple[int, ...]
+) -> dict[str, np.ndarray] | None:
     """Numbers told beside returns, each as many as there are; not a number where not known."""
     found = {}
     for name, values in given.items():

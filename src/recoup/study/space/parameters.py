@@ -16,12 +16,11 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from recoup.checks import InputError, as_typed, check_choice, check_mapping, nearest, shortly
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Array, Given, Plain, Settings, Value
 from recoup.study.space import choices as several
 from recoup.study.space import scales
 
@@ -66,7 +65,7 @@ class Parameter:
         return 1 if self.choices is None else several.slots(len(self.choices))
 
     @property
-    def range(self) -> tuple[Any, ...]:
+    def range(self) -> tuple[object, ...]:
         """Bounds, scale and choices: what makes two latent spaces the same."""
         return self.low, self.high, self.scale, self.choices
 
@@ -200,12 +199,12 @@ def check_values(parameters: Sequence[Parameter], values: np.ndarray) -> None:
         _latent_of(p, column)
 
 
-def value_of(p: Parameter, given: Given) -> Any:
+def value_of(p: Parameter, given: Given) -> Value:
     """A value as arrays of the user's units hold it: the place of a choice, others as they are."""
     return given if p.choices is None else several.place_of(p.name, p.choices, given)
 
 
-def range_of(text: str) -> tuple[Any, ...] | None:
+def range_of(text: str) -> tuple[object, ...] | None:
     """The range of what `range_text` has written, or a user; None where it is neither."""
     try:
         p = parameter(f"x={text}") if text.strip(": ") else Parameter("x")
@@ -283,7 +282,7 @@ def units_of(parameters: Sequence[Parameter]) -> dict[str, str]:
     return {p.name: p.unit for p in parameters if p.unit}
 
 
-def with_units(parameters: Sequence[Parameter], units: Any) -> list[Parameter]:
+def with_units(parameters: Sequence[Parameter], units: Given) -> list[Parameter]:
     """The parameters with the `units` that are given by name, beside those they have."""
     given = check_mapping("units", {} if units is None else units)
     names = [p.name for p in parameters]
@@ -295,7 +294,7 @@ def with_units(parameters: Sequence[Parameter], units: Any) -> list[Parameter]:
     return [replace(p, unit=given[p.name]) if p.name in given else p for p in parameters]
 
 
-def check_unit(what: str, unit: Any) -> str:
+def check_unit(what: str, unit: Given) -> str:
     """A unit, once it is a short text on one line."""
     short = isinstance(unit, str) and 0 < len(unit.strip()) <= LONGEST_UNIT
     if not short or not unit.isprintable():
@@ -322,7 +321,7 @@ def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[flo
     return np.concatenate(starts_at).tolist(), [value for values in each for value in values]
 
 
-def _check_name(name: Any) -> None:
+def _check_name(name: Given) -> None:
     """Raises unless a name can stand beside the other columns of a table."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise InputError(f"a parameter needs a name, got {shortly(name)}.")
@@ -377,7 +376,7 @@ def _is_finite(value: Given) -> bool:
         return False
 
 
-def _shown(p: Parameter, z: np.ndarray) -> np.ndarray:
+def _shown(p: Parameter, z: np.ndarray) -> Array:
     """The value `[...]` of a parameter whose latent numbers are `z [..., S]`."""
     if p.choices is not None:
         return several.chosen(z)

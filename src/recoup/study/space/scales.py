@@ -5,12 +5,12 @@ log scale; without bounds it is z itself, or exp(z). Whole numbers are as others
 rounded, between low - 1/2 and high + 1/2.
 """
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.core.types import Given
+from recoup.core.types import Array, Given
 
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
@@ -44,7 +44,7 @@ def _ends(p: Range) -> tuple[float, float] | None:
     return (float(np.log(p.low)), float(np.log(p.high))) if p.scale == "log" else (p.low, p.high)
 
 
-def spread(p: Range, z: Given) -> Any:
+def spread(p: Range, z: Given) -> Array:
     """The value of a latent z, before it is rounded."""
     ends = _ends(p)
     if ends is None:
@@ -56,7 +56,7 @@ def spread(p: Range, z: Given) -> Any:
     return np.clip(np.exp(value) if p.scale == "log" else value, p.low, p.high)
 
 
-def log_slope(p: Range, z: Given) -> Any:
+def log_slope(p: Range, z: Given) -> Array:
     """log du/dz of `spread`."""
     ends = _ends(p)
     if ends is None:
@@ -65,7 +65,7 @@ def log_slope(p: Range, z: Given) -> Any:
     return slope + np.log(spread(p, z)) if p.scale == "log" else slope
 
 
-def to_latent(p: Range, value: Given) -> Any:
+def to_latent(p: Range, value: Given) -> Array:
     """The latent number of a value, which may be one of a whole number before it is rounded."""
     value, ends = np.asarray(value, float), _ends(p)
     if ends is None:
@@ -82,7 +82,7 @@ def to_latent(p: Range, value: Given) -> Any:
         return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)
 
 
-def inside(p: Range, value: Given) -> Any:
+def inside(p: Range, value: Given) -> Array:
     """Which values, before they are rounded, a parameter can have."""
     if p.low is None or p.high is None:
         return np.isfinite(value) & (value > 0) if p.scale == "log" else np.isfinite(value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from recoup.core.types import Given
 
@@ -18,7 +17,7 @@ def facts(title: str, rows: Mapping[str, str]) -> str:
     return f"<div><b>{escape(title)}</b><table>{''.join(lines)}</table></div>"
 
 
-def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def grid(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table with a line of heads; its first column is text, the others are numbers."""
     styles = (LEFT, *([RIGHT] * (len(heads) - 1)))
     top = "".join(_cell(head, style, "th") for head, style in zip(heads, styles, strict=True))

@@ -7,7 +7,7 @@ results of one trial are told: the first counts, the other is kept and is no par
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recoup.checks import check_positive
 from recoup.core.types import Plain
@@ -67,7 +67,7 @@ def now() -> float:
     return time.time()
 
 
-def check_lease(lease: Any) -> float | None:
+def check_lease(lease: object) -> float | None:
     """A lease in seconds, once it is a positive number."""
     return None if lease is None else check_positive("`ask(lease=...)`", lease)
 

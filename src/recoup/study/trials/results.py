@@ -5,7 +5,6 @@ And such a result in words.
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ def trial_number(value: Given, where: str) -> int:
     return int(value)
 
 
-def _listed(values: Given, noun: str) -> list[Any]:
+def _listed(values: Given, noun: str) -> list[Given]:
     try:
         if isinstance(values, (str, bytes)):
             raise TypeError

@@ -1,9 +1,10 @@
 """All trials of a study as Python has them: records, or a table of pandas."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recoup.checks import InputError
+from recoup.core.types import Module
 from recoup.store.rows import CANCELLED, PENDING, Asked, Event, Result, Told
 from recoup.study.exchange.tables import ALSO, columns_of, rows_of, text_columns, theta_columns
 from recoup.study.reader.opened import Opened
@@ -83,7 +84,7 @@ def dataframe(study: Opened, *, full: bool = False) -> "pandas.DataFrame":
     return _full(pandas, study) if full else _short(pandas, study)
 
 
-def _short(pandas: Any, study: Opened) -> Any:
+def _short(pandas: Module, study: Opened) -> "pandas.DataFrame":
     names, found = theta_columns(study), trials(study)
     times = [at if name in names else name for name, at in THEN.items()]
     numbers = sorted({name for trial in found for name in trial.also})
@@ -97,14 +98,14 @@ def _short(pandas: Any, study: Opened) -> Any:
     return table.astype({"id": "int64", **kinds, **dict.fromkeys(also, "float64")})
 
 
-def _cells(names: Sequence[str], numbers: Sequence[str], trial: TrialResult) -> list[Any]:
+def _cells(names: Sequence[str], numbers: Sequence[str], trial: TrialResult) -> list[object]:
     came = (trial.value, trial.stderr, trial.episodes, *map(trial.also.get, numbers))
     values = by_name(names, trial.theta, trial.whole, trial.choices).values()
     times = (trial.asked_at, trial.told_at)
     return [trial.id, trial.status, trial.kind, *came, *values, *times, trial.remark or None]
 
 
-def _full(pandas: Any, study: Opened) -> Any:
+def _full(pandas: Module, study: Opened) -> "pandas.DataFrame":
     if "family" in study.missing:
         study.check_whole()
     with study.store.reading():
@@ -115,7 +116,7 @@ def _full(pandas: Any, study: Opened) -> Any:
     return table.astype({**kinds, "id": "int64", "seed": "int64"})
 
 
-def _pandas() -> Any:
+def _pandas() -> Module:
     try:
         import pandas
     except ImportError:

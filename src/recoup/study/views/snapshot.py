@@ -7,7 +7,7 @@ this is made of: none of them has a second way to a number.
 from collections.abc import Callable
 from datetime import UTC, datetime
 from math import nan
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from recoup.checks import InputError, without_nan
 from recoup.core.types import Plain
@@ -235,7 +235,10 @@ def of_a_draw(
     return expected_return(found.mean, *found.interval, found.words, goal, of)
 
 
-def _or_why(of: Callable[[], Any]) -> tuple[Any, str]:
+Said = TypeVar("Said")
+
+
+def _or_why(of: Callable[[], Said]) -> tuple[Said | None, str]:
     """What was found, or None and why there is nothing."""
     try:
         return of(), ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def deployed(study: Opened) -> list[Deployed]:
         return []
     mean, std, names = study.mean, study.std, study.labels
     values = in_order(names, study.in_units(mean), study.choices)
-    around: list[Any] = [[None] * len(names)] * 2
+    around: list[list[float | None]] = [[None] * len(names)] * 2
     if study.method.space == "parameters":
         around = [study.in_units(mean + sign * std).tolist() for sign in (-1, 1)]
     units = [study.units.get(name) for name in names]

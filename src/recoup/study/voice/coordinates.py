@@ -5,7 +5,7 @@ whether those were far ahead of the others or hardly says nothing of the return.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class StandardCoordinates(NamedTuple):
     """Those in which a distribution `centre` is N(0, I), of parameters with or without names."""
 
     parameters: Sequence[Parameter]
-    centre: Any  # a rho
+    centre: Rho
 
     @property
     def numbers(self) -> list[int]:
@@ -81,6 +81,6 @@ def seen_from(
     return found
 
 
-def _among(rho: Rho, which: Sequence[int]) -> Any:
+def _among(rho: Rho, which: Sequence[int]) -> Rho:
     """What `rho` draws some of the coordinates with, whatever the others are."""
     return rho.given(which, [], np.zeros(0))

@@ -1,8 +1,8 @@
 """How surely a theta of a study keeps its limits, and how often results broke them. No JAX."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,9 @@ def keeping_at(study: Opened, latent: np.ndarray) -> list[Within]:
         return keeping_of(study, results, Diagonal(latent, results.std))
 
 
-def _of_number(study: Opened, results: ModelledResults, look: Any, name: str) -> list[Within]:
+def _of_number(
+    study: Opened, results: ModelledResults, look: Callable[[np.ndarray], np.ndarray], name: str
+) -> list[Within]:
     """How surely the limits on one number are kept."""
     limits = [limit for limit in study.limits.rows if limit.name == name]
     theta, values = _known(study, results.told, name)

@@ -1,7 +1,7 @@
 """What results say of one point, and which parameters matter: at no rollout. No JAX."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,7 +148,7 @@ def _is_near(results: ModelledResults, rho: Diagonal) -> bool:
     return bool(np.min(far) <= NEAR**2)
 
 
-def _as_asked(params: Plain, asked: Any) -> Plain:
+def _as_asked(params: Plain, asked: Given) -> Plain:
     """Parameters by name, numbers as they were typed: 60, and not what comes back of its logarithm.
 
     Whole numbers and choices are as the study has them.
@@ -162,7 +162,7 @@ def _half(here: MeanPolicyWorth) -> float:
     return (here.interval.high - here.interval.low) / 2
 
 
-def _completed(study: Opened, params: Given) -> Any:
+def _completed(study: Opened, params: Given) -> Given:
     """Values by name with those of the mean policy for the others."""
     if not hasattr(params, "items"):
         return params

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Recommendation(NamedTuple):
         return self.words
 
     @property
-    def best(self) -> list[Any]:
+    def best(self) -> list[list[float] | dict[str, float]]:
         """For each parameter the ends between which it is best, or how surely each choice is."""
         ends = zip(self.params, self.low.tolist(), self.high.tolist(), strict=True)
         return [self.choices.get(name, [low, high]) for name, low, high in ends]
