@@ -36,7 +36,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def shortly(value: Any) -> str:
+def shortly(value: object) -> str:
     """`value` as a sentence quotes it: on one line, and the beginning of what is long."""
     if isinstance(value, int) and abs(value) > 10**DIGITS:
         return f"a whole number of more than {DIGITS} digits"
@@ -57,7 +57,7 @@ def as_typed(text: Any, kind: type[Any] = float) -> Any:
     return kind(text)
 
 
-def is_traced(*arrays: Any) -> bool:
+def is_traced(*arrays: object) -> bool:
     """Whether any of `arrays` is being traced by JAX, so that its values cannot be looked at."""
     if "jax" not in sys.modules:  # which is slow to import
         return False
@@ -103,7 +103,7 @@ def check_count(what: str, value: Any, least: int = 1, most: int = LARGEST) -> i
     return int(value)
 
 
-def check_text(what: str, value: Any) -> str:
+def check_text(what: str, value: object) -> str:
     """`value`, once it is a text that a file can hold."""
     if not isinstance(value, str):
         raise InputError(f"{what} must be a text, got {shortly(value)}.")
@@ -134,7 +134,7 @@ def check_path(what: str, value: Any) -> Path:
 
 
 def check_between(
-    what: str, value: Any, low: float, high: float, *, open_low: bool = False
+    what: str, value: object, low: float, high: float, *, open_low: bool = False
 ) -> float:
     """`value` as a float, once it lies in [low, high], or in (low, high] under `open_low`."""
     number = _as_float(what, value)
@@ -143,12 +143,12 @@ def check_between(
     raise InputError(f"{what} must be {_interval(low, high, open_low)}, got {shortly(value)}.")
 
 
-def check_positive(what: str, value: Any) -> float:
+def check_positive(what: str, value: object) -> float:
     """`value` as a float, once it is positive and finite."""
     return check_between(what, value, 0.0, float(np.finfo(np.float64).max), open_low=True)
 
 
-def check_number(what: str, value: Any) -> float:
+def check_number(what: str, value: object) -> float:
     """`value` as a float, once it is a finite number."""
     number = _as_float(what, value)
     if not np.isfinite(number):
@@ -156,21 +156,21 @@ def check_number(what: str, value: Any) -> float:
     return number
 
 
-def check_flag(what: str, value: Any) -> bool:
+def check_flag(what: str, value: object) -> bool:
     """`value`, once it is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{what} must be True or False, got {shortly(value)}.")
     return bool(value)
 
 
-def check_mapping(what: str, value: Any) -> Mapping[str, Any]:
+def check_mapping(what: str, value: object) -> Mapping[str, Any]:
     """`value`, once it is a mapping of names to whatever they stand for."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InputError(f"{what} must be a mapping by name, got {shortly(value)}.")
     return value
 
 
-def check_key(what: str, key: Any) -> None:
+def check_key(what: str, key: object) -> None:
     """Raises unless `key` is a random key of JAX."""
     import jax
 
@@ -225,7 +225,7 @@ def check_stds(what: str, array: Any) -> None:
     raise InputError(f"{what} must be positive standard deviations, got {wrong}.")
 
 
-def check_start(mean: Any = 0.0, std: Any = 1.0) -> None:
+def check_start(mean: Any = 0.0, std: object = 1.0) -> None:
     """Raises where latent means or deviations are such that no density could be told of draws."""
     far, spread = np.abs(np.asarray(mean, float)) >= FARTHEST, np.asarray(std, float)
     wild = (spread >= FARTHEST) | (spread < 1 / FARTHEST)

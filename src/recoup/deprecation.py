@@ -3,20 +3,23 @@
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Out = TypeVar("Out")
 
 KEPT = 2  # minor versions for which a deprecated name goes on working
 
 
-def deprecated(since: str, instead: str) -> Callable[[Any], Any]:
+def deprecated(since: str, instead: str) -> Callable[[Callable[Given, Out]], Callable[Given, Out]]:
     """Declares a function or class that goes `KEPT` minor versions after `since` ("0.3").
 
     `instead` is the code to write in its place.
     """
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[Given, Out]) -> Callable[Given, Out]:
         @wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def called(*args: Given.args, **kwargs: Given.kwargs) -> Out:
             _warn(f"`{function.__qualname__}`", since, instead)
             return function(*args, **kwargs)
 
@@ -25,12 +28,12 @@ def deprecated(since: str, instead: str) -> Callable[[Any], Any]:
     return declare
 
 
-def renamed(since: str, **names: str) -> Callable[[Any], Any]:
+def renamed(since: str, **names: str) -> Callable[[Callable[Given, Out]], Callable[Given, Out]]:
     """Declares arguments of a function that have another name: `renamed("0.3", old="new")`."""
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[Given, Out]) -> Callable[Given, Out]:
         @wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def called(*args: Given.args, **kwargs: Given.kwargs) -> Out:
             for old in names.keys() & kwargs.keys():
                 here = f"`{function.__qualname__}({{}}=...)`"
                 if names[old] in kwargs:

@@ -14,7 +14,7 @@ import numpy as np
 from recoup.checks import InputError, check_count, check_positive, nearest
 from recoup.compare.code import own_code
 from recoup.core.movers import is_mover
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Array, Given, Plain, Pytree, Settings
 from recoup.engine.methods import (
     METHODS,
     Method,
@@ -31,11 +31,11 @@ class PureMethod(NamedTuple):
     """A method as pure functions of one run, so that JAX can make many runs side by side."""
 
     batch: int  # N
-    init: Callable[[Any, Any, Any], Any]  # key, mean [D], std [D] -> state
-    ask: Callable[[Any, Any], tuple[Any, Any]]  # key, state -> theta [N, D], state
-    tell: Callable[[Any, Any, Any, Any], Any]  # key, state, theta, returns [N] -> state
-    mean: Callable[[Any], Any]  # state -> the policy to deploy [D]
-    draw: Callable[[Any, Any], Any]  # state, standard normal noise [n, D] -> theta [n, D]
+    init: Callable[[Array, Array, Array], Pytree]  # key, mean [D], std [D] -> state
+    ask: Callable[[Array, Pytree], tuple[Array, Pytree]]  # key, state -> theta [N, D], state
+    tell: Callable[[Array, Pytree, Array, Array], Pytree]  # key, state, theta, returns [N] -> state
+    mean: Callable[[Pytree], Array]  # state -> the policy to deploy [D]
+    draw: Callable[[Pytree, Array], Array]  # state, standard normal noise [n, D] -> theta [n, D]
 
 
 class Peer(Protocol):

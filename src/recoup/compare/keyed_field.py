@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +23,7 @@ class KeyedField:
 
     def __init__(self, arena: Arena, seed: int, runs: Sequence[int]) -> None:
         self._keys = jnp.stack([_key(seed, run) for run in runs])
-        self._contexts: Any = ()
+        self._contexts: Array = ()
         if arena.task in SYSTEMS:
             self._contexts = _systems(arena.task, seed, runs)
             self._learn = self._test = _controlled(arena.task, arena.problem.horizon)
@@ -50,10 +49,10 @@ def _key(seed: int, run: int) -> jax.Array:
 
 
 @lru_cache(maxsize=64)
-def _rolled(task: Task) -> Callable[..., Any]:
+def _rolled(task: Task) -> Callable[..., Array]:
     """`roll(contexts, keys [R], use, first, theta [R, n, D])` of a task that has no contexts."""
 
-    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Array) -> Array:
+    def roll(contexts: Array, keys: Array, use: Array, first: Array, theta: Array) -> Array:
         each = _episode_keys(keys, use, first, theta.shape[1])
         returns = task.rollouts(each.ravel(), theta.reshape(-1, theta.shape[-1]))
         return returns.reshape(theta.shape[:2])
@@ -62,14 +61,14 @@ def _rolled(task: Task) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=64)
-def _controlled(name: str, horizon: int) -> Callable[..., Any]:
+def _controlled(name: str, horizon: int) -> Callable[..., Array]:
     """The same of a linear system that differs from run to run: its context."""
     size = (task_row(name).options["states"], task_row(name).options["actions"])
 
-    def run(system: System, keys: Any, theta: Array) -> Array:
+    def run(system: System, keys: Array, theta: Array) -> Array:
         return jax.vmap(rollout(controlled(system, *size), horizon, 1.0))(keys, theta)
 
-    def roll(contexts: Any, keys: Any, use: Any, first: Any, theta: Array) -> Array:
+    def roll(contexts: Array, keys: Array, use: Array, first: Array, theta: Array) -> Array:
         return jax.vmap(run)(contexts, _episode_keys(keys, use, first, theta.shape[1]), theta)
 
     return jax.jit(roll)
@@ -84,11 +83,11 @@ def _systems(name: str, seed: int, runs: Sequence[int]) -> System:
 
 
 @partial(jax.jit, static_argnums=3)
-def _episode_keys(keys: Any, use: Any, first: Any, count: int) -> Any:
+def _episode_keys(keys: Array, use: Array, first: Array, count: int) -> Array:
     """Keys `[R, n]` of episodes by their numbers."""
     numbers = first + jnp.arange(count)
 
-    def of_run(key: Any) -> Any:
+    def of_run(key: Array) -> Array:
         return jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, use)))(numbers)
 
     return jax.vmap(of_run)(keys)

@@ -5,7 +5,7 @@ function of the data alone.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def mean_of(values: Array) -> Mean:
     return Mean(float(values.mean()), float(error), len(values))
 
 
-def paired(values: Array, reference: Any) -> Mean:
+def paired(values: Array, reference: Array) -> Mean:
     """Mean of the differences of runs that share a start, with its standard error."""
     return mean_of(np.asarray(values, float) - np.asarray(reference, float))
 
@@ -63,7 +63,7 @@ def iqm(values: Array) -> WithInterval:
     return _interval(float(trimmed_mean(by_task.ravel())), trimmed_mean(resampled))
 
 
-def area(episodes: Sequence[float], curve: Any) -> np.ndarray:
+def area(episodes: Sequence[float], curve: Array) -> np.ndarray:
     """Area under curves `[..., C]` over episodes `[C]` by the trapezoid rule, over their range.
 
     So it is a mean return, and of one point the return there.
@@ -74,7 +74,7 @@ def area(episodes: Sequence[float], curve: Any) -> np.ndarray:
     return np.trapezoid(values, at, axis=-1) / (at[-1] - at[0])
 
 
-def episodes_to(episodes: Sequence[float], curve: Any, target: float) -> float:
+def episodes_to(episodes: Sequence[float], curve: Array, target: float) -> float:
     """Episodes after which a curve `[C]` first reaches the target, straight between its points.
 
     Infinite where it never does.
@@ -90,7 +90,7 @@ def episodes_to(episodes: Sequence[float], curve: Any, target: float) -> float:
     return float(at[i - 1] + share * (at[i] - at[i - 1]))
 
 
-def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> WithInterval:
+def episodes_to_of(episodes: Sequence[float], curves: Array, target: float) -> WithInterval:
     """The same of the mean of curves `[R, C]`, with an interval over runs."""
     curves = np.asarray(curves, float)
     means = curves[_choices(len(curves), 0)].mean(1)  # [B, C]
@@ -98,7 +98,7 @@ def episodes_to_of(episodes: Sequence[float], curves: Any, target: float) -> Wit
     return _interval(episodes_to(episodes, curves.mean(0), target), found)
 
 
-def improvement(values: Array, reference: Any) -> WithInterval:
+def improvement(values: Array, reference: Array) -> WithInterval:
     """Probability that a run is better than one of the reference: P(X > Y) + P(X = Y) / 2.
 
     Over all pairs of runs; the interval resamples runs, both methods' together, since they share

@@ -11,7 +11,7 @@ import numpy as np
 from recoup.compare.arenas import Arena
 from recoup.compare.entrants import Entrant, PureMethod, batch_of, made_by, row_of
 from recoup.compare.players import Worst
-from recoup.core.types import Array
+from recoup.core.types import Array, Pytree
 from recoup.engine.methods import Method, default_batch
 from recoup.engine.search import search
 from recoup.runs.plan import task_settings
@@ -82,7 +82,7 @@ class TracedPlayers:
         stds = jnp.broadcast_to(jnp.asarray(std), means.shape)
         self._state = self._method.init(_folded(self._keys, 0), jnp.asarray(means), stds)
 
-    def ask(self, move: int) -> Any:
+    def ask(self, move: int) -> Array:
         """Parameters of the next batch."""
         theta, self._state = self._method.ask(_folded(self._keys, 2 * move), self._state)
         return theta
@@ -96,11 +96,11 @@ class TracedPlayers:
         state = self._method.tell(key, self._state, theta, jnp.asarray(returns))
         self._state = state if np.all(known) else _where(known, state, self._state)
 
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Means of the distributions."""
         return self._method.mean(self._state)
 
-    def draw(self, noise: np.ndarray) -> Any:
+    def draw(self, noise: np.ndarray) -> Array:
         """What the noise becomes."""
         return self._method.draw(self._state, jnp.asarray(noise))
 
@@ -109,14 +109,14 @@ class TracedPlayers:
 
 
 @jax.jit
-def _folded(keys: Any, number: Any) -> Any:
+def _folded(keys: Array, number: Array) -> Array:
     return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
 
 
-def _where(known: Any, state: Any, before: Any) -> Any:
+def _where(known: Array, state: Pytree, before: Pytree) -> Array:
     """States of runs: the new ones where `known` `[R]`, the others as they were."""
 
-    def chosen(new: Any, old: Any) -> Any:
+    def chosen(new: Array, old: Array) -> Array:
         return jnp.where(known.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     return jax.tree.map(chosen, state, before)

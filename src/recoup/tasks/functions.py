@@ -7,7 +7,6 @@ itself. The return is -f(theta) plus noise N(0, sigma^2); `noise=0` leaves it ou
 from collections.abc import Callable
 from functools import partial
 from math import e, inf, pi
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def ackley(xp: Namespace, x: Array) -> Array:
     return 20 * (1 - far) + e - xp.exp(xp.mean(xp.cos(2 * pi * x)))
 
 
-FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+FUNCTIONS: dict[str, Callable[[Namespace, Array], Array]] = {
     "sphere": sphere,
     "ellipsoid": ellipsoid,
     "rosenbrock": rosenbrock,
@@ -76,18 +75,18 @@ def nothing(xp: Namespace, noise: Array) -> Array:
     return 0 * noise
 
 
-def drawn(sigma: float, xp: Namespace, state: State, action: Array, noise: Array) -> Any:
+def drawn(sigma: float, xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[1]`: the noise of the return."""
     return sigma * noise
 
 
 def reward(
-    f: Callable[[Any, Any], Any], xp: Namespace, state: State, action: Array, after: State
-) -> Any:
+    f: Callable[[Namespace, Array], Array], xp: Namespace, state: State, action: Array, after: State
+) -> Array:
     """-f(theta) and the noise."""
     return after[0] - f(xp, action)
 
 
-def one(xp: Namespace, state: State) -> Any:
+def one(xp: Namespace, state: State) -> Array:
     """The only feature `[1]`."""
     return xp.ones_like(state)

@@ -1,7 +1,7 @@
 """Linear-quadratic control from random initial states: many systems, drawn by a number each."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,8 @@ SYSTEMS = 7301  # where the random numbers of the systems begin
 class System(NamedTuple):
     """x' = A x + B u + noise."""
 
-    a: Any  # [S, S]
-    b: Any  # [S, A]
+    a: Array  # [S, S]
+    b: Array  # [S, A]
 
 
 def system_of(states: int, actions: int, number: int) -> System:
@@ -58,19 +58,19 @@ def initial(xp: Namespace, noise: Array) -> Array:
     return noise
 
 
-def transition(system: System, xp: Namespace, state: State, action: Array, noise: Array) -> Any:
+def transition(system: System, xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[S]`."""
     after = system.a @ state + system.b @ action + NOISE * noise
     return xp.clip(after, -FARTHEST, FARTHEST)
 
 
-def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:
     """Minus the cost c = |x|^2 + 0.1 |u|^2, bounded as c / (1 + c / 100), over the steps."""
     held = xp.clip(action, -FARTHEST, FARTHEST)
     cost = xp.sum(state**2) + PUSH * xp.sum(held**2)
     return -cost / (1 + cost / MOST) / STEPS
 
 
-def basis(xp: Namespace, state: State) -> Any:
+def basis(xp: Namespace, state: State) -> Array:
     """The features `[S]`: the state itself."""
     return state

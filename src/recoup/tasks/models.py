@@ -5,31 +5,31 @@ vectorised rollouts and the Gymnasium environments run the same lines.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory, discounted_rewards
+from recoup.core.types import Array, Namespace, State
 from recoup.tasks.task import Task
 
 
 class Model(NamedTuple):
     """One control problem: where it starts, how it moves, what it pays, what the policy sees."""
 
-    initial: Callable[[Any, Any], Any]  # xp, noise [S] -> state [S]
-    transition: Callable[[Any, Any, Any, Any], Any]  # xp, state, action [A], noise [S] -> state
-    reward: Callable[[Any, Any, Any, Any], Any]  # xp, state, action [A], next state -> scalar
-    basis: Callable[[Any, Any], Any]  # xp, state -> features [F]
+    initial: Callable[[Namespace, Array], State]  # xp, noise [S] -> state [S]
+    transition: Callable[[Namespace, State, Array, Array], State]  # action [A], noise [S] -> state
+    reward: Callable[[Namespace, State, Array, State], Array]  # action [A], next state -> scalar
+    basis: Callable[[Namespace, State], Array]  # xp, state -> features [F]
     features: int  # F
     low: tuple[float, ...]  # bounds of the state, which is the observation
     high: tuple[float, ...]
     actions: int = 1  # A
     action_limit: float = float("inf")  # the transition holds the action to +- this
-    picture: Callable[[Any], Any] | None = None  # state -> rgb [height, width, 3]
+    picture: Callable[[State], np.ndarray] | None = None  # state -> rgb [height, width, 3]
 
 
 def task_of(name: str, model: Model, horizon: int, discount: float) -> Task:
@@ -47,10 +47,10 @@ def task_of(name: str, model: Model, horizon: int, discount: float) -> Task:
     )
 
 
-def policy(model: Model) -> Callable[[Any, Any], np.ndarray]:
+def policy(model: Model) -> Callable[[Array, Array], np.ndarray]:
     """`act(theta, observation) -> action [A]` of the linear policy, on the host."""
 
-    def act(theta: Any, observation: Any) -> np.ndarray:
+    def act(theta: Array, observation: Array) -> np.ndarray:
         return linear(np.asarray(theta), model.basis(np, np.asarray(observation)))
 
     return act

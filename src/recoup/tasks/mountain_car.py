@@ -2,7 +2,6 @@
 
 from functools import partial
 from math import pi
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def initial(xp: Namespace, noise: Array) -> Array:
     return xp.asarray([-pi / 6, 0.0]) + 0 * noise
 
 
-def transition(limit: float, xp: Namespace, state: State, action: Array, noise: Array) -> Any:
+def transition(limit: float, xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[2]`.
 
     Implements: zhao2013 S4.2 v' = v + (-9.8 w cos(3x) + a / w - k v) dt, x' = x + v' dt, each held
@@ -59,7 +58,7 @@ def transition(limit: float, xp: Namespace, state: State, action: Array, noise: 
     return xp.stack([x, v])
 
 
-def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:
     """1 at the goal, -1 elsewhere.
 
     Implements: zhao2013 S4.2 r = 1 if x_{t+1} >= 0.45 else -1.
@@ -67,7 +66,7 @@ def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
     return xp.where(after[0] >= GOAL, 1.0, -1.0)
 
 
-def basis(xp: Namespace, state: State) -> Any:
+def basis(xp: Namespace, state: State) -> Array:
     """The features `[12]`: Gaussian kernels of width 1 on a 3 x 4 grid.
 
     Implements: zhao2013 S4.2 phi(s) = exp(-||s - c||^2 / 2).

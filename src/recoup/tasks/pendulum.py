@@ -1,7 +1,6 @@
 """Gymnasium's pendulum, Pendulum-v1, with its equations in JAX: swing up, with little torque."""
 
 from math import inf, pi
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def initial(xp: Namespace, noise: Array) -> Array:
     return (2 * _uniform(xp, noise) - 1) * xp.asarray([pi, 1.0])
 
 
-def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Any:
+def transition(xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[2]`, the torque held to +-2 and the velocity to +-8."""
     angle, speed = state[0], state[1]
     pull = 3 * GRAVITY / (2 * LENGTH) * xp.sin(angle)
@@ -40,13 +39,13 @@ def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     return xp.stack([angle + speed * STEP, speed])
 
 
-def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:
     """Minus angle^2 + 0.1 velocity^2 + 0.001 torque^2 of the state before, angle in [-pi, pi)."""
     angle = (state[0] + pi) % (2 * pi) - pi
     return -(angle**2 + 0.1 * state[1] ** 2 + 0.001 * _torque(xp, action) ** 2)
 
 
-def basis(xp: Namespace, state: State) -> Any:
+def basis(xp: Namespace, state: State) -> Array:
     """The features `[4]`: cos, sin, velocity, 1."""
     return xp.stack([xp.cos(state[0]), xp.sin(state[0]), state[1], xp.ones_like(state[0])])
 

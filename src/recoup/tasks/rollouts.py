@@ -5,7 +5,6 @@ Functions of keys and arrays, for one run or many side by side.
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +14,11 @@ from jax import Array
 from recoup.core.families.action_policy import Policy
 from recoup.core.families.family import Family
 from recoup.core.families.trajectory import Episodes, Trajectory, discounted_rewards
+from recoup.core.types import Pytree, Rho
 from recoup.tasks.task import Task
 
 
-def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
+def roll_out(problem: Task, key: Array, asked: Pytree) -> tuple[Pytree, ...]:
     """What `tell` takes, for what `ask` gave: theta and returns, or trajectories.
 
     Of one run, or of many side by side: then the keys are `[R]`, and so is the leading axis of all.
@@ -30,7 +30,7 @@ def roll_out(problem: Task, key: Array, asked: Any) -> tuple[Any, ...]:
     return asked, _with_axes(asked.shape[:-1], returns)
 
 
-def returns_of(problem: Task, told: tuple[Any, ...]) -> Array:
+def returns_of(problem: Task, told: tuple[Pytree, ...]) -> Array:
     """Returns `[N]`, or `[R, N]`, of what was told."""
     if isinstance(told[0], Trajectory):
         discounted = partial(discounted_rewards, problem.discount)
@@ -41,14 +41,14 @@ def returns_of(problem: Task, told: tuple[Any, ...]) -> Array:
 
 
 @lru_cache(maxsize=64)
-def fresh_returns(problem: Task, family: Family, episodes: int) -> Callable[[Array, Any], Array]:
+def fresh_returns(problem: Task, family: Family, episodes: int) -> Callable[[Array, Pytree], Array]:
     """`test(key, rho) -> returns [episodes]` of fresh samples of rho, an episode each.
 
     With keys `[R]` and rho of many runs, `[R, episodes]`. Compiled where the task can be.
     """
 
     @jax.jit
-    def draw(key: Array, rho: Any) -> tuple[Array, Any]:
+    def draw(key: Array, rho: Rho) -> tuple[Array, Pytree]:
         if key.ndim:
             return jax.vmap(draw)(key, rho)
         key_draw, key_roll = jax.random.split(key)
@@ -58,7 +58,7 @@ def fresh_returns(problem: Task, family: Family, episodes: int) -> Callable[[Arr
     return lambda key, rho: roll(*draw(key, rho))
 
 
-def mean_policy_returns(problem: Task, episodes: int) -> Callable[[Array, Any], Array]:
+def mean_policy_returns(problem: Task, episodes: int) -> Callable[[Array, Pytree], Array]:
     """`test(key, theta) -> returns [episodes]` of one linear policy without any noise of its own.
 
     Compiled where the task can be, and once for these and for fresh samples of parameters.
@@ -68,10 +68,10 @@ def mean_policy_returns(problem: Task, episodes: int) -> Callable[[Array, Any], 
 
 
 @lru_cache(maxsize=64)
-def _returns(problem: Task) -> Callable[[Array, Any], Array]:
+def _returns(problem: Task) -> Callable[[Array, Pytree], Array]:
     """`returns(key, asked)` of what was asked, an episode each."""
 
-    def returns(key: Array, asked: Any) -> Array:
+    def returns(key: Array, asked: Pytree) -> Array:
         return returns_of(problem, roll_out(problem, key, asked))
 
     return jax.jit(returns) if problem.traced else returns
@@ -84,5 +84,5 @@ def _policies(asked: Episodes) -> tuple[Array, Policy]:
     return jax.vmap(jax.random.key)(asked.seeds.ravel()), Policy(*policies)
 
 
-def _with_axes(lead: tuple[int, ...], rows: Any) -> Any:
+def _with_axes(lead: tuple[int, ...], rows: Pytree) -> Pytree:
     return jax.tree.map(lambda x: x.reshape(lead + x.shape[1:]), rows)

@@ -1,7 +1,9 @@
 """A task, ready to be rolled out."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from recoup.core.types import Array, Rho, Samples
 
 
 class Task(NamedTuple):
@@ -17,7 +19,7 @@ class Task(NamedTuple):
     actions: int
     horizon: int
     discount: float
-    rollouts: Callable[[Any, Any], Any]
-    episodes: Callable[[Any, Any], Any]
-    act: Callable[[Any, Any], Any]  # theta, observation -> action
+    rollouts: Callable[[Array, Array], Array]
+    episodes: Callable[[Array, Rho], Samples]
+    act: Callable[[Array, Array], Array]  # theta, observation -> action
     traced: bool  # whether JAX can trace the rollouts; others run on the host

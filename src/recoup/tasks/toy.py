@@ -1,7 +1,5 @@
 """The paper's illustrative example: a noisy one-dimensional linear system."""
 
-from typing import Any
-
 from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
@@ -30,7 +28,7 @@ def initial(xp: Namespace, noise: Array) -> Array:
     return noise
 
 
-def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Any:
+def transition(xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[1]`.
 
     Implements: zhao2013 S4.1 s' = s + a + e, e ~ N(0, 0.5^2).
@@ -38,7 +36,7 @@ def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Any:
     return state + action + NOISE * noise
 
 
-def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
+def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:
     """The immediate reward, in (1, 2].
 
     Implements: zhao2013 S4.1 r = exp(-s^2 / 2 - a^2 / 2) + 1.
@@ -46,6 +44,6 @@ def reward(xp: Namespace, state: State, action: Array, after: State) -> Any:
     return xp.exp(-(state[0] ** 2) / 2 - action[0] ** 2 / 2) + 1
 
 
-def basis(xp: Namespace, state: State) -> Any:
+def basis(xp: Namespace, state: State) -> Array:
     """The features `[1]`: the state itself."""
     return state

@@ -9,7 +9,7 @@ from evosax.algorithms import CMA_ES, PGPE, SNES, Open_ES
 from evosax.core.optimizer import clipup
 
 from recoup.compare.entrants import PureMethod, population
-from recoup.core.types import Array, Plain, Settings
+from recoup.core.types import Array, Plain, Pytree, Settings
 
 
 def snes(dim: int, settings: Settings) -> PureMethod:
@@ -45,40 +45,42 @@ def _sigma(settings: Settings) -> float:
     return float(settings.get("sigma", 1.0))
 
 
-def _diagonal(state: Any, noise: Array) -> Any:
+def _diagonal(state: Pytree, noise: Array) -> Array:
     return state.mean + state.std * noise
 
 
-def _full(state: Any, noise: Array) -> Any:
+def _full(state: Pytree, noise: Array) -> Array:
     dim = state.mean.shape[-1]
     factor = jnp.linalg.cholesky((state.C + state.C.T) / 2 + 1e-8 * jnp.eye(dim))
     return state.mean + state.std * noise @ factor.T
 
 
-def _traced(strategy: Any, settings: Settings, drawn: Callable[[Any, Any], Any]) -> PureMethod:
+def _traced(
+    strategy: Any, settings: Settings, drawn: Callable[[Pytree, Array], Array]
+) -> PureMethod:
     """A strategy that searches x = (theta - mean) / std; its state carries both."""
     params = strategy.default_params
     if hasattr(params, "std_init"):
         params = params.replace(std_init=_sigma(settings))
 
-    def init(key: Any, mean: Array, std: Array) -> Any:
+    def init(key: Array, mean: Array, std: Array) -> Pytree:
         return strategy.init(key, jnp.zeros_like(mean), params), mean, std
 
-    def ask(key: Any, state: Any) -> tuple[Any, Any]:
+    def ask(key: Array, state: Pytree) -> tuple[Array, Pytree]:
         inner, mean, std = state
         x, inner = strategy.ask(key, inner, params)
         return mean + std * x, (inner, mean, std)
 
-    def tell(key: Any, state: Any, theta: Array, returns: Array) -> Any:
+    def tell(key: Array, state: Pytree, theta: Array, returns: Array) -> Pytree:
         inner, mean, std = state
         inner, _ = strategy.tell(key, (theta - mean) / std, -returns, inner, params)
         return inner, mean, std
 
-    def middle(state: Any) -> Any:
+    def middle(state: Pytree) -> Array:
         inner, mean, std = state
         return mean + std * inner.mean
 
-    def draw(state: Any, noise: Array) -> Any:
+    def draw(state: Pytree, noise: Array) -> Array:
         inner, mean, std = state
         return mean + std * drawn(inner, noise)
 

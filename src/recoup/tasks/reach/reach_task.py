@@ -1,7 +1,6 @@
 """The reaching task for `recoup.train`: batches of episodes on the host."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +10,7 @@ from jax import Array
 from recoup.checks import check_shape
 from recoup.core.families.action_policy import Policy, linear
 from recoup.core.families.trajectory import Trajectory
+from recoup.core.types import Given
 from recoup.tasks.reach.batch_engine import Recorded, engine_of
 from recoup.tasks.reach.rules import Reach
 from recoup.tasks.task import Task
@@ -32,7 +32,7 @@ def task_of(name: str, task: Reach, horizon: int, discount: float) -> Task:
     )
 
 
-def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Any) -> np.ndarray:
+def rollouts(task: Reach, horizon: int, discount: float, keys: Array, theta: Given) -> np.ndarray:
     """Returns `[N]` of linear policies theta `[N, F n]`, NaN where an episode has failed."""
     noise, _ = _draws(task.joints, horizon, keys)
     gains = _gains(task, theta, len(noise))
@@ -52,14 +52,14 @@ def episodes(task: Reach, horizon: int, keys: Array, policies: Policy) -> Trajec
     return Trajectory(features, actions, rewards, steps)
 
 
-def trace(task: Reach, horizon: int, keys: Array, theta: Any) -> Recorded:
+def trace(task: Reach, horizon: int, keys: Array, theta: Given) -> Recorded:
     """Episodes `[N]` of one linear policy in full: distance and cost at every step."""
     noise, _ = _draws(task.joints, horizon, keys)
     policy = np.asarray(theta, np.float64)
     return engine_of(task).run(lambda t, seen: linear(policy, seen), task.noise * noise)
 
 
-def _gains(task: Reach, theta: Any, episodes: int) -> np.ndarray:
+def _gains(task: Reach, theta: Given, episodes: int) -> np.ndarray:
     """Gains `[N, F, n]` of linear policies `[N, F n]`, one for each of N episodes."""
     theta = np.asarray(theta, np.float64)
     check_shape("theta", theta, "[N, D]", (episodes, task.size * task.joints))

@@ -75,7 +75,7 @@ def reach(
     )
 
 
-def features(xp: Namespace, task: Reach, servos: Servos, q: Any, qdot: Any) -> Array:
+def features(xp: Namespace, task: Reach, servos: Servos, q: Array, qdot: Array) -> Array:
     """What the policy sees, `[..., F]`: angles from q_zero, then angular velocities.
 
     Implements: zhao2013 S4.3 phi(s) = s. Differs: scaled to order one, [0.4 (q - q_zero), 0.1
@@ -93,7 +93,9 @@ def command(xp: Namespace, servos: Servos, action: Array, noise: Array) -> Array
     return xp.clip(action + servos.zero + noise, servos.low, servos.high)
 
 
-def control_cost(xp: Namespace, task: Reach, servos: Servos, q: Any, qdot: Any, sent: Any) -> Array:
+def control_cost(
+    xp: Namespace, task: Reach, servos: Servos, q: Array, qdot: Array, sent: Array
+) -> Array:
     """What the controls cost at the decision, `[...]`.
 
     Implements: zhao2013 S4.3 c_t, the sum over joints: of squared servo torques in (N m)^2, or of
@@ -105,7 +107,7 @@ def control_cost(xp: Namespace, task: Reach, servos: Servos, q: Any, qdot: Any, 
     return xp.sum(torque**2, axis=-1)
 
 
-def reward(xp: Namespace, task: Reach, distance: Any, cost: Any) -> Array:
+def reward(xp: Namespace, task: Reach, distance: Array, cost: Array) -> Array:
     """The immediate reward, `[...]`, with the distance after the step.
 
     Implements: zhao2013 S4.3 r_t = k_1 exp(-10 d_t) - k_2 min(c_t, 10000).
