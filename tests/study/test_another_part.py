@@ -174,6 +174,18 @@ def test_a_move_that_cannot_be_made_again_does_not_stand_in_the_way(tmp_path):
             told(study)
 
 
+def test_nor_does_a_part_that_fails_with_whatever_it_is_until_it_has_to_move(tmp_path):
+    def fails(xp, seen, rho, memory):
+        raise LookupError("no such gain")
+
+    path = tmp_path / "s.db"
+    made(path, "mover")
+    with Study.open(path, method=mover(1.0)._replace(step=fails)) as study:
+        assert len(study.history()) == 2
+        with pytest.raises(LookupError, match="no such gain"):
+            told(study)
+
+
 def test_a_run_that_is_resumed_with_another_part_says_so(tmp_path):
     how = {"batch": 4, "out": tmp_path / "run", "seed": 1}
     recoup.train("toy", mover(1.0), iterations=2, **how)

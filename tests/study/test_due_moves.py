@@ -71,15 +71,17 @@ def test_before_the_first_move_it_is_said_once(tmp_path):
         assert "after 0" not in " ".join(study.snapshot().advice)
 
 
-def test_opening_works_where_it_cannot_be_made(path, monkeypatch):
+@pytest.mark.parametrize("wrong", [OSError("no room"), ZeroDivisionError("of a part"), KeyError(7)])
+def test_opening_works_where_it_cannot_be_made(path, monkeypatch, wrong):
     def fails(self):
-        raise OSError("no room")
+        raise wrong
 
     monkeypatch.setattr(MoveMaker, "_move", fails)
     with Study.open(path) as study:
         assert study.recommend().words.startswith(DUE)
-        with pytest.raises(OSError, match="no room"):
+        with pytest.raises(type(wrong)) as said:
             study.ask()
+    assert said.value is wrong
 
 
 def test_one_that_waits_for_a_part_is_made_once_opened_with_it(tmp_path):

@@ -90,7 +90,7 @@ class MoveMaker:
         What is in their way is said by the next `ask` or `tell`. A run makes its own: it shows and
         tests each. Where a part that was given seems to be another, they wait for those too.
         """
-        with suppress(Exception):
+        with suppress(Exception):  # every one: a part of the user's may raise anything
             if RUN in self.opened.settings or self.opened.until_move() or self.store.read_only:
                 return
             if not self._by_another():
@@ -121,7 +121,7 @@ class MoveMaker:
         """
         if self._another is None:
             self._another = 0
-            with suppress(Exception):
+            with suppress(Exception):  # every one, likewise
                 self._another = self._other_move()
         if self._another and not self._warned:
             warnings.warn(
