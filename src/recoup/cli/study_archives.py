@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -28,10 +28,9 @@ from recoup.cli.study_app import (
 )
 from recoup.cli.study_tables import print_replay
 from recoup.cli.text_tables import show_text
-from recoup.core.types import Given
 
 if TYPE_CHECKING:
-    from recoup.study.study import Study
+    pass
 
 CHECK_EXAMPLES = examples("study check robot.db", "study check robot.db --recover saved.db")
 EXPORT_EXAMPLES = examples(
@@ -148,6 +147,7 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Add samples from elsewhere, weighed by what drew them."""
+    from recoup.study.exchange.proposals import moments_given
     from recoup.study.exchange.read import read_samples
     from recoup.study.exchange.samples import import_samples
 
@@ -157,32 +157,9 @@ def import_(
         if given:
             if found.mean is not None or found.blocks is not None:
                 raise InputError(f"{samples} says itself what drew them: leave out --mean, --std.")
-            found = found._replace(**{key: _drawn(study, key, x) for key, x in given.items()})
+            found = found._replace(**moments_given(study.opened, given))
         added = import_samples(study.opened, found, str(samples))
     print_json(added) if as_json else show_text(added.words)
-
-
-def _drawn(study: "Study", key: str, given: Given) -> Any:
-    """The means or deviations of what drew samples, given in order or by name, all of them.
-
-    A choice is a word, as `evaluate` takes it, or the latent numbers that it was drawn by.
-    """
-    import numpy as np
-
-    from recoup.study.space.candidates import means_given, stds_given
-    from recoup.study.space.parameters import spread_out
-
-    opened, parameters = study.opened, study.opened.parameters
-    given = opened.by_name(given) if isinstance(given, dict) else given
-    mean, std = opened.shown(opened.store.newest().numbers)
-    if key == "std":
-        return stds_given(parameters, given, std)
-    values = given if isinstance(given, list) else [given]
-    pairs = zip(parameters, values, strict=False)
-    chosen = any(p.choices and getattr(x, "text", x) in p.choices for p, x in pairs)
-    if chosen or any(isinstance(x, str) for x in values):
-        return spread_out(parameters, means_given(parameters, given, mean))
-    return np.asarray(given, float)
 
 
 @app.command(epilog=REPLAY_EXAMPLES, **SIGNED)

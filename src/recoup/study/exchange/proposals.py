@@ -10,8 +10,9 @@ import numpy as np
 
 from recoup.checks import InputError, check_numbers, check_stds
 from recoup.core.families.table import FAMILIES
-from recoup.core.types import Array, Given
+from recoup.core.types import Array, Given, Settings
 from recoup.study.reader.opened import Opened
+from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.parameters import spread_out
 
 Shown = tuple[np.ndarray, np.ndarray] | None  # means, in the user's units, and deviations [n, D]
@@ -98,6 +99,31 @@ def _check_positive(study: Opened, source: Given, blocks: np.ndarray) -> None:
         return
     spread = study.shown(known)[1] if study.has_own_family else study.rho(known).positive
     check_stds(f"the numbers rho of {source}", spread)
+
+
+def moments_given(study: Opened, given: Settings) -> Settings:
+    """The mean and std, or one of them, of what drew samples: given in order or by name, all.
+
+    A choice of the mean is a word, as `evaluate` takes it, or the latent numbers that drew it.
+    """
+    found: dict[str, Given] = {
+        key: study.by_name(x) if isinstance(x, dict) else x for key, x in given.items()
+    }
+    mean, std = study.shown(study.store.newest().numbers)
+    if "mean" in found:
+        found["mean"] = _mean_given(study, found["mean"], mean)
+    if "std" in found:
+        found["std"] = stds_given(study.parameters, found["std"], std)
+    return found
+
+
+def _mean_given(study: Opened, given: Given, here: np.ndarray) -> np.ndarray:
+    values = given if isinstance(given, list) else [given]
+    pairs = zip(study.parameters, values, strict=False)
+    chosen = any(p.choices and getattr(x, "text", x) in p.choices for p, x in pairs)
+    if chosen or any(isinstance(x, str) for x in values):
+        return spread_out(study.parameters, means_given(study.parameters, given, here))
+    return np.asarray(given, float)
 
 
 def of_rows(
