@@ -16,7 +16,7 @@ from recoup.compare.fields import field_of
 from recoup.compare.players import StudyPlayer
 from recoup.compare.run_results import CHECKSUM, FOLDER, CurveFiles, key_of, sealed
 from recoup.compare.side_by_side import RunCurve, learn, on_host
-from recoup.compare.summary import summary
+from recoup.compare.summary import summary, versions_in
 from recoup.engine.methods import METHODS, method_row, sized
 from recoup.engine.search import search
 from recoup.tasks.suite import LISTS, TEST_SEED, TUNING_SEED
@@ -286,6 +286,24 @@ def test_lists_stand_for_their_tasks():
     for name in LISTS["suite"]:
         if "reach-" not in name:
             assert arena_of(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("tasks", "methods", "names"),
+    [
+        (["toy"], ["pgpe"], ["recoup", "jax", "numpy"]),
+        (["toy"], ["pgpe", "cma-es"], ["recoup", "cma", "jax", "numpy"]),
+        (["CartPole-v1"], ["pgpe"], ["recoup", "gymnasium", "numpy"]),
+        (["math:fsum"], ["pgpe"], ["recoup", "numpy"]),
+        (["hopper"], ["pgpe"], ["recoup", "gymnasium", "mujoco", "numpy"]),
+    ],
+)
+def test_the_versions_are_those_of_what_took_part(tasks, methods, names):
+    dim = Asking(dim=2) if tasks == ["math:fsum"] else Asking()
+    plan = plan_of(ORDER._replace(tasks=tasks, methods=methods, asking=dim))
+    found = versions_in(plan)
+    assert list(found) == names
+    assert found["numpy"] == np.__version__
 
 
 def test_what_is_said_about_curves(tmp_path):

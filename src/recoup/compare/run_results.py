@@ -51,7 +51,7 @@ def key_of(arena: Arena, entrant: Entrant, seed: int, run: int, checkpoints: Seq
         "seed": seed,
         "run": run,
         "checkpoints": list(checkpoints),
-        "versions": _versions(arena, entrant),
+        "versions": versions_of(arena, entrant),
         "code": our_code(_places(arena, entrant)) + arena.code + entrant.code,
     }
     return Key(arena.name, entrant.label, run, json.loads(json.dumps(depends, default=str)))
@@ -75,7 +75,7 @@ def _method(arena: Arena, entrant: Entrant) -> Plain:
     return {"method": entrant.name, "settings": settings, "batch": batch}
 
 
-def _versions(arena: Arena, entrant: Entrant) -> dict[str, str]:
+def versions_of(arena: Arena, entrant: Entrant) -> dict[str, str]:
     """Versions of the packages that take part."""
     names = ["numpy"] if on_host(arena, entrant) else ["jax", "numpy"]
     if isinstance(arena.problem, HostTask):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date
+from itertools import product
 from math import isfinite
 from typing import Any
 
@@ -9,12 +10,14 @@ import numpy as np
 
 from recoup.compare.comparison import ComparisonPlan, MethodCurves
 from recoup.compare.entrants import version_of
+from recoup.compare.run_results import versions_of
 from recoup.compare.statistics import Mean, area, episodes_to_of, improvement, iqm, mean_of, paired
 from recoup.core.types import Plain
+from recoup.tasks.own.host import HostTask
+from recoup.tasks.suite import SUITE
 
 KINDS = ("search", "policy")  # J and m
 CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
-PACKAGES = ("recoup", "jax", "numpy", "cma", "evosax", "optuna", "cmaes", "gymnasium", "mujoco")
 
 
 def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> Plain:
@@ -27,10 +30,26 @@ def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> Plain:
         "against": plan.against,
         "target_of": plan.target_of if plan.target is None else None,
         "date": date.today().isoformat(),
-        "versions": {name: found for name in PACKAGES if (found := version_of(name)) != "?"},
+        "versions": versions_in(plan),
         "tasks": tasks,
         "overall": _overall(plan, tasks, curves),
     }
+
+
+def versions_in(plan: ComparisonPlan) -> dict[str, str]:
+    """Versions of recoup, and of the packages that took part in any run.
+
+    A function of the user's needs no Gymnasium; of other tasks of theirs nothing says that they
+    need MuJoCo, and then it is not named.
+    """
+    found = {"recoup": version_of("recoup")}
+    for arena, entrant in product(plan.arenas, plan.entrants):
+        is_function = isinstance(arena.problem, HostTask) and arena.problem.env is None
+        unused = {"gymnasium"} if is_function else set()
+        unused |= set() if arena.task in SUITE else {"mujoco"}
+        taking_part = versions_of(arena, entrant)
+        found |= {name: taking_part[name] for name in taking_part.keys() - unused}
+    return dict(sorted(found.items(), key=lambda one: (one[0] != "recoup", one[0])))
 
 
 def _of(curves: Iterable[MethodCurves], task: str, method: str) -> MethodCurves:
