@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium import Env
 
+from recoup.core.types import Action, Array, Observation
 from recoup.tasks.engines.attempt import closed, end_if_forked
 from recoup.tasks.engines.engine import Job, Rolled
-from recoup.tasks.policies.policy import Act, beginner
+from recoup.tasks.policies.policy import Act, Policy, beginner
 
-MakeEnv = Callable[..., Any]
+MakeEnv = Callable[..., Env]
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class RolloutPlan:
     """How trials are rolled out: where, with what policy, how long, how often."""
 
     make: MakeEnv
-    policy: Any
+    policy: Policy | None  # None before there is one
     horizon: int
     discount: float
     count: int = 1  # episodes a trial
@@ -29,16 +31,21 @@ class RolloutPlan:
         """Builds the environment; once in every worker."""
         return EnvRoller(self, self.make())
 
+    def begin(self, theta: Array) -> Callable[[], Act]:
+        """What begins an episode of the policy with these parameters."""
+        assert self.policy is not None
+        return beginner(self.policy, theta)
+
 
 class EnvRoller:
     """Rolls trials out in one environment."""
 
-    def __init__(self, how: RolloutPlan, env: Any) -> None:
+    def __init__(self, how: RolloutPlan, env: Env) -> None:
         self._how, self._env = how, env
 
     def __call__(self, job: Job) -> Rolled:
         """The returns of the trial's episodes."""
-        how, begin = self._how, beginner(self._how.policy, job.theta)
+        how, begin = self._how, self._how.begin(job.theta)
         went = [
             episode(self._env, begin(), seed, how.horizon, how.discount)
             for seed in episode_seeds(job.seed, how.count)
@@ -51,7 +58,7 @@ class EnvRoller:
             self._env.close()
 
 
-def episode(env: Any, act: Act, seed: int, horizon: int, discount: float) -> tuple[float, int]:
+def episode(env: Env, act: Act, seed: int, horizon: int, discount: float) -> tuple[float, int]:
     """Return and length of one episode: until it terminates or is truncated, or the horizon.
 
     The return is the sum of gamma^(t-1) r_t, as `models.rollout` has it.
@@ -84,14 +91,16 @@ def episode_seeds(seed: int, count: int) -> list[int]:
     return [seed, *(int(other) % 2**31 for other in others)]
 
 
-def observe(how: RolloutPlan, flatten: Callable[[Any], np.ndarray], jobs: list[Job]) -> np.ndarray:
+def observe(
+    how: RolloutPlan, flatten: Callable[[Observation], np.ndarray], jobs: list[Job]
+) -> np.ndarray:
     """Observations `[n, I]` of one episode of each job, the first one of each too."""
     env, rows = how.make(), []
     try:
         for job in jobs:
-            act = beginner(how.policy, job.theta)()
+            act = how.begin(job.theta)()
 
-            def noting(seen: Any, act: Act = act) -> Any:
+            def noting(seen: Observation, act: Act = act) -> Action:
                 rows.append(flatten(seen))
                 return act(seen)
 

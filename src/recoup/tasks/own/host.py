@@ -1,6 +1,5 @@
 """A task that is rolled out on the host, a trial at a time: an environment, or a function."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,16 +7,16 @@ import numpy as np
 from gymnasium import Space
 
 from recoup.checks import AT_ONCE, InputError, check_between, check_count
-from recoup.core.types import Array, Plain, Settings
+from recoup.core.types import Array, Chosen, Plain, Settings
 from recoup.tasks.engines.attempt import Raised, closed, theirs
 from recoup.tasks.engines.engine import Broken, Build, Job
-from recoup.tasks.own.environment import RolloutPlan, observe
+from recoup.tasks.own.environment import MakeEnv, RolloutPlan, observe
 from recoup.tasks.own.found import ENVIRONMENT, Found, envs_of, find, is_traced_env
 from recoup.tasks.own.function import Calls, how_called
 from recoup.tasks.policies.compared import check_spaces
 from recoup.tasks.policies.described import described
 from recoup.tasks.policies.environment_spaces import inputs_of
-from recoup.tasks.policies.policy import make_policy, start_of, words_of
+from recoup.tasks.policies.policy import Policy, make_policy, start_of, words_of
 
 WARM_UP = "recoup warm-up"  # what the randomness of a warm-up is for
 NO_FUNCTION = " If it is a function of theta, give dim=... (--dim), or params=... (--param)."
@@ -34,8 +33,8 @@ class HostTask:
     build: Build  # what rolls out, once in every worker
     std: Array  # standard deviations that a search starts with
     words: str  # about the policy
-    policy: Any = None  # None: a function of theta
-    env: Callable[..., Any] | None = None  # makes an environment, with a `render_mode` if given one
+    policy: Policy | None = None  # None: a function of theta
+    env: MakeEnv | None = None  # makes an environment, with a `render_mode` if given one
     warm_up: int = 0  # episodes that were spent before the search
     spaces: tuple[Space, ...] = ()  # of observations and actions; none of a function
 
@@ -50,7 +49,9 @@ class How:
     horizon: int | None = None
     discount: float | None = None
     options: Settings = field(default_factory=dict)  # of the environment's constructor
-    policy: Any = None  # a word or an object; None: linear; of a run that goes on, what it learned
+    policy: Chosen = (
+        None  # a word or an object; None: linear; of a run that goes on, what it learned
+    )
     policy_options: Settings = field(default_factory=dict)
     episodes: int = 1  # a trial
     warm_up: int = 0  # episodes that statistics or centres are taken from
@@ -134,7 +135,7 @@ def spaces_of(task: Any) -> tuple[str, tuple[Space, Space]]:
     return found.name, (observations, actions)
 
 
-def _looked_at(found: Found, make: Callable[..., Any], hint: str) -> tuple[Any, Any, int | None]:
+def _looked_at(found: Found, make: MakeEnv, hint: str) -> tuple[Any, Any, int | None]:
     """Spaces and time limit of an environment, which is made for it and closed."""
     env = _made(found, make, hint)
     try:
@@ -155,7 +156,7 @@ def _looked_at(found: Found, make: Callable[..., Any], hint: str) -> tuple[Any, 
             closed(close)
 
 
-def _made(found: Found, make: Callable[..., Any], hint: str) -> Any:
+def _made(found: Found, make: MakeEnv, hint: str) -> Any:
     """What makes environments, called; where it cannot be, that is said with the traceback."""
     try:
         with theirs():
@@ -168,7 +169,7 @@ def _made(found: Found, make: Callable[..., Any], hint: str) -> Any:
         ) from wrong.__cause__
 
 
-def _is_shared(make: Callable[..., Any]) -> bool:
+def _is_shared(make: MakeEnv) -> bool:
     """Whether it is the user's own object, which is not ours to close."""
     return getattr(getattr(make, "func", None), "__name__", "") == "_same"
 

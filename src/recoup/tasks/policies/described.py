@@ -16,13 +16,13 @@ from recoup.core.types import Array, Given, Plain, Settings
 from recoup.tasks.policies.adapters import adapted
 from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, Network
-from recoup.tasks.policies.policy import Scale, SpacePolicy
+from recoup.tasks.policies.policy import Policy, Scale, SpacePolicy
 
 NETWORKS = {"linear": Linear, "kernels": Kernels, "mlp": MLP}
 ELSEWHERE = "elsewhere"  # the kind of one that only Python can give
 
 
-def described(policy: Any, between: Sequence[spaces.Space] = ()) -> Plain:
+def described(policy: Policy, between: Sequence[spaces.Space] = ()) -> Plain:
     """A policy as JSON can hold it; one of the user's by its name, and the spaces it acts between.
 
     `between` are the spaces of observations and actions, where the policy does not hold them.
@@ -39,7 +39,7 @@ def described(policy: Any, between: Sequence[spaces.Space] = ()) -> Plain:
     }
 
 
-def _frame(policy: Any) -> Plain:
+def _frame(policy: Policy) -> Plain:
     """What lies around the network."""
     if not isinstance(policy, SpacePolicy):
         return {}
@@ -62,7 +62,7 @@ def _seen(between: Sequence[spaces.Space]) -> Plain:
         return {}
 
 
-def restored(plain: Settings, given: Given = None) -> Any:
+def restored(plain: Settings, given: Given = None) -> Policy:
     """The policy that was described; `given` is the network or policy that only Python can give."""
     with readable():
         return _restored(plain, given)
@@ -81,10 +81,10 @@ def readable() -> Iterator[None]:
         ) from None
 
 
-def _restored(plain: Settings, given: Given) -> Any:
+def _restored(plain: Settings, given: Given) -> Policy:
     observations = space_restored(plain["observations"]) if "bounds" in plain else None
     if plain["kind"] == ELSEWHERE:
-        network = _given_again(plain, given, observations)
+        network: Given = _given_again(plain, given, observations)
     else:
         network = _network(plain, given)
     if observations is None:
@@ -99,7 +99,7 @@ def _restored(plain: Settings, given: Given) -> Any:
     )
 
 
-def _given_again(plain: Settings, given: Given, observations: spaces.Space | None) -> Any:
+def _given_again(plain: Settings, given: Given, observations: spaces.Space | None) -> Given:
     """The network or policy that only Python can give."""
     if given is None:
         raise InputError(
@@ -124,7 +124,7 @@ def _network(plain: Settings, given: Given) -> Network:
     return made
 
 
-def _tuples(value: Given) -> Any:
+def _tuples(value: Given) -> Given:
     return tuple(_tuples(part) for part in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -170,7 +170,7 @@ def space_restored(plain: Settings) -> spaces.Space:
     return spaces.Tuple([space_restored(part) for part in plain["tuple"]])
 
 
-def pairs_of(plain: Settings) -> list[tuple[Any, Any]]:
+def pairs_of(plain: Settings) -> list[tuple[Given, Plain]]:
     """Keys and parts of a `Dict` that was described, in its order; in files of before an object."""
     parts = plain["dict"]
     pairs = [(key, part) for key, part in (parts.items() if is_before(plain) else parts)]

@@ -1,12 +1,13 @@
 """Between an environment's spaces and numbers: observations flattened, outputs made actions."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Action, Observation
 
 CLIP, SQUASH = "clip", "squash"  # how outputs are held to the bounds of actions
 
@@ -15,7 +16,7 @@ class Inputs(NamedTuple):
     """How an observation becomes numbers `[I]`."""
 
     size: int
-    flatten: Callable[[Any], np.ndarray]
+    flatten: Callable[[Observation], np.ndarray]
     low: np.ndarray  # [I] bounds, infinite where there are none
     high: np.ndarray
 
@@ -24,7 +25,7 @@ class Outputs(NamedTuple):
     """How numbers `[O]` become an action."""
 
     size: int
-    act: Callable[[np.ndarray], Any]
+    act: Callable[[np.ndarray], Action]
 
 
 def inputs_of(space: spaces.Space) -> Inputs:

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from recoup.checks import check_path
 from recoup.outputs import Kind, Over, check_output, written
 from recoup.tasks.policies.onnx_file import onnx_bytes
+from recoup.tasks.policies.policy import Policy
 from recoup.tasks.policies.policy_files import SavedPolicy
 from recoup.tasks.policies.torch_file import torchscript_bytes
 
 NPZ, ONNX, TORCHSCRIPT = ".npz", ".onnx", ".pt"
-FORMS: dict[str, Callable[[Any, np.ndarray], bytes] | None] = {
+FORMS: dict[str, Callable[[Policy, np.ndarray], bytes] | None] = {
     NPZ: None,  # which `SavedPolicy` writes itself
     ONNX: onnx_bytes,
     TORCHSCRIPT: torchscript_bytes,

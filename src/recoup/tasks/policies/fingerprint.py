@@ -10,16 +10,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from math import prod
-from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
-from recoup.core.types import Array
+from recoup.core.types import Array, Given, Observation
 from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear
-from recoup.tasks.policies.policy import Act, SpacePolicy, beginner
+from recoup.tasks.policies.policy import Act, Policy, SpacePolicy, beginner
 
 FEW = 5  # observations that are stored as numbers themselves, K
 MOST, LEAST, NUMBERS = 64, 8, 2**16  # that a policy is asked about: as many as have so many numbers
@@ -31,7 +30,7 @@ WIDE = 4.0  # of observations without bounds
 OWN_ERROR, OTHERS_ERROR = 1e-6, 1e-3  # of float64, and of modules and objects in any precision
 
 
-def fixed_observations(space: spaces.Space, count: int = FEW) -> list[Any]:
+def fixed_observations(space: spaces.Space, count: int = FEW) -> list[Observation]:
     """So many observations of a space, the same on every machine."""
     return [_fixed(space, f"{k}") for k in range(count)]
 
@@ -41,7 +40,7 @@ def count_for(space: spaces.Space) -> int:
     return min(max(NUMBERS // max(spaces.utils.flatdim(space), 1), LEAST), MOST)
 
 
-def _fixed(space: spaces.Space, name: str) -> Any:
+def _fixed(space: spaces.Space, name: str) -> Observation:
     if isinstance(space, spaces.Dict):
         return {key: _fixed(part, f"{name}/{key}") for key, part in space.items()}
     if isinstance(space, spaces.Tuple):
@@ -96,7 +95,9 @@ def flattened(space: spaces.Space) -> np.ndarray:
     return np.array([flatten(seen) for seen in fixed_observations(space)])
 
 
-def fingerprint(policy: Any, thetas: np.ndarray, observations: Any) -> np.ndarray | None:
+def fingerprint(
+    policy: Policy, thetas: np.ndarray, observations: spaces.Space
+) -> np.ndarray | None:
     """What a policy gives on fixed observations `[T * K, O]`; None where that says nothing.
 
     Of ours the numbers before they become actions, which no tie can change. Of an object of the
@@ -116,14 +117,14 @@ def fingerprint(policy: Any, thetas: np.ndarray, observations: Any) -> np.ndarra
     return first if same and first.ndim == 2 and np.isfinite(first).all() else None
 
 
-def _beginner(policy: Any, theta: Array) -> Callable[[], Act]:
+def _beginner(policy: Policy, theta: Array) -> Callable[[], Act]:
     if isinstance(policy, SpacePolicy):
         numbers = policy.numbers(theta)
         return lambda: numbers
     return beginner(copy.deepcopy(policy), theta)  # the user's own stays as it is
 
 
-def _given(begin: Callable[[], Act], seen: list[Any]) -> np.ndarray:
+def _given(begin: Callable[[], Act], seen: list[Observation]) -> np.ndarray:
     episodes = [seen[start : start + EPISODE] for start in range(0, len(seen), EPISODE)]
     acts = ((begin(), episode) for episode in episodes)
     return np.array([_numbers(act(one)) for act, episode in acts for one in episode], float)
@@ -139,7 +140,7 @@ def _numbers(action: Array) -> np.ndarray:
 
 
 def check_fingerprint(
-    name: str, stored: Any, policy: Any, thetas: np.ndarray, between: Sequence[spaces.Space]
+    name: str, stored: Given, policy: Policy, thetas: np.ndarray, between: Sequence[spaces.Space]
 ) -> None:
     """Raises where a policy gives other numbers than those stored `[T * K, O]` with it.
 
@@ -162,7 +163,7 @@ def check_fingerprint(
 
 
 def gave_the_same(
-    was: np.ndarray, now: np.ndarray, policy: Any, between: Sequence[spaces.Space]
+    was: np.ndarray, now: np.ndarray, policy: Policy, between: Sequence[spaces.Space]
 ) -> bool:
     """Whether two fingerprints `[T * K, O]` are of one policy, on whatever processors."""
     network = isinstance(policy, SpacePolicy)
@@ -170,7 +171,7 @@ def gave_the_same(
     return is_same(was, now, OWN_ERROR if _is_ours(policy) else OTHERS_ERROR, choices)
 
 
-def _is_ours(policy: Any) -> bool:
+def _is_ours(policy: Policy) -> bool:
     """Whether a policy is made of arithmetic of ours."""
     return isinstance(policy, SpacePolicy) and isinstance(policy.network, (Linear, MLP, Kernels))
 

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import InputError
+from recoup.core.types import Observation
 
 WHOLE = "observation"  # the name of one that has no parts
 
@@ -60,7 +61,7 @@ def _leaves(space: spaces.Space, way: tuple[str, ...]) -> Iterator[ObservationLe
         yield ObservationLeaf(name, space.shape or (), np.dtype(space.dtype))
 
 
-def parts_of(space: spaces.Space, seen: Any) -> list[np.ndarray]:
+def parts_of(space: spaces.Space, seen: Observation) -> list[np.ndarray]:
     """The parts of one observation, each as its space has it, in the same order."""
     if isinstance(space, spaces.Dict):
         return [one for key, part in space.items() for one in parts_of(part, seen[key])]

@@ -15,12 +15,12 @@ from recoup.core.types import Array
 from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, named
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
-from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
+from recoup.tasks.policies.policy import FARTHEST, Policy, SpacePolicy, words_of
 
 OPSET, IR = 17, 8  # such as programs of 2022 read, too
 
 
-def onnx_bytes(policy: Any, theta: np.ndarray) -> bytes:
+def onnx_bytes(policy: Policy, theta: np.ndarray) -> bytes:
     """A policy as a file of ONNX."""
     if not isinstance(policy, SpacePolicy) or not isinstance(
         policy.network, (Linear, Kernels, MLP)

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
 
 from recoup.checks import NUMBERS, InputError, check_choice, check_count, nearest, shortly
-from recoup.core.types import Array, Given, Settings
+from recoup.core.types import Action, Array, Given, Observation, Settings, State
 from recoup.tasks.policies.adapters import adapted, library_of
-from recoup.tasks.policies.environment_spaces import CLIP, SQUASH, inputs_of, outputs_of
+from recoup.tasks.policies.environment_spaces import CLIP, SQUASH, Inputs, inputs_of, outputs_of
 from recoup.tasks.policies.networks import (
     MLP,
     Kernels,
@@ -30,7 +30,7 @@ OPTIONS = {  # of each kind of policy, beside `actions`
 }
 FARTHEST = 10.0  # normalised observations are held to +- this
 
-Act = Callable[[Any], Any]
+Act = Callable[[Observation], Action]
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class OwnPolicy(Protocol):
     def parameters(self) -> int:
         """How many parameters it has."""
 
-    def act(self, theta: Array, observation: Array, *state: Any) -> Array:
+    def act(self, theta: Array, observation: Array, *state: State) -> Array:
         """The action for an observation."""
 
 
@@ -77,7 +77,7 @@ class SpacePolicy:
         numbers, act = self.numbers(theta), outputs_of(self.actions, self.bounds).act
         return lambda seen: act(numbers(seen))
 
-    def numbers(self, theta: Array) -> Callable[[Any], np.ndarray]:
+    def numbers(self, theta: Array) -> Callable[[Observation], np.ndarray]:
         """What the network makes of an observation, numbers `[O]` that then become an action."""
         function = self.network.bound(np.asarray(theta, float))
         flatten = inputs_of(self.observations).flatten
@@ -85,28 +85,31 @@ class SpacePolicy:
             return lambda seen: function(flatten(seen))
         mean, std = np.array(self.scale.mean), np.array(self.scale.std)
 
-        def scaled(seen: Any) -> np.ndarray:
+        def scaled(seen: Observation) -> np.ndarray:
             return function(((flatten(seen) - mean) / std).clip(-FARTHEST, FARTHEST))
 
         return scaled
 
 
-def beginner(policy: Any, theta: Array) -> Callable[[], Act]:
+Policy = SpacePolicy | OwnPolicy
+
+
+def beginner(policy: Policy, theta: Array) -> Callable[[], Act]:
     """A function that begins an episode: it gives `act(observation) -> action` for one theta."""
     if isinstance(policy, SpacePolicy):
         act = policy.bound(theta)
         return lambda: act
     theta = np.asarray(theta, float)
-    if not hasattr(policy, "start"):
+    start = getattr(policy, "start", None)
+    if start is None:
         return lambda: lambda seen: policy.act(theta, seen)
-    return lambda: _remembering(policy, theta)
+    return lambda: _remembering(policy, theta, start())
 
 
-def _remembering(policy: Any, theta: np.ndarray) -> Act:
+def _remembering(policy: OwnPolicy, theta: np.ndarray, state: State) -> Act:
     """`act(observation)` of a policy that carries a state from step to step."""
-    state = policy.start()
 
-    def act(seen: Any) -> Any:
+    def act(seen: Observation) -> Action:
         nonlocal state
         action, state = policy.act(theta, seen, state)
         return action
@@ -121,7 +124,7 @@ def make_policy(
     actions: spaces.Space,
     observed: np.ndarray | None,
     normalize: bool,
-) -> Any:
+) -> Policy:
     """The policy that was asked for, by a word, as a network or as an object of the user's.
 
     `observed [n, I]` is what was seen in a warm-up, None where there was none.
@@ -144,7 +147,7 @@ def make_policy(
     return SpacePolicy(network, observations, actions, bounds, scale)
 
 
-def _own(given: Given, options: Settings, normalize: bool) -> Any:
+def _own(given: Given, options: Settings, normalize: bool) -> OwnPolicy:
     if not isinstance(given, OwnPolicy):
         raise InputError(
             "a policy is a word (linear, kernels, mlp), a module of Flax, Equinox or PyTorch, or "
@@ -156,7 +159,7 @@ def _own(given: Given, options: Settings, normalize: bool) -> Any:
     return given
 
 
-def _check_network(network: Any, options: Settings, outputs: int, seen: Any) -> None:
+def _check_network(network: Given, options: Settings, outputs: int, seen: Inputs) -> None:
     """Raises unless a network of the user's takes an observation and gives what an action needs."""
     if options:
         raise InputError(f"a network of your own has no option {next(iter(options))!r}.")
@@ -177,7 +180,7 @@ def _check_network(network: Any, options: Settings, outputs: int, seen: Any) -> 
         )
 
 
-def _check_action(policy: Any, observations: spaces.Space, actions: spaces.Space) -> Any:
+def _check_action(policy: OwnPolicy, observations: spaces.Space, actions: spaces.Space) -> Policy:
     """`policy`, of the user's, once what it does has the shape of an action.
 
     Where it raises, the episodes say so: what an environment gives may differ from its space.
@@ -238,14 +241,14 @@ def normalized(scale: Scale, observed: np.ndarray) -> np.ndarray:
     return ((observed - np.array(scale.mean)) / np.array(scale.std)).clip(-FARTHEST, FARTHEST)
 
 
-def start_of(policy: Any) -> np.ndarray | float:
+def start_of(policy: Policy) -> np.ndarray | float:
     """Standard deviations that a search over a policy starts with."""
     if isinstance(policy, SpacePolicy):
         return policy.network.spread()
     return 1.0
 
 
-def words_of(policy: Any) -> str:
+def words_of(policy: Policy) -> str:
     """A policy in a few words."""
     if not isinstance(policy, SpacePolicy):
         return f"{type(policy).__name__}, {policy.parameters:,} parameters"

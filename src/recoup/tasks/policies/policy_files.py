@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import Space
 
 from recoup.checks import InputError, check_path
-from recoup.core.types import Array, Plain, Settings
+from recoup.core.types import Array, Given, Plain, Settings
 from recoup.outputs import Kind, Over, written
 from recoup.tasks.own.host import spaces_of
 from recoup.tasks.policies.adapters import is_module
@@ -32,7 +32,7 @@ from recoup.tasks.policies.fingerprint import (
     is_same,
     thetas_beside,
 )
-from recoup.tasks.policies.policy import Act, SpacePolicy, beginner, words_of
+from recoup.tasks.policies.policy import Act, Policy, SpacePolicy, beginner, words_of
 
 FORMAT = 2
 BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
@@ -58,7 +58,7 @@ class SavedPolicy:
     One with a memory carries it from call to call: `begin()` starts an episode anew.
     """
 
-    def __init__(self, policy: Any, theta: np.ndarray, between: Sequence[Space] = ()) -> None:
+    def __init__(self, policy: Policy, theta: np.ndarray, between: Sequence[Space] = ()) -> None:
         self.policy, self.theta, self._between = policy, theta, between
         self._begin = beginner(policy, theta)
         self._act: Act = self._begin()
@@ -99,7 +99,7 @@ class SavedPolicy:
 
 def save_policy(
     path: str | Path,
-    policy: Any,
+    policy: Policy,
     theta: np.ndarray,
     between: Sequence[Space] = (),
     *,
@@ -117,7 +117,7 @@ def save_policy(
     return path
 
 
-def _arrays(policy: Any, theta: np.ndarray, between: Sequence[Space]) -> Plain:
+def _arrays(policy: Policy, theta: np.ndarray, between: Sequence[Space]) -> Plain:
     """What the file of a policy holds."""
     theta, plain = np.asarray(theta, float), described(policy, between)
     text = json.dumps({"format": FORMAT, "policy": plain})
@@ -125,7 +125,7 @@ def _arrays(policy: Any, theta: np.ndarray, between: Sequence[Space]) -> Plain:
     return {key: np.asarray(x) for key, x in (arrays | _fingerprints(policy, theta, plain)).items()}
 
 
-def is_saved(path: Path, policy: Any, theta: np.ndarray, between: Sequence[Space]) -> bool:
+def is_saved(path: Path, policy: Policy, theta: np.ndarray, between: Sequence[Space]) -> bool:
     """Whether a file holds what `save_policy` would write: fingerprints as near as they need be.
 
     One of an older format is known by its parameters.
@@ -147,7 +147,7 @@ def is_saved(path: Path, policy: Any, theta: np.ndarray, between: Sequence[Space
     return near and same and all(np.array_equal(found[key], x) for key, x in wanted.items())
 
 
-def _weights(policy: Any, theta: np.ndarray) -> Plain:
+def _weights(policy: Policy, theta: np.ndarray) -> Plain:
     """The arrays of a module of the user's by name: it can be filled again without Recoup."""
     network: Any = getattr(policy, "network", None)
     if not is_module(network):
@@ -156,7 +156,7 @@ def _weights(policy: Any, theta: np.ndarray) -> Plain:
     return {f"{WEIGHTS}{name}": array for name, array in state.items()}
 
 
-def _fingerprints(policy: Any, theta: np.ndarray, plain: Settings) -> Plain:
+def _fingerprints(policy: Policy, theta: np.ndarray, plain: Settings) -> Plain:
     """What is compared after loading, as arrays."""
     if "observations" not in plain:
         return {}
@@ -168,7 +168,7 @@ def _fingerprints(policy: Any, theta: np.ndarray, plain: Settings) -> Plain:
     return {**inputs, OUTPUTS: gave}
 
 
-def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> SavedPolicy:
+def load_policy(path: str | Path, policy: Given = None, *, task: Given = None) -> SavedPolicy:
     """The policy in a file; `policy` is the object of Python that it was, if it was one.
 
     With `task`, the environment, what it observes and how it acts are compared with those that the
@@ -205,7 +205,7 @@ def load_policy(path: str | Path, policy: Any = None, *, task: Any = None) -> Sa
 
 
 def _check_loaded(
-    path: Path, stored: Settings, policy: Any, theta: np.ndarray, between: Sequence[Space]
+    path: Path, stored: Settings, policy: Policy, theta: np.ndarray, between: Sequence[Space]
 ) -> None:
     """Raises unless a policy is the one that was saved, as far as its fingerprint tells."""
     if INPUTS in stored:

@@ -20,14 +20,14 @@ from recoup.tasks.policies.adapters import TorchModule
 from recoup.tasks.policies.environment_spaces import SQUASH, scaled
 from recoup.tasks.policies.leaves import ObservationLeaf, leaves, parts_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
-from recoup.tasks.policies.policy import FARTHEST, SpacePolicy, words_of
+from recoup.tasks.policies.policy import FARTHEST, Policy, SpacePolicy, words_of
 
 TRIED = 8  # observations that it is tried with before it is written
 
 Step = Callable[..., Any]
 
 
-def torchscript_bytes(policy: Any, theta: np.ndarray) -> bytes:
+def torchscript_bytes(policy: Policy, theta: np.ndarray) -> bytes:
     """A policy as a file of TorchScript, once it has acted as the policy does."""
     known = (Linear, Kernels, MLP, TorchModule)
     if not isinstance(policy, SpacePolicy) or not isinstance(policy.network, known):
