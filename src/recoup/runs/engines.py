@@ -1,7 +1,6 @@
 """Which engine rolls a run's trials out, and how they are scheduled on it."""
 
 import os
-from typing import Any
 
 from recoup.checks import InputError, check_choice, check_count, check_flag, check_positive
 from recoup.core.types import Given, Plain, Settings
@@ -23,7 +22,7 @@ NEEDS = {  # settings that only some engines have
 }
 
 
-def engine_settings(**given: Any) -> Plain:
+def engine_settings(**given: Given) -> Plain:
     """The settings of an engine that were given, checked."""
     found = {key: value for key, value in given.items() if value is not None}
     kind = check_choice("engine", found.get("engine", SERIAL), (SERIAL, PROCESS, RAY))

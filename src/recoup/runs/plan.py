@@ -92,7 +92,7 @@ class Plan:
 class Wanted:
     """A run as it was asked for."""
 
-    task: Any
+    task: Given
     method: str | Method
     episodes: int | None
     iterations: int | None
@@ -343,7 +343,7 @@ def task_settings(task: TaskRow | Settled, method: str | Method) -> Plain:
     return {"epsilon": task.epsilon} if asks else {}
 
 
-def check_seed(seed: Any) -> int:
+def check_seed(seed: Given) -> int:
     """`seed` as an int, once it is one that every kind of randomness takes."""
     return check_count("seed", seed, least=0, most=2**32 - 1)
 

@@ -39,12 +39,12 @@ class Settled:
     acting: tuple[Any, Any] | None = None  # the policy itself, and what it observes
 
 
-def is_ours(task: Any) -> bool:
+def is_ours(task: Given) -> bool:
     """Whether a task is one that comes with Recoup."""
     return isinstance(task, str) and task in TASKS
 
 
-def settled(task: Any, how: How = How()) -> Settled:  # noqa: B008
+def settled(task: Given, how: How = How()) -> Settled:  # noqa: B008
     """The task that was asked for; what `how` leaves open is the task's own."""
     if is_ours(task):
         return _ours(task, how)
@@ -104,7 +104,7 @@ def _traced(found: Found, how: How, before: Plain | None = None) -> Settled:
 
 
 def again(
-    plan: Any, dim: int, names: tuple[str, ...], task: Any = None, policy: Any = None
+    plan: Any, dim: int, names: tuple[str, ...], task: Given = None, policy: Given = None
 ) -> Problem:
     """The task of a run that was planned, made again.
 
@@ -167,7 +167,7 @@ def _warn_of_another(before: str, now: str) -> None:
         )
 
 
-def _check_ours(plan: Any, task: Any, policy: Any) -> None:
+def _check_ours(plan: Any, task: Given, policy: Given) -> None:
     """Raises where another task, or a policy, is given for a run on a task of ours."""
     if task is not None and not (isinstance(task, str) and task == plan.task):
         named = shortly(task)
@@ -176,7 +176,7 @@ def _check_ours(plan: Any, task: Any, policy: Any) -> None:
         raise InputError(f"{plan.task}, the task of this run, has a policy of its own: give none.")
 
 
-def check_given(plan: Any, dim: int, policy: Any) -> None:
+def check_given(plan: Any, dim: int, policy: Given) -> None:
     """Raises where a policy is given that is not the one of a run that was planned."""
     if not plan.own:
         _check_ours(plan, None, policy)
@@ -223,7 +223,7 @@ def fingerprint_of(found: Settled, mean: Given, std: Given) -> list[Any] | None:
     return None if gave is None else gave.tolist()
 
 
-def _described_again(policy: Any) -> Plain:
+def _described_again(policy: Given) -> Plain:
     """A policy as it would be asked for."""
     if not isinstance(policy, SpacePolicy):
         return {"policy": policy}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError, check_finite, check_path, check_shape
+from recoup.core.types import Given
 from recoup.outputs import Kind, Over, beginning_of, check_output, written
 from recoup.pictures.film import Film, film, film_strip, steps_plot, write_video
 from recoup.pictures.picture_files import FILM, PICTURE, shown_by, write_picture
@@ -33,9 +34,9 @@ def render_run(
     *,
     seed: int = 0,
     steps: Sequence[int] | None = None,
-    out: Any = None,
-    task: Any = None,
-    policy: Any = None,
+    out: Given = None,
+    task: Given = None,
+    policy: Given = None,
     force: bool = False,
 ) -> dict[str, Path]:
     """Films the mean policy of a run directory; gives the files that were written, by kind.

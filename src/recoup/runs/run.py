@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recoup.checks import InputError, check_path
-from recoup.core.types import Given, Plain
+from recoup.core.types import Action, Given, Observation, Plain
 from recoup.outputs import Over
 from recoup.pictures.picture_files import shows, write_picture
 from recoup.runs.directory import CURVE, study_in, texts
@@ -46,8 +46,8 @@ class Run:
         out: Path | None,
         *,
         problem: Problem | None = None,
-        task: Any = None,
-        policy: Any = None,
+        task: Given = None,
+        policy: Given = None,
     ) -> None:
         """The run of an open study, in the directory `out`; without one, in memory.
 
@@ -167,7 +167,7 @@ class Run:
         )
         return Curve(*(np.array(column) for column in columns))
 
-    def policy(self, observation: Given) -> Any:
+    def policy(self, observation: Observation) -> Action:
         """The action of the mean policy, the one to deploy.
 
         One with a memory carries it from call to call; `learned_policy` starts anew.
@@ -327,7 +327,7 @@ def _shown(run: Run) -> str:
     return sha256(repr((title, columns, tuple(policy or ()))).encode()).hexdigest()
 
 
-def load(run: str | Path, *, task: Any = None, policy: Any = None, **parts: Any) -> Run:
+def load(run: str | Path, *, task: Given = None, policy: Given = None, **parts: Given) -> Run:
     """The run in a directory, finished or not.
 
     `task` and `policy` are those of the run, where only Python can give them; so are `parts`, those

@@ -28,7 +28,7 @@ class Askable(Protocol):
     def ask(self, n: int) -> list[Trial]:
         """New trials."""
 
-    def result(self, value: Given = None, **how: Any) -> Told:
+    def result(self, value: Given = None, **how: Given) -> Told:
         """A result, checked."""
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> Any:

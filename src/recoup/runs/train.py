@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from recoup.checks import AT_ONCE, InputError, check_count, check_path
-from recoup.core.types import Given, Plain, Settings
+from recoup.core.types import Given, Plain, Rho, Settings
 from recoup.engine.methods import DEFAULT_METHOD, Method, own_parts
 from recoup.runs.callbacks import check_callbacks
 from recoup.runs.directory import (
@@ -41,7 +40,7 @@ from recoup.tasks.task import Task
 
 
 def train(
-    task: Any,
+    task: Given,
     method: str | Method = DEFAULT_METHOD,
     *,
     episodes: int | None = None,
@@ -53,7 +52,7 @@ def train(
     horizon: int | None = None,
     discount: float | None = None,
     options: Settings | None = None,
-    policy: Any = None,
+    policy: Given = None,
     policy_options: Settings | None = None,
     episodes_per_trial: int | None = None,
     warm_up: int | None = None,
@@ -71,8 +70,8 @@ def train(
     keep_every: int | None = None,
     out: str | Path | None = None,
     progress: bool | Show = False,
-    callbacks: Any = (),
-    **settings: Any,
+    callbacks: Given = (),
+    **settings: Given,
 ) -> Run:
     """Learns `task` by `method` and measures the result on fresh episodes.
 
@@ -144,11 +143,11 @@ def resume(
     iterations: int | None = None,
     episodes: int | None = None,
     progress: bool | Show = False,
-    callbacks: Any = (),
-    task: Any = None,
-    policy: Any = None,
+    callbacks: Given = (),
+    task: Given = None,
+    policy: Given = None,
     engine: Settings | None = None,
-    **parts: Any,
+    **parts: Given,
 ) -> Run:
     """Goes on with a run after any stop; it ends as if it had never stopped.
 
@@ -206,12 +205,14 @@ def _study_of(run: "str | Path | Run", parts: Plain) -> Iterator[Study]:
         yield study
 
 
-def _held(run: "str | Path | Run", task: Any) -> Problem | None:
+def _held(run: "str | Path | Run", task: Given) -> Problem | None:
     """The task that a run of this process holds, unless another is given."""
     return run.problem if isinstance(run, Run) and task is None else None
 
 
-def _problem(run: "str | Path | Run", plan: Plan, study: Study, task: Any, policy: Any) -> Problem:
+def _problem(
+    run: "str | Path | Run", plan: Plan, study: Study, task: Given, policy: Given
+) -> Problem:
     """The task of a run, once what was given is what it was made with."""
     held = _held(run, task)
     if held is None:
@@ -235,8 +236,8 @@ def evaluate(
     *,
     episodes: int | None = None,
     seed: int = 0,
-    task: Any = None,
-    policy: Any = None,
+    task: Given = None,
+    policy: Given = None,
     which: str | int = LAST,
 ) -> Evaluated:
     """Expected returns of a run's search distribution and of its mean policy, on fresh episodes.
@@ -263,7 +264,7 @@ def evaluate(
             engine.close()
 
 
-def _rho_of(run: Run, which: str | int) -> Any:
+def _rho_of(run: Run, which: str | int) -> Rho:
     """The distribution after one of a run's moves."""
     if which == LAST:
         return run.rho
@@ -272,7 +273,7 @@ def _rho_of(run: Run, which: str | int) -> Any:
     return opened.rho(opened.store.proposal(move.proposal).numbers)
 
 
-def _start(plan: Plan, problem: Problem) -> Any:
+def _start(plan: Plan, problem: Problem) -> Rho:
     """The means that a run starts from; None where named parameters have their own."""
     if plan.mean is not None or plan.own:
         return plan.mean

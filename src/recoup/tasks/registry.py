@@ -79,13 +79,13 @@ def task_row(name: str) -> TaskRow:
     return TASKS[check_choice("task", name, TASKS)]
 
 
-def make_problem(name: str, **options: Any) -> Any:
+def make_problem(name: str, **options: Given) -> Any:
     """What the task `name` is about, its options resolved: a `Model`, or a `Reach`."""
     make, row = _factory(name, options), task_row(name)
     return _problem(make, **row.options, **options)
 
 
-def _problem(make: Callable[..., Any], **options: Any) -> Any:
+def _problem(make: Callable[..., Any], **options: Given) -> Any:
     """What `make` makes of the options, the same object for the same ones where they allow it."""
     try:
         return _made(make, **options)
@@ -94,7 +94,7 @@ def _problem(make: Callable[..., Any], **options: Any) -> Any:
 
 
 @lru_cache(maxsize=32, typed=True)  # True is not 1: the options are checked by what makes it
-def _made(make: Callable[..., Any], **options: Any) -> Any:
+def _made(make: Callable[..., Any], **options: Given) -> Any:
     return make(**options)
 
 
@@ -119,7 +119,7 @@ def named(where: str) -> Callable[..., Any]:
 
 
 def make_task(
-    name: str, horizon: int | None = None, discount: float | None = None, **options: Any
+    name: str, horizon: int | None = None, discount: float | None = None, **options: Given
 ) -> Task:
     """The task `name`, with the paper's horizon and discount unless others are given."""
     row = task_row(name)
@@ -135,7 +135,7 @@ def _task(name: str, problem: Any, horizon: int, discount: float) -> Task:
 
 
 def make_env(
-    name: str, render_mode: str | None = None, horizon: int | None = None, **options: Any
+    name: str, render_mode: str | None = None, horizon: int | None = None, **options: Given
 ) -> Any:
     """The task `name` as a Gymnasium environment, with the paper's horizon unless one is given."""
     import gymnasium

@@ -10,12 +10,15 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import isclass, isroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recoup.checks import InputError, nearest, printable, shortly
-from recoup.core.types import Module, Plain, Settings
+from recoup.core.types import Given, Module, Plain, Settings
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.registry import TASKS, environments, register_envs
+
+if TYPE_CHECKING:
+    from gymnasium import Env
 
 ENVIRONMENT, FUNCTION, TRACED = "environment", "function", "traced"  # kinds of tasks
 GROUP = "recoup.tasks"  # of entry points that name tasks
@@ -36,7 +39,7 @@ class Found:
 REGISTERED: dict[str, Found] = {}
 
 
-def register_task(name: str, task: Any, *, summary: str = "", **defaults: Any) -> None:
+def register_task(name: str, task: Given, *, summary: str = "", **defaults: Given) -> None:
     """Makes a task known by a name: for `recoup.train`, `recoup tasks`, `evaluate`, `render`.
 
     `task` is what `recoup.train` takes: a function that makes an environment, a function of theta
@@ -79,7 +82,7 @@ def _named_by_packages() -> Plain:
     return {name: point for name, point in found.items() if name not in TASKS}
 
 
-def _check_free(name: str, task: Any) -> None:
+def _check_free(name: str, task: Given) -> None:
     """Raises where a name stands for another task already; the same one may be registered again."""
     before = registered().get(name)
     if name in TASKS or name in environments():
@@ -92,7 +95,7 @@ def _check_free(name: str, task: Any) -> None:
         )
 
 
-def find(task: Any, is_function: bool, trusted: bool = True) -> Found:
+def find(task: Given, is_function: bool, trusted: bool = True) -> Found:
     """The task that was named or given; a function if `is_function`, for it has parameters.
 
     A name that would import a module is refused unless it is `trusted`: the user's own words are,
@@ -131,7 +134,7 @@ def unknown(task: str, known: list[str]) -> str:
     )
 
 
-def gym_env(name: str, horizon: int | None = None, **options: Any) -> Any:
+def gym_env(name: str, horizon: int | None = None, **options: Given) -> "Env":
     """A registered environment; without Gymnasium's checks of every step, which cost time."""
     import gymnasium
 
@@ -145,7 +148,7 @@ def gym_env(name: str, horizon: int | None = None, **options: Any) -> Any:
         raise InputError(f"{name} cannot be made with these options: {wrong}.") from None
 
 
-def _given(task: Any, is_function: bool) -> Found:
+def _given(task: Given, is_function: bool) -> Found:
     """A task that is an object of Python."""
     import gymnasium
 
@@ -164,7 +167,7 @@ def _given(task: Any, is_function: bool) -> Found:
     return Found(name, FUNCTION if is_function else ENVIRONMENT, task, safe=False)
 
 
-def is_traced_env(task: Any) -> bool:
+def is_traced_env(task: Given) -> bool:
     """Whether an object is an environment in JAX: `reset` and `step`, and not Gymnasium's."""
     import gymnasium
 
@@ -173,13 +176,13 @@ def is_traced_env(task: Any) -> bool:
     return hasattr(task, "reset") and hasattr(task, "step")
 
 
-def _same(env: Any, **options: Any) -> Any:
+def _same(env: "Env", **options: Given) -> "Env":
     if any(value is not None for value in options.values()):
         raise InputError("an environment that is made already takes no options: give its function.")
     return env
 
 
-def name_of(task: Any) -> str:
+def name_of(task: Given) -> str:
     """How an object of Python is named: as it can be imported, where it can be."""
     qualified = getattr(task, "__qualname__", None) or type(task).__qualname__
     module = getattr(task, "__module__", None) or type(task).__module__

@@ -45,7 +45,7 @@ class JaxEnv(NamedTuple):
 class OnHost:
     """`act(theta, observation) -> action` on the host; the policy, and the spaces around it."""
 
-    def __init__(self, policy: Any, *between: spaces.Space) -> None:
+    def __init__(self, policy: Given, *between: spaces.Space) -> None:
         self.acting = (policy, between)
 
     def __call__(self, theta: Any, observation: Any) -> Any:
@@ -58,7 +58,7 @@ def jax_task(
     env: Any,
     horizon: int | None,
     discount: float | None,
-    policy: Any = "linear",
+    policy: Given = "linear",
     policy_options: Settings | None = None,
     params: Given = None,
 ) -> tuple[Task, np.ndarray]:
@@ -203,7 +203,7 @@ def _horizon(env: JaxEnv, given: int | None) -> int:
     return steps
 
 
-def jax_policy(env: JaxEnv, policy: Any, options: Settings) -> Any:
+def jax_policy(env: JaxEnv, policy: Given, options: Settings) -> Any:
     """The policy that was asked for, in the spaces of an environment."""
     if hasattr(policy, "start"):
         raise InputError(
@@ -224,7 +224,7 @@ def _check_grid(name: str, seen: Inputs, size: Any) -> None:
         )
 
 
-def traced(policy: Any) -> Callable[[Array], Act]:
+def traced(policy: Given) -> Callable[[Array], Act]:
     """`bound(theta)`, then `act(observation) -> action`, of a policy in JAX."""
     if not isinstance(policy, SpacePolicy):
         return lambda theta: lambda seen: policy.act(theta, seen)
