@@ -85,6 +85,7 @@ NO_JAX = (
     "runs/learning.py",
     "runs/train.py",
 )
+ANY = 15  # lines of 1,000 that may say `Any`: `core/types.py` has a word for most of it
 LINES, CLASS_LINES, FUNCTION_LINES, PARAMETERS = 400, 250, 40, 8
 REASON = "Longer than others: "  # a file or class that is says why, in its docstring
 DOORS = {  # functions of the outside, whose parameters are options: they may have many, and be long
@@ -243,6 +244,12 @@ def test_a_study_is_asked_and_told_without_jax(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_few_lines_say_any():
+    lines = [line for path in modules() for line in path.read_text().splitlines()]
+    found = sum(bool(re.search(r"\bAny\b", line)) for line in lines)
+    assert 1000 * found < ANY * len(lines), f"{found} of {len(lines)} lines say Any"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
