@@ -1,4 +1,4 @@
-"""Names for what Python's types have no word for: a reader sees what is meant, mypy sees Any."""
+"""Names for what types have no word for: a reader sees what is meant, where mypy often sees Any."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
