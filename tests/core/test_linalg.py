@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from recoup.core.linalg import AT_ONCE, solve_lower
+from recoup.core.linalg import AT_ONCE, inverted, solve_lower
 
 
 def factor_of(n):
@@ -37,3 +37,11 @@ def test_what_stands_above_the_diagonal_is_not_looked_at():
 
 def test_a_factor_that_there_is_none_of_gives_no_numbers():
     assert np.isnan(solve_lower(np, np.full((40, 40), np.nan), np.ones(40))).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 65, 200])
+def test_a_factor_is_inverted_as_numpy_inverts_it(n):
+    factor = np.tril(np.random.default_rng(n).normal(size=(n, n))) / n**0.5 + 2 * np.eye(n)
+    found = inverted(factor)
+    np.testing.assert_allclose(found, np.linalg.inv(factor), atol=1e-13)
+    assert not np.triu(found, 1).any()

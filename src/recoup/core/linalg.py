@@ -13,7 +13,7 @@ know of it, and none of a user's.
 
 import re
 from collections.abc import Callable, Sequence
-from functools import reduce, wraps
+from functools import cache, reduce, wraps
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,18 +64,38 @@ def solve_lower(xp: Namespace, factor: Array, b: Array, transposed: bool = False
 def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
     """The same in NumPy, some rows at a time: from the first to the last, or back if transposed.
 
-    SciPy has it, and takes longer to import than a move of a study takes. NumPy inverts an upper
-    triangular matrix without a swap: it is its own LU decomposition.
+    SciPy has it, and takes longer to import than a move of a study takes.
     """
     x = np.array(b, np.result_type(factor, b, 1.0))
     matrix, starts = factor.T if transposed else factor, range(0, len(x), AT_ONCE)
     for start in reversed(starts) if transposed else starts:
         rows = slice(start, start + AT_ONCE)
         known = slice(rows.stop, None) if transposed else slice(start)
-        inverse = np.linalg.inv(np.triu(factor[rows, rows].T))
-        rest = x[rows] - matrix[rows, known] @ x[known]
-        x[rows] = (inverse if transposed else inverse.T) @ rest
+        inverse = inverted(factor[rows, rows])
+        rest = x[rows] - matrix[rows, known] @ x[known] if len(x[known]) else x[rows]
+        x[rows] = (inverse.T if transposed else inverse) @ rest
     return x
+
+
+def inverted(factor: np.ndarray) -> np.ndarray:
+    """The inverse of a lower triangular factor `[n, n]`: of its halves, and of what is below.
+
+    NumPy inverts an upper triangular matrix without a swap: it is its own LU decomposition.
+    """
+    n = len(factor)
+    if n <= AT_ONCE:
+        return np.linalg.inv(np.where(_upper(n), factor.T, 0.0)).T
+    half, found = n // 2, np.zeros_like(factor)
+    first, last = inverted(factor[:half, :half]), inverted(factor[half:, half:])
+    found[:half, :half], found[half:, half:] = first, last
+    found[half:, :half] = -last @ (factor[half:, :half] @ first)
+    return found
+
+
+@cache
+def _upper(n: int) -> np.ndarray:
+    """Which places of a matrix `[n, n]` are not below its diagonal."""
+    return np.triu(np.ones((n, n), bool))
 
 
 def in_turns(function: Callable[..., Out]) -> Callable[..., Out]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.linalg import AT_ONCE
+from recoup.core.linalg import inverted
 from recoup.core.prior import LEVEL, NOISES, SLOPE
 from recoup.core.surrogate import SeenPoints, cells, points_of, shares, standardised
 from recoup.core.worth import MOST, PROBES, probes
@@ -313,29 +313,18 @@ def drawn(
     return found
 
 
-def inverted(factor: np.ndarray) -> np.ndarray:
-    """The inverse of a lower triangular factor `[n, n]`: of its halves, and of what is below."""
-    n = len(factor)
-    if n <= AT_ONCE:
-        return np.linalg.inv(np.triu(factor.T)).T
-    half, found = n // 2, np.zeros_like(factor)
-    first, last = inverted(factor[:half, :half]), inverted(factor[half:, half:])
-    found[:half, :half], found[half:, half:] = first, last
-    found[half:, :half] = -last @ (factor[half:, :half] @ first)
-    return found
-
-
 def factored(covariance: np.ndarray, noise: float) -> np.ndarray:
     """The lower factor `[n, n]` of a covariance with `noise` on its diagonal.
 
     Results that lie far apart in units of a narrow distribution make numbers of many sizes, and
     rounding can take a covariance below zero: then with as little more as it takes.
     """
-    own = np.eye(len(covariance))
-    least = np.finfo(float).eps * max(float(np.max(np.diagonal(covariance), initial=0.0)), TINY)
+    own, found = np.diagonal(covariance), covariance.copy()
+    least = np.finfo(float).eps * max(float(np.max(own, initial=0.0)), TINY)
     for more in (0.0, *(least * 10.0**i for i in range(2, 12))):
+        np.fill_diagonal(found, own + (noise + TINY + more))
         try:
-            return np.linalg.cholesky(covariance + (noise + TINY + more) * own)
+            return np.linalg.cholesky(found)
         except np.linalg.LinAlgError:
             continue
-    return np.diag(np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise + TINY))
+    return np.diag(np.sqrt(np.maximum(own, 0.0) + noise + TINY))
