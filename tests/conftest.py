@@ -141,8 +141,7 @@ def sketches():
 @pytest.fixture(scope="module")
 def few_rehearsals():
     """For one file, forecasts of four rehearsals: they hold together as those of many do."""
-    from recoup.study.voice import rehearsal
+    from rehearsals import few
 
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(rehearsal, "DRAWS", ((float("inf"), 4),))
+    with few():
         yield
