@@ -12,7 +12,7 @@ from recoup.compare.entrants import GRID, PEERS, entrant_of, population
 from recoup.compare.players import Worst
 from recoup.compare.side_by_side import learn, players_of
 
-INSTALLED = [name for name in PEERS if name != "evotorch-pgpe"]
+INSTALLED = [name for name, row in PEERS.items() if row.home and name != "evotorch-pgpe"]
 QUICK = {"evosax-pgpe": "evosax-pgpe:lr=0.3", "evosax-open-es": "evosax-open-es:lr=3"}
 
 

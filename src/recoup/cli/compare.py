@@ -21,6 +21,7 @@ from recoup.cli.parsing import complete_task, number, number_option, whole_optio
 from recoup.cli.text_tables import show_table, show_text
 from recoup.cli.train_commands import prints_elsewhere
 from recoup.core.types import Plain
+from recoup.tasks.bounded.bounded_suite import BOUNDED
 from recoup.tasks.suite import GYM_TASKS, LISTS, TEST_SEED, TUNING_SEED
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ COMPARE_EXAMPLES = examples(
     "compare --task sphere-10 --task sphere-10@0.25 --method recoup:window=1\n"
     "  --method cma-es:popsize=10 --runs 30 --episodes 400 --checkpoints 50,100,200,400",
     "compare --task robot:rollout --dim 6 --method recoup --method optuna-tpe",
+    "compare --task bounded --method recoup --method optuna-gp --runs 3 --episodes 50",
     f"compare --task quick --method iw-pgpe-ob:epsilon=0.5 --method snes --seed {TUNING_SEED}\n"
     "  (starts to choose settings on, apart from those of the tests)",
 )
@@ -44,6 +46,7 @@ The same command again goes on where it was; other methods, tasks or more runs a
 def complete_compared(incomplete: str) -> list[tuple[str, str]]:
     """Tasks, and lists of tasks, that begin so, for a shell."""
     named = {name: f"{task.env_id}, {task.horizon} steps" for name, task in GYM_TASKS.items()}
+    named |= {name: row.summary for name, row in BOUNDED.items()}
     named |= {name: f"{len(tasks)} tasks" for name, tasks in LISTS.items()}
     return complete_task(incomplete) + [x for x in named.items() if x[0].startswith(incomplete)]
 
@@ -77,7 +80,8 @@ def compare(
             "--method",
             "One of `recoup methods` that searches parameters, or of another library (cma-es, "
             "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
-            "optuna-cma-es, evotorch-pgpe), repeatable; METHOD:key=value,... with settings.",
+            "optuna-cma-es, evotorch-pgpe; with bounds cma-es-noise, lra-cma-es, spsa, optuna-gp, "
+            "nevergrad-tbpsa, turbo), repeatable; METHOD:key=value,... with settings.",
             metavar="METHOD",
             autocompletion=complete_entrant,
         ),
@@ -204,17 +208,18 @@ def _say(plan: "ComparisonPlan", left: "list[Chunk]", workers: int) -> None:
 
 
 def _show(said: Plain, written: dict[str, Path]) -> None:
-    from recoup.compare.comparison_tables import overall_table, short_table
+    from recoup.compare.comparison_tables import deployed, overall_tables, short_table
 
     tables = [(short_table(said, task), task["notes"]) for task in said["tasks"]]
-    if len(tables) > 1:
-        tables.append((overall_table(said), []))
+    tables += [(table, []) for table in overall_tables(said)]
     for one, notes in tables:
         print()
-        earlier = [head for head in one.heads if head.startswith("J @")][:-1]
+        earlier = [head for head in one.heads if head.startswith(one.heads[1][:3])][:-1]
         show_table(one.heads, one.rows, texts=["method"], spare=earlier, title=one.title)
         for note in notes:
             show_text(note)
+    if deployed(said):
+        show_text(deployed(said))
     print()
     for path in written.values():
         say(f"  {path}")

@@ -6,7 +6,7 @@ run): what differs between methods is what they make of them.
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from recoup.checks import InputError, check_count
 from recoup.compare.code import own_code
 from recoup.core.types import Plain, Settings
 from recoup.runs.problem import Problem, Settled, is_ours, settled
+from recoup.tasks.bounded.bounded_suite import BOUNDED, BoundedTask, bounded_task
 from recoup.tasks.own.found import REGISTERED, unknown
 from recoup.tasks.own.host import HostTask, How
 from recoup.tasks.registry import TASKS, environments, make_task, task_row
@@ -45,6 +46,11 @@ class Arena(NamedTuple):
     draws: int  # test episodes of the search distribution, a policy each
     policy_episodes: int  # of the mean policy
     code: str = ""  # a digest of the user's, where it is the user's
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is a task of bounded parameters, which has its own place in every run."""
+        return self.task in BOUNDED
 
     @property
     def problem(self) -> Problem:
@@ -87,10 +93,14 @@ def arena_of(text: str, asking: Asking = Asking()) -> Arena:  # noqa: B008
     """The task written `name` or `name@factor`."""
     name, at, words = text.partition("@")
     factor = float(f"{asking.factor * (_factor(text, words) if at else 1.0):.12g}")
-    if asking.dim is not None and (name in GYM_TASKS or is_ours(name)):
+    if asking.dim is not None and (name in GYM_TASKS or name in BOUNDED or is_ours(name)):
         raise _has_its_own(name)
+    if name in BOUNDED:
+        _check_bounded(text, factor, asking)
     if name in GYM_TASKS:
         arena = _of_gym(GYM_TASKS[name], asking.horizon)
+    elif name in BOUNDED:
+        arena = _of_box(name)
     elif is_ours(name):
         arena = _ours(name, asking.horizon)
     else:
@@ -135,6 +145,22 @@ def _of_gym(task: GymTask, horizon: int | None) -> Arena:
     return arena._replace(std=np.full(arena.dim, task.std))
 
 
+def _check_bounded(text: str, factor: float, asking: Asking) -> None:
+    """Raises where a start or a horizon is given for a task that has bounds in their place."""
+    if factor != 1.0 or asking.horizon is not None:
+        raise InputError(
+            f"{text} is searched between its bounds, from the start that a study takes by itself: "
+            "leave @, --std-factor and --horizon out."
+        )
+
+
+def _of_box(name: str) -> Arena:
+    dim = BOUNDED[name].dim
+    words = f"function of {dim} named parameters"
+    task = HostTask(name, dim, 1, 1.0, cast(Any, None), 1.0, words)  # each run has its own
+    return _arena(Settled(name, task, 1.0), task, DRAWS, 1)
+
+
 def _own(name: str, asking: Asking) -> Arena:
     """A task of Gymnasium's or of the user's, with what it was registered with."""
     known = ("horizon", "discount", "options", "policy", "policy_options", "dim")
@@ -159,7 +185,7 @@ def _check_known(name: str) -> None:
 
     others = (*registered(), *environments())
     if name not in others:
-        raise InputError(unknown(name, [*TASKS, *GYM_TASKS, *LISTS, *others]))
+        raise InputError(unknown(name, [*TASKS, *GYM_TASKS, *BOUNDED, *LISTS, *others]))
 
 
 def _arena(found: Settled, test: Problem, draws: int, policy_episodes: int) -> Arena:
@@ -184,8 +210,15 @@ def keys_of(seed: int, runs: Sequence[int]) -> list[int]:
     return [int(generator(seed, run, METHOD).integers(2**31)) for run in runs]
 
 
+def box_task(arena: Arena, seed: int, run: int) -> BoundedTask:
+    """The bounded task of run `run`: where its best lies follows from (seed, run)."""
+    return bounded_task(arena.task, [seed, run, SYSTEM])
+
+
 def start_of(arena: Arena, seed: int, run: int) -> np.ndarray:
-    """The mean `[D]` that all methods start run `run` from."""
+    """The mean `[D]` that all methods start run `run` from; of bounded ones the middle."""
+    if arena.bounded:
+        return box_task(arena, seed, run).box.units(np.full(arena.dim, 0.5))
     drawn = generator(seed, run, START).standard_normal(arena.dim)
     return arena.found.centre + arena.found.drawn * drawn
 

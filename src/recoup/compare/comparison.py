@@ -9,7 +9,7 @@ import numpy as np
 from recoup.checks import InputError, check_choice, check_count, check_finite, check_positive
 from recoup.compare.arenas import Arena, Asking, arena_of, expanded
 from recoup.compare.checked import check_same_batch
-from recoup.compare.entrants import Entrant, entrant_of
+from recoup.compare.entrants import Entrant, check_place, entrant_of
 from recoup.compare.run_results import CurveFiles, key_of
 from recoup.compare.side_by_side import RunCurve, on_host
 from recoup.compare.work import Chunk, Show, chunks_of, compute_all
@@ -17,6 +17,7 @@ from recoup.runs.engines import default_workers
 from recoup.runs.plan import check_seed
 from recoup.tasks.suite import TEST_SEED
 
+FEW = (20, 50, 100, 200)  # trials after which bounded tasks are tested
 TARGETS = "iw-pgpe-ob"  # whose end is the target, where it takes part
 
 
@@ -60,12 +61,17 @@ class MethodCurves(NamedTuple):
     seconds: float  # a run
     failed: list[int]  # learning episodes of each run that failed
     failed_tests: list[int]
+    lead: str = "search"  # which of J and m is looked at first
+
+    @property
+    def leading(self) -> np.ndarray:
+        """J, or m where what is deployed is what counts."""
+        return self.policy if self.lead == "policy" else self.search
 
 
 def plan_of(order: Order) -> ComparisonPlan:
     """The plan of a comparison, once everything in it is such as it may be."""
     runs = check_count("runs", order.runs)
-    checkpoints = checkpoints_of(order.checkpoints, check_count("episodes", order.episodes))
     seed = check_seed(order.seed)
     check_positive("std_factor", order.asking.factor)
     if order.target is not None:
@@ -74,6 +80,12 @@ def plan_of(order: Order) -> ComparisonPlan:
         raise InputError("give at least one --task and one --method.")
     entrants = [entrant_of(text) for text in dict.fromkeys(map(str.strip, order.methods))]
     tasks = _tasks(order.tasks, order.asking)
+    few = all(arena.bounded for _, arena in tasks)
+    episodes = check_count("episodes", order.episodes)
+    checkpoints = checkpoints_of(order.checkpoints, episodes, FEW if few else ())
+    for _, arena in tasks:
+        for one in entrants:
+            check_place(one, arena.name, arena.bounded)
     labels = [one.label for one in entrants]
     against = labels[0] if order.against is None else order.against
     check_choice("against", against, labels)
@@ -98,8 +110,12 @@ def _tasks(names: Sequence[str], asking: Asking) -> list[tuple[str, Arena]]:
     return list(found.values())
 
 
-def checkpoints_of(given: Sequence[int] | None, episodes: int) -> tuple[int, ...]:
+def checkpoints_of(
+    given: Sequence[int] | None, episodes: int, usual: Sequence[int] = ()
+) -> tuple[int, ...]:
     """Numbers of episodes at which runs are tested; the last is always the end."""
+    if given is None and usual:
+        given = [at for at in usual if at < episodes]
     if given is None:
         return tuple(sorted({max(episodes // part, 1) for part in (8, 4, 2, 1)}))
     found = sorted({check_count("checkpoints", at) for at in given} | {episodes})
@@ -175,4 +191,5 @@ def _measured(
         seconds,
         [curve.failed for curve in curves],
         [curve.failed_tests for curve in curves],
+        "policy" if arena.bounded else "search",
     )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from recoup.core.types import Plain
 
 DASH = "–"
+LETTERS = {"search": "J", "policy": "m"}
 ROUNDING = 1e-9  # of a mean, below which it has no error
 DECIMALS = 6  # beyond which numbers are written with a power of ten
 USUAL = 0.1  # width of an interval up to which it needs no more than two decimals
@@ -77,24 +78,34 @@ def reached(row: Plain, target: float | None, end: int) -> str:
 
 
 def short_table(said: Plain, task: Plain) -> Table:
-    """A task for the terminal: J at every checkpoint, m and the rest at the end."""
+    """A task for the terminal: J at every checkpoint, m and the rest at the end.
+
+    On bounded tasks it is the other way round: what is deployed comes first.
+    """
     ends = said["checkpoints"]
-    heads = ["method", *(f"J @{at}" for at in ends), f"m @{ends[-1]}", "area", "to target"]
+    lead, other = _kinds(task)
+    heads = [f"{LETTERS[lead]} @{at}" for at in ends] + [f"{LETTERS[other]} @{ends[-1]}"]
+    heads = ["method", *heads, "area", "to target"]
     rows = []
     for row in task["methods"]:
-        search, policy = row["search"], row["policy"]
-        cells = [shown(*pair) for pair in _points(search)]
+        cells = [shown(*pair) for pair in _points(row[lead])]
         rows.append(
             [
                 row["method"],
                 *cells,
-                shown(policy["mean"][-1], policy["stderr"][-1]),
+                shown(row[other]["mean"][-1], row[other]["stderr"][-1]),
                 shown(row["area"]["mean"], row["area"]["stderr"]),
                 reached(row, task["target"], ends[-1]).partition(" [")[0],
             ]
         )
     title = f"{task['task']}, {parameters(task['dim'])}, {runs_in_words(said['runs'])}"
     return Table(title, heads, rows)
+
+
+def _kinds(task: Plain) -> tuple[str, str]:
+    """What is looked at first on a task, and what second."""
+    lead = task.get("lead", "search")
+    return lead, "policy" if lead == "search" else "search"
 
 
 def _points(curve: Plain) -> list[tuple[Any, Any]]:
@@ -104,7 +115,7 @@ def _points(curve: Plain) -> list[tuple[Any, Any]]:
 
 def curve_table(said: Plain, task: Plain, kind: str) -> Table:
     """Mean returns of a task at every checkpoint, and the inter-quartile mean of the end."""
-    letter = {"search": "J", "policy": "m"}[kind]
+    letter = LETTERS[kind]
     heads = ["method", "batch", *(f"{letter} @{at}" for at in said["checkpoints"])]
     heads.append(f"inter-quartile mean @{said['checkpoints'][-1]}")
     rows = [
@@ -121,9 +132,9 @@ def curve_table(said: Plain, task: Plain, kind: str) -> Table:
 
 def difference_table(said: Plain, task: Plain, kind: str) -> Table:
     """Differences to the reference at every checkpoint, and how likely a run is the better one."""
-    letter, end = {"search": "J", "policy": "m"}[kind], said["checkpoints"][-1]
+    letter, end = LETTERS[kind], said["checkpoints"][-1]
     heads = ["method", *(f"{letter} @{at}" for at in said["checkpoints"])]
-    heads += ["area"] if kind == "search" else []
+    heads += ["area"] if kind == _kinds(task)[0] else []
     heads.append(f"P(better) @{end}")
     rows = []
     for row in task["methods"]:
@@ -131,7 +142,7 @@ def difference_table(said: Plain, task: Plain, kind: str) -> Table:
             continue
         found = row["against"]
         cells = [_signed(cell) for cell in found[kind]]
-        cells += [_signed(found["area"])] if kind == "search" else []
+        cells += [_signed(found["area"])] if kind == _kinds(task)[0] else []
         rows.append([row["method"], *cells, _between(found[f"improvement_{kind}"])])
     name = {"search": "Search distribution", "policy": "Mean policy"}[kind]
     return Table(f"{name}, minus {said['against']}", heads, rows)
@@ -141,7 +152,8 @@ def target_table(said: Plain, task: Plain) -> Table:
     """Area, episodes to the target, and what a run takes."""
     end = said["checkpoints"][-1]
     target = DASH if task["target"] is None else f"{task['target']:.4g}"
-    heads = ["method", "area", f"episodes to J = {target}", "seconds a run"]
+    letter = LETTERS[_kinds(task)[0]]
+    heads = ["method", "area", f"episodes to {letter} = {target}", "seconds a run"]
     rows = [
         [
             row["method"],
@@ -154,16 +166,32 @@ def target_table(said: Plain, task: Plain) -> Table:
     return Table("Area and target", heads, rows)
 
 
-def overall_table(said: Plain) -> Table:
-    """All tasks together."""
+def overall_tables(said: Plain) -> list[Table]:
+    """All tasks together, and both halves of the bounded ones."""
+    if len(said["tasks"]) < 2:
+        return []
+    halves = said.get("halves", {}).items()
+    named = [(f"The {name.partition('-')[2]} half", rows) for name, rows in halves]
+    return [_overall(said, title, rows) for title, rows in [("All tasks", said["overall"]), *named]]
+
+
+def _overall(said: Plain, title: str, overall: Sequence[Plain]) -> Table:
     heads = ["method", "tasks", "score, end", "score, area", "J: + / = / -", "m: + / = / -"]
     rows = []
-    for row in said["overall"]:
+    for row in overall:
         cells = [row["method"], str(row["tasks"])]
         cells += [_between(row[k]) if k in row else DASH for k in ("score_end", "score_area")]
         cells += [_counts(row.get("verdicts"), kind) for kind in ("search", "policy")]
         rows.append(cells)
-    return Table(f"All tasks; +, =, - against {said['against']}", heads, rows)
+    return Table(f"{title}; +, =, - against {said['against']}", heads, rows)
+
+
+def deployed(said: Plain) -> str:
+    """What each method deploys on bounded tasks, in words; nothing where there are none."""
+    if "deploys" not in said:
+        return ""
+    each = "; ".join(f"{method}: {words}" for method, words in said["deploys"].items())
+    return f"What is deployed, and tested without noise as m: {each}."
 
 
 def _counts(verdicts: Plain | None, kind: str) -> str:
@@ -182,8 +210,9 @@ def markdown(said: Plain) -> str:
         f"{said['seed']}, {said['date']}; {versions}.",
         MEANING,
     ]
-    if len(said["tasks"]) > 1:
-        parts += [_markdown(overall_table(said)), SCORES]
+    parts += [deployed(said)] if deployed(said) else []
+    overall = [_markdown(table) for table in overall_tables(said)]
+    parts += [*overall, SCORES] if overall else []
     for task in said["tasks"]:
         parts.append(f"## {task['task']}\n\n{parameters(task['dim']).capitalize()}.")
         parts += task["notes"]
@@ -197,10 +226,12 @@ MEANING = (
     "policy, after so many episodes; ± is one standard error over runs. Differences are paired: "
     "all methods share the starts, the noise and the tests of a run. Brackets are 95 % bootstrap "
     "intervals. Area is the mean of J over episodes between the first checkpoint and the last "
-    "(trapezoid). P is the probability that a run is better than one of the reference, ties half."
+    "(trapezoid); on bounded tasks it is that of m, which is taken without noise there. P is the "
+    "probability that a run is better than one of the reference, ties half."
 )
 SCORES = (
-    "Score: 0 at the start, 1 at the best mean J of any method at the end of a task; "
+    "Score: 0 at the start, 1 at the best mean J of any method at the end of a task (m on bounded "
+    "tasks); "
     "inter-quartile mean over all runs of all tasks. +, =, -: cells (task x checkpoint) in which "
     "the paired difference is above, within, below two standard errors."
 )
@@ -216,7 +247,7 @@ def _markdown(table: Table) -> str:
 
 def tables_of(said: Plain, task: Plain) -> list[Table]:
     """All tables of a task."""
-    kinds = ("search", "policy")
+    kinds = _kinds(task)
     tables = [curve_table(said, task, kind) for kind in kinds]
     tables += [difference_table(said, task, kind) for kind in kinds if len(task["methods"]) > 1]
     return [*tables, target_table(said, task)]

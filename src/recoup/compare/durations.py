@@ -25,6 +25,9 @@ METHODS = {  # of an episode told, for ten parameters; it grows with their numbe
     "lq-cma-es": 0.03,
     "optuna-tpe": 0.01,
     "optuna-cma-es": 0.003,
+    "optuna-gp": 0.2,
+    "nevergrad-tbpsa": 0.004,
+    "turbo": 0.02,
 }
 OTHERS = 0.001
 

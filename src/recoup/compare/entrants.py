@@ -68,20 +68,45 @@ class PeerRow(NamedTuple):
     name: str
     summary: str
     package: str  # that it needs; none for one of the user's
-    home: str  # module:function that makes it
+    home: str  # module:function that makes it; none for one that needs bounds
     traced: bool  # whether that gives a `Traced` for a number of parameters, or a `Peer` of a start
     settings: tuple[str, ...] | None  # None: whatever it takes
+    boxed: str = ""  # module:function that makes a `Peer` of the unit box; none: it has no bounds
+    deploys: str = "the mean of its distribution"
 
 
 _HOME = "recoup.compare.peers"
 _POPULATION = ("popsize", "sigma")
 _GRADIENT = (*_POPULATION, "lr")
 _SURROGATE = "CMA-ES with pycma's linear-quadratic surrogate"
-WHOLE = {"popsize": 2, "startup": 1}  # settings of peers that are whole numbers, and the least
+_SEEN, _SAID = "the best trial seen", "what it recommends"
+_MODEL = "the trial with the highest posterior mean of a Gaussian process"
+WHOLE = {"popsize": 2, "startup": 1, "budget": 1}  # settings that are whole numbers, and the least
+BOXED = {  # peers that search the unit box of bounded tasks: what makes them, what they deploy
+    "cma-es": ("box_evolution:cma_es",),
+    "cma-es-noise": ("box_evolution:noisy_cma_es",),
+    "lra-cma-es": ("box_evolution:lra_cma_es",),
+    "spsa": ("spsa:spsa", "its iterate"),
+    "optuna-tpe": ("box_optuna:tpe", _SEEN),
+    "optuna-gp": ("box_optuna:gp", _MODEL),
+    "nevergrad-tbpsa": ("box_nevergrad:tbpsa", _SAID),
+    "turbo": ("turbo:turbo", _MODEL),
+}
+
+
+def _peer(name: str, summary: str, package: str, home: str, settings: tuple[str, ...]) -> PeerRow:
+    boxed, *deploys = BOXED.get(name, ("",))
+    there = f"{_HOME}.{home}" if home else ""
+    inside = f"{_HOME}.{boxed}" if boxed else ""
+    return PeerRow(name, summary, package, there, "evosax" in home, settings, inside, *deploys)
+
+
 PEERS = {
-    name: PeerRow(name, summary, package, f"{_HOME}.{home}", "evosax" in home, settings)
-    for name, summary, package, home, settings in (
+    row[0]: _peer(*row)
+    for row in (
         ("cma-es", "CMA-ES of pycma", "cma", "pycma:cma_es", _POPULATION),
+        ("cma-es-noise", "CMA-ES of pycma with its noise handler", "cma", "", _POPULATION),
+        ("lra-cma-es", "LRA-CMA-ES of cmaes", "cmaes", "", _POPULATION),
         ("lq-cma-es", _SURROGATE, "cma", "pycma:lq_cma_es", _POPULATION),
         ("snes", "SNES of evosax", "evosax", "evosax:snes", _POPULATION),
         ("evosax-pgpe", "PGPE of evosax", "evosax", "evosax:pgpe", _GRADIENT),
@@ -89,9 +114,14 @@ PEERS = {
         ("evosax-open-es", "OpenAI-ES of evosax", "evosax", "evosax:open_es", _GRADIENT),
         ("optuna-tpe", "Optuna's TPE", "optuna", "optuna:tpe", ("startup", "width")),
         ("optuna-cma-es", "Optuna's CMA-ES", "cmaes", "optuna:cma_es", (*_POPULATION, "width")),
+        ("optuna-gp", "Optuna's Gaussian process", "torch", "", ("startup",)),
         ("evotorch-pgpe", "PGPE of EvoTorch", "evotorch", "evotorch:pgpe", _GRADIENT),
+        ("spsa", "SPSA with Spall's gains", "numpy", "", ("sigma", "lr")),
+        ("nevergrad-tbpsa", "TBPSA of nevergrad", "nevergrad", "", ("budget",)),
+        ("turbo", "TuRBO-1 on a Gaussian process of ours", "numpy", "", ()),
     )
 }
+EXTRAS = {"evotorch": "evotorch", "torch": "'recoup[bench-bo]'", "nevergrad": "'recoup[bench-bo]'"}
 GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default
     "cma-es": ("cma-es", "cma-es:popsize=half", "cma-es:popsize=10"),
     "snes": ("snes", "snes:popsize=half", "snes:popsize=10"),
@@ -198,9 +228,28 @@ def check_settings(entrant: Entrant) -> None:
             raise _unknown(entrant.name, key, row.settings)
         _check_value(f"{key} of {row.name}", key, value)
     if find_spec(row.package) is None:
-        extra = "evotorch" if row.package == "evotorch" else "'recoup[bench]'"
+        extra = EXTRAS.get(row.package, "'recoup[bench]'")
         raise InputError(
             f"{row.name} needs {row.package}, which is not installed: pip install {extra}"
+        )
+
+
+def check_place(entrant: Entrant, task: str, bounded: bool) -> None:
+    """Raises where a method of another library cannot search a task: for want of bounds, or not."""
+    row = entrant.peer
+    if row is None or not row.package:
+        return
+    if bounded and not row.boxed:
+        raise InputError(
+            f"{row.name} knows no bounds, and {task} has some: leave one of them out; methods with "
+            f"bounds are {', '.join(BOXED)}."
+        )
+    if bounded and "width" in entrant.settings:
+        raise InputError(f"{task} has bounds of its own: leave width of {row.name} out.")
+    if not bounded and not row.home:
+        raise InputError(
+            f"{row.name} needs bounds, and {task} has none: leave one of them out, or take a task "
+            "of the list bounded."
         )
 
 

@@ -6,8 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from recoup.compare.arenas import EPISODES, Arena
+from recoup.compare.arenas import EPISODES, POLICY_TESTS, Arena, box_task
 from recoup.core.types import Array
+from recoup.tasks.bounded.bounded_suite import BoundedTask
 from recoup.tasks.engines.attempt import attempt, closed
 from recoup.tasks.engines.engine import Job
 from recoup.tasks.engines.serial import built
@@ -34,6 +35,8 @@ class Field(Protocol):
 
 def field_of(arena: Arena, seed: int, runs: Sequence[int]) -> Field:
     """What rolls out the episodes of `runs`."""
+    if arena.bounded:
+        return BoundedField([box_task(arena, seed, run) for run in runs], seed, runs)
     if isinstance(arena.problem, HostTask):
         return HostField(arena.problem, seed, runs)
     from recoup.compare.keyed_field import KeyedField  # by JAX
@@ -76,3 +79,39 @@ class HostField:
     def close(self) -> None:
         """Closes the environment."""
         closed(self._roller.close)
+
+
+class BoundedField:
+    """On bounded tasks, another one for each run; candidates `[R, n, D]` are in units.
+
+    What is deployed is tested without noise, what is drawn by an episode each; in both a failed
+    trial counts as the worst return of the task.
+    """
+
+    why = ""  # failures are a part of these tasks
+
+    def __init__(self, tasks: Sequence[BoundedTask], seed: int, runs: Sequence[int]) -> None:
+        self._tasks, self._seed, self._runs = tasks, seed, runs
+
+    def learn(self, first: int, theta: Array) -> np.ndarray:
+        """Returns of trials by their numbers; one that fails has none."""
+        return self._returns(theta, EPISODES, first)
+
+    def test(self, theta: Array, use: int) -> np.ndarray:
+        """Expected returns of what is deployed, returns of what is drawn."""
+        if use == POLICY_TESTS:
+            pairs = zip(self._tasks, theta, strict=True)
+            return np.array([[task.true_return(one) for one in batch] for task, batch in pairs])
+        returns = self._returns(theta, use, 0)
+        floors = np.array([[task.placed.floor] for task in self._tasks])
+        return np.where(np.isfinite(returns), returns, floors)
+
+    def _returns(self, theta: Array, use: int, first: int) -> np.ndarray:
+        found = [
+            task.returns(batch, [[self._seed, run, use, first + i] for i in range(len(batch))])
+            for task, run, batch in zip(self._tasks, self._runs, theta, strict=True)
+        ]
+        return np.array(found)
+
+    def close(self) -> None:
+        """Nothing to free."""

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from recoup.compare.checked import check_same_batch
-from recoup.core.types import Array
-from recoup.engine.methods import Method, own_parts
+from recoup.core.types import Array, Plain
 from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
+from recoup.tasks.bounded.box import Box
 
 
 class Players(Protocol):
@@ -38,13 +38,14 @@ class StudyPlayer:
 
     failures = True
 
-    def __init__(
-        self, method: Method, batch: int, mean: np.ndarray, std: np.ndarray, seed: int
-    ) -> None:
-        given = {"method": method, "batch": batch, "seed": seed}
-        start = {"dim": len(mean), "mean": mean, "std": std}
-        self._study = Study.create(None, resolved({**given, **start}), own_parts(method))
-        self.batch, self._asked = batch, list[int]()
+    def __init__(self, settings: Plain, parts: Plain) -> None:
+        """The settings of a study, and the parts of its method that only Python can give.
+
+        Where a batch grows it does so by whole ones: it is asked in those of the first size.
+        """
+        self._study = Study.create(None, resolved(settings), parts)
+        self.batch: int = self._study.settings["batch"]
+        self._asked = list[int]()
 
     def ask(self) -> np.ndarray:
         """Parameters of the next batch."""
@@ -61,13 +62,13 @@ class StudyPlayer:
         self._study.tell_all(list(zip(self._asked, told, strict=True)))
 
     def mean(self) -> np.ndarray:
-        """The mean of the distribution."""
-        return self._study.mean
+        """The mean of the distribution, in units: the policy that `recommend` names."""
+        return self._study.opened.in_units(self._study.mean)
 
     def draw(self, noise: np.ndarray) -> np.ndarray:
         """What the noise becomes."""
         opened = self._study.opened
-        return np.asarray(opened.rho(opened.store.newest().numbers).theta(noise))
+        return opened.in_units(np.asarray(opened.rho(opened.store.newest().numbers).theta(noise)))
 
     def close(self) -> None:
         """Forgets the study."""
@@ -109,6 +110,36 @@ class HostPlayers:
         for peer in self._peers:
             if hasattr(peer, "close"):
                 peer.close()
+
+
+class Boxed:
+    """One run of another library's method, which searches the unit box of a bounded task."""
+
+    def __init__(self, box: Box, peer: Any) -> None:
+        self._box, self._peer, self._asked = box, peer, np.empty(0)
+        self.batch, self.failures = peer.batch, getattr(peer, "failures", False)
+
+    def ask(self) -> np.ndarray:
+        """Candidates of the next batch, in units."""
+        self._asked = np.clip(self._peer.ask(), 0.0, 1.0)
+        return self._box.units(self._asked)
+
+    def tell(self, theta: np.ndarray, returns: np.ndarray) -> None:
+        """Their returns."""
+        self._peer.tell(self._asked, returns)
+
+    def mean(self) -> np.ndarray:
+        """What it would deploy, in units."""
+        return self._box.units(self._peer.mean())
+
+    def draw(self, noise: np.ndarray) -> np.ndarray:
+        """What it would try, in units."""
+        return self._box.units(self._peer.draw(noise))
+
+    def close(self) -> None:
+        """Ends it, where it can be ended."""
+        if hasattr(self._peer, "close"):
+            self._peer.close()
 
 
 class Worst:

@@ -8,18 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recoup.compare.arenas import POLICY_TESTS, TESTS, Arena, keys_of, noise_of, start_of
+from recoup.compare.arenas import POLICY_TESTS, TESTS, Arena, box_task, keys_of, noise_of, start_of
 from recoup.compare.checked import Checked
 from recoup.compare.entrants import Entrant, batch_of, made_by, row_of
 from recoup.compare.fields import Field, field_of
-from recoup.compare.players import HostPlayers, Players, StudyPlayer
-from recoup.engine.methods import Method, sized
+from recoup.compare.players import Boxed, HostPlayers, Players, StudyPlayer
+from recoup.engine.methods import Method, own_parts, sized
 from recoup.engine.plain import can_move
 from recoup.runs.loop import in_lock_step
 from recoup.runs.plan import task_settings
+from recoup.tasks.bounded.bounded_suite import BoundedTask
 from recoup.tasks.engines.engine import Broken
 from recoup.tasks.own.host import HostTask
 
+SPREAD = 0.3  # of the unit box, that a method of the user's starts with
 TRIED = 10  # learning episodes, in whole batches, after which a run without a return is given up
 
 Tick = Callable[[int], None]  # episodes that were spent
@@ -103,7 +105,7 @@ def _played(
         returns = np.asarray(field.learn((number - 1) * players.batch, theta))
         failed[:] += _failed(returns)
         spent = number * players.batch
-        if (failed == spent).any() and (spent >= TRIED or number == last):
+        if field.why and (failed == spent).any() and (spent >= TRIED or number == last):
             raise Hopeless(f"the first {spent} episodes of a run have all failed: {field.why}.")
         players.tell(number, theta, returns)
         tick(returns.size)
@@ -155,6 +157,10 @@ def players_of(
     means = np.stack([start_of(arena, seed, run) for run in runs])
     name, keys = f"{entrant.label} on {arena.name}", keys_of(seed, runs)
     row, starts = entrant.peer, zip(means, keys, strict=True)
+    if arena.bounded:
+        tasks = [box_task(arena, seed, run) for run in runs]
+        pairs = zip(tasks, keys, strict=True)
+        return HostPlayers(name, [_in_box(arena, entrant, *pair) for pair in pairs])
     if row is not None and not row.traced:
         make = made_by(row.home)
         if not row.package:
@@ -162,11 +168,26 @@ def players_of(
         return HostPlayers(name, [make(m, arena.std, key, entrant.settings) for m, key in starts])
     if on_host(arena, entrant):
         method, batch = ours_on(arena, entrant)
-        made = [StudyPlayer(method, batch, mean, arena.std, key) for mean, key in starts]
+        how = {"method": method, "batch": batch, "dim": arena.dim, "std": arena.std}
+        parts = own_parts(method)
+        made = [StudyPlayer({**how, "mean": m, "seed": key}, parts) for m, key in starts]
         return HostPlayers(name, made)
     from recoup.compare.traced_players import traced_players  # by JAX
 
     return traced_players(arena, entrant, means, keys, episodes)
+
+
+def _in_box(arena: Arena, entrant: Entrant, task: BoundedTask, key: int) -> Any:
+    """One run of a method on a bounded task: ours by a study as users make it."""
+    row = entrant.peer
+    if row is None:
+        how = {"method": entrant.method, "params": task.params, "seed": key, **entrant.settings}
+        return StudyPlayer(how, own_parts(ours_on(arena, entrant)[0]))
+    if row.boxed:
+        return Boxed(task.box, made_by(row.boxed)(arena.dim, key, entrant.settings))
+    make, middle, spread = made_by(row.home), np.full(arena.dim, 0.5), np.full(arena.dim, SPREAD)
+    name = f"{entrant.label} on {arena.name}"
+    return Boxed(task.box, Checked(name, make, middle, spread, key, entrant.settings))
 
 
 def ours_on(arena: Arena, entrant: Entrant) -> tuple[Method, int]:

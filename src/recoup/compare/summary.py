@@ -13,10 +13,12 @@ from recoup.compare.entrants import version_of
 from recoup.compare.run_results import versions_of
 from recoup.compare.statistics import Mean, area, episodes_to_of, improvement, iqm, mean_of, paired
 from recoup.core.types import Plain
+from recoup.tasks.bounded.bounded_suite import HALVES
 from recoup.tasks.own.host import HostTask
 from recoup.tasks.suite import SUITE
 
 KINDS = ("search", "policy")  # J and m
+MEAN_POLICY = "the mean policy, which `recommend` names"
 CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
 
 
@@ -33,6 +35,7 @@ def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> Plain:
         "versions": versions_in(plan),
         "tasks": tasks,
         "overall": _overall(plan, tasks, curves),
+        **_bounded(plan, tasks, curves),
     }
 
 
@@ -52,6 +55,20 @@ def versions_in(plan: ComparisonPlan) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda one: (one[0] != "recoup", one[0])))
 
 
+def _bounded(plan: ComparisonPlan, tasks: Sequence[Plain], curves: Sequence[MethodCurves]) -> Plain:
+    """What is said of bounded tasks alone: what each method deploys, and both halves."""
+    if not any(arena.bounded for arena in plan.arenas):
+        return {}
+    found = {}
+    for half in HALVES:
+        mine = [task for task in tasks if task["task"] in HALVES[half]]
+        if 0 < len(mine) < len(tasks):
+            found[half] = _overall(plan, mine, curves)
+    rows = [(one.label, one.peer) for one in plan.entrants]
+    deploys = {label: MEAN_POLICY if row is None else row.deploys for label, row in rows}
+    return {"deploys": deploys, "halves": found}
+
+
 def _of(curves: Iterable[MethodCurves], task: str, method: str) -> MethodCurves:
     return next(one for one in curves if (one.task, one.method) == (task, method))
 
@@ -60,11 +77,12 @@ def _task(plan: ComparisonPlan, name: str, dim: int, curves: Sequence[MethodCurv
     reference = _of(curves, name, plan.against)
     target = plan.target
     if target is None:
-        target = float(_of(curves, name, plan.target_of).search[:, -1].mean())
+        target = float(_of(curves, name, plan.target_of).leading[:, -1].mean())
     mine = [_of(curves, name, one.label) for one in plan.entrants]
     return {
         "task": name,
         "dim": dim,
+        "lead": reference.lead,
         "target": _number(target),
         "methods": [_method(plan, one, reference, target) for one in mine],
         "notes": [note for one in mine for note in _notes(plan, one)],
@@ -85,7 +103,8 @@ def _notes(plan: ComparisonPlan, mine: MethodCurves) -> list[str]:
         f"{count} {kind} episode{'s' * (count > 1)}" for kind, count in counts.items() if count
     ]
     if words:
-        found.append(f"{mine.method}: {' and '.join(words)} failed; J and m leave them out.")
+        left_out = "" if mine.lead == "policy" else "; J and m leave them out"
+        found.append(f"{mine.method}: {' and '.join(words)} failed{left_out}.")
     return found
 
 
@@ -103,9 +122,9 @@ def _method(
     }
     for kind in KINDS:
         found[kind] = _curve(getattr(mine, kind))
-    areas = area(plan.checkpoints, mine.search[:, 1:])
+    areas = area(plan.checkpoints, mine.leading[:, 1:])
     found["area"] = _mean(mean_of(areas))
-    found["episodes_to_target"] = _interval(episodes_to_of(at, mine.search, target))
+    found["episodes_to_target"] = _interval(episodes_to_of(at, mine.leading, target))
     if mine.method != reference.method:
         found["against"] = _against(plan, mine, reference)
     return found
@@ -131,7 +150,7 @@ def _against(plan: ComparisonPlan, mine: MethodCurves, reference: MethodCurves) 
         pairs = zip(ours.T, theirs.T, strict=True)
         found[kind] = [_mean(paired(*pair)) for pair in pairs]
         found[f"improvement_{kind}"] = _interval(improvement(ours[:, -1], theirs[:, -1]))
-    areas = [area(plan.checkpoints, one.search[:, 1:]) for one in (mine, reference)]
+    areas = [area(plan.checkpoints, one.leading[:, 1:]) for one in (mine, reference)]
     found["area"] = _mean(paired(*areas))
     return found
 
@@ -160,12 +179,12 @@ def _overall(
 
 def _scores(mine: MethodCurves, curves: Sequence[MethodCurves]) -> np.ndarray | None:
     """Scores `[R, C]` of a method on a task, None where nobody has learned anything."""
-    others = [one.search for one in curves if one.task == mine.task]
+    others = [one.leading for one in curves if one.task == mine.task]
     first = next((x[:, 0].mean() for x in others if np.isfinite(x[:, 0]).all()), np.nan)
     best = max((x[:, -1].mean() for x in others if np.isfinite(x[:, -1]).all()), default=np.nan)
     if not best > first:
         return None
-    return (mine.search[:, 1:] - first) / (best - first)
+    return (mine.leading[:, 1:] - first) / (best - first)
 
 
 def _verdicts(tasks: Sequence[Plain], label: str, kind: str) -> dict[str, int]:

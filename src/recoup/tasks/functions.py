@@ -12,6 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_between, check_choice, check_count
 from recoup.core.types import Array, Namespace, State
+from recoup.tasks.bounded.landscapes import rosenbrock
 from recoup.tasks.models import Model
 
 RATIO = 1e3  # of the ellipsoid's largest weight to its smallest: 10^(3 i / (d - 1))
@@ -25,11 +26,6 @@ def sphere(xp: Namespace, x: Array) -> Array:
 def ellipsoid(xp: Namespace, x: Array) -> Array:
     """sum w_i x_i^2 with weights from 1 to 1000: in f, so the axes differ by a factor of 32."""
     return xp.sum(RATIO ** np.linspace(0.0, 1.0, x.shape[-1]) * x**2)
-
-
-def rosenbrock(xp: Namespace, x: Array) -> Array:
-    """sum 100 (x_{i+1} - x_i^2)^2 + (1 - x_i)^2: a bent valley, lowest at (1, ..., 1)."""
-    return xp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
 def rastrigin(xp: Namespace, x: Array) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import log
 
 from recoup.core.types import Plain
+from recoup.tasks.bounded.bounded_suite import BOUNDED, HALVES
 from recoup.tasks.row import TaskRow
 
 # Methods and their settings are chosen on starts of the tuning seed; what is reported was measured
@@ -109,4 +110,6 @@ SUITE = (
 LISTS = {  # names that stand for several tasks
     "suite": SUITE,
     "quick": ("toy", "mountain-car", "pendulum", "lqr-8", "sphere-10"),
+    "bounded": tuple(BOUNDED),
+    **HALVES,
 }
