@@ -11,6 +11,7 @@ import recoup
 from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal, diagonal_gaussian
 from recoup.core.plain.densities import Proposals
+from recoup.engine.ways import BOX
 from recoup.study.care.verify import check
 from recoup.study.exchange.fork import forked_words
 from recoup.study.exchange.read import read_samples
@@ -618,7 +619,7 @@ class TestWholeNumbers:
             values = np.array([t.params["n"] for t in study.ask(2000)])
         assert {type(v) for v in values.tolist()} == {int}
         edges = to_latent([Parameter("n", 1, 5, "int")], np.arange(1.5, 5)[:, None])[:, 0]
-        mass = np.diff([0, *stats.norm.cdf(edges), 1])
+        mass = np.diff([0, *stats.norm.cdf(edges / BOX.std), 1])
         counts = [np.sum(values == n) for n in range(1, 6)]
         assert stats.chisquare(counts, 2000 * mass).pvalue > 1e-3
 

@@ -14,6 +14,7 @@ from program import recoup as program
 import recoup
 from recoup import Study
 from recoup.checks import InputError
+from recoup.engine.ways import BOX
 from recoup.study.exchange.read import read_samples
 from recoup.study.space.parameters import Parameter, parameter, parameters_of, to_latent, to_user
 
@@ -159,9 +160,10 @@ class TestTheStudy:
     def test_it_is_the_unnamed_study_in_other_units(self, tmp_path):
         """Same seed: thetas and moves are those of the latent study, densities and all."""
         parameters = [Parameter("stiffness", 10, 200, "log"), Parameter("damping", -1, 3)]
+        how = {"batch": 4, "seed": 2, "std": BOX.std, **BOX.settings}
         with (
             recoup.Study.open(tmp_path / "a.db", params=self.params, batch=4, seed=2) as named,
-            recoup.Study.open(tmp_path / "b.db", dim=2, batch=4, seed=2) as plain,
+            recoup.Study.open(tmp_path / "b.db", dim=2, **how) as plain,
         ):
             for _ in range(5):
                 for mine, other in zip(named.ask(4), plain.ask(4), strict=True):

@@ -21,6 +21,7 @@ from recoup.checks import (
 from recoup.core.families.family import moving
 from recoup.core.families.table import WORDS
 from recoup.core.movers import as_mover, is_mover
+from recoup.core.rules.tuning import TUNED
 from recoup.core.types import Chosen, Given, Plain, Settings
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import GIVEN, PARTS
@@ -53,8 +54,7 @@ class Method:
     window: int | None = _of(None, check_count)  # batches kept: 1 this one alone, None everything
     weighting: Chosen = "none"
     power: float = _of(0.1, check_between, 0.0, 1.0)  # lambda of the power-mean weighting
-    flatten: float | None = _of(None, check_between, 0.0, 1.0)  # nu of w^nu; for "em", None
-    # chooses it by cross-validation
+    flatten: float | None = _of(None, check_between, 0.0, 1.0)  # nu of w^nu; "em" chooses a None
     truncate: float | None = _of(None, check_positive)  # c of min(w, c)
     normalize: bool = _of(False, check_flag)  # divide weights by their mean
     baseline: Chosen = "none"
@@ -83,6 +83,8 @@ class Method:
     shrink: float = _of(0.25, check_between, 0.0, 1e3)  # of the mean step's variance, that the log
     # spread loses
     repeats: bool = _of(True, check_flag)  # whether candidates are tried twice to tell noise
+    widest: float = _of(TUNED.widest, check_positive)  # log spread over the start's, when it widens
+    leap: float = _of(1.0, check_between, 1.0, 10.0)  # times its radius, of a sure step
 
     @property
     def way(self) -> Way:

@@ -6,6 +6,7 @@ never for its name. Needs no JAX.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,16 @@ _WEIGHED = tuple(key for key in _WEIGHING if key != "tau_floor")
 _STEPPING = ("update", "epsilon")
 _GRADIENT = (*_WEIGHING, *_STEPPING, "baseline", "direction")
 _EVALUATED = ("family", "failure")
+
+
+class InBox(NamedTuple):
+    """What a method does otherwise where every parameter lies between bounds."""
+
+    std: float  # latent, at the start
+    settings: Mapping[str, float]
+    batch: Callable[[int], int]  # dim -> results of a move, at first
+    grows: int  # results from which on a move waits for `times` as many
+    times: int
 
 
 @dataclass(frozen=True)
@@ -42,12 +53,22 @@ class Way:
         None  # dim, batch, window -> how many
     )
     # results it looks at; None: all that are kept
+    box: InBox | None = None  # what it does otherwise between bounds; None: nothing
     mover: Mover | None = None  # what makes the step of the samples themselves, a part like others
 
 
 def _small_batch(dim: int) -> int:
     """Half of what CMA-ES takes for so many dimensions."""
     return max(4, round((4 + 3 * float(np.log(dim))) / 2))
+
+
+BOX = InBox(  # tuned on bounded tasks: docs/benchmarks.md
+    std=0.75,
+    settings={"widest": 0.3, "leap": 2.0},
+    batch=lambda dim: max(5, _small_batch(dim)),
+    grows=20,
+    times=2,
+)
 
 
 def way_of_mover(mover: Mover) -> Way:
@@ -85,6 +106,7 @@ WAYS = {
             "parameters": (
                 *("window", *_EVALUATED),
                 *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
+                *("widest", "leap"),
             )
         },
         fixed=("weighting", "normalize", "baseline"),
@@ -97,6 +119,7 @@ WAYS = {
         any_bounds=True,
         batch=_small_batch,
         reach=reach_of,
+        box=BOX,
     ),
     # the whole way to the distribution fitted to samples that count by weight and `utility`
     "fit": Way(

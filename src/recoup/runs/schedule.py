@@ -23,7 +23,9 @@ FEW = 5  # trials that fail one after the other before a task counts as broken
 class Askable(Protocol):
     """What the loop needs of a study."""
 
-    batch: int
+    @property
+    def batch(self) -> int:
+        """How many results a move waits for."""
 
     def ask(self, n: int) -> list[Trial]:
         """New trials."""

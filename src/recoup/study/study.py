@@ -85,7 +85,7 @@ class Study:
         self.store, self.settings = store, self.opened.settings
         self.method: Method = turned_row(self.opened.method, self.opened.sign)  # as it was told
         self.parameters, self.names = self.opened.parameters, self.opened.names
-        self.dim, self.batch = self.opened.dim, self.opened.batch
+        self.dim = self.opened.dim
         self._mover = MoveMaker(self.opened)
 
     @classmethod
@@ -117,10 +117,11 @@ class Study:
         "high": 200, "scale": "log", "unit": "N/m"}`; `mean` is then in those units, `std` latent.
         `title` and `return_unit` are for people to read, as units are. A `batch` of
         results makes a move: unless said, as many as the method is made for with so many
-        parameters. `limits` are on numbers that are told beside a return, `["force<50",
-        "clearance>=0.1"]` or `{"force": "<50"}`: each is kept where a rollout lies within it with
-        the probability `within` (0.95 unless said). `settings` are the method's: `failure=-20` says
-        what failing is worth, `window=5` forgets, `update="adam"` (of `method="mis-pgpe-ob"`) has a
+        parameters, which may grow (`study.batch` is that of the next move). `limits` are on numbers
+        that are told beside a return, `["force<50", "clearance>=0.1"]` or `{"force": "<50"}`: each
+        is kept where a rollout lies within it with the probability `within` (0.95 unless said).
+        `settings` are the method's: `failure=-20` says what failing is worth, `window=5` forgets,
+        `update="adam"` (of `method="mis-pgpe-ob"`) has a
         memory. A method that explores in action space needs `horizon`, and takes `actions` and
         `discount`.
 
@@ -391,6 +392,11 @@ class Study:
             trials, ok, failed, *_ = self.store.counters()
             waiting = trials - ok - failed - len(self.store.cancelled())
         return {PENDING: waiting, OK: ok, FAILED: failed}
+
+    @property
+    def batch(self) -> int:
+        """How many results the next move waits for."""
+        return self.opened.batch
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves again."""

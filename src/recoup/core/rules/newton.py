@@ -34,6 +34,7 @@ class Outlook(NamedTuple):
     evident: Array  # whether the returns are known to be more than noise
     late: Array  # whether two updates were made before
     grown: Array  # mean log spread over that of the start
+    widest: float = TUNED.widest  # up to which that may grow
 
 
 def clipped(xp: Namespace, returns: Array, valid: Array) -> tuple[Array, Array]:
@@ -83,10 +84,20 @@ def trusted(xp: Namespace, values: Array, slope: Array, radius: float) -> tuple[
     return step(xp.where(bounded, mu, 0.0)), bounded
 
 
-def newton(xp: Namespace, dim: int, local: Local, outlook: Outlook, widens: bool = True) -> Newton:
-    """The step of the mean, and of the spread by the natural gradient, over the return's spread."""
-    values, counts = local.axes.values, local.axes.counts
-    delta, bounded = trusted(xp, values, local.slope, TUNED.radius * (dim + 3.0) ** 0.5)
+def newton(
+    xp: Namespace,
+    dim: int,
+    local: Local,
+    outlook: Outlook,
+    widens: bool = True,
+    leap: float = 1.0,
+) -> Newton:
+    """The step of the mean, and of the spread by the natural gradient, over the return's spread.
+
+    A step whose rise is sure may be `leap` times as long; the spread is that of the usual one.
+    """
+    values, counts, radius = local.axes.values, local.axes.counts, TUNED.radius * (dim + 3.0) ** 0.5
+    delta, bounded = trusted(xp, values, local.slope, radius)
     variance = outlook.noise + xp.sum(local.slope**2 + local.variance)
     variance = variance + xp.sum(counts * values**2) / 2
     log = xp.clip(values / (2 * xp.sqrt(variance)), -TUNED.bend, TUNED.bend)
@@ -102,7 +113,10 @@ def newton(xp: Namespace, dim: int, local: Local, outlook: Outlook, widens: bool
     straight = lost_to_curvature < TUNED.straight * rise
     far = outlook.late & bounded & (steady > TUNED.sure) & straight & widens
     log = xp.where(far, TUNED.stride_far, log)
-    log = xp.minimum(log, xp.maximum(TUNED.widest - outlook.grown, 0.0))
+    log = xp.minimum(log, xp.maximum(outlook.widest - outlook.grown, 0.0))
+    if leap > 1:
+        longer, _ = trusted(xp, values, local.slope, leap * radius)
+        delta = xp.where(bounded & (steady > TUNED.sure), longer, delta)
     return Newton(delta, log, bounded, far | widens & (uphill | lost), noise, variance)
 
 

@@ -135,7 +135,7 @@ def combined(
     if rule.curious:
         made = when(xp, bold > 0, emboldened, lambda made: made, made)
     flat = is_flat(xp, seen, memory, one.same)
-    wider = xp.where(grown < TUNED.widest, TUNED.wider_flat, 0.0)
+    wider = xp.where(grown < rule.widest, TUNED.wider_flat, 0.0)
     return Combined(
         stretch=widened(xp, rule.shape, made, flat, wider),
         share=(1 - bold) * part,
@@ -247,8 +247,9 @@ def regressed(xp: Namespace, rule: Rule, window: Window, memory: Memory, grown: 
         evident=evident,
         late=memory.updates > 2,
         grown=grown,
+        widest=rule.widest,
     )
-    found = newton(xp, window.z.shape[1], local, outlook, rule.widens)
+    found = newton(xp, window.z.shape[1], local, outlook, rule.widens, rule.leap)
     gain = xp.sum(local.slope * found.delta + local.axes.values * found.delta**2 / 2)
     return Regressed(
         step=found,

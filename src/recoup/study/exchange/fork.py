@@ -25,6 +25,7 @@ from recoup.study.exchange.change import KEYS, Change, change_of
 from recoup.study.exchange.duplicates import ASKED, asked_when
 from recoup.study.exchange.samples import IMPORTED
 from recoup.study.moves.study_move import check_charts
+from recoup.study.reader.batches import LATER
 from recoup.study.reader.opened import Opened, check_own_family
 from recoup.study.reader.settings import (
     CHARTS,
@@ -126,6 +127,8 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     name = changes.get("method", study.method.name)
     keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
     given = {key: study.settings[key] for key in keys if key in study.settings}
+    if LATER in study.settings and "batch" not in changes:
+        given[LATER] = study.settings[LATER]
     if LIMITS in changes and are_none(changes[LIMITS]):
         given.pop(WITHIN, None)
     if study.method.space == "actions":

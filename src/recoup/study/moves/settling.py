@@ -214,11 +214,11 @@ class MoveMaker:
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
-        new, late = 0, 0
+        new, late, batch = 0, 0, self.opened.batch_after(before)
         for place, ready, proposal in _filling(self.opened, before):
             new += ready
             late += ready if proposal != newest else 0
-            if new >= self.opened.batch:
+            if new >= batch:
                 return place, new, late
         raise InputError(damage(self.store.where, "its counters are higher than its rows"))
 

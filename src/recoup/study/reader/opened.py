@@ -27,6 +27,7 @@ from recoup.engine.parts import GIVEN
 from recoup.store.errors import damage, sensible
 from recoup.store.rows import Asked, Memory
 from recoup.store.store import Store
+from recoup.study.reader.batches import batch_after
 from recoup.study.reader.blocks import in_double, start_block
 from recoup.study.reader.draws import theta_of
 from recoup.study.reader.ledger import AsTold, Ledger
@@ -97,7 +98,6 @@ class Opened:
         self.remembered: dict[str, tuple[str, Any]] = {}  # what was made of which version
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
-        self.batch: int = self.settings["batch"]
         self.discount: float = self.settings.get("discount", 1.0)
         self.names = tuple(p.name for p in self.parameters)
         self.columns = columns_of(self.parameters)  # [D], of named parameters
@@ -139,6 +139,15 @@ class Opened:
     def lacks(self) -> list[str]:
         """Those parts, as a sentence names them."""
         return [f"{key}={text}" for key, text in self.missing.items()]
+
+    @property
+    def batch(self) -> int:
+        """How many results the next move waits for."""
+        return self.batch_after(self.store.last_move().counted)
+
+    def batch_after(self, results: int) -> int:
+        """How many results a move waits for, once the one before has seen so many."""
+        return batch_after(self.settings, results)
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves; 0 where a move is due."""
@@ -352,7 +361,7 @@ class Opened:
         return Ledger(
             self.store,
             self.layout,
-            self.batch,
+            self.settings["batch"],
             mirrored=self.method.mirrored,
             after=after,
             foreign=foreign,

@@ -25,7 +25,6 @@ from recoup.engine.methods import (
     METHODS,
     Method,
     checked,
-    default_batch,
     known_method,
     method_row,
     own_parts,
@@ -34,6 +33,7 @@ from recoup.engine.methods import (
 )
 from recoup.engine.parts import GIVEN
 from recoup.store.layout import Layout
+from recoup.study.reader.batches import LATER, batch_in_words, check_later, in_box, usual_batch
 from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
 from recoup.study.space.limits import LIMITS, WITHIN, check_no_parameters, limits_given, limits_of
@@ -57,7 +57,6 @@ UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of ret
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
-OF_CHOICES = 10  # results of a move, at least, where some parameter is one of several choices
 EARLIER = {"repeats": False, "failure": CENSORED}  # of studies whose files do not name a setting
 
 
@@ -172,6 +171,7 @@ def check_settings(settings: Settings, row: Method) -> None:
     """Raises unless settings from a file are such as a study of a row can have been made with."""
     dim = check_count("dim", settings["dim"])
     check_count("batch", settings["batch"])
+    check_later(settings)
     check_count("seed", settings["seed"], least=0)
     stds = check_count("actions", settings["actions"]) if row.space == "actions" else dim
     for key, length in (("mean", dim), ("std", stds)):
@@ -208,13 +208,16 @@ def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     limits = given.pop(LIMITS, None), given.pop(WITHIN, None)
     dim = _dim(given.pop("dim", None), parameters)
     method = given.pop("method", DEFAULT_METHOD)
-    batch = given.pop("batch", None)
+    batch, later = given.pop("batch", None), given.pop(LATER, None)
     seed = check_count("seed", given.pop("seed", 0), least=0)
     mean, std = given.pop("mean", None), given.pop("std", None)
     shape = [given.pop(key, None) for key in ("horizon", "actions", "discount")]
-    defaults = given.pop(DEFAULTS, None)
+    box = in_box(method, parameters)
+    defaults = {**(box.settings if box else {}), **(given.pop(DEFAULTS, None) or {})}
     row = sized(method_row(method, defaults, **given), dim)
-    batch = check_count("batch", _batch(row, dim, parameters) if batch is None else batch)
+    if batch is None:
+        batch, later = usual_batch(row, dim, parameters, box)
+    batch = check_count("batch", batch)
     if row.mirrored and batch % 2:
         raise InputError(f"batch must be even for mirrored sampling, got {batch}.")
     episode = episode_of(row, dim, *shape)
@@ -225,7 +228,9 @@ def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     found: Plain = {"method": row.name, "dim": dim, "batch": batch, "seed": seed}
     found |= {} if episode is None else episode._asdict()
     stds = found.get("actions", dim)
-    found["mean"], found["std"] = _start(parameters, dim, stds, mean, std)
+    found |= {} if later is None else {LATER: later}
+    start = (mean, std, 1.0 if box is None else box.std)
+    found["mean"], found["std"] = _start(parameters, dim, stds, *start)
     if parameters:
         found["params"] = plain(parameters)
     if units := units_of(parameters):
@@ -260,6 +265,11 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
     if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
         asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
     units = [UNITS] if UNITS in asked else []
+    if LATER in settings and "batch" in given:
+        raise InputError(
+            f"the study in {path} was made with a batch that grows, {batch_in_words(settings)}: "
+            "leave batch out to go on, or start another study in another file."
+        )
     for key in (*given, *units, *_said_by(given.get("method"))):
         mine, other = settings.get(key), asked.get(key)
         if mine != other and not _may_be_same(mine, other):
@@ -338,15 +348,6 @@ def _one(name: str, how: Given) -> Parameter:
     return Parameter(name, *how)
 
 
-def _batch(row: Method, dim: int, parameters: list[Parameter]) -> int:
-    """How many results make a move, unless said.
-
-    With choices not fewer than `OF_CHOICES`: after four the search turns to one of them too soon.
-    """
-    found = default_batch(row, dim) or 10
-    return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found
-
-
 def _dim(dim: Given, parameters: list[Parameter]) -> int:
     if not parameters:
         return check_count("dim", dim, most=NUMBERS)
@@ -357,13 +358,13 @@ def _dim(dim: Given, parameters: list[Parameter]) -> int:
 
 
 def _start(
-    parameters: list[Parameter], dim: int, stds: int, mean: Given, std: Given
+    parameters: list[Parameter], dim: int, stds: int, mean: Given, std: Given, usual: float
 ) -> tuple[list[float], list[float]]:
-    """Latent means `[D]` and standard deviations at the start."""
+    """Latent means `[D]` and standard deviations at the start, `usual` ones unless given."""
     alike = std is not None and not isinstance(std, Mapping) and np.ndim(std) == 0
-    means, spread = [0.0] * dim, [1.0] * stds
+    means, spread = [0.0] * dim, [usual] * stds
     if parameters:
-        means, spread = starts(parameters, std if alike else None)
+        means, spread = starts(parameters, std if alike else usual)
     if mean is not None:
         means = means_given(parameters, mean, means).tolist()
     if std is not None:

@@ -310,13 +310,13 @@ def labelled(name: str, unit: str | None) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
-def starts(parameters: Sequence[Parameter], std: float | None) -> tuple[list[float], list[float]]:
-    """Latent means and standard deviations `[D]` at the start."""
+def starts(parameters: Sequence[Parameter], std: float) -> tuple[list[float], list[float]]:
+    """Latent means and standard deviations `[D]` at the start, `std` unless it has its own."""
     starts_at = [
         np.zeros(p.slots) if p.start is None else _latent_of(p, value_of(p, p.start))
         for p in parameters
     ]
-    stds = [p.std if p.std is not None else 1.0 if std is None else std for p in parameters]
+    stds = [std if p.std is None else p.std for p in parameters]
     each = [[value] * p.slots for p, value in zip(parameters, stds, strict=True)]
     return np.concatenate(starts_at).tolist(), [value for values in each for value in values]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.core.types import Plain
 from recoup.store.rows import AMENDED
+from recoup.study.reader.batches import batch_in_words
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, in_order
 from recoup.study.space.choices import chances, in_words
@@ -132,8 +133,8 @@ def summary_rows(
         trials += f" ({found['imported']} of them from elsewhere)"
     rows = {
         **people_rows(study, found, now()),
-        "method": f"{study.method.name}, batch {study.batch}, {len(study.labels)} parameter"
-        f"{'' if len(study.labels) == 1 else 's'}",
+        "method": f"{study.method.name}, batch {batch_in_words(study.settings)}, "
+        f"{len(study.labels)} parameter{'' if len(study.labels) == 1 else 's'}",
         "results": f"{study.goal.nouns}: {study.goal.better}",
         "trials": trials,
         "moves": f"{found['moves']}; {sentences.next_move(found['until_move'])}",

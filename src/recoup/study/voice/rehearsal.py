@@ -77,7 +77,7 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     study, belief = scene.study, scene.found.belief
     draws = next(draws for most, draws in DRAWS if study.dim <= most)
     rng = np.random.default_rng([study.settings["seed"], study.store.counters().counted])
-    sizes = [study.until_move()] + [study.batch] * (batches - 1)
+    sizes = _sizes(study, batches)
     waiting = _waiting(study)
     if study.method.mirrored:  # only whole pairs are results
         sizes, waiting = [size + size % 2 for size in sizes], []
@@ -94,6 +94,15 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
         )
         for i in range(batches)
     ]
+
+
+def _sizes(study: Opened, batches: int) -> list[int]:
+    """How many results each of the next moves waits for, those that are there left out."""
+    seen, sizes = study.store.last_move().counted + study.batch, [study.until_move()]
+    for _ in range(batches - 1):
+        sizes.append(study.batch_after(seen))
+        seen += sizes[-1]
+    return sizes
 
 
 def _gain(

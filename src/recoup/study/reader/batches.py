@@ -1,0 +1,54 @@
+"""How many results make a move of a study: a fixed number, or one that grows."""
+
+import numpy as np
+
+from recoup.checks import check_count
+from recoup.core.types import Chosen, Plain, Settings
+from recoup.engine.methods import Method, default_batch, known_method
+from recoup.engine.ways import InBox
+from recoup.study.space.parameters import Parameter
+
+LATER = "batch_later"  # of a batch that grows: from how many results on, and how many then
+OF_CHOICES = 10  # results of a move, at least, where some parameter is one of several choices
+
+
+def in_box(method: Chosen, parameters: list[Parameter]) -> InBox | None:
+    """What a method of ours does otherwise where every parameter lies between bounds, if it does.
+
+    A row of a user's says everything itself.
+    """
+    bounded = bool(parameters) and all(p.low is not None for p in parameters)
+    return known_method(method).way.box if bounded and isinstance(method, str) else None
+
+
+def usual_batch(
+    row: Method, dim: int, parameters: list[Parameter], box: InBox | None
+) -> tuple[int, Plain | None]:
+    """How many results make a move, unless said, and how many later where that grows.
+
+    With choices not fewer than `OF_CHOICES`: after four the search turns to one of them too soon.
+    """
+    if box is not None:
+        batch = box.batch(dim)
+        return batch, {"results": box.grows, "batch": box.times * batch}
+    found = default_batch(row, dim) or 10
+    return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found, None
+
+
+def check_later(settings: Settings) -> None:
+    """Raises unless settings from a file say of a batch that grows how it does."""
+    for key in ("results", "batch") if LATER in settings else ():
+        check_count(f"{LATER} {key}", settings[LATER][key])
+
+
+def batch_after(settings: Settings, results: int) -> int:
+    """How many results a move waits for, once the one before has seen so many."""
+    later: Plain = settings.get(LATER) or {"results": np.inf}
+    return int((settings if results < later["results"] else later)["batch"])
+
+
+def batch_in_words(settings: Settings) -> str:
+    """How many results make a move, as people read it."""
+    later = settings.get(LATER)
+    then = f" ({later['batch']} after {later['results']} results)" if later else ""
+    return f"{settings['batch']}{then}"
