@@ -14,7 +14,11 @@ from recoup.study.voice.rehearsal import _sizes
 PARAMS = {"kp": (1, 100, "log"), "kd": (0, 5), "n": (1, 9, "int")}
 
 
-def tell(study, moves, value=lambda trial: -((trial.params["kd"] - 2) ** 2)):
+def noisy(trial):
+    return np.random.default_rng(trial.id).normal() - 0.1 * (trial.params["kd"] - 2) ** 2
+
+
+def tell(study, moves, value=noisy):
     """The sizes of the batches of so many moves."""
     sizes = []
     for _ in range(moves):
@@ -35,11 +39,18 @@ def test_a_move_waits_for_twice_as_many_results_from_twenty_on(tmp_path):
         assert study.batch == 10
 
 
+def test_it_does_not_where_there_is_little_noise(tmp_path):
+    with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
+        sizes = tell(study, 8, lambda trial: -((trial.params["kd"] - 2) ** 2))
+        assert sizes == [5] * 8
+        assert study.history()[-1]["notes"]["noise"] < BOX.noise
+
+
 def test_results_beyond_a_batch_make_the_moves_that_they_fill(tmp_path):
     """Told at once, the first four moves take five each, and the next needs ten."""
     with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
         trials = study.ask(33)
-        study.tell([t.id for t in trials], [float(t.params["kd"]) for t in trials])
+        study.tell([t.id for t in trials], [float(noisy(t)) for t in trials])
         assert [row["results"] for row in study.history()] == [5, 10, 15, 20, 30]
         assert study.until_move() == 7
 
@@ -89,7 +100,9 @@ def test_settings_of_ones_own_stay(tmp_path):
 def test_a_batch_that_grows_is_no_fixed_one(tmp_path):
     path = tmp_path / "a.db"
     recoup.Study.open(path, params=PARAMS).close()
-    with pytest.raises(InputError, match=r"a batch that grows, 5 \(10 after 20 .*leave batch out"):
+    with pytest.raises(
+        InputError, match=r"a batch that grows, 5 \(10 after 20 noisy .*leave batch out"
+    ):
         recoup.Study.open(path, batch=5)
     recoup.Study.open(tmp_path / "b.db", params=PARAMS, batch=5).close()
     recoup.Study.open(tmp_path / "b.db", batch=5).close()
@@ -120,4 +133,4 @@ def test_what_is_shown_names_both_sizes(tmp_path):
         tell(study, 1)
         assert json.loads(json.dumps(study.snapshot().plain()))["batch"] == 5
     shown = program.recoup("study", "show", tmp_path / "a.db").stdout
-    assert "recoup, batch 5 (10 after 20 results), 3 parameters" in shown
+    assert "recoup, batch 5 (10 after 20 noisy results), 3 parameters" in shown

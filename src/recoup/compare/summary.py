@@ -18,7 +18,7 @@ from recoup.tasks.own.host import HostTask
 from recoup.tasks.suite import SUITE
 
 KINDS = ("search", "policy")  # J and m
-MEAN_POLICY = "the mean policy, which `recommend` names"
+MEAN_POLICY = "the mean policy, which recommend names"
 CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
 
 

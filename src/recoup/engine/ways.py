@@ -30,6 +30,7 @@ class InBox(NamedTuple):
     batch: Callable[[int], int]  # dim -> results of a move, at first
     grows: int  # results from which on a move waits for `times` as many
     times: int
+    noise: float  # share of the returns' variance that the last move called noise, from which it is
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ BOX = InBox(  # tuned on bounded tasks: docs/benchmarks.md
     batch=lambda dim: max(5, _small_batch(dim)),
     grows=20,
     times=2,
+    noise=0.25,
 )
 
 

@@ -214,7 +214,7 @@ class MoveMaker:
 
     def _next_mark(self, before: int, newest: int) -> tuple[int, int, int]:
         """The place up to which the next move takes results, how many are new, how many late."""
-        new, late, batch = 0, 0, self.opened.batch_after(before)
+        new, late, batch = 0, 0, self.opened.batch
         for place, ready, proposal in _filling(self.opened, before):
             new += ready
             late += ready if proposal != newest else 0

@@ -1,14 +1,13 @@
 """How many results make a move of a study: a fixed number, or one that grows."""
 
-import numpy as np
-
-from recoup.checks import check_count
+from recoup.checks import check_between, check_count
 from recoup.core.types import Chosen, Plain, Settings
 from recoup.engine.methods import Method, default_batch, known_method
 from recoup.engine.ways import InBox
+from recoup.store.rows import Move
 from recoup.study.space.parameters import Parameter
 
-LATER = "batch_later"  # of a batch that grows: from how many results on, and how many then
+LATER = "batch_later"  # of a batch that grows: from how many results and which noise on, to what
 OF_CHOICES = 10  # results of a move, at least, where some parameter is one of several choices
 
 
@@ -30,25 +29,32 @@ def usual_batch(
     """
     if box is not None:
         batch = box.batch(dim)
-        return batch, {"results": box.grows, "batch": box.times * batch}
+        return batch, {"results": box.grows, "noise": box.noise, "batch": box.times * batch}
     found = default_batch(row, dim) or 10
     return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found, None
 
 
 def check_later(settings: Settings) -> None:
     """Raises unless settings from a file say of a batch that grows how it does."""
-    for key in ("results", "batch") if LATER in settings else ():
-        check_count(f"{LATER} {key}", settings[LATER][key])
+    if LATER in settings:
+        check_count(f"{LATER} results", settings[LATER]["results"])
+        check_count(f"{LATER} batch", settings[LATER]["batch"])
+        check_between(f"{LATER} noise", settings[LATER]["noise"], 0.0, 1.0)
 
 
-def batch_after(settings: Settings, results: int) -> int:
-    """How many results a move waits for, once the one before has seen so many."""
-    later: Plain = settings.get(LATER) or {"results": np.inf}
-    return int((settings if results < later["results"] else later)["batch"])
+def batch_after(settings: Settings, move: Move, results: int) -> int:
+    """How many results a move waits for after one, once so many results were seen.
+
+    Where returns have little noise, more of them at once say little more.
+    """
+    later, notes = settings.get(LATER), move.info.get("notes")
+    if later is None or notes is None or results < later["results"]:
+        return int(settings["batch"])
+    return int((later if notes["noise"] >= later["noise"] else settings)["batch"])
 
 
 def batch_in_words(settings: Settings) -> str:
     """How many results make a move, as people read it."""
     later = settings.get(LATER)
-    then = f" ({later['batch']} after {later['results']} results)" if later else ""
+    then = f" ({later['batch']} after {later['results']} noisy results)" if later else ""
     return f"{settings['batch']}{then}"

@@ -143,11 +143,8 @@ class Opened:
     @property
     def batch(self) -> int:
         """How many results the next move waits for."""
-        return self.batch_after(self.store.last_move().counted)
-
-    def batch_after(self, results: int) -> int:
-        """How many results a move waits for, once the one before has seen so many."""
-        return batch_after(self.settings, results)
+        last = self.store.last_move()
+        return batch_after(self.settings, last, last.counted)
 
     def until_move(self) -> int:
         """How many results are missing until the distribution moves; 0 where a move is due."""

@@ -16,6 +16,7 @@ from recoup.core.worth import Interval, quantile
 from recoup.engine.plain import can_move
 from recoup.store.rows import DRAWN, MIRROR, SAMPLED
 from recoup.study.moves.steps import Before
+from recoup.study.reader.batches import batch_after
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.ledger import Results as Rows
 from recoup.study.reader.opened import Opened
@@ -97,10 +98,11 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
 
 
 def _sizes(study: Opened, batches: int) -> list[int]:
-    """How many results each of the next moves waits for, those that are there left out."""
-    seen, sizes = study.store.last_move().counted + study.batch, [study.until_move()]
+    """How many results each of the next moves waits for, as noisy as now; without those there."""
+    last, sizes = study.store.last_move(), [study.until_move()]
+    seen = last.counted + study.batch
     for _ in range(batches - 1):
-        sizes.append(study.batch_after(seen))
+        sizes.append(batch_after(study.settings, last, seen))
         seen += sizes[-1]
     return sizes
 
