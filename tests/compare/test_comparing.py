@@ -250,7 +250,8 @@ def test_a_run_on_the_host_moves_as_a_search_does_that_is_told_the_same(name):
     """Whatever it would have drawn by itself; one of each batch fails."""
     row, start = method_row(name, failure=-9.0), np.array([0.3, -1.0, 2.0])
     with jax.enable_x64(True):
-        player = StudyPlayer(sized(row, 3), 6, start, np.full(3, 0.7), 5)
+        how = {"method": sized(row, 3), "batch": 6, "dim": 3, "mean": start, "std": 0.7, "seed": 5}
+        player = StudyPlayer(how, {})
         other = search(row, dim=3, batch=6, capacity=60)
         state = other.init(jax.random.key(0), start, 0.7)
         for i in range(5):

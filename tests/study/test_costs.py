@@ -440,13 +440,14 @@ def test_amending_and_recovering_keep_costs(both, tmp_path):
         assert all(verdict.sound for verdict in check(saved.store.path))
 
 
-def test_an_older_recoup_does_not_open_costs_and_maximise_them(both, monkeypatch):
-    one, other = both
-    other.ask(1, lease=60)  # marks a file, too: never as an older one
+def test_an_older_recoup_does_not_open_costs_and_maximise_them(tmp_path, monkeypatch):
+    recoup.Study.open(tmp_path / "returns.db", dim=2).close()
+    with recoup.Study.open(tmp_path / "costs.db", dim=2, direction="minimize") as study:
+        study.ask(1, lease=60)  # marks a file, too: never as an older one
     monkeypatch.setattr("recoup.store.file.NEWEST", 3)
-    recoup.Study.open(one.store.path).close()
+    recoup.Study.open(tmp_path / "returns.db").close()
     with pytest.raises(InputError, match="written by a newer recoup"):
-        recoup.Study.open(other.store.path)
+        recoup.Study.open(tmp_path / "costs.db")
 
 
 def test_the_two_directions_are_not_confused(tmp_path):

@@ -89,12 +89,12 @@ def test_it_is_so_only_where_every_parameter_has_bounds(tmp_path, given, batch, 
         grows = given == {"params": PARAMS} or "std" in given
         assert ("batch_later" in study.settings) == grows
         boxed = len(given.get("params", ())) == 3 and "method" not in given
-        assert study.settings.get("widest", 7.0) == (0.3 if boxed else 7.0)
+        assert study.settings.get("most_std") == (1.0 if boxed else None)
 
 
 def test_settings_of_ones_own_stay(tmp_path):
-    with recoup.Study.open(tmp_path / "a.db", params=PARAMS, widest=2.0, leap=1.0) as study:
-        assert (study.settings["widest"], study.settings["leap"]) == (2.0, 1.0)
+    with recoup.Study.open(tmp_path / "a.db", params=PARAMS, most_std=2.0, leap=1.0) as study:
+        assert (study.settings["most_std"], study.settings["leap"]) == (2.0, 1.0)
 
 
 def test_a_batch_that_grows_is_no_fixed_one(tmp_path):
@@ -113,7 +113,7 @@ def test_a_fork_goes_on_as_it_was_unless_it_is_told_otherwise(tmp_path):
         tell(study, 4)
         with study.fork(tmp_path / "b.db") as fork:
             assert fork.settings["batch_later"] == study.settings["batch_later"]
-            assert fork.settings["widest"] == 0.3
+            assert fork.settings["most_std"] == 1.0
         with study.fork(tmp_path / "c.db", batch=8) as fork:
             assert fork.batch == 8
             assert "batch_later" not in fork.settings
@@ -123,9 +123,45 @@ def test_the_spread_stays_within_the_box_while_nothing_succeeds(tmp_path):
     """It grew by e^0.2 with every batch: all candidates were corners of the box before long."""
     with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
         tell(study, 12, lambda trial: 0.0)
-        assert np.all(study.std <= BOX.std * np.exp(BOX.settings["widest"] + 0.2))
+        assert np.all(study.std <= BOX.settings["most_std"] * np.exp(0.2))
         drawn = np.array([t.params["kd"] for t in study.ask(200)])
         assert np.mean((drawn > 0.5) & (drawn < 4.5)) > 0.8
+
+
+def test_a_narrow_start_may_widen_as_far_as_the_usual_one(tmp_path):
+    with recoup.Study.open(tmp_path / "a.db", params=PARAMS, std=0.1) as study:
+        tell(study, 14, lambda trial: 0.0)
+        assert np.all(study.std > 0.8)
+
+
+def test_growth_is_no_setting_and_nothing_is_written_where_it_is_given(tmp_path):
+    with pytest.raises(InputError, match="batch_later is no setting"):
+        recoup.Study.open(tmp_path / "a.db", params=PARAMS, batch=4, batch_later={})
+    assert not (tmp_path / "a.db").exists()
+    with recoup.Study.open(tmp_path / "b.db", params=PARAMS) as study:
+        tell(study, 2)
+        with pytest.raises(InputError, match="batch_later is no setting"):
+            study.fork(tmp_path / "c.db", batch_later=3)
+
+
+def test_an_older_recoup_refuses_what_it_would_move_otherwise(tmp_path, monkeypatch):
+    recoup.Study.open(tmp_path / "a.db", params=PARAMS).close()
+    recoup.Study.open(tmp_path / "b.db", dim=3).close()
+    monkeypatch.setattr("recoup.store.file.NEWEST", 6)
+    recoup.Study.open(tmp_path / "b.db").close()
+    with pytest.raises(InputError, match="newer recoup"):
+        recoup.Study.open(tmp_path / "a.db")
+
+
+def test_a_fork_rehearses_the_batches_that_it_will_wait_for(tmp_path):
+    with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
+        tell(study, 6)
+        with study.fork(tmp_path / "b.db") as fork, fork.store.reading():
+            assert _sizes(fork.opened, 3) == [5, 10, 10]
+        with study.fork(tmp_path / "c.db") as fork:
+            assert tell(fork, 3) == [5, 10, 10]
+        with study.fork(tmp_path / "d.db", method="iw-pgpe-ob") as fork:
+            assert tell(fork, 8) == [5] * 8
 
 
 def test_what_is_shown_names_both_sizes(tmp_path):

@@ -21,7 +21,6 @@ from recoup.checks import (
 from recoup.core.families.family import moving
 from recoup.core.families.table import WORDS
 from recoup.core.movers import as_mover, is_mover
-from recoup.core.rules.tuning import TUNED
 from recoup.core.types import Chosen, Given, Plain, Settings
 from recoup.engine.failure import AVOID, CENSORED, check_failure
 from recoup.engine.parts import GIVEN, PARTS
@@ -83,7 +82,7 @@ class Method:
     shrink: float = _of(0.25, check_between, 0.0, 1e3)  # of the mean step's variance, that the log
     # spread loses
     repeats: bool = _of(True, check_flag)  # whether candidates are tried twice to tell noise
-    widest: float = _of(TUNED.widest, check_positive)  # log spread over the start's, when it widens
+    most_std: float | None = _of(None, check_positive)  # latent, up to which it widens (e^7 times)
     leap: float = _of(1.0, check_between, 1.0, 10.0)  # times its radius, of a sure step
 
     @property

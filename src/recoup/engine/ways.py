@@ -65,7 +65,7 @@ def _small_batch(dim: int) -> int:
 
 BOX = InBox(  # tuned on bounded tasks: docs/benchmarks.md
     std=0.75,
-    settings={"widest": 0.3, "leap": 2.0},
+    settings={"most_std": 1.0, "leap": 2.0},
     batch=lambda dim: max(5, _small_batch(dim)),
     grows=20,
     times=2,
@@ -108,7 +108,7 @@ WAYS = {
             "parameters": (
                 *("window", *_EVALUATED),
                 *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
-                *("widest", "leap"),
+                *("most_std", "leap"),
             )
         },
         fixed=("weighting", "normalize", "baseline"),

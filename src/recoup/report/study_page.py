@@ -94,7 +94,8 @@ def _content(study: Study) -> dict[str, Any]:
             "estimates": estimates_drawn(),
             "moves": [{**move, "estimate": _estimate(move)} for move in history[-MOVES:]],
             "count": len(history),
-            "settings": study.settings,
+            # how a batch grows is in words above
+            "settings": {k: v for k, v in study.settings.items() if k != "batch_later"},
         }
 
 

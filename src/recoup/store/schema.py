@@ -21,7 +21,8 @@ APPLICATION = 0x5265636F  # "Reco": told to SQLite, so that a foreign file is kn
 VERSION = 2  # format: as files begin
 EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; of costs; of choices
 BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
-NEWEST = BESIDE  # that this recoup reads
+BOUNDED = 7  # likewise: whose batch grows, or whose steps know of bounds
+NEWEST = BOUNDED  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, the only one that changes; first in the file

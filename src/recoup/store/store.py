@@ -34,7 +34,7 @@ from recoup.store.rows import (
     Result,
     Told,
 )
-from recoup.store.schema import BESIDE, CHOICES, COSTS, EXTENDED
+from recoup.store.schema import BESIDE, BOUNDED, CHOICES, COSTS, EXTENDED
 from recoup.store.writes import OVER, Writes
 
 
@@ -187,6 +187,12 @@ class Store(Writes):
                 self._file.mark(CHOICES)  # whose latent numbers it would take for parameters
             if settings.get("limits"):  # nor of limits, which it would not keep
                 self._file.mark(BESIDE)
+            if (
+                settings.get("batch_later")
+                or settings.get("most_std")
+                or settings.get("leap", 1) > 1
+            ):
+                self._file.mark(BOUNDED)  # nor of these, and would make other moves
             first = codec.of_proposal(start._replace(id=0, origin=START))
             self._file.insert("proposals", [first])
             self._file.insert("moves", [codec.of_move(Move(0, 0, 0, memory, {}, time.time()))])

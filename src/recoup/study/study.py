@@ -33,6 +33,7 @@ from recoup.study.exchange.tables import export
 from recoup.study.exchange.unseen_choices import places_given
 from recoup.study.moves.first import first_proposal
 from recoup.study.moves.settling import MoveMaker
+from recoup.study.reader.batches import check_not_given
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, TrialResult
 from recoup.study.reader.settings import check_same, parts_given, resolved
@@ -133,6 +134,7 @@ class Study:
         named = {"dim": dim, "method": method, "mean": mean, "std": std, "batch": batch}
         named |= {"seed": seed, "params": params, "return_unit": return_unit, **settings}
         named |= {"limits": limits, "within": within}
+        check_not_given(settings)
         given = {key: value for key, value in named.items() if value is not None}
         given |= {key: None for key in settings if settings[key] is None and key in UNSET}
         called = None if title is None else check_title(title)

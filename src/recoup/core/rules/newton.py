@@ -34,7 +34,7 @@ class Outlook(NamedTuple):
     evident: Array  # whether the returns are known to be more than noise
     late: Array  # whether two updates were made before
     grown: Array  # mean log spread over that of the start
-    widest: float = TUNED.widest  # up to which that may grow
+    widest: Array | float = TUNED.widest  # up to which that may grow
 
 
 def clipped(xp: Namespace, returns: Array, valid: Array) -> tuple[Array, Array]:

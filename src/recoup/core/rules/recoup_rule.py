@@ -7,6 +7,8 @@ the weights keep what a smooth model cannot see.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from recoup.core.arrays import Array, tree_map, when
 from recoup.core.families.shapes import Shape
 from recoup.core.prior import LEVEL
@@ -135,7 +137,7 @@ def combined(
     if rule.curious:
         made = when(xp, bold > 0, emboldened, lambda made: made, made)
     flat = is_flat(xp, seen, memory, one.same)
-    wider = xp.where(grown < rule.widest, TUNED.wider_flat, 0.0)
+    wider = xp.where(grown < widest(xp, rule, memory), TUNED.wider_flat, 0.0)
     return Combined(
         stretch=widened(xp, rule.shape, made, flat, wider),
         share=(1 - bold) * part,
@@ -247,7 +249,7 @@ def regressed(xp: Namespace, rule: Rule, window: Window, memory: Memory, grown: 
         evident=evident,
         late=memory.updates > 2,
         grown=grown,
-        widest=rule.widest,
+        widest=widest(xp, rule, memory),
     )
     found = newton(xp, window.z.shape[1], local, outlook, rule.widens, rule.leap)
     gain = xp.sum(local.slope * found.delta + local.axes.values * found.delta**2 / 2)
@@ -262,6 +264,13 @@ def regressed(xp: Namespace, rule: Rule, window: Window, memory: Memory, grown: 
         deviation=scale * xp.sqrt(found.variance),
         same=same,
     )
+
+
+def widest(xp: Namespace, rule: Rule, memory: Memory) -> Array | float:
+    """The mean log spread over that of the start, up to which it may widen."""
+    if rule.most_std is None:
+        return TUNED.widest
+    return xp.minimum(TUNED.widest, np.log(rule.most_std) - xp.mean(memory.start))
 
 
 def mixed(shape: Shape, one: Stretch, other: Stretch, mean: Array, spread: Array) -> Stretch:

@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     most: float = 0.7  # of the spread's step that is the regression's, unless it widens
     shrink: float = 0.25  # how much of the mean step's variance the weights' log spread loses
     repeats: bool = True  # whether candidates are tried twice, and steps may be bold
-    widest: float = TUNED.widest  # log spread over the start's, up to which it widens
+    most_std: float | None = None  # standard deviation up to which it widens; None: by the start's
     leap: float = 1.0  # times its trust region, that a step may be whose rise is sure
     avoids: bool = False  # whether what failed stands for a bad return; else it is left out
 

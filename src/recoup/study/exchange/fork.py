@@ -25,7 +25,7 @@ from recoup.study.exchange.change import KEYS, Change, change_of
 from recoup.study.exchange.duplicates import ASKED, asked_when
 from recoup.study.exchange.samples import IMPORTED
 from recoup.study.moves.study_move import check_charts
-from recoup.study.reader.batches import LATER
+from recoup.study.reader.batches import LATER, check_not_given
 from recoup.study.reader.opened import Opened, check_own_family
 from recoup.study.reader.settings import (
     CHARTS,
@@ -124,11 +124,12 @@ def _check_exact(study: Opened, row: Method, change: Change | None) -> None:
 
 def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[Plain, Plain]:
     """All settings of the fork, and those of its parts that only Python can give."""
+    check_not_given(changes)
     name = changes.get("method", study.method.name)
+    if name == study.method.name:  # with the settings that it has, not with those of today
+        changes = {key: value for key, value in changes.items() if key != "method"}
     keys = ("dim", "batch", "seed", "params", RETURN_UNIT, LIMITS, WITHIN)
     given = {key: study.settings[key] for key in keys if key in study.settings}
-    if LATER in study.settings and "batch" not in changes:
-        given[LATER] = study.settings[LATER]
     if LIMITS in changes and are_none(changes[LIMITS]):
         given.pop(WITHIN, None)
     if study.method.space == "actions":
@@ -137,6 +138,8 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
         if not study.missing.keys() <= changes.keys():
             study.check_whole()
         given["method"] = study.method
+        if "batch" not in changes and LATER in study.settings:
+            given[LATER] = study.settings[LATER]
         given["defaults"] = _method_settings(study)
     elif study.method.space == "parameters" and not isinstance(name, Method):
         given["defaults"] = of_the_problem(turned_row(study.method, study.sign))

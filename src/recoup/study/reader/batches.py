@@ -1,6 +1,6 @@
 """How many results make a move of a study: a fixed number, or one that grows."""
 
-from recoup.checks import check_between, check_count
+from recoup.checks import InputError, check_between, check_count
 from recoup.core.types import Chosen, Plain, Settings
 from recoup.engine.methods import Method, default_batch, known_method
 from recoup.engine.ways import InBox
@@ -34,6 +34,12 @@ def usual_batch(
     return max(found, OF_CHOICES) if any(p.choices for p in parameters) else found, None
 
 
+def check_not_given(settings: Settings) -> None:
+    """Raises where a user gives what only the default batch has."""
+    if LATER in settings:
+        raise InputError(f"{LATER} is no setting: leave `batch` out, and it grows by itself.")
+
+
 def check_later(settings: Settings) -> None:
     """Raises unless settings from a file say of a batch that grows how it does."""
     if LATER in settings:
@@ -48,9 +54,10 @@ def batch_after(settings: Settings, move: Move, results: int) -> int:
     Where returns have little noise, more of them at once say little more.
     """
     later, notes = settings.get(LATER), move.info.get("notes")
-    if later is None or notes is None or results < later["results"]:
+    if later is None or results < later["results"]:
         return int(settings["batch"])
-    return int((later if notes["noise"] >= later["noise"] else settings)["batch"])
+    noisy = notes is None or notes["noise"] >= later["noise"]  # of a fork nothing is known yet
+    return int((later if noisy else settings)["batch"])
 
 
 def batch_in_words(settings: Settings) -> str:

@@ -57,7 +57,12 @@ UNITS, RETURN_UNIT = "units", "return_unit"  # of parameters by name, and of ret
 ROW = "row"  # of a method that is not in our table
 DEFAULTS = "defaults"  # settings that may have no effect on the method
 STEPPING = ("update", "epsilon", "kl")  # settings of an update rule, whose memory is its own
-EARLIER = {"repeats": False, "failure": CENSORED}  # of studies whose files do not name a setting
+EARLIER = {  # of studies whose files do not name a setting
+    "repeats": False,
+    "failure": CENSORED,
+    "most_std": None,
+    "leap": 1.0,
+}
 
 
 def method_of(settings: Settings, parts: Settings | None = None) -> Method:

@@ -34,6 +34,7 @@ from recoup.store.rows import (
 from recoup.store.rows import DROPPED as MARK
 from recoup.study.exchange.fork import FORKED
 from recoup.study.exchange.samples import IMPORTED
+from recoup.study.reader.batches import batch_in_words
 from recoup.study.reader.opened import Opened
 from recoup.study.text.times import in_full
 from recoup.study.trials.diary import TEXT, TRIAL, WHY
@@ -195,7 +196,7 @@ def _in_words(event: Event) -> tuple[str, str] | None:
     if kind == CREATED:
         dim = content["dim"]
         size = f"{dim} parameter{'' if dim == 1 else 's'}"
-        return kind, f"{content['method']}, {size}, batch {content['batch']}"
+        return kind, f"{content['method']}, {size}, batch {batch_in_words(content)}"
     if kind == IMPORTED:
         return kind, f"{content['samples']} samples{_behind(content.get('of'), ' from ')}"
     if kind == RECOVERED:

@@ -100,7 +100,7 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
 def _sizes(study: Opened, batches: int) -> list[int]:
     """How many results each of the next moves waits for, as noisy as now; without those there."""
     last, sizes = study.store.last_move(), [study.until_move()]
-    seen = last.counted + study.batch
+    seen = study.store.counters().counted + sizes[0]
     for _ in range(batches - 1):
         sizes.append(batch_after(study.settings, last, seen))
         seen += sizes[-1]
