@@ -247,7 +247,7 @@ def test_thetas_of_ones_own_tell_the_model_and_move_nothing():
 
     before = moved_and_weighed()
     said, known = study.predict(there).expected, study.recommend()
-    for i in range(2 * study.batch):
+    for i in range(8):
         study.enqueue(there)
         study.tell(study.ask()[0].id, 9.0 + 0.1 * i)
     assert moved_and_weighed() == before

@@ -135,12 +135,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     if study.method.space == "actions":
         given |= {key: study.settings[key] for key in ("horizon", "actions", "discount")}
     if name == study.method.name:
-        if not study.missing.keys() <= changes.keys():
-            study.check_whole()
-        given["method"] = study.method
-        if "batch" not in changes and LATER in study.settings:
-            given[LATER] = study.settings[LATER]
-        given["defaults"] = _method_settings(study)
+        given |= _method_as_it_is(study, changes)
     elif study.method.space == "parameters" and not isinstance(name, Method):
         given["defaults"] = of_the_problem(turned_row(study.method, study.sign))
     here = {"mean": study.mean.tolist(), "std": study.std.tolist()}
@@ -165,6 +160,16 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     found |= {key: value for key, value in here.items() if key not in changes}
     both = {**given.get("defaults", {}), **changes}
     return found, parts_given(both)
+
+
+def _method_as_it_is(study: Opened, changes: Settings) -> Plain:
+    """The method that a study has, with its settings, and how its batch grows."""
+    if not study.missing.keys() <= changes.keys():
+        study.check_whole()
+    found: Plain = {"method": study.method, "defaults": _method_settings(study)}
+    if "batch" not in changes and LATER in study.settings:
+        found[LATER] = study.settings[LATER]
+    return found
 
 
 def _check_changed(study: Opened, changes: Settings, found: Settings) -> None:
