@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from long_names import GAINS
 from rich.cells import cell_len
 
 import recoup.cli.text_tables
@@ -22,18 +23,6 @@ from recoup.cli.text_tables import (
     wrapped,
 )
 
-GAINS = [
-    f"{joint}_{axis}_{kind}_gain_{side}"
-    for joint, axis, kind in (
-        ("shoulder", "pitch", "stiffness"),
-        ("shoulder", "roll", "damping"),
-        ("elbow", "flexion", "stiffness"),
-        ("wrist", "rotation", "feedforward"),
-        ("hip", "abduction", "integral"),
-        ("knee", "flexion", "derivative"),
-    )
-    for side in ("left", "right")
-]
 NUMBERS = [[f"{-(i + 1) * 1234.5678 / (j + 1):.8g}" for j in range(12)] for i in range(5)]
 TRIALS = [[str(i + 1), str(1987654321 + i), *NUMBERS[i]] for i in range(5)]
 

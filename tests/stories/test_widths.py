@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from long_names import GAINS
 from program import recoup
 from rich.cells import cell_len
-from test_laid_out import GAINS
 from waiting import LIMIT
 
 from recoup.cli.reproduce_command import _show_claims

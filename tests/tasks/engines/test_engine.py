@@ -193,7 +193,7 @@ def test_close_leaves_no_process_not_even_a_child_of_a_task(processes):
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     program = (
         "import os, own_tasks, sys\n"
-        "from test_engines import function_build, jobs_of\n"
+        "from test_engine import function_build, jobs_of\n"
         "from recoup.tasks.engines.processes import Processes\n"
         "engine = Processes(function_build(own_tasks.hangs), 2)\n"
         "for job in jobs_of(2, 2): engine.submit(job)\n"
@@ -202,7 +202,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
         "sys.stdin.read()\n"
     )
     here = Path(__file__).parent
-    paths = [str(here), str(here.parent / "helpers"), *sys.path]
+    paths = [str(here), str(here.parents[1] / "helpers"), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-c", program]
     pipe = subprocess.PIPE

@@ -5,10 +5,10 @@ import json
 import gymnasium
 import numpy as np
 import pytest
+from any_spaces import ANY, OBSERVED
 from gymnasium import spaces
 from hypothesis import given
 from own_tasks import Glider, Recurrent, sorted_glider
-from test_round_trips import ANY, OBSERVED
 
 import recoup
 from recoup.checks import InputError

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from foreign_networks import made
 from gymnasium import spaces
 from own_tasks import Recurrent
 from policy_cases import ACTIONS, BOX, OBSERVATIONS, cases_of
-from test_adapters import made
 
 import recoup
 from recoup.checks import InputError
