@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 from own_families import ROUND_MOVING, Round, rounded
+from sentences import NOT_STORED
 
 import recoup
 from recoup.core import baselines, weights
@@ -259,7 +260,7 @@ def test_a_run_with_parts_of_ones_own_goes_on_once_they_are_given_again(settings
         if key == "baseline":
             assert study.export(tmp_path / "trials.csv") == 40
         else:
-            with pytest.raises(ValueError, match="which a file cannot hold"):
+            with pytest.raises(ValueError, match=NOT_STORED):
                 study.export(tmp_path / "trials.csv")
             assert not (tmp_path / "trials.csv").exists()
 

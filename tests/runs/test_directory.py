@@ -9,6 +9,7 @@ from pathlib import Path
 import own_tasks
 import pytest
 from program import recoup as program
+from sentences import AT_WORK, NOT_STORED
 
 import recoup
 from recoup.checks import InputError
@@ -305,7 +306,7 @@ class TestARefusedExtension:
         other = subprocess.Popen([sys.executable, "-c", program_, str(out)], **pipes)
         try:
             assert heard(other) == "held"
-            with pytest.raises(InputError, match="another process is at work on the run"):
+            with pytest.raises(InputError, match=f"{AT_WORK} on the run"):
                 recoup.resume(out, iterations=8, task=own_tasks.Walk)
             assert self.unchanged(out)
         finally:
@@ -332,7 +333,7 @@ class TestARefusedExtension:
 
         out = tmp_path / "part"
         recoup.train("toy", "iw-pgpe-ob", iterations=3, update=optax.adam(0.1), out=out)
-        with pytest.raises(InputError, match="which a file cannot hold"):
+        with pytest.raises(InputError, match=NOT_STORED):
             recoup.resume(out, iterations=8)
         assert self.unchanged(out)
 

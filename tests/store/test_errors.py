@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sentences import CLOSED, DAMAGED, EXISTS, FILE_GONE, FOREIGN_SQL
 from stores import DATA, SETTINGS, filled, ok, start, trial
 
 from recoup.store import file as files
@@ -114,7 +115,7 @@ class TestRefusals:
         store = Store.open(path)
         store.close()
         for use in (store.counters, store.count, lambda: store.writing().__enter__()):
-            with pytest.raises(ValueError, match="was closed: open it again"):
+            with pytest.raises(ValueError, match=CLOSED):
                 use()
 
     def test_locked(self, path, monkeypatch):
@@ -242,12 +243,12 @@ class TestRefusals:
         assert second == "True"
 
     def test_places_for_a_new_file(self, path):
-        with pytest.raises(Exists, match="exists already"):
+        with pytest.raises(Exists, match=EXISTS):
             Store.create(path, SETTINGS, start())
         with pytest.raises(ValueError, match="does not exist: make it, or name another place"):
             Store.create(path.parent / "no" / "s.db", SETTINGS, start())
         beside(path.parent / "s.db", LOG).write_bytes(b"x")
-        with pytest.raises(ValueError, match=r"the log of a study whose file .* is gone"):
+        with pytest.raises(ValueError, match=FILE_GONE):
             Store.create(path.parent / "s.db", SETTINGS, start())
 
     def test_another_process_was_faster(self, path, tmp_path, monkeypatch):
@@ -419,7 +420,7 @@ class TestDamage:
             else:
                 with pytest.raises(ValueError, match=r"is damaged \(database disk image"):
                     store.integrity()
-                with pytest.raises(ValueError, match="is damaged"):
+                with pytest.raises(ValueError, match=DAMAGED):
                     store.damaged_rows()
             store.close()
 
@@ -430,7 +431,7 @@ class TestDamage:
 
     def test_a_schema_of_a_stranger_runs_nothing(self, path):
         execute(path, "DROP VIEW trials", "CREATE VIEW trials AS SELECT load_extension('evil')")
-        with pytest.raises(ValueError, match=r"SQL that recoup did not write \('trials'\)"):
+        with pytest.raises(ValueError, match=rf"{FOREIGN_SQL} \('trials'\)"):
             Store.open(path)
 
 

@@ -12,6 +12,7 @@ import zlib
 
 import numpy as np
 import pytest
+from sentences import FOREIGN_SQL
 from stores import filled
 from waiting import LIMIT
 
@@ -620,7 +621,7 @@ class TestStrangers:
         with sqlite3.connect(path) as connection:
             connection.execute(sql)
         connection.close()
-        with pytest.raises(InputError, match=r"SQL that recoup did not write|is damaged"):
+        with pytest.raises(InputError, match=f"{FOREIGN_SQL}|is damaged"):
             Store.open(path)
 
     def test_a_view_in_place_of_a_table(self, path):
@@ -631,7 +632,7 @@ class TestStrangers:
             connection.execute("DROP TABLE queue")
             connection.execute(f"CREATE VIEW queue AS {endless} SELECT x AS id FROM n")
         connection.close()
-        with pytest.raises(InputError, match="SQL that recoup did not write"):
+        with pytest.raises(InputError, match=FOREIGN_SQL):
             Store.open(path)
 
     def test_what_sqlite_writes_for_itself_is_none(self, path):

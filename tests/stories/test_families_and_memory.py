@@ -11,6 +11,7 @@ import numpy as np
 import optax
 import pytest
 from own_families import leaning
+from sentences import ANOTHER_STRUCTURE, DAMAGED
 from studies import content, killed_at, work
 
 import recoup
@@ -481,7 +482,7 @@ class TestAdam:
         adam.close()
         rewrite(adam.store.path, "moves", 6, "memory", lambda _: which)
         study = Study.open(adam.store.path)
-        with study, pytest.raises(ValueError, match=r"is damaged|has another structure"):
+        with study, pytest.raises(ValueError, match=f"{DAMAGED}|{ANOTHER_STRUCTURE}"):
             fill(study, 1)
 
     def test_a_fork_carries_the_memory(self, adam, tmp_path):

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sentences import CLOSED
 
 from recoup import Study
 from recoup.checks import InputError
@@ -263,7 +264,7 @@ VERBS = {
 def test_a_study_that_was_closed_says_so(tmp_path, verb):
     with Study.open(tmp_path / "s.db", dim=2, batch=4) as study:
         study.tell(study.ask(2)[0].id, 1.0)
-    with pytest.raises(InputError, match="was closed: open it again"):
+    with pytest.raises(InputError, match=CLOSED):
         verb(study)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.db"]
 

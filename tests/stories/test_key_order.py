@@ -15,6 +15,7 @@ import pytest
 from before import all_sorted, as_before
 from gymnasium import spaces
 from own_tasks import Glider, Steers, sorted_glider
+from sentences import ANOTHER_POLICY
 
 import recoup
 from recoup.checks import InputError
@@ -278,7 +279,7 @@ class TestFilesOfBefore:
         other["version"] = plans.version_of(other)
         settings["run"] = other
         study = recoup.Study.create(tmp_path / "other.db", settings)
-        with study, pytest.raises(InputError, match="the same theta is another policy"):
+        with study, pytest.raises(InputError, match=ANOTHER_POLICY):
             read_samples(study.opened, tmp_path / "old" / "study.db")
 
 

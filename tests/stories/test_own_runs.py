@@ -16,6 +16,7 @@ import own_tasks
 import pytest
 from gymnasium import spaces
 from program import recoup as program
+from sentences import ANOTHER_POLICY, AT_WORK, GIVE_POLICY
 from waiting import Hands, until
 
 import recoup
@@ -187,7 +188,7 @@ def test_a_policy_of_ones_own_with_a_memory(tmp_path):
     )
     assert run.mean.size == 3
     assert run.policy(np.zeros(2)).shape == (1,)
-    with pytest.raises(InputError, match="give it again with policy="):
+    with pytest.raises(InputError, match=GIVE_POLICY):
         recoup.evaluate(tmp_path / "r", task=own_tasks.Walk)
     found = recoup.evaluate(tmp_path / "r", task=own_tasks.Walk, policy=own_tasks.Recurrent())
     assert np.isfinite(found.return_search.mean)
@@ -240,7 +241,7 @@ class TestNormalisation:
             other.export(tmp_path / "t.csv")
         from recoup.study.exchange.read import read_samples
 
-        with pytest.raises(InputError, match="the same theta is another policy"):
+        with pytest.raises(InputError, match=ANOTHER_POLICY):
             read_samples(runs[0].study.opened, tmp_path / "t.csv")
 
     def test_of_the_same_version_they_are_taken(self, tmp_path):
@@ -668,7 +669,7 @@ def test_two_processes_do_not_make_one_run(tmp_path):
     recoup.train("toy", iterations=2, batch=4, out=tmp_path / "r")
     with (
         alone_in(tmp_path / "r"),
-        pytest.raises(InputError, match="another process is at work"),
+        pytest.raises(InputError, match=AT_WORK),
     ):
         recoup.resume(tmp_path / "r", iterations=4)
     assert recoup.resume(tmp_path / "r", iterations=4).episodes == 16

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from another_user import as_another_user
+from sentences import NO_STUDY_IN
 
 from recoup import Study
 from recoup.checks import InputError
@@ -114,7 +115,7 @@ def test_the_last_to_close_leaves_one_file(path):
 
 
 def test_there_must_be_a_study(tmp_path):
-    with pytest.raises(InputError, match="there is no study in"):
+    with pytest.raises(InputError, match=NO_STUDY_IN):
         Study.open(tmp_path / "none.db", dim=2, read_only=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import study_worker
 from processes import Forked
+from sentences import ANOTHER_STRUCTURE, DAMAGED
 from studies import content, killed_at, work
 
 import recoup
@@ -313,7 +314,7 @@ class TestOverAgain:
         study.close()
         rewrite(study.store.path, lambda _: leaf)
         with Study.open(study.store.path) as again:
-            with pytest.raises(ValueError, match=r"is damaged|has another structure") as caught:
+            with pytest.raises(ValueError, match=f"{DAMAGED}|{ANOTHER_STRUCTURE}") as caught:
                 fill(again, 1)
             assert "\n" not in str(caught.value)
 
@@ -325,7 +326,7 @@ class TestOverAgain:
         study.close()
         rewrite(study.store.path, lambda _: memory)
         with Study.open(study.store.path) as again:
-            with pytest.raises(InputError, match="has another structure than this version's"):
+            with pytest.raises(InputError, match=f"{ANOTHER_STRUCTURE} than this version's"):
                 fill(again, 1)
             with again.fork(tmp_path / "new.db", std=0.3) as new:
                 fill(new, 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import program
 import pytest
+from sentences import ANOTHER_STRUCTURE
 from studies import content
 
 import recoup
@@ -427,7 +428,7 @@ class TestFilesOfBefore:
         assert not check(early.store.path)[-1].sound
         with (
             Study.open(early.store.path) as study,
-            pytest.raises(InputError, match="has another structure than this version's"),
+            pytest.raises(InputError, match=f"{ANOTHER_STRUCTURE} than this version's"),
         ):
             fill(study, 1)
 

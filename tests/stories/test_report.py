@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from browser import visit
 from program import recoup as program
+from sentences import NO_RUN, NO_STUDY_IN
 from sketches import sketched
 
 import recoup
@@ -266,7 +267,7 @@ class TestTheRunsPage:
         for left in other.glob("study.db*"):  # its log too, where the run is still open
             left.unlink()
         recoup.Study.open(other / "study.db", dim=2).close()
-        with pytest.raises(ValueError, match="is a study of its own, not that of a run"):
+        with pytest.raises(ValueError, match=NO_RUN):
             write_report([other])
 
     def test_ages_say_where_the_weight_came_from(self, run):
@@ -418,7 +419,7 @@ class TestTheStudysPage:
     def test_the_study_is_never_written_over(self, study):
         with pytest.raises(ValueError, match="is the study itself: name a file"):
             write_study_report(study, study)
-        with pytest.raises(ValueError, match="there is no study in"):
+        with pytest.raises(ValueError, match=NO_STUDY_IN):
             write_study_report(study.with_name("other.db"))
 
     @pytest.mark.slow

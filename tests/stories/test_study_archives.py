@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from sentences import EXISTS, NO_ARRAYS, NOTHING_IMPORTED, SAMPLES_THERE
 from waiting import LIMIT
 
 import recoup
@@ -190,7 +191,7 @@ class TestImport:
             assert study.until_move() == 4
             fill(study, 2)
             assert study.history()[0]["samples"] == np.isfinite(returns).sum() + 4
-            with pytest.raises(ValueError, match="all of these samples are in the study already"):
+            with pytest.raises(ValueError, match=f"{SAMPLES_THERE} already"):
                 import_samples(study.opened, read_samples(study.opened, path))
 
     def test_without_a_proposal_one_is_fitted_and_marked(self, tmp_path):
@@ -257,7 +258,7 @@ class TestImport:
             assert new.evaluate().samples == before.samples + 4
             old.export(tmp_path / "old.csv")
             old.amend(21, -50.0)
-            with pytest.raises(InputError, match="in the study already: nothing was imported"):
+            with pytest.raises(InputError, match=NOTHING_IMPORTED):
                 import_samples(old.opened, read_samples(old.opened, tmp_path / "old.csv"))
 
     def test_samples_of_ones_own_that_were_put_right_here_do_not_come_again(self, tmp_path):
@@ -270,7 +271,7 @@ class TestImport:
             study.amend(3, 98.0)
             study.amend(4, drop="loose")
             study.amend(8, drop="loose")
-            with pytest.raises(InputError, match=r"in the study already: nothing was imported\.$"):
+            with pytest.raises(InputError, match=rf"{NOTHING_IMPORTED}\.$"):
                 study.import_samples(*table)
 
     @pytest.mark.parametrize("ending", ["db", "csv", "parquet"])
@@ -291,7 +292,7 @@ class TestImport:
             assert (found.samples, found.failed, found.again, found.anew) == (3, 1, 0, 4)
             assert "4 of the new ones are other rollouts of thetas that were there" in found.words
             for source in (f"lab2.{ending}", "lab2.db", "lab1.db"):
-                with pytest.raises(InputError, match="all of these samples are in the study"):
+                with pytest.raises(InputError, match=SAMPLES_THERE):
                     import_samples(study.opened, read_samples(study.opened, tmp_path / source))
 
     def test_a_copy_that_went_on_apart_has_rollouts_of_its_own(self, tmp_path):
@@ -489,7 +490,7 @@ class TestImport:
 
         np.savez(tmp_path / "s.npz", theta=np.array([Evil()], object), returns=np.ones(1))
         with Study.open(tmp_path / "new.db", dim=1) as study:
-            with pytest.raises(ValueError, match="cannot be read as NumPy arrays"):
+            with pytest.raises(ValueError, match=NO_ARRAYS):
                 read_samples(study.opened, tmp_path / "s.npz")
             np.save(tmp_path / "array.npy", np.ones(3))
             (tmp_path / "array.npy").rename(tmp_path / "array.npz")
@@ -634,7 +635,7 @@ class TestFork:
 
     def test_an_existing_file_is_left_alone(self, old, tmp_path):
         (tmp_path / "new.db").write_text("mine")
-        with pytest.raises(ValueError, match="exists already"):
+        with pytest.raises(ValueError, match=EXISTS):
             old.fork(tmp_path / "new.db")
         assert (tmp_path / "new.db").read_text() == "mine"
 

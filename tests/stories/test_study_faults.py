@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from another_user import as_another_user
+from sentences import EXISTS, FILE_GONE, FULL, NO_STUDY_FILE
 from waiting import LIMIT
 
 from recoup.cli import main as cli
@@ -158,7 +159,7 @@ class TestDamage:
         content = bytearray(copy.read_bytes())
         content[:PAGE] = bytes(PAGE)
         copy.write_bytes(content)
-        with pytest.raises(ValueError, match="is not a study file"):
+        with pytest.raises(ValueError, match=NO_STUDY_FILE):
             Study.open(copy)
         found = recover(copy, tmp_path / "new.db")
         assert found.results == len(rows_of(whole))
@@ -378,7 +379,7 @@ class TestTheLog:
         path = tmp_path / "robot.db"
         tell_four_and_die(path)
         path.unlink()
-        with pytest.raises(ValueError, match=r"the log of a study whose file .* is gone"):
+        with pytest.raises(ValueError, match=FILE_GONE):
             Study.open(path, dim=2)
         (tmp_path / "robot.db-wal").unlink()
         with Study.open(path, dim=2) as study:  # nor its count
@@ -428,7 +429,7 @@ class TestPlaces:
             pytest.skip("no file system can be mounted here")
         try:
             with Study.open(place / "robot.db", dim=1000, batch=100) as study:
-                with pytest.raises(ValueError, match="is full: nothing was changed"):
+                with pytest.raises(ValueError, match=FULL):
                     ask_and_tell(study, 200)
                 counts = study.counts()
                 assert 0 < counts["ok"] < 200
@@ -602,7 +603,7 @@ class TestRecovery:
 
     def test_nothing_is_overwritten_or_invented(self, copy, tmp_path):
         (tmp_path / "new.db").write_text("mine")
-        with pytest.raises(ValueError, match="exists already"):
+        with pytest.raises(ValueError, match=EXISTS):
             recover(copy, tmp_path / "new.db")
         with pytest.raises(ValueError, match="there is no file"):
             recover(tmp_path / "no.db", tmp_path / "other.db")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from program import recoup as program
 from scipy import integrate, stats
+from sentences import NEWER, NOTHING_IMPORTED
 
 import recoup
 from recoup.checks import InputError
@@ -299,7 +300,7 @@ class TestOtherBounds:
             a.fork(tmp_path / "c.db").close()
         monkeypatch.setattr("recoup.store.file.NEWEST", 2)
         recoup.Study.open(tmp_path / "c.db").close()
-        with pytest.raises(InputError, match="written by a newer recoup"):
+        with pytest.raises(InputError, match=NEWER):
             recoup.Study.open(tmp_path / "b.db")
 
     @pytest.mark.parametrize("family", ["diagonal:99", "diagonal:-1", "diagonal:²", "diagonal:"])
@@ -503,7 +504,7 @@ class TestNamesAndDimensions:
             study.amend(last, -9.0)
             with study.fork(tmp_path / "c.db", freeze=freeze) as less:
                 coming = read_samples(less.opened, tmp_path / "b.db")
-                with pytest.raises(InputError, match="in the study already: nothing was imported"):
+                with pytest.raises(InputError, match=NOTHING_IMPORTED):
                     import_samples(less.opened, coming)
 
     def test_a_whole_number_is_near_to_itself_alone(self, tmp_path):

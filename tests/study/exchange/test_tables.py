@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from sentences import EXISTS, NO_ARRAYS, SAMPLES_THERE
 
 from recoup.checks import InputError, printable
 from recoup.cli.study_tables import print_trials
@@ -80,7 +81,7 @@ class TestOlderTables:
             before = (tmp_path / name).read_bytes()
             for other in (b, a.fork(tmp_path / "c.db")):
                 with pytest.raises(
-                    InputError, match="exists already, and is not one that recoup has made of this"
+                    InputError, match=f"{EXISTS}, and is not one that recoup has made of this"
                 ):
                     other.export(tmp_path / name)
             assert (tmp_path / name).read_bytes() == before
@@ -100,7 +101,7 @@ class TestOlderTables:
             rows[trial - 1][head.index(column)] = "7.5"
             path.write_text("".join(",".join(cells) + "\n" for cells in [head, *rows]))
             before = path.read_bytes()
-            with pytest.raises(InputError, match="exists already, and is not one that recoup"):
+            with pytest.raises(InputError, match=f"{EXISTS}, and is not one that recoup"):
                 study.export(path)
         assert path.read_bytes() == before
 
@@ -120,7 +121,7 @@ class TestOlderTables:
         path.write_text("\n".join([head, *added[how], *rest]) + "\n")
         before = path.read_bytes()
         with pytest.raises(
-            InputError, match="exists already, and is not one that recoup has made of this"
+            InputError, match=f"{EXISTS}, and is not one that recoup has made of this"
         ):
             study.export(path)
         assert path.read_bytes() == before
@@ -169,13 +170,13 @@ class TestImports:
     @pytest.mark.parametrize("content", [b"", b"PK\3\4", b"\x93NUMPY", os.urandom(300)])
     def test_what_is_no_archive_is_a_sentence(self, study, tmp_path, content):
         (tmp_path / "x.npz").write_bytes(content)
-        with pytest.raises(InputError, match="cannot be read as NumPy arrays"):
+        with pytest.raises(InputError, match=NO_ARRAYS):
             import_file(study, tmp_path / "x.npz")
 
     def test_nor_is_an_archive_of_something_else(self, study, tmp_path):
         with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
             file.writestr("theta.npy", b"not an array")
-        with pytest.raises(InputError, match="cannot be read as NumPy arrays"):
+        with pytest.raises(InputError, match=NO_ARRAYS):
             import_file(study, tmp_path / "x.npz")
 
 
@@ -249,7 +250,7 @@ class TestOutcomes:
         assert study.counts() == before
         assert self.told(tmp_path, table)[-2:] == [7.5, 7.5]
         study.tell([6, 7], [7.5, 7.5])
-        with pytest.raises(InputError, match="all of these samples are in the study already"):
+        with pytest.raises(InputError, match=f"{SAMPLES_THERE} already"):
             import_file(study, tmp_path / "s.csv")
 
     @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from program import recoup
 from scipy.integrate import quad
 from scipy.stats import norm
+from sentences import SAMPLES_THERE
 
 from recoup import Study
 from recoup.checks import InputError
@@ -640,7 +641,7 @@ class TestTables:
             assert study.import_samples(words, returns, **drew).samples == 4
             for order in ([4, 3, 2, 1, 0], [1, 2], [2, 0, 4]):
                 again = [words[i] for i in order], [returns[i] for i in order]
-                with pytest.raises(InputError, match="all of these samples are in the study"):
+                with pytest.raises(InputError, match=SAMPLES_THERE):
                     study.import_samples(*again, **drew)
             more = study.import_samples([["soft"], *words], [3.0, *returns], **drew)
             assert (more.samples, more.again) == (1, 5)

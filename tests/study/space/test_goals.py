@@ -10,6 +10,7 @@ import sqlite3
 import numpy as np
 import pytest
 from program import recoup as program
+from sentences import NEWER
 
 import recoup
 from recoup.checks import InputError
@@ -446,7 +447,7 @@ def test_an_older_recoup_does_not_open_costs_and_maximise_them(tmp_path, monkeyp
         study.ask(1, lease=60)  # marks a file, too: never as an older one
     monkeypatch.setattr("recoup.store.file.NEWEST", 3)
     recoup.Study.open(tmp_path / "returns.db").close()
-    with pytest.raises(InputError, match="written by a newer recoup"):
+    with pytest.raises(InputError, match=NEWER):
         recoup.Study.open(tmp_path / "costs.db")
 
 

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from program import recoup as program
+from sentences import NEWER
 
 import recoup
 from recoup.checks import InputError
@@ -452,7 +453,7 @@ def test_an_older_recoup_does_not_open_what_it_would_ignore(tmp_path, monkeypatc
     monkeypatch.setattr("recoup.store.file.NEWEST", 4)
     recoup.Study.open(tmp_path / "plain.db").close()
     for name in ("limits.db", "numbers.db"):
-        with pytest.raises(InputError, match="written by a newer recoup"):
+        with pytest.raises(InputError, match=NEWER):
             recoup.Study.open(tmp_path / name)
 
 

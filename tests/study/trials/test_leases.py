@@ -15,6 +15,7 @@ import pytest
 import study_worker
 from processes import Forked
 from program import recoup as program
+from sentences import FOREIGN_SQL
 from studies import content
 
 from recoup.checks import InputError
@@ -334,7 +335,7 @@ class TestTheFile:
         connection = sqlite3.connect(path)
         connection.execute("CREATE TABLE leases (id INTEGER PRIMARY KEY, until REAL)")
         connection.close()
-        with pytest.raises(InputError, match="SQL that recoup did not write"):
+        with pytest.raises(InputError, match=FOREIGN_SQL):
             Study.open(path)
 
     def test_a_damaged_lease_is_noticed(self, path, later):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from sentences import IN_ACTIONS, TORCH_IN_JAX
 
 import recoup
 from recoup.checks import InputError
@@ -517,7 +518,7 @@ def test_what_cannot_be_rolled_out_is_said(env, policy, sentence):
 
 def test_methods_that_explore_in_actions_are_refused():
     task, _ = jax_task("drift", Drift(), None, 1.0)
-    with pytest.raises(InputError, match="explore in action space"):
+    with pytest.raises(InputError, match=IN_ACTIONS):
         task.episodes(None, None)
 
 
@@ -529,7 +530,7 @@ def test_the_policy_of_an_environment_can_be_had():
 
 def test_torch_cannot_be_rolled_out_in_jax():
     torch = pytest.importorskip("torch")
-    with pytest.raises(InputError, match="PyTorch cannot be rolled out in JAX"):
+    with pytest.raises(InputError, match=TORCH_IN_JAX):
         jax_task("drift", Drift(), None, 1.0, torch.nn.Linear(2, 2))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from foreign_networks import made
 from gymnasium import spaces
+from sentences import TORCH_IN_JAX
 
 import recoup
 from recoup.checks import InputError
@@ -414,7 +415,7 @@ def test_torch_is_in_use_not_in_training_and_leaves_observations_alone():
 
 def test_torch_cannot_be_traced_by_jax():
     network = adapted(made("torch"), 3)
-    with pytest.raises(InputError, match="PyTorch cannot be rolled out in JAX"):
+    with pytest.raises(InputError, match=TORCH_IN_JAX):
         jax.eval_shape(lambda theta: network.bound(theta)(X), network.theta)
 
 

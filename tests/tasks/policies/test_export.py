@@ -9,6 +9,7 @@ from foreign_networks import made
 from gymnasium import spaces
 from own_tasks import Recurrent
 from policy_cases import ACTIONS, BOX, OBSERVATIONS, cases_of
+from sentences import EXISTS
 
 import recoup
 from recoup.checks import InputError
@@ -184,7 +185,7 @@ class TestPlaces:
             pytest.importorskip("onnx")
         path = export_policy(plain(), tmp_path / name)
         before = path.read_bytes()
-        with pytest.raises(InputError, match=r"exists already: name another, or write over") as no:
+        with pytest.raises(InputError, match=f"{EXISTS}: name another, or write over") as no:
             export_policy(plain(), path)
         assert "recoup has made" not in str(no.value)
         assert path.read_bytes() == before

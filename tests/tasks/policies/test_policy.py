@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from own_tasks import Recurrent
+from sentences import GIVE_POLICY
 
 import recoup
 from recoup.checks import InputError
@@ -264,7 +265,7 @@ class TestFiles:
         from recoup.tasks.policies.policy_files import save_policy
 
         path = save_policy(tmp_path / "r.npz", Recurrent(), np.arange(3.0))
-        with pytest.raises(InputError, match="give it again with policy="):
+        with pytest.raises(InputError, match=GIVE_POLICY):
             recoup.load_policy(path)
         policy = recoup.load_policy(path, Recurrent())
         assert policy(np.array([0.0])) == 1.0
