@@ -16,6 +16,8 @@ from recoup.study.voice.gained import LAST
 from recoup.study.voice.rehearsal import Forecast, ForecastGain
 from recoup.study.voice.worths import of_trials
 
+pytestmark = pytest.mark.usefixtures("few_rehearsals")  # `test_rehearsal.py` has as many as users
+
 GAINS = {"k": (10, 200, "log"), "d": (0, 1), "offset": None}
 BEST = {"k": 60.0, "d": 0.7, "offset": 0.3}
 
