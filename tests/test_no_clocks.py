@@ -25,6 +25,7 @@ WAITING = ("helpers/waiting.py",)  # has the one deadline
 ENDLESS = "what hangs, or waits to be told to go on, does so in a process of its own"
 SETTING = "the limit is a setting of the engine, whose clock the test sets"
 GIVES_UP = "it wants to see that nothing comes"
+CLUSTER = "tasks/engines/test_cluster.py"
 POLL = "it looks again until a process has ended"
 ALLOWED = {  # file: function -> why it may sleep, or wait for less
     "cli/test_study_commands.py: test_a_walk_to_deployment": "a lease of 1 ms runs out meanwhile",
@@ -39,20 +40,18 @@ ALLOWED = {  # file: function -> why it may sleep, or wait for less
     "helpers/stress.py: forker": "a person takes a while",
     "helpers/stress.py: worker": "a rollout takes a while",
     "helpers/study_worker.py: work": "kills come between two results, or while it waits for one",
-    "study/test_leases.py: TestProcesses": "a lease of 1 ms runs out meanwhile",
+    "study/trials/test_leases.py: TestProcesses": "a lease of 1 ms runs out meanwhile",
     "study/test_study.py: TestTrouble": POLL,
     "study/test_study.py: test_thirty_kills_at_random_moments_change_nothing": "a random moment",
-    "tasks/test_cluster.py: rolled": POLL,
-    "tasks/test_cluster.py: test_a_worker_that_is_killed_takes_its_trial_with_it_and_no_other": (
-        ENDLESS
-    ),
-    "tasks/test_cluster.py: test_closing_ends_every_worker_and_may_be_done_twice": ENDLESS,
-    "tasks/test_cluster.py: test_nodes_may_come_and_go": ENDLESS,
-    "tasks/test_cluster.py: test_one_that_hangs_is_given_up_with_all_that_it_has_started": SETTING,
-    "tasks/test_cluster.py: test_time_counts_from_when_a_worker_is_ready": SETTING,
-    "tasks/test_cluster.py: test_trials_wait_where_there_is_no_room": GIVES_UP,
-    "tasks/test_engines.py: test_a_hang_is_ended_and_costs_its_trial_alone": SETTING,
-    "tasks/test_engines.py: test_waiting_ends_when_its_time_is_over": GIVES_UP,
+    f"{CLUSTER}: rolled": POLL,
+    f"{CLUSTER}: test_a_worker_that_is_killed_takes_its_trial_with_it_and_no_other": (ENDLESS),
+    f"{CLUSTER}: test_closing_ends_every_worker_and_may_be_done_twice": ENDLESS,
+    f"{CLUSTER}: test_nodes_may_come_and_go": ENDLESS,
+    f"{CLUSTER}: test_one_that_hangs_is_given_up_with_all_that_it_has_started": SETTING,
+    f"{CLUSTER}: test_time_counts_from_when_a_worker_is_ready": SETTING,
+    f"{CLUSTER}: test_trials_wait_where_there_is_no_room": GIVES_UP,
+    "tasks/engines/test_engine.py: test_a_hang_is_ended_and_costs_its_trial_alone": SETTING,
+    "tasks/engines/test_engine.py: test_waiting_ends_when_its_time_is_over": GIVES_UP,
 }
 
 

@@ -97,7 +97,8 @@ def test_the_policy_itself_takes_about_twenty_lines():
 
 @pytest.mark.parametrize("kind", ["torch", "linen", "nnx", "equinox"])
 def test_the_lines_of_the_page_fill_a_module(kind, tmp_path):
-    from test_adapters import called, made
+    from foreign_networks import made
+    from test_adapters import called
 
     module = made(kind, outputs=1)
     acts = spaces.Box(-np.inf, np.inf, (1,), np.float64)
@@ -113,7 +114,7 @@ def test_the_lines_of_the_page_fill_a_module(kind, tmp_path):
 
 
 def test_every_array_and_field_is_on_the_page(tmp_path):
-    from test_adapters import made
+    from foreign_networks import made
 
     networks = [made("equinox", inputs=2, outputs=3), "linear", "kernels", "mlp"]
     for given in networks:

@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from sentences import IN_ACTIONS
 
 import recoup
 from recoup.engine.methods import METHODS, Method, default_batch, method_row, settings_of
@@ -48,7 +49,7 @@ def test_a_direction_of_ones_own_is_followed_as_a_gradient():
 
 
 def test_a_way_says_where_it_searches():
-    with pytest.raises(recoup.InputError, match="explore in action space"):
+    with pytest.raises(recoup.InputError, match=IN_ACTIONS):
         settings_in("parameters", "em")
     with pytest.raises(recoup.InputError, match="explore in parameters"):
         settings_in("actions", "blend")

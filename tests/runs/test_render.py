@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from sentences import NO_STUDY_FILE
 from waiting import LIMIT
 
 import recoup
@@ -163,7 +164,7 @@ def test_what_is_not_a_run_gets_one_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"is not a run directory: it has no study\.db"):
         render_run(tmp_path)
     (tmp_path / "study.db").write_bytes(b"noise" * 1000)
-    with pytest.raises(ValueError, match="is not a study file"):
+    with pytest.raises(ValueError, match=NO_STUDY_FILE):
         render_run(tmp_path)
 
 

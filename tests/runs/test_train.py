@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles import gauss_hermite
 from program import recoup as program
+from sentences import EXISTS, NO_RUN, NOT_STORED
 
 import recoup
 from recoup.checks import InputError
@@ -87,7 +88,7 @@ def test_a_mirrored_run_is_a_study_of_pairs(tmp_path):
 
 def test_an_existing_directory_is_refused_and_left_alone(run):
     before = (run.out / "study.db").read_bytes()
-    with pytest.raises(ValueError, match="exists already: `recoup resume"):
+    with pytest.raises(ValueError, match=f"{EXISTS}: `recoup resume"):
         recoup.train("toy", iterations=1, out=run.out)
     assert (run.out / "study.db").read_bytes() == before
 
@@ -332,7 +333,7 @@ class TestARunThatIsExtended:
     def test_a_study_of_ones_own_has_no_iterations(self, tmp_path):
         (tmp_path / "other").mkdir()
         Study.open(tmp_path / "other" / "study.db", dim=1).close()
-        with pytest.raises(ValueError, match="is a study of its own, not that of a run"):
+        with pytest.raises(ValueError, match=NO_RUN):
             recoup.resume(tmp_path / "other", iterations=4)
 
 
@@ -358,16 +359,16 @@ def test_an_update_given_in_python_is_needed_again(tmp_path):
     calm = recoup.train("toy", "iw-pgpe-ob", **how)
     with pytest.raises(Stopped):
         recoup.train("toy", "iw-pgpe-ob", **how, out=tmp_path / "run", progress=stop_after(2))
-    with pytest.raises(ValueError, match="which a file cannot hold: give it again"):
+    with pytest.raises(ValueError, match=f"{NOT_STORED}: give it again"):
         recoup.resume(tmp_path / "run")
     run = recoup.resume(tmp_path / "run", update=optax.adam(0.1))
     np.testing.assert_array_equal(run.mean, calm.mean)
     with run.study as study:
         np.testing.assert_array_equal(study.replay()[-1].mean, run.mean)
     with recoup.load(tmp_path / "run").study as study:
-        with pytest.raises(ValueError, match="which a file cannot hold: give it again"):
+        with pytest.raises(ValueError, match=f"{NOT_STORED}: give it again"):
             study.fork(tmp_path / "new.db")
-        with pytest.raises(ValueError, match="which a file cannot hold: give it again"):
+        with pytest.raises(ValueError, match=f"{NOT_STORED}: give it again"):
             study.replay()
         study.fork(tmp_path / "new.db", update="natural").close()
         assert len(study.replay("pgpe")) == 4

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sentences import EXISTS
 from stores import DATA, SETTINGS, start
 
 from recoup.store.format1 import Carried, carry_over
@@ -222,6 +223,6 @@ def test_refusals(hand, tmp_path):
             Store.create(tmp_path / name, SETTINGS, start()).close()
         with pytest.raises(ValueError, match=words):
             carry_over(tmp_path / name, tmp_path / "new.db")
-    with pytest.raises(ValueError, match="exists already: name another file to upgrade to"):
+    with pytest.raises(ValueError, match=f"{EXISTS}: name another file to upgrade to"):
         carry_over(hand, hand)
     assert not (tmp_path / "new.db").exists()

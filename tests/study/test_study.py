@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import study_worker
 from processes import Forked
+from sentences import FULL
 from studies import content, killed_at, work
 from waiting import LIMIT, until
 
@@ -309,7 +310,7 @@ class TestTrouble:
             study.tell(trials[0].id, -1.0)
             (pages,) = study.store._file.rows("PRAGMA page_count")[0]
             study.store._file.rows(f"PRAGMA max_page_count = {pages}")
-            with pytest.raises(ValueError, match=r"is full: nothing was changed; free some space"):
+            with pytest.raises(ValueError, match=f"{FULL}; free some space"):
                 study.ask(20)
             assert study.counts() == {"pending": 2, "ok": 1, "failed": 0}
             study.store._file.rows("PRAGMA max_page_count = 1000000")
