@@ -12,7 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal
-from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
+from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected, joined
 from recoup.core.types import Rho
 from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED
@@ -27,6 +27,7 @@ LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
 WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
 MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
+FARTHER = 1.5  # halves of its width, by which an interval reaches farther on the better side
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
@@ -207,7 +208,7 @@ def worth_of(
 ) -> Expected:
     """What one look is worth, over the unit of the results.
 
-    It may be so much `better` than the interval of the model has it, at most by half of its width.
+    It may be so much `better` than the interval of the model has it, at most by `FARTHER` halves.
     """
     mean, covariance = expected(found.belief, looks)
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
@@ -215,11 +216,17 @@ def worth_of(
         return Expected(value, stderr, NOTHING)
     many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
     half = many * WIDER * quantile(found.belief.results) * stderr
-    interval = Interval(value - half, value + half + min(better, half))
+    interval = Interval(value - half, value + half + min(better, FARTHER * half))
     levels = np.unique(results.values)
     if len(levels) == 2:
         return _of_two(value, stderr, interval, levels, _nearest(found, results))
     return Expected(value, stderr, interval)
+
+
+def top_of(found: Landscape) -> float:
+    """How much more the middle earns than a draw about it, as the model has it: the top it sees."""
+    here, draw = expected(found.belief, joined(found.here(), found.around()))[0]
+    return max(float(here - draw), 0.0)
 
 
 def _nearest(found: Landscape, results: ModelledResults) -> np.ndarray:
