@@ -27,7 +27,6 @@ LEAST = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
 WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
 MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
-FARTHER = 1.5  # halves of its width, by which an interval reaches farther on the better side
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
@@ -208,7 +207,7 @@ def worth_of(
 ) -> Expected:
     """What one look is worth, over the unit of the results.
 
-    It may be so much `better` than the interval of the model has it, at most by `FARTHER` halves.
+    It may be so much `better` than the interval of the model has it, as `reaching` says.
     """
     mean, covariance = expected(found.belief, looks)
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
@@ -216,11 +215,16 @@ def worth_of(
         return Expected(value, stderr, NOTHING)
     many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
     half = many * WIDER * quantile(found.belief.results) * stderr
-    interval = Interval(value - half, value + half + min(better, FARTHER * half))
+    interval = reaching(value, half, better)
     levels = np.unique(results.values)
     if len(levels) == 2:
         return _of_two(value, stderr, interval, levels, _nearest(found, results))
     return Expected(value, stderr, interval)
+
+
+def reaching(value: float, half: float, better: float) -> Interval:
+    """Half of a width on either side, and so much `better`: at most twice as wide as without."""
+    return Interval(value - half, value + half + min(better, 2 * half))
 
 
 def top_of(found: Landscape) -> float:

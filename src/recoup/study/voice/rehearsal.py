@@ -20,7 +20,7 @@ from recoup.study.reader.batches import batch_after
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.ledger import Results as Rows
 from recoup.study.reader.opened import Opened
-from recoup.study.voice.landscape import Landscape, top_of
+from recoup.study.voice.landscape import Landscape, reaching, top_of
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
 DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
@@ -124,7 +124,7 @@ def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Cauti
     The model expects too much of steps that it has little to say about: g^2 / (g + doubt error). In
     many dimensions it sees too little of what a draw gains: a share of that is an error too. A top
     may be sharper than a smooth model has it, so that more is gained by coming nearer to it: the
-    interval reaches farther on the better side, at most as far again.
+    interval reaches farther on the better side.
     """
     stderr = float(np.var(means) + np.mean(variances)) ** 0.5
     value = float(np.mean(means))
@@ -132,9 +132,7 @@ def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Cauti
         value *= value / (value + caution.doubt * stderr)
     stderr = float(np.hypot(stderr, caution.unseen * value))
     half = WIDER * quantile(results) * stderr
-    return ForecastGain(
-        value, stderr, Interval(value - half, value + half + min(caution.better, half))
-    )
+    return ForecastGain(value, stderr, reaching(value, half, caution.better))
 
 
 def _waiting(study: Opened) -> list[np.ndarray]:
