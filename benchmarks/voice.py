@@ -136,10 +136,10 @@ def made(names, studies: int, processes: int) -> list[dict]:
 def main(studies: int = STUDIES, processes: int = 2, which: str = "", keep: str = "") -> None:
     """Prints a table for the tasks that were looked at, and one for those that were not.
 
-    `which` is one of the sets of `benchmarks.known`; a file to `keep` the rows in.
+    `which` is one of the sets of `benchmarks.known`, or a task; a file to `keep` the rows in.
     """
     for name in [which] if which else SETS:
-        found = made([*getattr(known, name)], studies, processes)
+        found = made([which] if which in TASKS else [*getattr(known, name)], studies, processes)
         if keep:
             Path(keep).write_bytes(pickle.dumps(found))
         print_table(name, found)

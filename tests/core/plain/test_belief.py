@@ -92,7 +92,7 @@ def test_a_cell_expects_what_a_plain_loop_solves():
     k = np.array([[kernel(a, b, HYPER, 1.1) for b in z] for a in z]) + HYPER.noise * np.eye(len(z))
     rows = np.array([[kernel(a, b, HYPER, 1.1) for b in z] for a in at])
     before = np.array([[kernel(a, b, HYPER, 1.1) for b in at] for a in at])
-    cell = seen(HYPER, looks_at(z, np.zeros_like(z)), 1.1, y)
+    (cell,) = seen([HYPER], looks_at(z, np.zeros_like(z)), 1.1, y)
     mean, covariance = cell.expects(looks_at(at, np.zeros_like(at)))
     np.testing.assert_allclose(mean, rows @ np.linalg.solve(k, y), rtol=1e-6)
     want = HYPER.signal * (before - rows @ np.linalg.solve(k, rows.T))
@@ -103,7 +103,8 @@ def test_what_is_told_later_is_as_if_it_had_been_told_at_once():
     z, y = points(3, 12), np.cos(points(3, 12)[:, 0])
     looks = looks_at(z, np.zeros_like(z))
     first, rest = (looks_at(part, np.zeros_like(part)) for part in (z[:7], z[7:]))
-    at_once, later = seen(HYPER, looks, 2.0, y), seen(HYPER, first, 2.0, y[:7]).told(rest, y[7:])
+    (at_once,), (begun,) = seen([HYPER], looks, 2.0, y), seen([HYPER], first, 2.0, y[:7])
+    later = begun.told(rest, y[7:])
     there = joined(looks_at(np.zeros((1, 3)), np.ones((1, 3))), looks_at(z[:2] + 1, 0 * z[:2]))
     for one, other in zip(at_once.expects(there), later.expects(there), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
@@ -111,7 +112,7 @@ def test_what_is_told_later_is_as_if_it_had_been_told_at_once():
 
 def test_without_what_depends_on_the_distance_the_means_are_those_of_the_rest():
     z, y = points(2, 8), points(2, 8)[:, 1]
-    cell = seen(HYPER, looks_at(z, np.zeros_like(z)), 1.0, y)
+    (cell,) = seen([HYPER], looks_at(z, np.zeros_like(z)), 1.0, y)
     at, alpha = points(2, 3, seed=9), cell.inverse.T @ cell.inverse @ y
     plain = HYPER._replace(about=0.0)
     want = [sum(kernel(a, b, plain, 1.0) * w for b, w in zip(z, alpha, strict=True)) for a in at]

@@ -147,15 +147,23 @@ def test_it_goes_on_while_a_batch_gains_and_stops_when_none_does():
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_top_may_be_sharper_than_the_model_has_it_and_not_blunter(direction):
-    """By half of what the mean policy earns over a draw, which `evaluate` says by that model."""
+    """By a share of what the mean policy earns over a draw, which `evaluate` says by that model."""
     sign = 1 if direction == "maximize" else -1
     settings = {"dim": 3, "method": "recoup", "direction": direction}
     study = searched(lambda x: -sign * np.abs(x).sum(), 3, seed=2, batch=8, **settings)
     found, draw = study.recommend(), study.evaluate().mean
     worse, better = found.interval[::sign]
     half, top = abs(found.expected - worse), sign * (found.expected - draw)
-    assert 0 < top / 2 < half
-    assert sign * (better - found.expected) == pytest.approx(half + top / 2, rel=1e-9)
+    assert 0 < 0.75 * top < 2 * half
+    assert sign * (better - found.expected) == pytest.approx(half + 0.75 * top, rel=1e-9)
+
+
+def test_the_interval_of_the_mean_policy_gets_at_most_twice_as_wide():
+    study = searched(lambda x: -np.sum(x**2), 6, seed=2, noise=0.0, batch=8, dim=2, method="recoup")
+    found, draw = study.recommend(), study.evaluate().mean
+    half = found.expected - found.interval.low
+    assert 0.75 * (found.expected - draw) > 2 * half > 0
+    assert found.interval.high - found.expected == pytest.approx(3 * half, rel=1e-9)
 
 
 def outlook(value=0.0, draw=0.0, half=2.0, past=(-0.2, 0.2), noise=0.8, rare=None, coming=True):

@@ -97,6 +97,32 @@ def test_of_mirrored_methods_whole_pairs_are_imagined(told_of_a_pair):
     assert np.isfinite(study.recommend().next_gain)
 
 
+def halves(gain):
+    """By how much the interval of a gain reaches below and above it."""
+    return gain.value - gain.interval.low, gain.interval.high - gain.value
+
+
+def test_more_may_be_gained_than_a_smooth_model_sees_and_not_less():
+    """By shares of what the mean policy earns over a draw, which others say by the same model."""
+    study, _ = searched(60, batch=4)
+    found = rehearsed(study)[0]
+    top = study.recommend().expected - study.evaluate().mean
+    for gain, share in ((found.policy, 0.5), (found.draw, 0.15)):
+        below, above = halves(gain)
+        assert 0 < share * top < below
+        assert above == pytest.approx(below + share * top, rel=1e-9)
+
+
+def test_the_interval_of_a_gain_gets_at_most_twice_as_wide():
+    """Without noise: the top that is seen is far larger than what is left in doubt."""
+    study, _ = searched(24, noise=0.0, batch=4)
+    gain = rehearsed(study)[0].policy
+    top = study.recommend().expected - study.evaluate().mean
+    below, above = halves(gain)
+    assert 0.5 * top > 2 * below > 0
+    assert above == pytest.approx(3 * below, rel=1e-9)
+
+
 def test_several_batches_gain_one_after_the_other():
     study, _ = searched(12, batch=4)
     found = rehearsed(study, 3)

@@ -92,15 +92,19 @@ def covariances(
     hypers: Sequence[Hyper], one: Looks, other: Looks, middle: float
 ) -> Iterator[np.ndarray]:
     """The same for several cells: what they share is computed once."""
-    products, lengths = one.mean @ other.mean.T, {hyper.length for hyper in hypers}
-    bumps = {length: _bumps(length, one, other, products) for length in lengths}
+    products = one.mean @ other.mean.T
+    bumps = {x: _bumps(x, one, other, products) for x in {hyper.length for hyper in hypers}}
     heights = [(np.sum(x.mean**2 + x.variance, axis=1) - middle) / 2 for x in (one, other)]
     bowls = np.outer(*heights)
     about = by_distance(one.radii, other.radii) if any(x.about for x in hypers) else 0.0
+    flat = {  # all but the bowl: of few kinds
+        (length, part): LEVEL + bumps[length] + SLOPE / length * products + part * about
+        for length, part in {(hyper.length, hyper.about) for hyper in hypers}
+    }
     for hyper in hypers:
-        trend = (SLOPE * products + hyper.bowl * bowls) / hyper.length
-        found = LEVEL + bumps[hyper.length] + trend
-        yield found + hyper.about * about if hyper.about else found
+        found = hyper.bowl / hyper.length * bowls
+        found += flat[hyper.length, hyper.about]
+        yield found
 
 
 def _bumps(length: float, one: Looks, other: Looks, products: np.ndarray) -> np.ndarray:
@@ -127,11 +131,14 @@ def _bumps(length: float, one: Looks, other: Looks, products: np.ndarray) -> np.
 
 def by_distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The kernel of returns that depend on the distance alone `[m, k]`, of radii `[m, P]`."""
-    found = np.zeros((len(one), len(other)))
-    for radius in one.T:
-        apart = radius[:, None, None] - other
-        found += np.mean(np.exp(-(apart**2) / (2 * REACH**2)), axis=2)
-    return found / one.shape[1]
+    found, few = np.zeros((len(one), len(other))), len(one) < one.shape[1]
+    for i, radii in enumerate(one if few else one.T):  # [P] of one look, or one of each [m]
+        each = np.mean(np.exp(-((radii[:, None, None] - other) ** 2) / (2 * REACH**2)), axis=2)
+        if few:
+            found[i] = np.mean(each, axis=0)
+        else:
+            found += each / one.shape[1]
+    return found
 
 
 class FittedCell(NamedTuple):
@@ -166,14 +173,16 @@ class FittedCell(NamedTuple):
         return self._replace(at=joined(self.at, looks), inverse=inverse, half=half)
 
 
-def seen(hyper: Hyper, at: Looks, middle: float, y: np.ndarray) -> FittedCell:
-    """A cell with the returns `y [n]` of points.
+def seen(hypers: Sequence[Hyper], at: Looks, middle: float, y: np.ndarray) -> list[FittedCell]:
+    """Cells with the returns `y [n]` of points.
 
     Implements: rasmussen2006 eqs. 2.25, 2.26 the posterior of a Gaussian process.
     """
-    k = covariance(hyper, at, at, middle)
-    inverse = inverted(factored(k, hyper.noise))
-    return FittedCell(hyper, at, middle, inverse, inverse @ y)
+    found = []
+    for hyper, k in zip(hypers, covariances(hypers, at, at, middle), strict=True):
+        inverse = inverted(factored(k, hyper.noise))
+        found.append(FittedCell(hyper, at, middle, inverse, inverse @ y))
+    return found
 
 
 def expectations(
@@ -250,7 +259,7 @@ def _believed(z: np.ndarray, returns: np.ndarray, about: Sequence[float]) -> Bel
     stretch = stretch_of(z, y)
     points = points_of(z * stretch)
     at = looks_at(points.z, np.zeros_like(points.z))
-    found = [seen(hyper, at, points.middle, y) for hyper in _likely(points, at, y, about)]
+    found = seen(_likely(points, at, y, about), at, points.middle, y)
     return Belief(found, level, scale, stretch, len(z))
 
 

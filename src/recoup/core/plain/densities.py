@@ -74,6 +74,8 @@ def gained_mixture(
     From a mixture of minus infinity it is the whole, as `mixtures.mixture_density`; from another,
     as `mixtures.gained_mixture`.
     """
+    if not len(theta):
+        return mixture
     z_ref = proposals.noise(proposals.reference, theta)  # for all of them
     for slot in np.flatnonzero(gained):
         row = proposals.drawn_density(int(slot), theta, z_ref)

@@ -164,7 +164,7 @@ def _fitted(dim: int, where: bytes, told: bytes) -> LimitModel:
     signal = float(cell.signal[which])
     hyper = Hyper(cell.length, cell.bowl, 0.0, NOISES[which], signal, 1.0)
     at = looks_at(points.z, np.zeros_like(points.z))
-    return LimitModel(mean, variance, stretch, seen(hyper, at, points.middle, y))
+    return LimitModel(mean, variance, stretch, seen([hyper], at, points.middle, y)[0])
 
 
 def worth_within(

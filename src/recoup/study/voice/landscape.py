@@ -12,7 +12,7 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal
-from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected
+from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected, joined
 from recoup.core.types import Rho
 from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED
@@ -207,7 +207,7 @@ def worth_of(
 ) -> Expected:
     """What one look is worth, over the unit of the results.
 
-    It may be so much `better` than the interval of the model has it, at most by half of its width.
+    It may be so much `better` than the interval of the model has it, as `reaching` says.
     """
     mean, covariance = expected(found.belief, looks)
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
@@ -215,11 +215,22 @@ def worth_of(
         return Expected(value, stderr, NOTHING)
     many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
     half = many * WIDER * quantile(found.belief.results) * stderr
-    interval = Interval(value - half, value + half + min(better, half))
+    interval = reaching(value, half, better)
     levels = np.unique(results.values)
     if len(levels) == 2:
         return _of_two(value, stderr, interval, levels, _nearest(found, results))
     return Expected(value, stderr, interval)
+
+
+def reaching(value: float, half: float, better: float) -> Interval:
+    """Half of a width on either side, and so much `better`: at most twice as wide as without."""
+    return Interval(value - half, value + half + min(better, 2 * half))
+
+
+def top_of(found: Landscape) -> float:
+    """How much more the middle earns than a draw about it, as the model has it: the top it sees."""
+    here, draw = expected(found.belief, joined(found.here(), found.around()))[0]
+    return max(float(here - draw), 0.0)
 
 
 def _nearest(found: Landscape, results: ModelledResults) -> np.ndarray:

@@ -20,12 +20,13 @@ from recoup.study.reader.batches import batch_after
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.ledger import Results as Rows
 from recoup.study.reader.opened import Opened
-from recoup.study.voice.landscape import Landscape
+from recoup.study.voice.landscape import Landscape, reaching, top_of
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
 DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
 WIDER = 1.4  # times its own errors, as `core.plain.belief`
 UNSEEN, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, for each parameter: what may not be seen
+SHARPER, SHARPER_FOR_DRAW = 0.5, 0.15  # of what a middle earns over a draw: what may be gained more
 
 
 class ForecastGain(NamedTuple):
@@ -42,6 +43,14 @@ class Forecast(NamedTuple):
     results: int  # that they need
     policy: ForecastGain  # of the mean policy, which is deployed
     draw: ForecastGain  # of a draw of the distribution
+
+
+class Caution(NamedTuple):
+    """How far what rehearsals say is not to be believed."""
+
+    doubt: float  # of its own error: by how much of it a gain is shrunk
+    better: float  # what may be gained more than the model sees
+    unseen: float = 0.0  # share of a gain that is an error too
 
 
 class Scene(NamedTuple):
@@ -86,12 +95,14 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     gains = [list(_rehearsed(scene, cell, waiting, sizes, own)) for cell, own in cells]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
-    unseen = min(UNSEEN * study.dim, MOST_UNSEEN)
+    unseen, top = min(UNSEEN * study.dim, MOST_UNSEEN), top_of(scene.found)
+    policy = Caution(DOUBT, SHARPER * top)
+    draw = Caution(DOUBT_OF_DRAW, SHARPER_FOR_DRAW * top, unseen)
     return [
         Forecast(
             sum(sizes[: i + 1]),
-            _gain(means[:, i, 0], variances[:, i, 0], belief.results, DOUBT),
-            _gain(means[:, i, 1], variances[:, i, 1], belief.results, DOUBT_OF_DRAW, unseen),
+            _gain(means[:, i, 0], variances[:, i, 0], belief.results, policy),
+            _gain(means[:, i, 1], variances[:, i, 1], belief.results, draw),
         )
         for i in range(batches)
     ]
@@ -107,21 +118,21 @@ def _sizes(study: Opened, batches: int) -> list[int]:
     return sizes
 
 
-def _gain(
-    means: np.ndarray, variances: np.ndarray, results: int, doubt: float, unseen: float = 0.0
-) -> ForecastGain:
+def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Caution) -> ForecastGain:
     """What rehearsals say together; a gain is shrunk as far as it is in doubt.
 
     The model expects too much of steps that it has little to say about: g^2 / (g + doubt error). In
-    many dimensions it sees too little of what a draw gains: a share of that is an error too.
+    many dimensions it sees too little of what a draw gains: a share of that is an error too. A top
+    may be sharper than a smooth model has it, so that more is gained by coming nearer to it: the
+    interval reaches farther on the better side.
     """
     stderr = float(np.var(means) + np.mean(variances)) ** 0.5
     value = float(np.mean(means))
     if value > 0:
-        value *= value / (value + doubt * stderr)
-    stderr = float(np.hypot(stderr, unseen * value))
+        value *= value / (value + caution.doubt * stderr)
+    stderr = float(np.hypot(stderr, caution.unseen * value))
     half = WIDER * quantile(results) * stderr
-    return ForecastGain(value, stderr, Interval(value - half, value + half))
+    return ForecastGain(value, stderr, reaching(value, half, caution.better))
 
 
 def _waiting(study: Opened) -> list[np.ndarray]:

@@ -5,15 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import expected, joined
 from recoup.core.worth import NOTHING, Interval, proportion, quantile
 from recoup.store.rows import MEAN
 from recoup.study.reader.opened import Opened
 from recoup.study.voice.gained import times
-from recoup.study.voice.landscape import Landscape, ModelledResults, worth_of
+from recoup.study.voice.landscape import Landscape, ModelledResults, top_of, worth_of
 
 AT_MEAN = 5  # trials of the mean policy that are enough by themselves
-SHARPER = 0.5  # of what a middle earns over a draw: by how much better it may be than the model has
+SHARPER = 0.75  # of what a middle earns over a draw: by how much better it may be than is seen
 
 
 class MeanPolicyWorth(NamedTuple):
@@ -66,15 +65,10 @@ def by_model(study: Opened, results: ModelledResults, found: Landscape) -> MeanP
     A top may be sharper than a smooth model has it, and no top is blunter: so the interval reaches
     farther on the better side, by a share of what the model sees of that top.
     """
-    here, looked = worth_of(found, found.here(), results, _top(found)), found.belief.results
+    here = worth_of(found, found.here(), results, SHARPER * top_of(found))
+    looked = found.belief.results
     near = f"{looked} results, by a model of the {study.goal.nouns} near it"
     return MeanPolicyWorth(here.value, here.stderr, here.interval, near, looked)
-
-
-def _top(found: Landscape) -> float:
-    """How much better a middle may be than a model has it."""
-    here, draw = expected(found.belief, joined(found.here(), found.around()))[0]
-    return SHARPER * max(float(here - draw), 0.0)
 
 
 def of_trials(values: Sequence[float], everything: np.ndarray) -> MeanPolicyWorth | None:
