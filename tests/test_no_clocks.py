@@ -28,7 +28,6 @@ GIVES_UP = "it wants to see that nothing comes"
 CLUSTER = "tasks/engines/test_cluster.py"
 POLL = "it looks again until a process has ended"
 ALLOWED = {  # file: function -> why it may sleep, or wait for less
-    "cli/test_study_commands.py: test_a_walk_to_deployment": "a lease of 1 ms runs out meanwhile",
     "cli/test_study_commands.py: killed": "when the kill comes does not matter",
     "helpers/own_tasks.py: forks": ENDLESS,
     "helpers/own_tasks.py: hangs": ENDLESS,
@@ -40,8 +39,6 @@ ALLOWED = {  # file: function -> why it may sleep, or wait for less
     "helpers/stress.py: forker": "a person takes a while",
     "helpers/stress.py: worker": "a rollout takes a while",
     "helpers/study_worker.py: work": "kills come between two results, or while it waits for one",
-    "study/trials/test_leases.py: TestProcesses": "a lease of 1 ms runs out meanwhile",
-    "study/test_study.py: TestTrouble": POLL,
     "study/test_study.py: test_thirty_kills_at_random_moments_change_nothing": "a random moment",
     f"{CLUSTER}: rolled": POLL,
     f"{CLUSTER}: test_a_worker_that_is_killed_takes_its_trial_with_it_and_no_other": (ENDLESS),

@@ -15,6 +15,7 @@ from waiting import until
 
 from recoup.store.file import StudyFile
 from recoup.study.study import Study
+from recoup.study.trials import leases
 
 pytestmark = pytest.mark.usefixtures("few_rehearsals")
 
@@ -137,15 +138,16 @@ def test_a_longer_walk(tmp_path):
     study(tmp_path, *["import", "warm.db", "results.csv"], fails="has no column 'stiffness'")
 
 
-def test_a_walk_to_deployment(tmp_path):
+def test_a_walk_to_deployment(tmp_path, monkeypatch):
     """A lease that runs out, a slip put right, what to deploy, wider bounds, the mean tried."""
     words = (
         "new robot.db --param stiffness=10:70:log --param damping=0:1 --param n=1:5:int --batch 6"
     )
     study(tmp_path, *words.split())
-    lent = ["ask", "robot.db", "-n", "2", "--lease", "0.001", "--format", "json"]
+    lent = ["ask", "robot.db", "-n", "2", "--lease", "60", "--format", "json"]
     first = json.loads(study(tmp_path, *lent))
-    time.sleep(0.01)
+    earlier = leases.now
+    monkeypatch.setattr(leases, "now", lambda: earlier() + 61)
     again = json.loads(study(tmp_path, *["ask", "robot.db", "-n", "1", "--format", "json"]))
     assert again == first[:1]  # its worker has died
     study(tmp_path, "tell", "robot.db", 1, -2.0)

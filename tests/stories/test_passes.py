@@ -12,6 +12,12 @@ from recoup.engine import search as searches
 
 WAYS = [("iw-pgpe-ob", True), ("mis-pgpe-ob", True), ("mis-pgpe-ob", False)]
 SHAPES = [(1, 5, 3), (7, 1, 2), (3, 5, 1), (5, 3, 7), (2, 1, 1)]  # batches, N, D
+# Every two of way, shape and pass meet; `core/test_sweeps.py` has both passes at every size.
+CASES = [
+    (*way, *shape, list(PASSES)[(i + j) % 2])
+    for i, way in enumerate(WAYS)
+    for j, shape in enumerate(SHAPES)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -56,10 +62,10 @@ def loops(name, problem):
     return loop_estimate(problem, weighting=weighting, baseline="optimal")
 
 
-@pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize(("batches", "batch", "dim"), SHAPES)
-@pytest.mark.parametrize(("name", "table"), WAYS)
-@pytest.mark.usefixtures("passed")
+@pytest.mark.usefixtures("x64", "passed")
+@pytest.mark.parametrize(
+    ("name", "table", "batches", "batch", "dim", "passed"), CASES, indirect=["passed"]
+)
 def test_tell_and_estimate_are_those_of_plain_loops(name, table, batches, batch, dim):
     size = {"dim": dim, "batch": batch, "capacity": batches * batch}
     search = recoup.search(name, table=table, **size)

@@ -370,10 +370,13 @@ class TestTrouble:
             for i in (1, 2)
         ]
         seen = []
+
+        def ended():
+            seen.append(reader.counts()["ok"])
+            return all(worker.poll() is not None for worker in workers)
+
         with Study.open(path) as reader:
-            while any(worker.poll() is None for worker in workers):
-                seen.append(reader.counts()["ok"])
-                time.sleep(0.02)
+            until(ended)
             assert [worker.wait() for worker in workers] == [0, 0], [w.said() for w in workers]
             assert reader.counts() == {"pending": 0, "ok": 40, "failed": 0}
             assert len(reader.history()) == 4
