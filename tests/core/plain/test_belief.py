@@ -99,6 +99,21 @@ def test_a_cell_expects_what_a_plain_loop_solves():
     np.testing.assert_allclose(covariance, want, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (4, 2, 4)])
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_several_sets_of_looks_are_each_as_alone(sizes, spread):
+    """Alike or not: those of as many points are looked at together."""
+    z = points(3, 8)
+    hypers = [HYPER, HYPER._replace(bowl=2.0, about=0.0)]
+    found = seen(hypers, looks_at(z, np.zeros_like(z)), 1.1, z[:, 0])
+    means = [points(3, n, seed=i) for i, n in enumerate(sizes)]
+    sets = [looks_at(mean, np.full_like(mean, spread)) for mean in means]
+    for cell, each in zip(found, model.expectations(found, sets), strict=True):
+        for looks, pair in zip(sets, each, strict=True):
+            for one, other in zip(pair, cell.expects(looks), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+
+
 def test_what_is_told_later_is_as_if_it_had_been_told_at_once():
     z, y = points(3, 12), np.cos(points(3, 12)[:, 0])
     looks = looks_at(z, np.zeros_like(z))

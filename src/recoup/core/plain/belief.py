@@ -92,10 +92,10 @@ def covariances(
     hypers: Sequence[Hyper], one: Looks, other: Looks, middle: float
 ) -> Iterator[np.ndarray]:
     """The same for several cells: what they share is computed once."""
-    products = one.mean @ other.mean.T
+    products = one.mean @ np.swapaxes(other.mean, -1, -2)
     bumps = {x: _bumps(x, one, other, products) for x in {hyper.length for hyper in hypers}}
-    heights = [(np.sum(x.mean**2 + x.variance, axis=1) - middle) / 2 for x in (one, other)]
-    bowls = np.outer(*heights)
+    heights = [(np.sum(x.mean**2 + x.variance, axis=-1) - middle) / 2 for x in (one, other)]
+    bowls = heights[0][..., None] * heights[1][..., None, :]
     about = by_distance(one.radii, other.radii) if any(x.about for x in hypers) else 0.0
     flat = {  # all but the bowl: of few kinds
         (length, part): LEVEL + bumps[length] + SLOPE / length * products + part * about
@@ -114,8 +114,9 @@ def _bumps(length: float, one: Looks, other: Looks, products: np.ndarray) -> np.
     is prod (l / (l + v + v'))^(1/2) exp(-(a - a')^2 / (2 (l + v + v'))).
     """
     if not (one.variance.any() or other.variance.any()):
-        squares = [np.sum(x.mean**2, axis=1) for x in (one, other)]
-        apart = np.maximum(squares[0][:, None] + squares[1] - 2 * products, 0.0)
+        squares = [np.sum(x.mean**2, axis=-1) for x in (one, other)]
+        apart = squares[0][..., None] + squares[1][..., None, :] - 2 * products
+        apart = np.maximum(apart, 0.0)
         return np.exp(-apart / (2 * length))
     if not other.variance.any():
         return _bumps(length, other, one, products.T).T
@@ -131,6 +132,8 @@ def _bumps(length: float, one: Looks, other: Looks, products: np.ndarray) -> np.
 
 def by_distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The kernel of returns that depend on the distance alone `[m, k]`, of radii `[m, P]`."""
+    if one.shape[-1] == other.shape[-1] == 1:
+        return np.exp(-((one - np.swapaxes(other, -1, -2)) ** 2) / (2 * REACH**2))
     found, few = np.zeros((len(one), len(other))), len(one) < one.shape[1]
     for i, radii in enumerate(one if few else one.T):  # [P] of one look, or one of each [m]
         each = np.mean(np.exp(-((radii[:, None, None] - other) ** 2) / (2 * REACH**2)), axis=2)
@@ -194,7 +197,7 @@ def expectations(
     """
     hypers, at, middle = [cell.hyper for cell in cells], cells[0].at, cells[0].middle
     ends = np.cumsum([len(looks.mean) for looks in several])[:-1]
-    own = zip(*(covariances(hypers, looks, looks, middle) for looks in several), strict=True)
+    own = _of_each(hypers, several, middle)
     beside = covariances(hypers, at, joined(*several), middle)
     for cell, before, across in zip(cells, own, beside, strict=True):
         parts = np.split(cell.inverse @ across, ends, axis=1)
@@ -202,6 +205,17 @@ def expectations(
             (rows.T @ cell.half, cell.hyper.signal * (k - rows.T @ rows))
             for k, rows in zip(before, parts, strict=True)
         ]
+
+
+def _of_each(
+    hypers: Sequence[Hyper], several: Sequence[Looks], middle: float
+) -> Iterator[Sequence[np.ndarray]]:
+    """For each cell the covariance of every set of looks with itself; of points all at once."""
+    alike = len({looks.mean.shape for looks in several}) == 1
+    if alike and not any(looks.variance.any() for looks in several):
+        stacked = Looks(*map(np.stack, zip(*several, strict=True)))
+        return covariances(hypers, stacked, stacked, middle)
+    return zip(*(covariances(hypers, looks, looks, middle) for looks in several), strict=True)
 
 
 class Belief(NamedTuple):
