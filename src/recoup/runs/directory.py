@@ -11,7 +11,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from recoup.checks import InputError, check_path
@@ -216,9 +216,18 @@ def _config(plan: Plan) -> Plain:
     return {
         **plan.plain(),
         "settings": texts(vars(plan.settings)),
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "versions": {"python": platform.python_version(), **versions(packages)},
         "command": sys.argv,
     }
+
+
+def versions(packages: tuple[str, ...]) -> dict[str, str]:
+    """The versions of those of the packages that are installed."""
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def texts(settings: Plain) -> Plain:
