@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 CONFIG, CURVE, TENSORBOARD = "config.json", "curve.png", "tensorboard"
 UNFINISHED = f"{CONFIG}.new"
 BEGINNING = '{\n  "task": '  # of the settings of a run
-TRIES = 100  # to make a directory that others make and remove
+DIRECTORY_TRIES = 100  # to make a directory that others make and remove
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
@@ -125,7 +125,7 @@ def _locked(directory: Path, made: list[Path] | None) -> int | None:
 
     One that was made and removed by another process since it was looked for is made again.
     """
-    for _ in range(TRIES):
+    for _ in range(DIRECTORY_TRIES):
         if made is not None:
             _make(directory, made)
         if fcntl is None:

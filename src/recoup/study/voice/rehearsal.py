@@ -24,8 +24,8 @@ from recoup.study.voice.landscape import Landscape
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
 DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
-WIDER = 1.4  # times its own errors, as `core.plain.belief`
-UNSEEN, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, for each parameter: what may not be seen
+GAINS_WIDER = 1.4  # times its own errors, as `core.plain.belief`
+UNSEEN_EACH, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, a parameter: what may not be seen
 
 
 class ForecastGain(NamedTuple):
@@ -86,7 +86,7 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     gains = [list(_rehearsed(scene, cell, waiting, sizes, own)) for cell, own in cells]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
-    unseen = min(UNSEEN * study.dim, MOST_UNSEEN)
+    unseen = min(UNSEEN_EACH * study.dim, MOST_UNSEEN)
     return [
         Forecast(
             sum(sizes[: i + 1]),
@@ -120,7 +120,7 @@ def _gain(
     if value > 0:
         value *= value / (value + doubt * stderr)
     stderr = float(np.hypot(stderr, unseen * value))
-    half = WIDER * quantile(results) * stderr
+    half = GAINS_WIDER * quantile(results) * stderr
     return ForecastGain(value, stderr, Interval(value - half, value + half))
 
 
