@@ -54,12 +54,12 @@ def control(dim, run):
     def returns(theta, rng):
         gains = theta.reshape(len(theta), states, -1)
         x, total = rng.normal(size=(len(theta), states)), 0.0
-        for _ in range(lqr.STEPS):
+        for _ in range(lqr.LQR_STEPS):
             u = np.einsum("ns,nsa->na", x, gains)
             cost = np.sum(x**2, axis=1) + lqr.PUSH * np.sum(u**2, axis=1)
-            total = total - cost / (1 + cost / lqr.MOST) / lqr.STEPS
-            x = x @ system.a.T + u @ system.b.T + lqr.NOISE * rng.normal(size=x.shape)
-            x = np.clip(x, -lqr.FARTHEST, lqr.FARTHEST)
+            total = total - cost / (1 + cost / lqr.COST_LIMIT) / lqr.LQR_STEPS
+            x = x @ system.a.T + u @ system.b.T + lqr.STATE_NOISE * rng.normal(size=x.shape)
+            x = np.clip(x, -lqr.STATE_LIMIT, lqr.STATE_LIMIT)
         return total
 
     return returns

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 2**63 - 1  # of a whole number: what files, NumPy and JAX can hold
+LARGEST_INTEGER = 2**63 - 1  # of a whole number: what files, NumPy and JAX can hold
 QUOTED = 60  # characters, at most, of what a sentence quotes
-DIGITS = 40  # likewise, of a whole number
+INTEGER_DIGITS = 40  # likewise, of a whole number
 AT_ONCE = 1_000_000  # trials or episodes, at most, that are asked for or rolled out together
-NUMBERS = 10_000_000  # of a sample, at most: more would not fit a row of a file
+SAMPLE_NUMBERS = 10_000_000  # of a sample, at most: more would not fit a row of a file
 STEPS = 2**31 - 1  # of an episode, at most: they are counted in 32 bits
-FARTHEST = 1e100  # of thetas, means and deviations: beyond, their squares are no numbers
-LONGEST = 1_000_000  # characters of a text that somebody writes into a study
+SQUARABLE = 1e100  # of thetas, means and deviations: beyond, their squares are no numbers
+TEXT_LENGTH = 1_000_000  # characters of a text that somebody writes into a study
 
 
 class InputError(ValueError):
@@ -38,8 +38,8 @@ def printable(text: str) -> str:
 
 def shortly(value: object) -> str:
     """`value` as a sentence quotes it: on one line, and the beginning of what is long."""
-    if isinstance(value, int) and abs(value) > 10**DIGITS:
-        return f"a whole number of more than {DIGITS} digits"
+    if isinstance(value, int) and abs(value) > 10**INTEGER_DIGITS:
+        return f"a whole number of more than {INTEGER_DIGITS} digits"
     try:
         text = " ".join(repr(value[:QUOTED] if isinstance(value, (str, bytes)) else value).split())
     except Exception:  # an object of the user's whose repr fails, or holds such a number
@@ -92,7 +92,7 @@ def check_choice(what: str, value: str, known: Iterable[str]) -> str:
     raise InputError(f"{what} must be one of {', '.join(known)}; got {shortly(value)}.{hint}")
 
 
-def check_count(what: str, value: Any, least: int = 1, most: int = LARGEST) -> int:
+def check_count(what: str, value: Any, least: int = 1, most: int = LARGEST_INTEGER) -> int:
     """`value` as an int, once it is a whole number of at least `least`, and at most `most`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
@@ -107,8 +107,8 @@ def check_text(what: str, value: object) -> str:
     """`value`, once it is a text that a file can hold."""
     if not isinstance(value, str):
         raise InputError(f"{what} must be a text, got {shortly(value)}.")
-    if len(value) > LONGEST:
-        raise InputError(f"{what} may have {LONGEST:,} characters, got {len(value):,}.")
+    if len(value) > TEXT_LENGTH:
+        raise InputError(f"{what} may have {TEXT_LENGTH:,} characters, got {len(value):,}.")
     strange = next((c for c in value if c == "\0" or "\ud800" <= c <= "\udfff"), None)
     if strange is not None:
         raise InputError(f"{what} holds {strange!r}, which no text in a file can: leave it out.")
@@ -227,13 +227,13 @@ def check_stds(what: str, array: Any) -> None:
 
 def check_start(mean: Any = 0.0, std: object = 1.0) -> None:
     """Raises where latent means or deviations are such that no density could be told of draws."""
-    far, spread = np.abs(np.asarray(mean, float)) >= FARTHEST, np.asarray(std, float)
-    wild = (spread >= FARTHEST) | (spread < 1 / FARTHEST)
+    far, spread = np.abs(np.asarray(mean, float)) >= SQUARABLE, np.asarray(std, float)
+    wild = (spread >= SQUARABLE) | (spread < 1 / SQUARABLE)
     if far.any():
-        raise InputError(f"mean must be below {FARTHEST:.0e} in size, got {_first(mean, far)}.")
+        raise InputError(f"mean must be below {SQUARABLE:.0e} in size, got {_first(mean, far)}.")
     if wild.any():
         raise InputError(
-            f"std must be at least {1 / FARTHEST:.0e} and below {FARTHEST:.0e}, got "
+            f"std must be at least {1 / SQUARABLE:.0e} and below {SQUARABLE:.0e}, got "
             f"{_first(std, wild)}."
         )
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 import recoup.cli.text_tables
 from recoup.cli.text_tables import (
-    USUAL,
+    USUAL_COLUMNS,
     Cell,
     Grid,
     laid_out,
@@ -184,11 +184,11 @@ def test_the_width_is_that_of_a_terminal_alone(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert terminal_width() is None
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert terminal_width() == USUAL  # it does not say
+    assert terminal_width() == USUAL_COLUMNS  # it does not say
     monkeypatch.setenv("COLUMNS", "123")
     assert terminal_width() == 123
     monkeypatch.setenv("COLUMNS", "0")
-    assert terminal_width() == USUAL
+    assert terminal_width() == USUAL_COLUMNS
 
 
 def test_every_table_and_paragraph_of_the_program_is_laid_out_in_one_place():

@@ -175,7 +175,7 @@ def test_a_run_depends_on_everything_that_matters(tmp_path):
 @pytest.mark.slow
 def test_in_processes_it_is_the_same(tmp_path, monkeypatch):
     here = compare(ORDER, tmp_path / "here", workers=1)
-    monkeypatch.setattr(work, "ALONE", 1)
+    monkeypatch.setattr(work, "FEW_CHUNKS", 1)
     there = compare(ORDER, tmp_path / "there", workers=2)
     for one, other in zip(here, there, strict=True):
         np.testing.assert_allclose(one.search, other.search, rtol=1e-9)

@@ -110,4 +110,4 @@ def test_episodes_to_a_target_lie_on_the_straight_line():
 
 def test_the_same_data_give_the_same_numbers():
     assert iqm(X) == iqm(X)
-    assert statistics.SEED is not None
+    assert statistics.RESAMPLES_SEED is not None

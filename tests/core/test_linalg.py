@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from recoup.core.linalg import AT_ONCE, inverted, solve_lower
+from recoup.core.linalg import ROWS_AT_ONCE, inverted, solve_lower
 
 
 def factor_of(n):
@@ -15,7 +15,9 @@ def factor_of(n):
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("columns", [None, 1, 7])
-@pytest.mark.parametrize("n", [1, 2, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 3 * AT_ONCE + 5])
+@pytest.mark.parametrize(
+    "n", [1, 2, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 3 * ROWS_AT_ONCE + 5]
+)
 def test_a_triangular_system_is_solved_as_scipy_does(n, columns, transposed):
     factor = factor_of(n)
     b = np.random.default_rng(0).normal(size=n if columns is None else (n, columns))
@@ -28,7 +30,7 @@ def test_a_triangular_system_is_solved_as_scipy_does(n, columns, transposed):
 
 
 def test_what_stands_above_the_diagonal_is_not_looked_at():
-    factor, b = factor_of(AT_ONCE + 9), np.ones(AT_ONCE + 9)
+    factor, b = factor_of(ROWS_AT_ONCE + 9), np.ones(ROWS_AT_ONCE + 9)
     spoilt = factor + np.triu(np.full_like(factor, 3.0), 1)
     for transposed in (False, True):
         got = solve_lower(np, spoilt, b, transposed)

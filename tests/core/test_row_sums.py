@@ -70,7 +70,7 @@ def test_under_vmap_it_is_a_loop_of_calls(kernel):
 
 def test_few_rows_go_by_xla(kernel, monkeypatch):
     """However long they are: a program has several, and most of the device would be idle."""
-    monkeypatch.setattr(row_sums, "MANY", 4)
+    monkeypatch.setattr(row_sums, "BUSY_PROGRAMS", 4)
     for n, calls in ((24, 0), (32, 1)):  # 3 and 4 programs
         row_sums.ratios_and_norms(FAMILY, *problem(1, n, 8))
         assert kernel.calls == calls

@@ -108,7 +108,7 @@ def test_the_sum_of_a_sample_is_that_of_numpy(size, name, dtype, error, monkeypa
 
 @pytest.mark.parametrize("dim", [1, 5, 8, 19])
 def test_products_in_parts_are_those_of_numpy(dim, monkeypatch):
-    monkeypatch.setattr(sweeps, "LONG", 4)
+    monkeypatch.setattr(sweeps, "PRODUCT_COLUMNS", 4)
     rng = np.random.default_rng(dim)
     rows, columns = rng.normal(size=(3, dim)), rng.normal(size=(6, dim))
     got = sweeps.products(lambda a, b: a @ b.T, jnp.asarray(rows), jnp.asarray(columns))

@@ -139,7 +139,7 @@ def test_a_full_disk_is_no_failure(cache, monkeypatch):
 
 
 def test_the_oldest_entries_go_once_there_are_too_many(cache, monkeypatch):
-    monkeypatch.setattr(compilation_cache, "MOST", 100)
+    monkeypatch.setattr(compilation_cache, "CACHE_BYTES", 100)
     place = compilation_cache.cache_directory()
     place.mkdir(parents=True)
     for i in range(6):

@@ -27,7 +27,7 @@ KEYS = ("proposals", "target")
 @pytest.fixture
 def by_jax(monkeypatch):
     """As of more than a million numbers."""
-    monkeypatch.setattr(plain, "LARGEST", 0)
+    monkeypatch.setattr(plain, "NUMPY_NUMBERS", 0)
 
 
 @pytest.fixture(params=["numpy", "jax"])
@@ -338,7 +338,7 @@ def test_few_numbers_are_computed_by_numpy_as_the_compiler_has_them(options, mon
         options = {**options, "told": np.arange(len(problem["returns"])) < 17}
     mine = recoup.estimate(**problem, **options)
     ends = mine.interval()
-    monkeypatch.setattr(plain, "LARGEST", 0)
+    monkeypatch.setattr(plain, "NUMPY_NUMBERS", 0)
     other = recoup.estimate(**problem, **options)
     for name in mine._fields[:-1]:
         x, y = getattr(mine, name), getattr(other, name)

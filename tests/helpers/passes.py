@@ -11,13 +11,13 @@ PASSES = {
 }
 
 
-def take(monkeypatch, name, chunk=sweeps.CHUNK, room=sweeps.ROOM):
+def take(monkeypatch, name, chunk=sweeps.CACHE_CHUNK, room=sweeps.ROOM):
     """For one test, what is traced goes by this pass, with chunks of so many numbers.
 
     What was traced before stays as it was: a test traces functions of its own.
     """
     monkeypatch.setattr(sweeps, "by_device", PASSES[name])
-    monkeypatch.setattr(sweeps, "CHUNK", chunk)
+    monkeypatch.setattr(sweeps, "CACHE_CHUNK", chunk)
     monkeypatch.setattr(sweeps, "ROOM", room)
 
 
@@ -59,10 +59,10 @@ class ForcedKernel:
         self.calls = 0
         monkeypatch.setattr(kernels, "on_cuda", lambda: True)
         monkeypatch.setattr(kernels, "chosen", self.chosen)
-        for module in (row_sums, columns):
+        for module, least in ((row_sums, "XLA_ROWS"), (columns, "XLA_COLUMNS")):
             monkeypatch.setattr(module, "WIDE", wide)
-            monkeypatch.setattr(module, "LONG", wide)
-        monkeypatch.setattr(row_sums, "MANY", 1)
+            monkeypatch.setattr(module, least, wide)
+        monkeypatch.setattr(row_sums, "BUSY_PROGRAMS", 1)
         monkeypatch.setattr(columns, "TALL", 2)
         monkeypatch.setattr(columns, "SHARES", 2)
 

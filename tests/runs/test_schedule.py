@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recoup
-from recoup.runs.schedule import FEW, Rules, Schedule
+from recoup.runs.schedule import BROKEN_AFTER, Rules, Schedule
 from recoup.study.reader.settings import resolved
 from recoup.tasks.engines.engine import Broken, Outcome
 
@@ -143,11 +143,11 @@ def test_a_return_that_is_no_number_has_failed_and_is_not_tried_again():
 def test_a_task_that_is_broken_ends_the_run_after_a_few_and_costs_none():
     study, engine = study_of(), Simulated(3, lambda job, tries: "no power")
     with pytest.raises(
-        Broken, match=f"{FEW} trials failed one after the other.*no power"
+        Broken, match=f"{BROKEN_AFTER} trials failed one after the other.*no power"
     ) as raised:
         spend(study, engine, 1000)
     assert "Traceback of" in raised.value.trace
-    assert len(engine.tries) <= FEW + 3
+    assert len(engine.tries) <= BROKEN_AFTER + 3
     assert study.counts()["failed"] == 0  # they wait for another attempt
     waiting = study.pending()
     came, _ = spend(study, Simulated(3), 10, waiting=waiting)

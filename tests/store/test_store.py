@@ -135,7 +135,7 @@ class TestReads:
         assert store.fresh(4) == [failed, ok_one]
 
     def test_pairs_of_trials_and_results_in_chunks(self, store, monkeypatch):
-        monkeypatch.setattr("recoup.store.queries.CHUNK", 3)
+        monkeypatch.setattr("recoup.store.queries.ROWS_READ", 3)
         found = list(store.trials())
         assert [t.id for t, _ in found] == list(range(1, 9))
         assert [r is not None for _, r in found] == [True] * 6 + [False] * 2

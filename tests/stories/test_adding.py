@@ -137,12 +137,12 @@ plain = [study("a.db")] + ([estimated()] if estimates else [])
 assert "jax" not in sys.modules, "it was compiled"
 from recoup.engine import plain as small
 
-most, small.LARGEST = small.LARGEST, 0  # as with a million results
+most, small.NUMPY_NUMBERS = small.NUMPY_NUMBERS, 0  # as with a million results
 compiled = [study("b.db")] + ([estimated()] if estimates else [])
 assert "jax" in sys.modules
 for x, y in zip(plain, compiled, strict=True):
     np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
-small.LARGEST = most
+small.NUMPY_NUMBERS = most
 run = recoup.train("toy", method, iterations=2, batch=4, out="run", seed=0, **given)
 assert run is not None
 print("every door")

@@ -91,7 +91,7 @@ def test_estimates_by_numpy_and_by_jax_are_one(study, monkeypatch):
     how |= {"target": target._replace(scale=1.1 * target.scale)}
     returns = np.array([value_of(x) for x in theta])
     one = recoup.estimate(theta, returns, **how)
-    monkeypatch.setattr(plain, "LARGEST", 0)
+    monkeypatch.setattr(plain, "NUMPY_NUMBERS", 0)
     other = recoup.estimate(theta, returns, **how)
     assert isinstance(one.objective, np.generic)
     assert float(one.objective) == pytest.approx(float(other.objective), rel=1e-9)

@@ -134,12 +134,12 @@ def test_the_newest_samples_are_those_of_the_largest_order(tmp_path):
     assert [len(each) for each in newest] == [8, 16, 16]
 
 
-@pytest.mark.parametrize("largest", [plain.LARGEST, 0], ids=["plain", "compiled"])
+@pytest.mark.parametrize("largest", [plain.NUMPY_NUMBERS, 0], ids=["plain", "compiled"])
 def test_what_is_told_late_is_as_old_as_the_distribution_that_drew_it(
     tmp_path, monkeypatch, largest
 ):
     """And what is imported is older than all that the study drew."""
-    monkeypatch.setattr(plain, "LARGEST", largest)
+    monkeypatch.setattr(plain, "NUMPY_NUMBERS", largest)
     seen_by = []
 
     def keep(*seen):
@@ -183,7 +183,7 @@ MOMENTUM = Momentum(keep=0.5)
 def test_compiled_and_not_a_study_moves_alike_and_may_change_on_the_way(tmp_path, monkeypatch):
     want = studied(tmp_path / "plain.db", MOMENTUM)
     studied(tmp_path / "both.db", MOMENTUM, moves=2)
-    monkeypatch.setattr(plain, "LARGEST", 0)  # as with a million results
+    monkeypatch.setattr(plain, "NUMPY_NUMBERS", 0)  # as with a million results
     compiled = studied(tmp_path / "compiled.db", MOMENTUM)
     with recoup.Study.open(tmp_path / "both.db", method=MOMENTUM) as study:
         both = worked(study, 2)

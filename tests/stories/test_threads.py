@@ -123,7 +123,7 @@ def test_reads_do_not_wait_for_a_move_that_another_thread_makes(tmp_path, monkey
 def test_a_thread_that_tells_while_another_moves_waits_a_little_and_goes_on(tmp_path, monkeypatch):
     from recoup.study.moves import study_move as moves
 
-    monkeypatch.setattr(settling, "WAIT", 0.0)
+    monkeypatch.setattr(settling, "MOVE_WAIT", 0.0)
     making, go_on = threading.Event(), threading.Event()
     make = moves.make_move
 

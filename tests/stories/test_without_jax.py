@@ -9,16 +9,26 @@ from pathlib import Path
 import pytest
 
 WITHOUT = """
+import importlib.metadata
 import sys
+
+MISSING = ("jax", "jaxlib", "optax")
 
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("jax", "jaxlib", "optax"):
+        if name.split(".")[0] in MISSING:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name.split(".")[0])
 
 
+def from_name(name, found=importlib.metadata.Distribution.from_name):
+    if name in MISSING:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return found(name)
+
+
 sys.meta_path.insert(0, Missing())
+importlib.metadata.Distribution.from_name = from_name
 """
 MINE = """
 def earned(theta):

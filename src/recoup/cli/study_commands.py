@@ -74,7 +74,7 @@ EVALUATE_EXAMPLES = examples(
     "study evaluate robot.db",
     "study evaluate robot.db --mean 400,0.6 --std 0.5 --json",
 )
-LONGEST = 18  # digits of a trial's id
+ID_DIGITS = 18  # digits of a trial's id
 
 
 @app.command(epilog=NEW_EXAMPLES, **SIGNED)
@@ -285,7 +285,7 @@ def _read_results(study: "Study", path: Path) -> "list[tuple[int, Told]]":
 def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told]":
     """One line of a file of results."""
     number, value, failed = ((row.get(key) or "").strip() for key in ("id", "return", "failed"))
-    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST:
+    if not (number.isascii() and number.isdecimal()) or len(number) > ID_DIGITS:
         raise InputError(f"{where}: the id of a trial must be a whole number, got {number[:40]!r}.")
     if not value and not failed:
         raise InputError(f"{where}: trial {number} has no return: give one, or why it failed.")

@@ -15,7 +15,7 @@ from recoup.study.space.parameters import labelled
 from recoup.study.text.notebook import typed
 from recoup.study.trials.ask import repeated
 from recoup.study.views.study_summary import deployed
-from recoup.study.voice.sentences import LEAST, replayed
+from recoup.study.voice.sentences import LEAST_ESS, replayed
 
 if TYPE_CHECKING:  # JAX is slow to import, and most commands need none of it
     from recoup.study.exchange.replay import Replayed
@@ -152,7 +152,7 @@ def print_replay(study: "Study", own: list[Plain], name: str, found: "list[Repla
     show_table(heads, rows, title=title)
     print()
     show_text(replayed())
-    least = LEAST * study.method.draw  # pairs are draws, and `ess` counts samples
+    least = LEAST_ESS * study.method.draw  # pairs are draws, and `ess` counts samples
     if any(row.info["ess"] < least for row in found):
         show_text(
             f"Where that is under {least:.0f}, the replayed distribution has left the results "

@@ -21,7 +21,7 @@ from rich.text import Text
 from recoup.checks import printable
 
 NARROW = 16  # characters: narrower than this, words are wrapped only where nothing else is left
-USUAL = 80  # columns of a terminal that does not say how many it has
+USUAL_COLUMNS = 80  # columns of a terminal that does not say how many it has
 GLUE = "\xa0"  # stands for a space at which no line breaks
 # Behind a number its unit, or another short word; around ± and = what belongs together.
 GLUED = re.compile(r"(?<=\d) (?=[^\d\s(+.-]\S{0,7}(?:\s|$))|(?<=[±=<>]) | (?=[±=<>] )")
@@ -117,9 +117,9 @@ def terminal_width() -> int | None:
     if not sys.stdout.isatty():
         return None
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL
+        return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_COLUMNS
     except (OSError, ValueError):
-        return USUAL
+        return USUAL_COLUMNS
 
 
 def wrapped(text: str, width: int | None, names: bool = False) -> list[str]:

@@ -8,9 +8,9 @@ from recoup.core.types import Plain
 
 DASH = "–"
 LETTERS = {"search": "J", "policy": "m"}
-ROUNDING = 1e-9  # of a mean, below which it has no error
+ROUNDED_ERROR = 1e-9  # of a mean, below which it has no error
 DECIMALS = 6  # beyond which numbers are written with a power of ten
-USUAL = 0.1  # width of an interval up to which it needs no more than two decimals
+TWO_DECIMALS = 0.1  # width of an interval up to which it needs no more than two decimals
 
 
 class Table(NamedTuple):
@@ -27,7 +27,7 @@ def shown(mean: float | None, stderr: float | None) -> str:
         return DASH
     if stderr is None or not isfinite(stderr):
         return f"{mean:.4g}"
-    if stderr <= ROUNDING * abs(mean):
+    if stderr <= ROUNDED_ERROR * abs(mean):
         return f"{mean:.6g} ± 0"
     (text, error), power = _written([mean, stderr], stderr)
     return f"({text} ± {error}){power}" if power else f"{text} ± {error}"
@@ -55,10 +55,10 @@ def _between(found: Plain) -> str:
         return DASH
     known = [value, *(end for end in ends if end is not None)]
     width = max(known) - min(known)
-    if width <= ROUNDING * abs(value):
+    if width <= ROUNDED_ERROR * abs(value):
         texts, power = [f"{x:.6g}" for x in known], ""
     else:
-        texts, power = _written(known, min(width, USUAL))
+        texts, power = _written(known, min(width, TWO_DECIMALS))
     low, high = (DASH if end is None else texts[known.index(end)] + power for end in ends)
     return f"{texts[0]}{power} [{low}, {high}]"
 

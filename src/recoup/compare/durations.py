@@ -17,7 +17,7 @@ from recoup.tasks.own.host import HostTask
 STARTING = 1.5  # seconds for each process
 COMPILING = 10.0  # for each method on each task that JAX computes, in every process
 MUJOCO = 0.01  # of an episode of ours that MuJoCo rolls out
-STEP = 2e-6  # of a step of one that JAX does
+TRACED_STEP = 2e-6  # of a step of one that JAX does
 TIMED, ENOUGH = 5, 0.2  # episodes on the host that are timed, at most; seconds that are enough
 METHODS = {  # of an episode told, for ten parameters; it grows with their number
     "recoup": 0.005,
@@ -48,7 +48,7 @@ def seconds(plan: ComparisonPlan, left: Sequence[Chunk], workers: int) -> float:
 
 
 def _run(arena: Arena, entrant: Entrant, chunk: Chunk) -> float:
-    episode = STEP * arena.problem.horizon if arena.traced else MUJOCO
+    episode = TRACED_STEP * arena.problem.horizon if arena.traced else MUJOCO
     if isinstance(arena.problem, HostTask):
         episode = timed(chunk.task, chunk.asking)
     tests = (1 + len(chunk.checkpoints)) * (arena.draws + arena.policy_episodes)

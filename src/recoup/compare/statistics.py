@@ -12,8 +12,8 @@ import numpy as np
 from recoup.core.types import Array
 
 RESAMPLES = 2000
-LEVEL = 0.95
-SEED = 1312  # of the resamples
+COVERAGE = 0.95
+RESAMPLES_SEED = 1312  # of the resamples
 
 
 class Mean(NamedTuple):
@@ -115,10 +115,10 @@ def improvement(values: Array, reference: Array) -> WithInterval:
 
 def _choices(runs: int, stratum: int) -> np.ndarray:
     """Which runs each resample is made of `[B, R]`."""
-    return np.random.default_rng([SEED, stratum]).integers(runs, size=(RESAMPLES, runs))
+    return np.random.default_rng([RESAMPLES_SEED, stratum]).integers(runs, size=(RESAMPLES, runs))
 
 
 def _interval(value: float, found: np.ndarray) -> WithInterval:
-    tail = (1 - LEVEL) / 2
+    tail = (1 - COVERAGE) / 2
     low, high = np.quantile(found, [tail, 1 - tail], method="inverted_cdf")
     return WithInterval(value, float(low), float(high))

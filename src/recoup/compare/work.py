@@ -18,9 +18,9 @@ from recoup.compare.side_by_side import RunCurve, Tick, learn
 from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken
 
-TOGETHER = 32  # runs at most that go side by side: what is lost when the process is killed
-ALONE = 4  # chunks up to which starting processes takes longer than it saves
-POLL = 0.1  # seconds between looks at what processes have done
+RUNS_TOGETHER = 32  # runs at most that go side by side: what is lost when the process is killed
+FEW_CHUNKS = 4  # chunks up to which starting processes takes longer than it saves
+WORK_POLL = 0.1  # seconds between looks at what processes have done
 THREADS = {  # of each process, for its workers: they share the machine
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -58,7 +58,7 @@ def chunks_of(chunk: Chunk, arena: Arena, entrant: Entrant, results: CurveFiles)
         for run in chunk.runs
         if results.load(key_of(arena, entrant, chunk.seed, run, chunk.checkpoints)) is None
     ]
-    size = TOGETHER if arena.traced else 1
+    size = RUNS_TOGETHER if arena.traced else 1
     parts = [tuple(left[i : i + size]) for i in range(0, len(left), size)]
     return [chunk._replace(runs=part) for part in parts]
 
@@ -94,7 +94,7 @@ def _learned(chunk: Chunk, arena: Arena, entrant: Entrant, tick: Tick) -> list[R
 
 def compute_all(chunks: Sequence[Chunk], results: CurveFiles, workers: int, show: Show) -> None:
     """Computes all chunks; in processes where there are enough of them."""
-    if workers == 1 or len(chunks) <= ALONE:
+    if workers == 1 or len(chunks) <= FEW_CHUNKS:
         for chunk in chunks:
             compute(chunk, results, show)
         return
@@ -136,7 +136,7 @@ def _watch(
             lost = [i for i in ended if at[i] != DONE]
             if lost:
                 raise RuntimeError(_ended(processes[lost[0]].exitcode, chunks, at[lost[0]]))
-            time.sleep(POLL)
+            time.sleep(WORK_POLL)
             continue
         name, episodes, finished = done.get()
         if isinstance(episodes, BaseException):
@@ -176,5 +176,5 @@ def _plain(wrong: BaseException) -> Exception:
 def _end_with(parent: int) -> None:
     """Ends this process when its parent has ended, however that was."""
     while os.getppid() == parent:
-        time.sleep(POLL)
+        time.sleep(WORK_POLL)
     os._exit(1)

@@ -18,7 +18,7 @@ from recoup.core.types import Pytree, Samples
 
 WIDE, TALL = 512, 8  # coordinates and rows that a program has at a time
 SHARES = 16  # parts that the rows come in
-LONG = 8192  # coordinates below which XLA is faster
+XLA_COLUMNS = 8192  # coordinates below which XLA is faster
 
 Each = Callable[[Pytree, Array], Pytree]  # vectors, coordinates of a sample -> pytree of those
 
@@ -39,7 +39,7 @@ def fits(samples: Samples) -> bool:
     if not isinstance(samples, Array) or samples.dtype != jnp.float32:
         return False
     blocks, n, dim = samples.shape
-    return dim >= LONG and blocks * n % (SHARES * TALL) == 0
+    return dim >= XLA_COLUMNS and blocks * n % (SHARES * TALL) == 0
 
 
 def plain(each: Each, vectors: Pytree, samples: Samples, coefficients: Array) -> Pytree:

@@ -15,7 +15,7 @@ from recoup.core.arrays import Array, largest, namespace
 from recoup.core.objective import standard_error
 from recoup.core.surrogate import fitted
 from recoup.core.weights import by_draw, effective_sample_size
-from recoup.core.worth import FAR_AWAY, MOST, NEGLIGIBLE, Seen
+from recoup.core.worth import FAR_AWAY, MODELLED, NEGLIGIBLE, Seen
 
 
 class WeighedDraws(NamedTuple):
@@ -112,5 +112,5 @@ def successes(data: WeighedDraws) -> Array:
 def _heaviest(data: WeighedDraws) -> Array:
     """Which samples belong to the draws of most weight, as many as the model looks at."""
     xp, draws = namespace(data.weights), by_draw(data.weights, data.size)
-    chosen = largest(xp, draws, MOST // data.size)
+    chosen = largest(xp, draws, MODELLED // data.size)
     return (chosen[:, None] * data.size + xp.arange(data.size)).ravel()

@@ -25,7 +25,7 @@ from recoup.core.types import Namespace, Pytree
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 
-AT_ONCE = 32  # rows of a triangular system that are solved together
+ROWS_AT_ONCE = 32  # rows of a triangular system that are solved together
 FIRST, FIXED = (0, 10, 0), (0, 11, 0)  # jaxlib whose calls need turns, and that needs them no more
 CALLS = {  # primitives of JAX that call LAPACK
     *("cholesky", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu"),
@@ -67,9 +67,9 @@ def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
     SciPy has it, and takes longer to import than a move of a study takes.
     """
     x = np.array(b, np.result_type(factor, b, 1.0))
-    matrix, starts = factor.T if transposed else factor, range(0, len(x), AT_ONCE)
+    matrix, starts = factor.T if transposed else factor, range(0, len(x), ROWS_AT_ONCE)
     for start in reversed(starts) if transposed else starts:
-        rows = slice(start, start + AT_ONCE)
+        rows = slice(start, start + ROWS_AT_ONCE)
         known = slice(rows.stop, None) if transposed else slice(start)
         inverse = inverted(factor[rows, rows])
         rest = x[rows] - matrix[rows, known] @ x[known] if len(x[known]) else x[rows]
@@ -83,7 +83,7 @@ def inverted(factor: np.ndarray) -> np.ndarray:
     NumPy inverts an upper triangular matrix without a swap: it is its own LU decomposition.
     """
     n = len(factor)
-    if n <= AT_ONCE:
+    if n <= ROWS_AT_ONCE:
         return np.linalg.inv(np.where(_upper(n), factor.T, 0.0)).T
     half, found = n // 2, np.zeros_like(factor)
     first, last = inverted(factor[:half, :half]), inverted(factor[half:, half:])

@@ -19,9 +19,9 @@ from recoup.core.sweeps import map_blocks, squared_norms
 from recoup.core.types import Pytree, Rho, Samples
 
 WIDE, TALL = 512, 8  # coordinates and rows that a program of the kernel has at a time
-LEAST = 4  # rows below which it gains nothing
-LONG = 1024  # coordinates below which it does not
-MANY = 256  # programs below which much of the device is idle
+LEAST_ROWS = 4  # rows below which it gains nothing
+XLA_ROWS = 1024  # coordinates below which it does not
+BUSY_PROGRAMS = 256  # programs below which much of the device is idle
 
 Terms = Callable[[Pytree, Pytree, Array], tuple[Array, Array]]  # shared, of the block, x -> like x
 
@@ -45,7 +45,7 @@ def fits(family: Family, samples: Samples) -> bool:
         return False
     blocks, n, dim = samples.shape
     tall = gcd(n, TALL)
-    large = dim >= LONG and tall >= LEAST and blocks * n // tall >= MANY
+    large = dim >= XLA_ROWS and tall >= LEAST_ROWS and blocks * n // tall >= BUSY_PROGRAMS
     return large and samples.dtype == jnp.float32
 
 

@@ -24,10 +24,10 @@ from jax import Array
 
 from recoup.core.types import Pytree, Samples
 
-CHUNK = 2**17  # numbers of a chunk on a processor: a megabyte, what is next to a core
+CACHE_CHUNK = 2**17  # numbers of a chunk on a processor: a megabyte, what is next to a core
 ROOM = 2**28  # numbers that an accelerator may write at once
 SHORT = 128  # numbers that one product adds up
-LONG = 4096  # that a product of matrices does on an accelerator
+PRODUCT_COLUMNS = 4096  # that a product of matrices does on an accelerator
 
 Out = TypeVar("Out")
 Kept = TypeVar("Kept")
@@ -65,7 +65,7 @@ def scan_samples(
     the total. Results of a sample that comes twice must be the same both times.
     """
     n, own = _count(samples), _numbers(samples)
-    near = _sizes(n, max(work, own), CHUNK)
+    near = _sizes(n, max(work, own), CACHE_CHUNK)
     far = _sizes(n, work, ROOM) if work > own else (n, 1)
     found: tuple[Kept, Found] = _by_sizes(near, far, partial(_walk, body), start, samples)
     return found
@@ -132,10 +132,10 @@ def products(function: Callable[..., Array], *rows: Array) -> Array:
     It multiplies matrices. Parts are `LONG` columns each: few long rows fill a device only so, and
     long sums lose digits. They are cut before anything is computed of them, never copied.
     """
-    whole = rows[0].shape[1] // LONG * LONG
+    whole = rows[0].shape[1] // PRODUCT_COLUMNS * PRODUCT_COLUMNS
 
     def parts(x: Array) -> Array:
-        return jnp.swapaxes(x[:, :whole].reshape(x.shape[0], -1, LONG), 0, 1)
+        return jnp.swapaxes(x[:, :whole].reshape(x.shape[0], -1, PRODUCT_COLUMNS), 0, 1)
 
     rest = function(*(x[:, whole:] for x in rows))
     if not whole:
@@ -151,7 +151,7 @@ def in_rounds(
     A round has several indices at once, each of `work` numbers; `part` says which of them count.
     Rounds in which none is wanted are left out.
     """
-    near, far = (_sizes(wanted.size, work, room) for room in (CHUNK, ROOM))
+    near, far = (_sizes(wanted.size, work, room) for room in (CACHE_CHUNK, ROOM))
     total: Out = _by_sizes(near, far, partial(_go_round, body), start, wanted)
     return total
 

@@ -9,19 +9,19 @@ import numpy as np
 
 from recoup.core.types import Array, Samples
 
-LEVEL = 0.95
+COVERAGE = 0.95
 NODES, SHARES = np.polynomial.legendre.leggauss(64)  # of Gauss and Legendre, on [-1, 1]
 ROUNDING = 1e-12  # of the mean, below which a spread is none
-LEAST = 5.0  # effective sample size below which there is no interval
+LEAST_ESS = 5.0  # effective sample size below which there is no interval
 FAIR = (0.9, 1.1)  # the mean of weights, which should be 1, between which there is one
 FEW, UNSEEN = 6.0, 0.15  # results expected for a draw of the candidate; how much may have fewer
-MANY, EVEN = 4, 0.9  # results a dimension, without which weights must be nearly equal
+RESULTS_EACH, EVEN = 4, 0.9  # results a dimension, without which weights must be nearly equal
 BEYOND = 2.0  # standard deviations by which the returns of what is unseen may differ
 EXPERIENCED = 10.0  # effective sample size up to which the model cannot narrow an interval
-MOST = 256  # results that the model looks at
+MODELLED = 256  # results that the model looks at
 NEGLIGIBLE = 1e-3  # share of the weight that it may leave out
 FAR_AWAY = 1e-8  # of the largest weight, below which it leaves out a result anyway
-PROBES = 1024  # draws of the candidate that are looked at
+PROBE_DRAWS = 1024  # draws of the candidate that are looked at
 
 
 class Interval(NamedTuple):
@@ -41,7 +41,7 @@ def student(mean: float, stderr: float, ess: float, mean_weight: float = 1.0) ->
     size stands for the number of samples. None where that is below 5, where the weights' mean
     says that they miss a part of the distribution, or where there is no spread to go by.
     """
-    known = ess >= LEAST and FAIR[0] <= mean_weight <= FAIR[1] and np.isfinite(stderr)
+    known = ess >= LEAST_ESS and FAIR[0] <= mean_weight <= FAIR[1] and np.isfinite(stderr)
     if not (known and stderr > ROUNDING * abs(mean)):
         return NOTHING
     half = quantile(ess) * stderr
@@ -70,7 +70,7 @@ def _student_quantile(degrees: float) -> float:
     c = Gamma((v + 1) / 2) / (sqrt(pi) Gamma(v / 2)). (scipy.special has it, and takes a quarter of
     a second to import.) Above ten thousand degrees it is Cornish and Fisher's expansion.
     """
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    z = NormalDist().inv_cdf((1 + COVERAGE) / 2)
     if degrees > 1e4:
         return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
     c = exp(lgamma((degrees + 1) / 2) - lgamma(degrees / 2)) / pi**0.5
@@ -78,7 +78,7 @@ def _student_quantile(degrees: float) -> float:
     for _ in range(8):
         u = angle * (1 + NODES) / 2
         inside = angle * float(np.sum(SHARES * np.cos(u) ** (degrees - 1)))
-        angle += (LEVEL / (2 * c) - inside / 2) / cos(angle) ** (degrees - 1)
+        angle += (COVERAGE / (2 * c) - inside / 2) / cos(angle) ** (degrees - 1)
     return degrees**0.5 * tan(angle)
 
 
@@ -89,8 +89,8 @@ def probes(dim: int) -> np.ndarray:
     A Latin hypercube: every coordinate has one value in each of PROBES equally likely parts, so
     that shares of a candidate are found more exactly than by independent draws.
     """
-    middles = [NormalDist().inv_cdf((i + 0.5) / PROBES) for i in range(PROBES)]
-    columns = np.broadcast_to(np.array(middles)[:, None], (PROBES, dim))
+    middles = [NormalDist().inv_cdf((i + 0.5) / PROBE_DRAWS) for i in range(PROBE_DRAWS)]
+    columns = np.broadcast_to(np.array(middles)[:, None], (PROBE_DRAWS, dim))
     return np.random.Generator(np.random.Philox(0)).permuted(columns, axis=0)
 
 
@@ -136,9 +136,9 @@ def _refusal(seen: Seen, unseen: float, dim: int) -> str:
         return FEW_SAMPLES
     if unseen > UNSEEN:
         return UNSEEN_PART
-    if not float(seen.ess) >= LEAST:
+    if not float(seen.ess) >= LEAST_ESS:
         return FEW_SAMPLES
-    if float(seen.samples) < MANY * dim and float(seen.even) < EVEN:
+    if float(seen.samples) < RESULTS_EACH * dim and float(seen.even) < EVEN:
         return MANY_DIMENSIONS
     if np.isnan(unseen) and not FAIR[0] <= float(seen.mean_weight) <= FAIR[1]:
         return UNFAIR

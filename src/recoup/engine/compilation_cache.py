@@ -21,7 +21,7 @@ import jax
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 OFF = "RECOUP_NO_CACHE"  # the variable that turns it off
-MOST = 2**29  # bytes: above, what was written first is removed
+CACHE_BYTES = 2**29  # bytes: above, what was written first is removed
 ENTRIES = "*-cache"  # what JAX calls them
 DIRECTORY = "jax_compilation_cache_dir"
 SECONDS = "jax_persistent_cache_min_compile_time_secs"  # what takes less is not kept
@@ -151,10 +151,10 @@ def _without_oldest(place: Path) -> None:
     stats = ((path.stat(), path) for path in place.glob(ENTRIES))
     found = sorted((stat.st_mtime, stat.st_size, path) for stat, path in stats)
     total = sum(size for _, size, _ in found)
-    if total <= MOST:
+    if total <= CACHE_BYTES:
         return
     for _, size, path in found:
         path.unlink(missing_ok=True)
         total -= size
-        if total <= MOST // 2:
+        if total <= CACHE_BYTES // 2:
             return

@@ -24,7 +24,7 @@ from recoup.engine.composition import composed
 from recoup.engine.methods import Method
 from recoup.engine.plain import Data
 
-DIGITS = 4  # binary ones, to which sizes are rounded up before anything is compiled
+SIZE_BITS = 4  # binary ones, to which sizes are rounded up before anything is compiled
 EACH = ("leave-one-out", "earlier", "split")  # baselines of one number a sample
 
 
@@ -74,7 +74,7 @@ def _roomy(row: Method, data: Data) -> Data:
 
 
 def _rounded(size: int) -> int:
-    step = 1 << max(size.bit_length() - DIGITS, 0)
+    step = 1 << max(size.bit_length() - SIZE_BITS, 0)
     return -(-size // step) * step
 
 

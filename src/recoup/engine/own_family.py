@@ -17,7 +17,7 @@ from recoup.core.linalg import in_turns
 from recoup.core.types import Array, Namespace, Pytree, Rho
 from recoup.engine.compilation_cache import kept_compilations
 
-LEAST = 64  # samples that are compiled for; above, powers of two
+LEAST_COMPILED = 64  # samples that are compiled for; above, powers of two
 ASKED = tuple(name for name in Moving._fields if name != "shape")  # of a rho, by a mover
 
 
@@ -70,7 +70,7 @@ def _of_rows(function: Callable[..., Pytree], first: int) -> Callable[..., Pytre
     def called(*given: Pytree) -> Pytree:
         rhos, arrays = given[:first], given[first:]
         n = len(arrays[0])
-        spare = max(LEAST, 1 << max(n - 1, 0).bit_length()) - n
+        spare = max(LEAST_COMPILED, 1 << max(n - 1, 0).bit_length()) - n
         padded = (np.concatenate([x, np.zeros((spare, *x.shape[1:]), x.dtype)]) for x in arrays)
         found = compiled(*rhos, *padded)
         return found[:n] if np.ndim(found) else found

@@ -32,7 +32,7 @@ from recoup.engine.methods import Method, family_name
 from recoup.engine.parts import BASELINES, UPDATES, UTILITIES, WEIGHTINGS, part_of
 
 NOTHING = np.zeros(0)
-LARGEST = 2**20  # numbers of the samples: above, what was compiled is faster
+NUMPY_NUMBERS = 2**20  # numbers of the samples: above, what was compiled is faster
 
 
 class Data(NamedTuple):
@@ -75,7 +75,7 @@ def can_judge(row: Method, n: int, dim: int) -> bool:
     """Whether candidates of so many results are judged here."""
     if row.space != "parameters" or not isinstance(row.family, str):
         return False
-    return n * family_of(row).work(dim) <= LARGEST
+    return n * family_of(row).work(dim) <= NUMPY_NUMBERS
 
 
 def can_move(row: Method, n: int, dim: int) -> bool:

@@ -12,7 +12,7 @@ INK, ACCENT, SECOND = "#222222", "#0b6e99", "#c4622d"
 COLOURS = (ACCENT, SECOND, "#3b7d3a", "#7a4fa3", "#a5361a", "#b58900", "#4d5b66", "#d1629b")
 LEGEND = 8  # points of its letters
 HANDLE = 7  # letters whose place the line before a label takes
-WIDTH = 6.5  # inches of the axes of several runs
+AXES_WIDTH = 6.5  # inches of the axes of several runs
 STYLES = ("-", "--", "-.")  # so that lines that lie on each other are told apart
 
 
@@ -147,7 +147,7 @@ def overlaid(panels: Sequence[Panel]) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.margins(x=0.01)
-        legend_above(axes, panel.title.replace("$", "\\$"), WIDTH)
+        legend_above(axes, panel.title.replace("$", "\\$"), AXES_WIDTH)
     return figure
 
 
@@ -158,7 +158,7 @@ def _line(axes: Axes, line: Line, colour: str, style: str) -> None:
     low, high = line.mean - line.stderr, line.mean + line.stderr
     axes.fill_between(line.episodes, low, high, color=colour, alpha=0.2, lw=0)
     words = f"{len(line.runs)} runs" if several else "one run"
-    label = wrapped(f"{line.label}, {words}", WIDTH).replace("$", "\\$")
+    label = wrapped(f"{line.label}, {words}", AXES_WIDTH).replace("$", "\\$")
     axes.plot(line.episodes, line.mean, style, color=colour, lw=1.9, label=label)
 
 

@@ -12,7 +12,7 @@ from recoup.checks import InputError
 from recoup.outputs import OURS, Over, written
 from recoup.pictures.picture_files import FILM, film_mark
 
-MOST = 120  # frames of a film, about
+FRAMES = 120  # frames of a film, about
 Act = Callable[[Any], Any]
 
 
@@ -26,7 +26,7 @@ class Film(NamedTuple):
     steps: np.ndarray  # [F] that the frames are of
 
 
-def film(env: Any, act: Act, seed: int = 0, horizon: int | None = None, most: int = MOST) -> Film:
+def film(env: Any, act: Act, seed: int = 0, horizon: int | None = None, most: int = FRAMES) -> Film:
     """An episode of `act(observation) -> action` in any Gymnasium environment with `rgb_array`.
 
     Until it ends, or `horizon` steps have passed. Of a long one every so many steps are filmed, so

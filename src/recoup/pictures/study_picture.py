@@ -20,8 +20,8 @@ KINDS = {  # of results: marker, size, filled, what they are
     "own": ("s", 26, False, "of one's own choice"),
 }
 GREY = "0.55"
-FAR = 4.0  # interquartile ranges beyond which a result is drawn at the edge
-MANY = 2000  # results that are dots of a bitmap, also in a .pdf or .svg
+OUTLYING = 4.0  # interquartile ranges beyond which a result is drawn at the edge
+VECTOR_DOTS = 2000  # results that are dots of a bitmap, also in a .pdf or .svg
 TRUSTED = 0.7  # Pareto k-hat above which weights are marked
 
 
@@ -101,7 +101,7 @@ def _history(axes: Axes, portrait: Portrait) -> None:
             face = ACCENT if filled else "none"
             dots = axes.scatter(x[chosen], returns[chosen], size, marker=marker, label=label)
             dots.set(facecolor=face, edgecolor=ACCENT, alpha=0.7, linewidth=0.9)
-            dots.set_rasterized(n > MANY)
+            dots.set_rasterized(n > VECTOR_DOTS)
     _far(axes, x, returns, inside)
     if (broken := portrait.broken & ~failed).any():  # the best of them are none to have
         rings = axes.scatter(x[broken], inside[broken], 60, label=f"{broken.sum()} broke a limit")
@@ -157,8 +157,8 @@ def _limits(values: np.ndarray) -> tuple[float, float] | None:
     low, high = values.min(), values.max()
     first, last = np.quantile(values, [0.25, 0.75])
     if last > first:
-        low = max(low, first - FAR * (last - first))
-        high = min(high, last + FAR * (last - first))
+        low = max(low, first - OUTLYING * (last - first))
+        high = min(high, last + OUTLYING * (last - first))
     if high <= low:
         low, high = low - 0.5 * max(abs(low), 1e-9), high + 0.5 * max(abs(high), 1e-9)
     return float(low), float(high)
@@ -306,7 +306,7 @@ def _pair(axes: Axes, a: Shown, b: Shown, portrait: Portrait) -> Any:
         low, high = (low, high) if high > low else (low - 0.5, low + 0.5)
         drawn = axes.scatter(
             a.values[order], b.values[order], 18, returns[order], cmap=colours,
-            vmin=low, vmax=high, lw=0, alpha=0.9, rasterized=bool(ok.sum() > MANY),
+            vmin=low, vmax=high, lw=0, alpha=0.9, rasterized=bool(ok.sum() > VECTOR_DOTS),
         )  # fmt: skip
     _mean_mark(axes, a.mean[-1], b.mean[-1])
     for which, one in (("x", a), ("y", b)):

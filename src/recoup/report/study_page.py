@@ -22,7 +22,7 @@ from recoup.study.voice.sentences import (
     share_explained,
 )
 
-MOVES = 100  # that the table shows, the last ones
+MOVES_LISTED = 100  # that the table shows, the last ones
 PARAMETERS = 50  # that stand in the table at the top; all of them stand below it, to be copied
 
 
@@ -92,7 +92,7 @@ def _content(study: Study) -> dict[str, Any]:
             "advice": now.advice[1:],
             "picture": drawn(study.plot()),
             "estimates": estimates_drawn(),
-            "moves": [{**move, "estimate": _estimate(move)} for move in history[-MOVES:]],
+            "moves": [{**move, "estimate": _estimate(move)} for move in history[-MOVES_LISTED:]],
             "count": len(history),
             # how a batch grows is in words above
             "settings": {k: v for k, v in study.settings.items() if k != "batch_later"},

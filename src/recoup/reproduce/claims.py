@@ -14,20 +14,20 @@ from scipy.special import stdtr
 from recoup.core.types import Plain, Settings
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
-LEVEL = 0.05  # a verdict needs a smaller p
-LEAST = 5  # and so many runs
+SMALL_P = 0.05  # a verdict needs a smaller p
+LEAST_RUNS = 5  # and so many runs
 RULE = (
-    f"A contrast holds if it lies above 0 and a two-sided t-test over runs gives p < {LEVEL:g}; it "
-    f"does not hold if it lies below 0 with p < {LEVEL:g}; it is inconclusive otherwise, with "
-    f"fewer than {LEAST} runs, and where it is too noisy to tell the greatest value that it can "
-    "have from 0. (Where all runs give one number, p is that of a sign test; where nothing is left "
-    "to chance, 0.) A claim holds if all its contrasts hold, does not hold if any does not, and is "
-    "inconclusive otherwise."
+    f"A contrast holds if it lies above 0 and a two-sided t-test over runs gives p < {SMALL_P:g}; "
+    f"it does not hold if it lies below 0 with p < {SMALL_P:g}; it is inconclusive otherwise, "
+    f"with fewer than {LEAST_RUNS} runs, and where it is too noisy to tell the greatest value "
+    "that it can have from 0. (Where all runs give one number, p is that of a sign test; where "
+    "nothing is left to chance, 0.) A claim holds if all its contrasts hold, does not hold if any "
+    "does not, and is inconclusive otherwise."
 )
 HOLM = (
     "With so many claims some would be decided by chance alone. The second verdict is Holm's: the "
     "chance that even one of all decisions together is wrong is kept below "
-    f"{LEVEL:.0%}. The p of a claim that holds is the largest of its contrasts; of one that does "
+    f"{SMALL_P:.0%}. The p of a claim that holds is the largest of its contrasts; of one that does "
     "not, the smallest times their number."
 )
 
@@ -49,19 +49,19 @@ class Contrast(NamedTuple):
     @property
     def p(self) -> float:
         """The chance of an effect as large, of either sign, where there is none; 1 if too few."""
-        if not np.isfinite([self.effect, self.stderr]).all() or 0 < self.runs < LEAST:
+        if not np.isfinite([self.effect, self.stderr]).all() or 0 < self.runs < LEAST_RUNS:
             return 1.0
         return self._chance_of(self.effect)
 
     @property
     def uninformative(self) -> bool:
         """Whether even the greatest value that it can have could not be told from 0."""
-        return self.most is not None and not self._chance_of(self.most) < LEVEL
+        return self.most is not None and not self._chance_of(self.most) < SMALL_P
 
     @property
     def verdict(self) -> str:
         """By the rule, from the numbers alone."""
-        if not self.p < LEVEL:
+        if not self.p < SMALL_P:
             return OPEN
         if self.effect < 0:
             return FAILS
@@ -192,7 +192,7 @@ def corrected(records: Sequence[Plain]) -> list[Plain]:
         {
             **record,
             "holm_p": float(p),
-            "holm_verdict": record["verdict"] if p < LEVEL else OPEN,
+            "holm_verdict": record["verdict"] if p < SMALL_P else OPEN,
             "holm_of": len(records),
         }
         for record, p in zip(records, together, strict=True)

@@ -3,10 +3,8 @@
 import json
 import platform
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +30,7 @@ from recoup.reproduce.figures import (
 from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
 from recoup.reproduce.sizes import Size, size_of
 from recoup.reproduce.workers import run_in_processes
+from recoup.runs.directory import versions
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
@@ -209,19 +208,10 @@ def _about(figure: Figure, size: Size, data: Any) -> Plain:
         "caption": figure.caption,
         "size": asdict(size),
         "date": date.today().isoformat(),
-        "versions": {"python": platform.python_version(), **_installed()},
+        "versions": {"python": platform.python_version(), **versions(RECORDED)},
         "machine": f"{platform.system()} {platform.machine()}",
         "arrays": {key: list(np.shape(values)) for key, values in data.items()},
     }
-
-
-def _installed() -> dict[str, str]:
-    """Versions of what a figure may have been made with."""
-    found = {}
-    for package in RECORDED:
-        with suppress(PackageNotFoundError):  # the reaching tasks need it, the others do not
-            found[package] = version(package)
-    return found
 
 
 def _write(path: Path, content: Plain, over: Over = OURS) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from recoup.reproduce.jobs import FigureJob, JobFiles, run_jobs
 
-POLL = 0.2  # seconds between looks at what has been done
+JOB_POLL = 0.2  # seconds between looks at what has been done
 FLAGS = "--xla_backend_optimization_level=1"  # compiles in two thirds of the time, runs as fast
 
 
@@ -77,7 +77,7 @@ def _watch(
             raise RuntimeError(f"a worker ended with status {failed[0]}; see what it said above.")
         if left and all(process.exitcode is not None for process in processes):
             raise RuntimeError(f"{left[0].name} was not computed.")
-        time.sleep(POLL if left else 0)
+        time.sleep(JOB_POLL if left else 0)
 
 
 def _work(queue: Any, directory: Path) -> None:
@@ -91,5 +91,5 @@ def _work(queue: Any, directory: Path) -> None:
 def _end_with(parent: int) -> None:
     """Ends this process when its parent has ended, however that was."""
     while os.getppid() == parent:
-        time.sleep(POLL)
+        time.sleep(JOB_POLL)
     os._exit(1)

@@ -11,7 +11,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from recoup.checks import InputError, check_path
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 CONFIG, CURVE, TENSORBOARD = "config.json", "curve.png", "tensorboard"
 UNFINISHED = f"{CONFIG}.new"
 BEGINNING = '{\n  "task": '  # of the settings of a run
-TRIES = 100  # to make a directory that others make and remove
+DIRECTORY_TRIES = 100  # to make a directory that others make and remove
 RECORDED = ("recoup", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
@@ -125,7 +125,7 @@ def _locked(directory: Path, made: list[Path] | None) -> int | None:
 
     One that was made and removed by another process since it was looked for is made again.
     """
-    for _ in range(TRIES):
+    for _ in range(DIRECTORY_TRIES):
         if made is not None:
             _make(directory, made)
         if fcntl is None:
@@ -216,9 +216,18 @@ def _config(plan: Plan) -> Plain:
     return {
         **plan.plain(),
         "settings": texts(vars(plan.settings)),
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "versions": {"python": platform.python_version(), **versions(packages)},
         "command": sys.argv,
     }
+
+
+def versions(packages: tuple[str, ...]) -> dict[str, str]:
+    """The versions of those of the packages that are installed."""
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def texts(settings: Plain) -> Plain:

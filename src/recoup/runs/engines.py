@@ -12,7 +12,7 @@ from recoup.tasks.task import Task
 
 SERIAL, PROCESS, RAY = "serial", "process", "ray"
 RETRIES = 1
-MOST = 8  # processes that share work unless said, of one to two GB each
+USUAL_WORKERS = 8  # processes that share work unless said, of one to two GB each
 KEYS = ("engine", "workers", "timeout", "sync", "retries", "address")
 NEEDS = {  # settings that only some engines have
     "workers": (PROCESS, RAY),
@@ -103,5 +103,5 @@ def default_workers(compiled: bool = True) -> int:
     if compiled:
         import jax
 
-        return min(cores(), MOST) if jax.default_backend() == "cpu" else 1
-    return min(cores(), MOST)
+        return min(cores(), USUAL_WORKERS) if jax.default_backend() == "cpu" else 1
+    return min(cores(), USUAL_WORKERS)

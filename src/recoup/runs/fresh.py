@@ -15,10 +15,10 @@ from recoup.study.text.notebook import facts
 from recoup.tasks.engines.engine import Engine, Job, Outcome
 from recoup.tasks.measured import Measured, measured
 
-FRESH, LAST = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
-BEYOND = 2**40 + 2**30  # numbers of test episodes: no trial has them, nor the seeds they lead to
+FRESH, LAST_KEY = 2**31 - 1, 2**31 - 2  # of keys: an evaluation's, and the last test's of a run
+UNUSED = 2**40 + 2**30  # numbers of test episodes: no trial has them, nor the seeds they lead to
 APART = 2**10  # numbers of a block of tests, at least
-DENSE = 10  # iterations at the start that are tested one by one
+TESTED_EACH = 10  # iterations at the start that are tested one by one
 
 
 class Evaluated(NamedTuple):
@@ -55,7 +55,7 @@ def is_tested(plan: Plan, iteration: int) -> bool:
 
 def _gap(iteration: int) -> int:
     """How many iterations lie between two tests: 1 up to 10, 2 up to 20, 4 up to 40."""
-    return 1 << (max(iteration - 1, 0) // DENSE).bit_length()
+    return 1 << (max(iteration - 1, 0) // TESTED_EACH).bit_length()
 
 
 class Tests(Protocol):
@@ -94,7 +94,7 @@ class EngineTests:
 
     def _block(self, number: int) -> range:
         apart = max(APART, 1 << (self._episodes - 1).bit_length())
-        first = BEYOND + apart * number
+        first = UNUSED + apart * number
         return range(first, first + self._episodes)
 
     def _earns(self, numbers: Sequence[int], latent: list[np.ndarray]) -> Measured:

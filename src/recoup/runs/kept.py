@@ -21,7 +21,7 @@ from recoup.tasks.measured import Measured
 from recoup.tasks.policies.policy_files import is_saved, save_policy
 
 LAST = "last"  # which policy: the newest, the best or the number of a move
-DENSE = 100  # policies that lie as near to each other as was asked for
+KEPT_EACH = 100  # policies that lie as near to each other as was asked for
 
 
 class KeptPolicy(NamedTuple):
@@ -40,7 +40,7 @@ def is_kept(every: int, move: int) -> bool:
     """
     if not every or not move:
         return False
-    return move % (every << ((move - 1) // (every * DENSE)).bit_length()) == 0
+    return move % (every << ((move - 1) // (every * KEPT_EACH)).bit_length()) == 0
 
 
 def best_of(steps: Sequence[HistoryRow]) -> HistoryRow | None:

@@ -17,7 +17,7 @@ from recoup.core.types import Rho
 from recoup.runs.callbacks import TensorBoard, done_of, say
 from recoup.runs.directory import CURVE, TENSORBOARD, spared
 from recoup.runs.engines import engine_of
-from recoup.runs.fresh import LAST, EngineTests, Evaluated, Tests, is_tested
+from recoup.runs.fresh import LAST_KEY, EngineTests, Evaluated, Tests, is_tested
 from recoup.runs.history import HistoryRow, history_of, step_of
 from recoup.runs.kept import is_kept, keep_policies, policy_files, unlike, write_policies
 from recoup.runs.plan import Plan, stored_plan
@@ -360,7 +360,7 @@ class _Loop:
             self.fill_in()
             if self.work.plan.tested and store.test(move.id) is None:  # fewer moves than planned
                 self._test(move)
-            found = self.work.tests.both(LAST, rho)
+            found = self.work.tests.both(LAST_KEY, rho)
             self._keep(found.return_search)
             if self._ended(move, found):
                 break

@@ -23,7 +23,7 @@ from recoup.tasks.own.host import HostTask
 from recoup.tasks.registry import make_env, make_problem, named, task_row
 
 VIDEO, STRIP, STEPS, STEPS_PLOT = "policy.mp4", "strip.png", "steps.csv", "steps.png"
-EPISODES = 20  # of the distances and costs along the episode
+RENDERED_EPISODES = 20  # of the distances and costs along the episode
 HEADER = "episode,step,distance_m,control_cost"
 TABLE = Kind((".csv",), lambda path: beginning_of(path).startswith(f"{HEADER}\n".encode()))
 FILES = {VIDEO: FILM, STRIP: PICTURE, STEPS: TABLE, STEPS_PLOT: PICTURE}
@@ -114,7 +114,7 @@ def _write_steps(run: Run, seed: int, title: str, out: Path, over: Over) -> dict
 
     plan, where = run.plan, task_row(run.plan.task).trace
     assert where is not None
-    keys = jax.random.split(jax.random.key(seed), EPISODES)
+    keys = jax.random.split(jax.random.key(seed), RENDERED_EPISODES)
     problem = make_problem(plan.task, **plan.options)
     went = named(where)(problem, plan.horizon, keys, run.mean)
     rows = [

@@ -17,7 +17,7 @@ from recoup.study.reader.records import Trial
 from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
 
 BEAT = 0.5  # seconds, at most, between two looks at how the run fares
-FEW = 5  # trials that fail one after the other before a task counts as broken
+BROKEN_AFTER = 5  # trials that fail one after the other before a task counts as broken
 
 
 class Askable(Protocol):
@@ -173,7 +173,7 @@ class Schedule:
         Not while a trial is out that was given to a worker before the first of them: failures may
         come back sooner than others.
         """
-        most = max(FEW, 3 * self.study.batch) if self._succeeded else FEW
+        most = max(BROKEN_AFTER, 3 * self.study.batch) if self._succeeded else BROKEN_AFTER
         if len(self._held) < most:
             return
         first = min(self._order[one.trial.id] for one in self._held)

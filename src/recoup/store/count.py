@@ -24,7 +24,7 @@ except ImportError:  # Windows
 CONTENT = struct.Struct("<qqIq")  # results told, last trial, identity of the file, last event
 OLDER = struct.Struct("<qqI")  # without events
 CRC = struct.Struct("<I")  # after them
-AGAIN = 0.005  # seconds between two looks at a lock
+LOCK_POLL = 0.005  # seconds between two looks at a lock
 FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # a link that lies there is none of ours
 
 
@@ -87,7 +87,7 @@ class Counting:
         try:
             until = time.monotonic() + wait
             while not (locked := _locked(descriptor)) and time.monotonic() < until:
-                time.sleep(AGAIN)
+                time.sleep(LOCK_POLL)
             yield locked
         finally:
             if os.getpid() == mine:

@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-FIRST, BYTES = 0x40000002, 510  # by which SQLite knows who has a file open
+FIRST_BYTE, BYTES = 0x40000002, 510  # by which SQLite knows who has a file open
 LOCK = struct.Struct("hhqqi4x")  # kind, from where on, first byte, how many, nobody
 
 
@@ -47,4 +47,4 @@ def let_go(descriptor: int) -> None:
 
 
 def _set(descriptor: int, kind: int) -> None:
-    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, LOCK.pack(kind, os.SEEK_SET, FIRST, BYTES, 0))
+    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, LOCK.pack(kind, os.SEEK_SET, FIRST_BYTE, BYTES, 0))

@@ -26,7 +26,7 @@ COLUMNS = {
 }
 COUNTS = [len(columns) + 2 for columns in COLUMNS.values()]  # of values, with id and checksum
 HEADER = (min(COUNTS) + 1, 5 * max(COUNTS) + 1)  # bytes: its own length, one to five of each value
-BEFORE = 5 + 9  # bytes of a row's length and id, at most
+ROW_HEADER = 5 + 9  # bytes of a row's length and id, at most
 ROOTS = {table: 2 + i for i, table in enumerate(t for t in TABLES if t not in LATER)}  # as made
 
 
@@ -188,7 +188,7 @@ def places(page: bytes) -> Iterator[int]:
     lengths, zeros = content[:-1], content[1:] == 0
     headers = np.flatnonzero((lengths >= HEADER[0]) & (lengths <= HEADER[1]) & zeros)
     for header in headers.tolist():
-        for start in range(max(header - BEFORE, 0), header - 1):
+        for start in range(max(header - ROW_HEADER, 0), header - 1):
             with suppress(IndexError):
                 if _varint(page, _varint(page, start)[1])[1] == header:
                     yield start

@@ -34,7 +34,7 @@ from recoup.store.rows import (
     Test,
 )
 
-CHUNK = 1000  # rows read at once
+ROWS_READ = 1000  # rows read at once
 HIGHEST = 2**63 - 1  # number that a row can have
 WAITING = "id NOT IN (SELECT id FROM told)"
 Row = TypeVar("Row")
@@ -157,7 +157,7 @@ class Queries:
         """All trials by number, each with its result if it has one; read a thousand at a time."""
         last = -1
         while some := self._file.read(
-            "asked", codec.asked_of, f"WHERE id > ? ORDER BY id LIMIT {CHUNK}", (last,)
+            "asked", codec.asked_of, f"WHERE id > ? ORDER BY id LIMIT {ROWS_READ}", (last,)
         ):
             last = some[-1].id
             results = self.results(trial.id for trial in some)
@@ -303,8 +303,8 @@ class Queries:
         if ids is None:
             return self._file.read(table, make, f"WHERE {condition} ORDER BY id", values)
         wanted, found = sorted({int(number) for number in ids}), []
-        for first in range(0, len(wanted), CHUNK):
-            some = ",".join(map(str, wanted[first : first + CHUNK]))
+        for first in range(0, len(wanted), ROWS_READ):
+            some = ",".join(map(str, wanted[first : first + ROWS_READ]))
             where = f"WHERE id IN ({some}) AND {condition} ORDER BY id"
             found += self._file.read(table, make, where, values)
         return found

@@ -23,7 +23,7 @@ from recoup.store.rows import CANCELLED, CREATED, OK, OWN, Contents, Lease, Resu
 from recoup.store.schema import TABLES
 
 EVERY = (-1, 2**63)  # ids lie in between
-TRIES = 20  # at a file that others write to
+READ_TRIES = 20  # at a file that others write to
 
 Tick = Callable[[int, int], None]
 Rows = dict[str, dict[int, Record]]
@@ -121,7 +121,7 @@ def _contents(path: Path) -> tuple[bytes, bytes]:
     Read again where the log was begun anew meanwhile: what it held went to the file.
     """
     log = beside(path, LOG)
-    for _ in range(TRIES):
+    for _ in range(READ_TRIES):
         before = _content(log)[:32]
         file, content = path.read_bytes(), _content(log)
         if content[:32] == before:

@@ -4,7 +4,7 @@ import hashlib
 
 from recoup.store.events import is_drop
 from recoup.store.places import together_in
-from recoup.store.queries import CHUNK, Queries
+from recoup.store.queries import ROWS_READ, Queries
 from recoup.store.rows import AMENDED, CREATED, Dates
 from recoup.store.schema import TABLES, checksum
 
@@ -95,7 +95,7 @@ class States(Queries):
             return None
         return f"{str(answer).splitlines()[-1]}{', and more' if more else ''}"
 
-    def damaged_rows(self, chunk: int = CHUNK) -> tuple[int, list[str]]:
+    def damaged_rows(self, chunk: int = ROWS_READ) -> tuple[int, list[str]]:
         """How many rows there are, and "table id" of each whose checksum does not hold."""
         count, wrong = 0, []
         for table in filter(self._file.has, TABLES):

@@ -9,12 +9,12 @@ from recoup.checks import check_count
 from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
-STEPS = 25  # of an episode; the return is a mean over them
+LQR_STEPS = 25  # of an episode; the return is a mean over them
 RADIUS = 1.1  # largest modulus of an eigenvalue of A: without control, states grow slowly
 PUSH = 0.1  # what the square of an action costs
-NOISE = 0.1  # standard deviation of what moves the state at every step
-MOST = 100.0  # the cost of a step stays below this, however far the state is
-FARTHEST = 1e6  # states are held to +- this
+STATE_NOISE = 0.1  # standard deviation of what moves the state at every step
+COST_LIMIT = 100.0  # the cost of a step stays below this, however far the state is
+STATE_LIMIT = 1e6  # states are held to +- this
 SYSTEMS = 7301  # where the random numbers of the systems begin
 
 
@@ -47,8 +47,8 @@ def controlled(system: System, states: int, actions: int) -> Model:
         reward=reward,
         basis=basis,
         features=states,
-        low=(-FARTHEST,) * states,
-        high=(FARTHEST,) * states,
+        low=(-STATE_LIMIT,) * states,
+        high=(STATE_LIMIT,) * states,
         actions=actions,
     )
 
@@ -60,15 +60,15 @@ def initial(xp: Namespace, noise: Array) -> Array:
 
 def transition(system: System, xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[S]`."""
-    after = system.a @ state + system.b @ action + NOISE * noise
-    return xp.clip(after, -FARTHEST, FARTHEST)
+    after = system.a @ state + system.b @ action + STATE_NOISE * noise
+    return xp.clip(after, -STATE_LIMIT, STATE_LIMIT)
 
 
 def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:
     """Minus the cost c = |x|^2 + 0.1 |u|^2, bounded as c / (1 + c / 100), over the steps."""
-    held = xp.clip(action, -FARTHEST, FARTHEST)
+    held = xp.clip(action, -STATE_LIMIT, STATE_LIMIT)
     cost = xp.sum(state**2) + PUSH * xp.sum(held**2)
-    return -cost / (1 + cost / MOST) / STEPS
+    return -cost / (1 + cost / COST_LIMIT) / LQR_STEPS
 
 
 def basis(xp: Namespace, state: State) -> Array:

@@ -9,7 +9,7 @@ from recoup.checks import check_positive
 from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
-MASS, FRICTION, STEP = 0.2, 0.3, 0.1
+CAR_MASS, FRICTION, CAR_STEP = 0.2, 0.3, 0.1
 LOW, HIGH = (-1.2, -1.5), (0.5, 1.5)
 GOAL = 0.45
 CENTRES = np.array([(x, v) for x in (-1.2, -0.35, 0.5) for v in (-1.5, -0.5, 0.5, 1.5)])
@@ -52,9 +52,9 @@ def transition(limit: float, xp: Namespace, state: State, action: Array, noise: 
     """
     x, v = state[0], state[1]
     a = xp.clip(action[0], -limit, limit)
-    pull = -9.8 * MASS * xp.cos(3 * x) + a / MASS - FRICTION * v
-    v = xp.clip(v + pull * STEP, LOW[1], HIGH[1])
-    x = xp.clip(x + v * STEP, LOW[0], HIGH[0])
+    pull = -9.8 * CAR_MASS * xp.cos(3 * x) + a / CAR_MASS - FRICTION * v
+    v = xp.clip(v + pull * CAR_STEP, LOW[1], HIGH[1])
+    x = xp.clip(x + v * CAR_STEP, LOW[0], HIGH[0])
     return xp.stack([x, v])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
-GRAVITY, MASS, LENGTH, STEP = 10.0, 1.0, 1.0, 0.05
+PENDULUM_GRAVITY, PENDULUM_MASS, LENGTH, PENDULUM_STEP = 10.0, 1.0, 1.0, 0.05
 MOST_TORQUE, MOST_SPEED = 2.0, 8.0
 
 
@@ -33,10 +33,10 @@ def initial(xp: Namespace, noise: Array) -> Array:
 def transition(xp: Namespace, state: State, action: Array, noise: Array) -> State:
     """The next state `[2]`, the torque held to +-2 and the velocity to +-8."""
     angle, speed = state[0], state[1]
-    pull = 3 * GRAVITY / (2 * LENGTH) * xp.sin(angle)
-    push = 3 / (MASS * LENGTH**2) * _torque(xp, action)
-    speed = xp.clip(speed + (pull + push) * STEP, -MOST_SPEED, MOST_SPEED)
-    return xp.stack([angle + speed * STEP, speed])
+    pull = 3 * PENDULUM_GRAVITY / (2 * LENGTH) * xp.sin(angle)
+    push = 3 / (PENDULUM_MASS * LENGTH**2) * _torque(xp, action)
+    speed = xp.clip(speed + (pull + push) * PENDULUM_STEP, -MOST_SPEED, MOST_SPEED)
+    return xp.stack([angle + speed * PENDULUM_STEP, speed])
 
 
 def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:

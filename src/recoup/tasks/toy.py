@@ -3,7 +3,7 @@
 from recoup.core.types import Array, Namespace, State
 from recoup.tasks.models import Model
 
-NOISE = 0.5
+TOY_NOISE = 0.5
 
 
 def toy() -> Model:
@@ -33,7 +33,7 @@ def transition(xp: Namespace, state: State, action: Array, noise: Array) -> Stat
 
     Implements: zhao2013 S4.1 s' = s + a + e, e ~ N(0, 0.5^2).
     """
-    return state + action + NOISE * noise
+    return state + action + TOY_NOISE * noise
 
 
 def reward(xp: Namespace, state: State, action: Array, after: State) -> Array:

@@ -16,7 +16,7 @@ from recoup.core.families.gaussian import (
     renyi2_divergence,
     score,
 )
-from recoup.core.sweeps import LONG
+from recoup.core.sweeps import PRODUCT_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("x64")
 P = ([0.3, -1.0, 2.0], [0.5, 1.2, 0.9])
@@ -43,7 +43,7 @@ def test_log_ratio_to_itself_is_exactly_zero():
 
 
 def test_log_ratios_by_products_are_those_of_every_pair():
-    rng, dim = np.random.default_rng(0), LONG + 7
+    rng, dim = np.random.default_rng(0), PRODUCT_COLUMNS + 7
     rhos = Diagonal(rng.normal(size=(4, dim)), np.exp(rng.normal(0, 0.3, (4, dim))))
     theta, reference = rng.normal(size=(5, dim)), Diagonal(rhos.eta[1], rhos.tau[2])
     got = log_ratios(rhos, reference, theta)

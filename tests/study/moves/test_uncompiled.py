@@ -169,7 +169,7 @@ def test_above_a_million_numbers_jax_moves(monkeypatch, tmp_path):
     with recoup.Study.open(tmp_path / "s.db", dim=3, batch=4, method="mis-pgpe-ob") as study:
         assert plain.can_move(study.method, 2**20 // 3, 3)
         assert not plain.can_move(study.method, 2**20 // 3 + 1, 3)
-        monkeypatch.setattr(plain, "LARGEST", 11)
+        monkeypatch.setattr(plain, "NUMPY_NUMBERS", 11)
         trials = study.ask(4)
         study.tell([t.id for t in trials], [float(-(t.theta**2).sum()) for t in trials])
         assert study.diagnostics()["moves"] == 1

@@ -12,7 +12,7 @@ from recoup.study.care.verify import check
 from recoup.study.reader.settings import resolved
 from recoup.study.voice import sentences
 from recoup.study.voice.deciding import VerdictBasis, decided, planned
-from recoup.study.voice.failing import MOST, failing_at
+from recoup.study.voice.failing import TOO_RISKY, failing_at
 from recoup.study.voice.gained import PastGain
 from recoup.study.voice.worths import MeanPolicyWorth
 
@@ -155,7 +155,7 @@ def test_recommend_says_how_often_the_mean_fails():
     study = searched(cliff, 60)
     found = study.recommend()
     assert found.failing.low == 0.0
-    assert found.failing.rate < MOST
+    assert found.failing.rate < TOO_RISKY
     assert "of rollouts (95 %: 0% to" in found.words
     assert found.words.startswith("The mean policy is the one to deploy.")
     assert json.loads(json.dumps(found.plain()))["failing"]["results"] == found.failing.results
@@ -168,7 +168,7 @@ def test_what_fails_too_often_is_not_recommended():
     found = study.recommend()
     assert found.failing.low < 0.7 < found.failing.high
     assert "one to deploy" not in found.words
-    assert f"above the {MOST:.0%} up to which one is recommended" in found.words
+    assert f"above the {TOO_RISKY:.0%} up to which one is recommended" in found.words
 
 
 def test_after_six_failures_in_a_row_nothing_is_recommended():
@@ -288,7 +288,7 @@ def test_where_too_few_trials_of_the_mean_failed_too_often_more_are_asked_for():
     """Neither is it the one to deploy, nor do one or two trials say that it is not."""
     study = tried(2, 1)
     found = study.recommend(budget=7)
-    assert found.failing.rate < MOST
+    assert found.failing.rate < TOO_RISKY
     assert found.words.startswith(
         "The mean policy failed 1 of the 2 times that it was tried: try it 3 more times before you "
         "rely on it."

@@ -12,7 +12,7 @@ from recoup.core.plain.belief import stretch_of
 from recoup.study.reader.settings import resolved
 from recoup.study.voice import deciding, sentences
 from recoup.study.voice import recommend as module
-from recoup.study.voice.gained import LAST
+from recoup.study.voice.gained import LAST_BATCHES
 from recoup.study.voice.rehearsal import Forecast, ForecastGain
 from recoup.study.voice.worths import of_trials
 
@@ -402,9 +402,9 @@ def test_stretching_a_coordinate_changes_nothing_but_its_units():
 def test_the_gain_is_the_slope_of_scipy():
     study = searched(robot, 7, 3, params=GAINS)
     found = study.recommend()
-    assert len(found.batches) == LAST
+    assert len(found.batches) == LAST_BATCHES
     rows = [(t.proposal, r.told.value) for t, r in study.store.trials()]
-    last = sorted({number for number, _ in rows})[-LAST:]
+    last = sorted({number for number, _ in rows})[-LAST_BATCHES:]
     x, y = zip(*[(last.index(n), v) for n, v in rows if n in last], strict=True)
     want = stats.linregress(x, y)
     half = stats.t.ppf(0.975, len(x) - 2) * want.stderr
@@ -452,7 +452,7 @@ def test_equal_returns_give_no_false_certainty():
 def test_of_batches_that_were_equal_no_slope_is_claimed(method):
     """They "gained 0 (0 to 0)", and the next "would gain less than 0"."""
     study = searched(lambda theta: 0.0, 1, 0, noise=1.0, dim=2, method=method)
-    for _ in range(LAST + 1):
+    for _ in range(LAST_BATCHES + 1):
         trials = study.ask(study.batch)
         study.tell([trial.id for trial in trials], [0.0] * len(trials))
     found = study.recommend()

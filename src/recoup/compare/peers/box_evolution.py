@@ -16,7 +16,7 @@ from recoup.core.types import Settings
 
 SIGMA = 0.3
 AGAIN = 2  # candidates that are evaluated again; pycma's 2 + popsize / 20 is rounded at random
-MOST = 30  # evaluations of one candidate that the noise handler may ask for
+MOST_AGAIN = 30  # evaluations of one candidate that the noise handler may ask for
 
 
 def cma_es(dim: int, seed: int, settings: Settings) -> "BoxEvolution":
@@ -103,7 +103,7 @@ def _repeating_loop(strategy: Any) -> Callable[[Callable[[Any], np.ndarray]], No
     """The loop of `cma.NoiseHandler`'s own documentation."""
 
     def work(evaluate: Callable[[Any], np.ndarray]) -> None:
-        handler = cma.NoiseHandler(strategy.N, maxevals=[1, 1, MOST], reevals=AGAIN)
+        handler = cma.NoiseHandler(strategy.N, maxevals=[1, 1, MOST_AGAIN], reevals=AGAIN)
 
         def cost(x: Any) -> float:
             return -float(evaluate(x)[0])

@@ -11,7 +11,7 @@ from recoup.compare.entrants import population
 from recoup.compare.peers.scaled import Start
 from recoup.core.types import Plain, Settings
 
-WIDTH = 10.0  # bounds: so many standard deviations around the start
+BOUNDS_WIDTH = 10.0  # bounds: so many standard deviations around the start
 RECENT = 20  # trials that stand for what it tries now
 
 
@@ -38,7 +38,7 @@ def cma_es(mean: np.ndarray, std: np.ndarray, seed: int, settings: Settings) -> 
 
 
 def _width(settings: Settings) -> float:
-    return float(settings.get("width", WIDTH))
+    return float(settings.get("width", BOUNDS_WIDTH))
 
 
 def _names(dim: int) -> list[str]:

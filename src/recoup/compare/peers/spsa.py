@@ -5,8 +5,8 @@ import numpy as np
 from recoup.core.types import Settings
 
 ALPHA, GAMMA, STABLE = 0.602, 0.101, 10.0  # exponents of both gains, and A
-WIDTH, STEP = 0.1, 0.1  # c, and the first steps in the mean over coordinates, of the box
-FIRST = 3  # gradients that say how large `a` must be for such steps
+PROBE, FIRST_STEP = 0.1, 0.1  # c, and the first steps in the mean over coordinates, of the box
+FIRST_GRADIENTS = 3  # gradients that say how large `a` must be for such steps
 
 
 def spsa(dim: int, seed: int, settings: Settings) -> "Perturbed":
@@ -25,8 +25,8 @@ class Perturbed:
 
     def __init__(self, dim: int, seed: int, settings: Settings) -> None:
         self._rng, self._x, self._k = np.random.default_rng(seed), np.full(dim, 0.5), 0
-        self._c = float(settings.get("sigma", WIDTH))
-        self._step = float(settings.get("lr", STEP))
+        self._c = float(settings.get("sigma", PROBE))
+        self._step = float(settings.get("lr", FIRST_STEP))
         self._delta, self._sizes = np.ones(dim), list[float]()
 
     @property
@@ -41,7 +41,7 @@ class Perturbed:
     def tell(self, x: np.ndarray, returns: np.ndarray) -> None:
         """One step, once the size of gradients is known."""
         gradient = (returns[0] - returns[1]) / (2 * self._width) * self._delta
-        if len(self._sizes) < FIRST:
+        if len(self._sizes) < FIRST_GRADIENTS:
             self._sizes.append(float(np.abs(gradient).mean()))
         size = float(np.mean(self._sizes))
         if size > 0:

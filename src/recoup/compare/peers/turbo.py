@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from recoup.compare.peers.small_gp import SmallGP, best_tried, fitted
 from recoup.core.types import Settings
 
-BATCH, FIRST, SMALLEST, LARGEST = 4, 0.8, 0.5**7, 1.6  # of the trust region's length
+BATCH, FIRST_BOX, LEAST_BOX, MOST_BOX = 4, 0.8, 0.5**7, 1.6  # of the trust region's length
 SUCCESSES, CANDIDATES = 3, 500
 RECENT = 20  # trials that stand for what it tries now
 
@@ -36,7 +36,7 @@ class TrustRegion:
         self._restart()
 
     def _restart(self) -> None:
-        self._length, self._good, self._bad, self._first = FIRST, 0, 0, len(self._y)
+        self._length, self._good, self._bad, self._first = FIRST_BOX, 0, 0, len(self._y)
         self._initial = self._first + BATCH * ceil(2 * self._dim / BATCH)
 
     def ask(self) -> np.ndarray:
@@ -69,10 +69,10 @@ class TrustRegion:
         improved = returns.max() > best + 1e-3 * abs(best)
         self._good, self._bad = (self._good + 1, 0) if improved else (0, self._bad + 1)
         if self._good == SUCCESSES:
-            self._length, self._good = min(2 * self._length, LARGEST), 0
+            self._length, self._good = min(2 * self._length, MOST_BOX), 0
         elif self._bad == ceil(max(4, self._dim) / BATCH):
             self._length, self._bad = self._length / 2, 0
-        if self._length < SMALLEST:
+        if self._length < LEAST_BOX:
             self._restart()
 
     def mean(self) -> np.ndarray:

@@ -19,7 +19,7 @@ from recoup.core.types import Namespace
 
 RANK = 8  # axes, where there are as many coordinates
 ROUNDS = 4  # of the iteration that looks for the leading axes of a matrix
-LEAST = 1e-3  # of a coordinate that the leading axes leave over
+LEAST_LEFT = 1e-3  # of a coordinate that the leading axes leave over
 
 
 class LowRank(NamedTuple):
@@ -321,7 +321,7 @@ def _axes(xp: Namespace, z: Array, weights: Array, level: Array) -> Axes:
     """The leading axes, and beside them the coordinates with what those leave over."""
     values, q = leading(xp, _outer(z, weights), z[0])
     values, held = values + level, q**2
-    counts = xp.maximum(1 - xp.sum(held, axis=1), LEAST)
+    counts = xp.maximum(1 - xp.sum(held, axis=1), LEAST_LEFT)
     own = (weights @ z**2 + level - held @ values) / counts
     n = values.size
 

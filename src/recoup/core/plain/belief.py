@@ -15,13 +15,13 @@ import numpy as np
 from recoup.core.linalg import inverted
 from recoup.core.prior import LEVEL, NOISES, SLOPE
 from recoup.core.surrogate import SeenPoints, cells, points_of, shares, standardised
-from recoup.core.worth import MOST, PROBES, probes
+from recoup.core.worth import MODELLED, PROBE_DRAWS, probes
 
 ABOUT = (0.0, 3.0)  # variances of what depends on the distance alone, over that of the bumps
 REACH = 1.0  # its length, over the root of the number of dimensions
 RADII = 64  # distances by which a distribution is known
 LIKELY = 1e-3  # share of the evidence below which a cell of the grid is left out
-TINY, SMALLEST = 1e-9, 1e-8  # what keeps a covariance positive; of its largest variance
+TINY, SMALLEST_VARIANCE = 1e-9, 1e-8  # what keeps a covariance positive; of its largest variance
 MISTAKEN = 1.5  # times the noise of near results, from which on far ones make noise of shape
 EACH = 3  # results for each coefficient of a parabola, which are enough for one
 FARTHEST = 10.0  # standard deviations up to which coordinates are what they are
@@ -52,7 +52,7 @@ def looks_at(mean: np.ndarray, variance: np.ndarray) -> Looks:
     dim = mean.shape[1]
     if not variance.any():
         return Looks(mean, variance, np.sqrt(np.sum(mean**2, axis=1, keepdims=True) / dim))
-    x = mean[:, None] + np.sqrt(variance)[:, None] * probes(dim)[:: PROBES // RADII]
+    x = mean[:, None] + np.sqrt(variance)[:, None] * probes(dim)[:: PROBE_DRAWS // RADII]
     return Looks(mean, variance, np.sqrt(np.sum(x**2, axis=2) / dim))
 
 
@@ -258,7 +258,7 @@ def believed(
     kernel for a sharp top and for all that lies about it takes the top's own shape for noise.
     """
     squares, dim = np.sum(z**2, axis=1), z.shape[1]
-    order = np.argsort(squares, kind="stable")[:MOST]
+    order = np.argsort(squares, kind="stable")[:MODELLED]
     wide = _believed(z[order], returns[order], about)
     first = order[: max(int(np.sum(squares <= within**2 * dim)), EACH * (1 + 2 * dim))]
     if len(first) == len(order) or np.ptp(returns[first]) == 0:  # equal ones say nothing of noise
@@ -331,7 +331,7 @@ def drawn(
     for cell, each in zip(cells, expectations(cells, looks), strict=True):
         rows = [i for i, other in enumerate(chosen) if other is cell]
         for (mean, spread), into in zip(each, found, strict=True):
-            factor = factored(spread, SMALLEST * float(np.max(np.diagonal(spread))))
+            factor = factored(spread, SMALLEST_VARIANCE * float(np.max(np.diagonal(spread))))
             into[rows] = mean + rng.standard_normal((len(rows), len(mean))) @ factor.T
     return found
 

@@ -12,12 +12,12 @@ from recoup.core.prior import LEVEL, SLOPE
 from recoup.core.surrogate import shares
 from recoup.core.worth import probes
 
-MOST = 128  # results, the nearest, that the model looks at
+NEAREST_TRIALS = 128  # results, the nearest, that the model looks at
 LENGTHS = (0.3, 1.0, 3.0)  # squared length of bumps over the number of dimensions
 HEIGHTS = (1.0, 9.0)  # variance of bumps in the log-odds
-STEPS, STILL = 20, 1e-6  # of Newton's method, at most; a change of log-odds that is none
-DRAWS = 400  # of the log-odds, from each model
-PROBES = 32  # points that, with their mirror images, stand for a Gaussian
+NEWTON_STEPS, STILL = 20, 1e-6  # of Newton's method, at most; a change of log-odds that is none
+LOG_ODDS_DRAWS = 400  # of the log-odds, from each model
+PROBE_PAIRS = 32  # points that, with their mirror images, stand for a Gaussian
 ENDS = (0.025, 0.975)
 
 
@@ -37,19 +37,19 @@ def chance_at(z: np.ndarray, failed: np.ndarray) -> ChanceOfFailing:
 
 def chance_under(z: np.ndarray, failed: np.ndarray) -> ChanceOfFailing:
     """The chance of failing of a draw from N(0, I)."""
-    some = probes(z.shape[1])[:PROBES]
+    some = probes(z.shape[1])[:PROBE_PAIRS]
     return _chance(z, failed, np.vstack([some, -some]))  # as many on either side
 
 
 def _chance(z: np.ndarray, failed: np.ndarray, at: np.ndarray) -> ChanceOfFailing:
     """The mean chance over the points `at [m, D]`, averaged over models by their evidence."""
-    near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:MOST]
+    near = np.argsort(np.sum(z**2, axis=1), kind="stable")[:NEAREST_TRIALS]
     z, failed = z[near], failed[near]
-    noise = np.random.default_rng(0).standard_normal((DRAWS, len(at)))
+    noise = np.random.default_rng(0).standard_normal((LOG_ODDS_DRAWS, len(at)))
     found = list(_drawn(z, failed, at, noise))
     share = shares(np.array([evidence for evidence, _ in found]))
     means = np.concatenate([draws for _, draws in found])
-    mass = np.repeat(share / DRAWS, DRAWS)
+    mass = np.repeat(share / LOG_ODDS_DRAWS, LOG_ODDS_DRAWS)
     order = np.argsort(means, kind="stable")
     low, high = (float(means[order][np.searchsorted(np.cumsum(mass[order]), end)]) for end in ENDS)
     least = 1 / (2 * len(z))  # so many results cannot tell a smaller chance from none
@@ -88,7 +88,7 @@ def _laplace(k: np.ndarray, failed: np.ndarray) -> tuple[float, np.ndarray, np.n
     """
     n, y = len(k), np.where(failed, 1.0, 0.0)
     f, a = np.zeros(n), np.zeros(n)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         p = _logistic(f)
         root = np.sqrt(np.maximum(p * (1 - p), 1e-12))
         b = root**2 * f + y - p

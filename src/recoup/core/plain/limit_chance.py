@@ -27,8 +27,8 @@ from recoup.core.prior import NOISES
 from recoup.core.surrogate import cells, points_of, shares, standardised
 from recoup.core.worth import ROUNDING, proportion
 
-MOST = 256  # results, the nearest, that the model looks at
-FEW = 5  # results below which a number is taken as it was told
+MODELLED = 256  # results, the nearest, that the model looks at
+TAKEN_AS_TOLD = 5  # results below which a number is taken as it was told
 UNIT = 4.0  # median distances from the median, within which the scale of a number is straight
 SOFT = 0.25  # standard deviations of a number beyond its limit, over which a return gives way
 PLACES = 32  # equally likely values of a mean that is in doubt
@@ -105,7 +105,7 @@ def excess(z: np.ndarray, values: np.ndarray, bounds: Sequence[Bound], within: f
     """
     known = np.isfinite(values)
     total = np.zeros(len(z))
-    if known.sum() < FEW or are_equal(values[known]):
+    if known.sum() < TAKEN_AS_TOLD or are_equal(values[known]):
         return total
     scale = scale_of(values[known])
     y, level, unit = standardised(scale.of(values[known]))
@@ -123,7 +123,7 @@ def _at_all(z: np.ndarray, known: np.ndarray, y: np.ndarray) -> tuple[np.ndarray
     Over the grid of the model, by evidence; where nothing was told, by its likeliest cell.
     """
     which = np.flatnonzero(known)
-    order = np.argsort(np.sum(z[which] ** 2, axis=1), kind="stable")[:MOST]
+    order = np.argsort(np.sum(z[which] ** 2, axis=1), kind="stable")[:MODELLED]
     near = which[order]
     fitted = _fitted(z.shape[1], z[near].tobytes(), y[order].tobytes())
     mean, variance = np.zeros(len(z)), np.zeros(len(z))

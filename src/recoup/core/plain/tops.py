@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.core.plain.belief import Belief, Looks, drawn, looks_at, tamed
-from recoup.core.worth import LEVEL, PROBES, Interval, probes
+from recoup.core.worth import COVERAGE, PROBE_DRAWS, Interval, probes
 
-DRAWS = 200  # functions that may be true, by which tops are known
-WIDER = 1.25  # times their own spread, as `core.plain.belief`
-FEW = 100  # functions by which effects are known
+FUNCTIONS = 200  # functions that may be true, by which tops are known
+TOPS_WIDER = 1.25  # times their own spread, as `core.plain.belief`
+EFFECT_FUNCTIONS = 100  # functions by which effects are known
 NEAR = np.linspace(-2.5, 2.5, 31)  # in standard deviations
-FAR = 8  # places beyond those, up to the farthest result on either side
+FAR_PLACES = 8  # places beyond those, up to the farthest result on either side
 SPOTS = 256  # places at which all of what returns vary by is known
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(5)  # of Gauss and Hermite, under N(0, 1)
 MAIN = 0.1  # share of the likeliest cell's below which one takes no part in effects
@@ -30,7 +30,7 @@ def places(tried: np.ndarray) -> np.ndarray:
     for side in (-1.0, 1.0):
         farthest = float(np.max(side * tried))
         if farthest > NEAR[-1]:
-            found.append(side * np.geomspace(NEAR[-1], farthest, FAR + 1)[1:])
+            found.append(side * np.geomspace(NEAR[-1], farthest, FAR_PLACES + 1)[1:])
     return np.sort(np.concatenate(found))
 
 
@@ -44,15 +44,15 @@ def tops(belief: Belief, ways: np.ndarray, tried: np.ndarray) -> list[Interval]:
     at = [places(column) for column in tried.T]
     looks = [belief.looks(tamed(x[:, None] * way)) for x, way in zip(at, ways, strict=True)]
     found = []
-    for x, lines in zip(at, drawn(belief, looks, DRAWS, np.random.default_rng(0)), strict=True):
+    for x, lines in zip(at, drawn(belief, looks, FUNCTIONS, np.random.default_rng(0)), strict=True):
         middle = np.mean(lines, axis=0)
-        found.append(top_of(x, np.argmax(middle + WIDER * (lines - middle), axis=1)))
+        found.append(top_of(x, np.argmax(middle + TOPS_WIDER * (lines - middle), axis=1)))
     return found
 
 
 def top_of(at: np.ndarray, best: np.ndarray) -> Interval:
     """The interval of the best place, of `best [draws]` among `at [m]`."""
-    beyond = (1 - LEVEL) / 2
+    beyond = (1 - COVERAGE) / 2
     low, high = np.quantile(best, [beyond, 1 - beyond], method="closest_observation")
     ends = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2, [np.inf]])
     return Interval(float(ends[int(low)]), float(ends[int(high) + 1]))
@@ -60,10 +60,10 @@ def top_of(at: np.ndarray, best: np.ndarray) -> Interval:
 
 def best_of(belief: Belief, at: np.ndarray) -> np.ndarray:
     """How often each of a few places `at [m, D]` is the best of them `[m]`, in what may be true."""
-    (values,) = drawn(belief, [belief.looks(at)], DRAWS, np.random.default_rng(0))
+    (values,) = drawn(belief, [belief.looks(at)], FUNCTIONS, np.random.default_rng(0))
     middle = np.mean(values, axis=0)
-    best = np.argmax(middle + WIDER * (values - middle), axis=1)
-    return np.bincount(best, minlength=len(at)) / DRAWS
+    best = np.argmax(middle + TOPS_WIDER * (values - middle), axis=1)
+    return np.bincount(best, minlength=len(at)) / FUNCTIONS
 
 
 class Axis(NamedTuple):
@@ -102,7 +102,7 @@ def effects(
     at, spread = mean * belief.stretch, std * belief.stretch
     spots = _spots(at, spread, axes)
     alone = [_fixed(at, spread, [axis]) for axis in axes]
-    lines = drawn(belief, [looks_at(spots, np.zeros_like(spots)), *alone], FEW, rng)
+    lines = drawn(belief, [looks_at(spots, np.zeros_like(spots)), *alone], EFFECT_FUNCTIONS, rng)
     z = (spots - at) / np.where(spread > 0, spread, 1.0)
     total = _total(lines[0], _additive(z, spots, axes))
     pairs = zip(lines[1:], axes, strict=True)
@@ -110,7 +110,7 @@ def effects(
     found = [_effect((i,), first[i], total, noise) for i in range(len(axes))]
     likeliest = sorted(range(len(axes)), key=lambda i: -found[i].share)[:PAIRED]
     for i, j in combinations(sorted(likeliest), 2):
-        (both,) = drawn(belief, [_fixed(at, spread, [axes[i], axes[j]])], FEW, rng)
+        (both,) = drawn(belief, [_fixed(at, spread, [axes[i], axes[j]])], EFFECT_FUNCTIONS, rng)
         weights = np.outer(axes[i].shares, axes[j].shares).ravel()
         found.append(_effect((i, j), _variance(both, weights) - first[i] - first[j], total, noise))
     return found
@@ -125,7 +125,7 @@ def _stretched(axis: Axis, stretch: np.ndarray) -> Axis:
 
 def _spots(mean: np.ndarray, std: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
     """Places `[SPOTS, D]` all over what varies; each place of an axis as often as it is likely."""
-    noise = probes(len(mean))[:: PROBES // SPOTS]
+    noise = probes(len(mean))[:: PROBE_DRAWS // SPOTS]
     found = mean + std * noise
     for axis in axes:
         if axis.places is not None:

@@ -18,7 +18,7 @@ from recoup.core.types import Namespace
 
 UNLIKELY = (0.103, 0.352, 0.711, 1.145, 1.635)  # chi^2 of 2 to 6 pairs, below which 5 % lie
 SMALLEST = 3  # results of a batch from which it may repeat a candidate: two are left
-DIGITS = 100  # machine precisions, over the squares, within which two samples are one candidate
+PRECISIONS = 100  # machine precisions, over the squares, within which two samples are one candidate
 
 
 class Pairs(NamedTuple):
@@ -36,7 +36,7 @@ def no_pairs(xp: Namespace, dtype: Dtype) -> Pairs:
 
 def twins(xp: Namespace, apart: Array, squares: Array, valid: Array) -> Array:
     """Which samples `[n, n]` are one candidate, by |z_a - z_b|^2 and |z|^2; not with itself."""
-    digits = DIGITS * float(np.finfo(apart.dtype).eps)
+    digits = PRECISIONS * float(np.finfo(apart.dtype).eps)
     same = apart <= digits * (1 + squares[:, None] + squares)
     return same & valid[:, None] & valid & ~xp.eye(valid.shape[0], dtype=bool)
 

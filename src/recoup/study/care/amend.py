@@ -21,14 +21,14 @@ from recoup.store.rows import (
 )
 from recoup.store.store import Store
 from recoup.study.exchange.replay import differences, moves_again
-from recoup.study.moves.again import CLOSE, may_be_another, not_the_one
+from recoup.study.moves.again import SAME_MOVE, may_be_another, not_the_one
 from recoup.study.moves.settling import late_in
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
 from recoup.study.trials.results import BEFORE, in_words, told_of, told_within
 
-WAIT = 10.0  # seconds, at most, for another process that makes a move
-TRIES = 20
+AMEND_WAIT = 10.0  # seconds, at most, for another process that makes a move
+READ_TRIES = 20
 
 
 class Amended(NamedTuple):
@@ -100,8 +100,8 @@ def amend(
     if not dry:
         study.store.check_written()
     _result(study.store, number)  # what cannot be amended is said at once
-    with study.store.alone(WAIT):
-        for _ in range(TRIES):
+    with study.store.alone(AMEND_WAIT):
+        for _ in range(READ_TRIES):
             found = _amended(study, number, told, drop=drop, why=why, dry=dry)
             if found is not None:
                 return found
@@ -182,7 +182,7 @@ def _check_parts(study: Opened, copy: Opened, number: int, place: int) -> None:
     if not may_be_another(study):
         return
     again = {mark.number for mark in copy.marks() if mark.number and mark.counted >= place}
-    others = [move for move, gap in differences(copy) if move in again and not gap <= CLOSE]
+    others = [move for move, gap in differences(copy) if move in again and not gap <= SAME_MOVE]
     if others:
         raise InputError(
             f"trial {number} was not amended: {not_the_one(study, others[0])}, and would make it "

@@ -28,7 +28,7 @@ from recoup.study.moves.first import first_proposal
 from recoup.study.reader.settings import as_made, check_settings, method_of, missing_parts
 from recoup.study.space.limits import limits_of
 
-SHOWN = 10  # trials that are named
+TRIALS_LISTED = 10  # trials that are named
 
 
 class Recovered(NamedTuple):
@@ -178,8 +178,8 @@ def _without_numbers(rows: Contents) -> set[int]:
 
 
 def _listed(numbers: list[int]) -> str:
-    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
-    return f"{', '.join(map(str, numbers[:SHOWN]))}{more}"
+    more = f" and {len(numbers) - TRIALS_LISTED} more" if len(numbers) > TRIALS_LISTED else ""
+    return f"{', '.join(map(str, numbers[:TRIALS_LISTED]))}{more}"
 
 
 def _counted(n: int, what: str) -> str:

@@ -12,7 +12,7 @@ from recoup.store.errors import sensible
 from recoup.store.format1 import UPGRADED
 from recoup.store.rows import FAILED, OK, REPEAT, SAMPLED
 from recoup.study.exchange.replay import differences
-from recoup.study.moves.again import CLOSE, is_whole
+from recoup.study.moves.again import SAME_MOVE, is_whole
 from recoup.study.reader.opened import Opened
 
 
@@ -153,7 +153,7 @@ def _moves(study: Opened, tick: Callable[[int, int], None]) -> Verdict:
     if not found:
         return Verdict(True, "It has not moved yet.")
     number, worst = max(found, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
-    if not worst <= CLOSE:
+    if not worst <= SAME_MOVE:
         return Verdict(
             False,
             f"move {number} does not follow from the results: it differs by {worst:.1e}. (An "

@@ -14,11 +14,11 @@ import numpy as np
 from recoup.core.types import Plain
 from recoup.store.protocol import Storage
 from recoup.store.rows import Asked
-from recoup.study.exchange.change import CLOSE, Change
+from recoup.study.exchange.change import SAME_VALUE, Change
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import Parameter, places_of, to_latent, to_user
 
-NEAR = 0.5  # standard deviations of the newest distribution, latent: from there it is another place
+AWAY = 0.5  # standard deviations of the newest distribution, latent: beyond is another place
 
 
 NEARBY, THAWED = "nearby", "thawed"  # in the event of a fork: trials, and how many are spoken of
@@ -65,7 +65,7 @@ class Freezing(NamedTuple):
     def is_at(self, theta: np.ndarray) -> bool:
         """Whether it has them at their values."""
         shown = to_user(self.parameters, theta)[self.going]
-        return bool(np.allclose(shown, self.values, rtol=CLOSE, atol=0.0))
+        return bool(np.allclose(shown, self.values, rtol=SAME_VALUE, atol=0.0))
 
     def moved(self, theta: np.ndarray) -> tuple[np.ndarray, bool]:
         """What stays of a latent theta in the fork's space, and whether it has a place there."""
@@ -101,7 +101,7 @@ def freezing_of(study: Opened, change: Change) -> Freezing | None:
         frozen=[i for i in range(study.dim) if i not in kept],
         kept=kept,
         values=np.array([change.frozen[i] for i in going]),
-        reach=NEAR * study.std,
+        reach=AWAY * study.std,
         rest=change.rest,
     )
 

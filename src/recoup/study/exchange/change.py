@@ -26,8 +26,8 @@ from recoup.study.space.parameters import checked as checked_parameters
 from recoup.study.space.scales import EDGE
 
 KEYS = ("params", "rename", "freeze")
-CLOSE = 1e-9  # relative, of a frozen parameter's value
-INSIDE, WIDEST = 2.0, 1.0  # latent: how far from the middle a mean is put that lies outside
+SAME_VALUE = 1e-9  # relative, of a frozen parameter's value
+RECENTRED, WIDEST = 2.0, 1.0  # latent: how far from the middle a mean is put that lies outside
 
 
 class Change(NamedTuple):
@@ -81,7 +81,7 @@ class Change(NamedTuple):
         found[:, new], fits = moved(kept, after, theta[:, old])
         values = to_user(under, theta)
         for i, value in self.frozen.items():
-            fits &= np.isclose(values[:, i], value, rtol=CLOSE, atol=0.0)
+            fits &= np.isclose(values[:, i], value, rtol=SAME_VALUE, atol=0.0)
         for j, place in enumerate(places_of(self.after)):
             if self.source[j] is None:
                 found[:, place] = to_latent([self.after[j]], np.array([self.was[j]]))
@@ -121,7 +121,7 @@ def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple
         return float(there[0, 0]), min(std * float(np.exp(slopes[0, 0])), max(std, WIDEST))
     value = float(spread_out([old], z[None])[0, 0])
     above = new.high is not None and value >= new.high
-    return (INSIDE if above else -INSIDE), min(std, WIDEST)
+    return (RECENTRED if above else -RECENTRED), min(std, WIDEST)
 
 
 def change_of(study: Opened, given: Settings) -> Change | None:

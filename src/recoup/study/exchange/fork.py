@@ -14,7 +14,7 @@ from recoup.store.protocol import Storage
 from recoup.store.rows import FOREIGN, OWN, SAMPLED, START, Asked, Memory, Proposal
 from recoup.store.store import Store
 from recoup.study.exchange.carried_over import (
-    NEAR,
+    AWAY,
     NEARBY,
     THAWED,
     Freezing,
@@ -158,8 +158,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     if any(key in changes for key in MOVED):
         check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
-    both = {**given.get("defaults", {}), **changes}
-    return found, parts_given(both)
+    return found, parts_given({**given.get("defaults", {}), **changes})
 
 
 def _method_as_it_is(study: Opened, changes: Settings) -> Plain:
@@ -300,7 +299,7 @@ def forked_words(study: Opened, of: object) -> str:
             f"{'it counts' if one else 'they count'} as drawn, and for nothing else"
         )
     if found.get("near"):
-        near = f"stood near what is frozen (within {NEAR:g} of its standard deviation) and count as"
+        near = f"stood near what is frozen (within {AWAY:g} of its standard deviation) and count as"
         where = "had what is frozen and count" if found.get("exact") else f"{near} if there"
         said.append(f"{found['near']} that were drawn {where}, with the densities that drew them")
     if found["left_out"]:

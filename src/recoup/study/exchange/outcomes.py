@@ -16,7 +16,7 @@ from recoup.study.reader.opened import Opened
 STATUSES = (OK, FAILED, PENDING, CANCELLED)
 UNTOLD = ("", PENDING, CANCELLED)  # what is typed into such a row was told to no study
 FLAGS = {"": None, "false": None, "true": ""}  # cells of `failed` that are no reason
-NAMED = 5  # trials in a sentence
+TRIALS_NAMED = 5  # trials in a sentence
 
 
 class Outcomes(NamedTuple):
@@ -74,7 +74,7 @@ def check_none_untold(study: Opened, path: Path, table: Table, told: Outcomes) -
     found = [known.get((_number(a), round(_number(b), 5))) for a, b, typed in rows if typed]
     ids = [str(number) for number in found if number is not None]
     if ids:
-        named = ", ".join([*ids[:NAMED], *(["..."] if len(ids) > NAMED else [])])
+        named = ", ".join([*ids[:TRIALS_NAMED], *(["..."] if len(ids) > TRIALS_NAMED else [])])
         raise InputError(
             f"{path} has results of trials that this study asked for and was not told of "
             f"({named}): tell them (`recoup study tell {study.where} --file RESULTS`, a CSV with "

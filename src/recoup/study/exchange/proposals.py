@@ -16,7 +16,7 @@ from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.parameters import spread_out
 
 Shown = tuple[np.ndarray, np.ndarray] | None  # means, in the user's units, and deviations [n, D]
-CLOSE = 1e-6  # of what a family shows of means and standard deviations, relative
+SAME_MOMENTS = 1e-6  # of what a family shows of means and standard deviations, relative
 
 
 def check_family(study: Opened, source: Given, family: str) -> None:
@@ -65,7 +65,7 @@ def of_gaussians(study: Opened, mean: np.ndarray, std: np.ndarray) -> np.ndarray
         else:
             found = study.start(rows[:, :dim], rows[:, dim:])
         shown = np.hstack(study.shown(found))
-        if not np.allclose(shown, rows, rtol=CLOSE, atol=CLOSE * rows[:, dim:].min()):
+        if not np.allclose(shown, rows, rtol=SAME_MOMENTS, atol=SAME_MOMENTS * rows[:, dim:].min()):
             raise InputError(
                 f"the family {study.family} starts with other means and standard deviations than "
                 "those given: give rho, its packed numbers, of what drew the samples."
@@ -185,7 +185,7 @@ def _check_shown(study: Opened, path: Path, blocks: np.ndarray, shown: Shown) ->
     for which, said, of in zip(("mean", "std"), shown or (), found, strict=True):
         said = said[known]
         near = 1e-9 if which == "mean" else 0.0  # where it is zero but for rounding
-        apart = ~np.isnan(said) & ~np.isclose(of, said, rtol=CLOSE, atol=near)
+        apart = ~np.isnan(said) & ~np.isclose(of, said, rtol=SAME_MOMENTS, atol=near)
         if apart.any():
             row, column = np.argwhere(apart)[0]
             raise InputError(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recoup.checks import (
-    FARTHEST,
+    SQUARABLE,
     InputError,
     check_mapping,
     check_numbers,
@@ -321,9 +321,9 @@ def _of_each(
 
 def _check_size(numbers: np.ndarray) -> None:
     """Raises where numbers are so large that their squares are not: no density could be told."""
-    if not np.abs(numbers).max(initial=0.0) < FARTHEST:
+    if not np.abs(numbers).max(initial=0.0) < SQUARABLE:
         raise InputError(
-            f"thetas, and the mean and std that drew them, must be below {FARTHEST:.0e}: nothing "
+            f"thetas, and the mean and std that drew them, must be below {SQUARABLE:.0e}: nothing "
             "was imported."
         )
 

@@ -14,7 +14,7 @@ from recoup.study.reader.settings import missing_parts
 if TYPE_CHECKING:
     from recoup.study.moves.steps import StudyMove
 
-CLOSE = 1e-6  # a move that differs by more does not follow from its results
+SAME_MOVE = 1e-6  # a move that differs by more does not follow from its results
 
 
 def may_be_another(study: Opened) -> bool:

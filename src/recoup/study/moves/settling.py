@@ -28,7 +28,7 @@ from recoup.store.places import fills, partner_of
 from recoup.store.protocol import Storage
 from recoup.store.rows import FOREIGN, Made, Move
 from recoup.store.turns import Turn
-from recoup.study.moves.again import CLOSE, apart, mark_of, may_be_another, not_the_one
+from recoup.study.moves.again import SAME_MOVE, apart, mark_of, may_be_another, not_the_one
 from recoup.study.reader.ledger import Ledger
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import RUN
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recoup.study.moves.steps import StudyMove
 
 
-WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
+MOVE_WAIT = 2.0  # seconds, at most, for another process or thread that makes a move
 
 
 class KeptResults:
@@ -96,7 +96,7 @@ class MoveMaker:
             if not self._by_another():
                 self.settle(0.0)
 
-    def settle(self, wait: float = WAIT) -> None:
+    def settle(self, wait: float = MOVE_WAIT) -> None:
         """Makes the moves that the results told so far allow, unless another is at it.
 
         None where a part of the method is missing: they are made once it is given again. What
@@ -144,7 +144,7 @@ class MoveMaker:
             ledger.results(last.counted)  # read while all of them are of one state of the file
             pair = (self.store.last_move(last.id - 1), last)
             before, stored = (mark_of(self.opened, move) for move in pair)
-        return 0 if apart(self.opened, ledger, before, stored) <= CLOSE else last.id
+        return 0 if apart(self.opened, ledger, before, stored) <= SAME_MOVE else last.id
 
     @contextmanager
     def _results_stay(self) -> Iterator[None]:

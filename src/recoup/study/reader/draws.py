@@ -10,7 +10,7 @@ import numpy as np
 from recoup.core.types import Rho
 from recoup.store.rows import MIRROR
 
-NOISE, EPISODE = 0, 1  # what a trial needs random numbers for
+NOISE_STREAM, EPISODE_STREAM = 0, 1  # what a trial needs random numbers for
 ODD = 1640531527  # near the golden section of 2^32, so that neighbours lie far apart
 
 
@@ -21,7 +21,7 @@ def theta_of(rho: Rho, seed: int, number: int, kind: str, dim: int) -> np.ndarra
     of the first that its distribution drew: `number` is then that one's.
     """
     first = number - 1 if kind == MIRROR else number
-    noise = _generator(seed, first, NOISE).standard_normal(dim)
+    noise = _generator(seed, first, NOISE_STREAM).standard_normal(dim)
     return np.asarray(rho.theta(-noise if kind == MIRROR else noise), np.float64)
 
 
@@ -36,7 +36,7 @@ def episode_seed(seed: int, number: int) -> int:
 
 @lru_cache(maxsize=64)
 def _first_seed(seed: int) -> int:
-    return int(_generator(seed, 0, EPISODE).integers(2**31))
+    return int(_generator(seed, 0, EPISODE_STREAM).integers(2**31))
 
 
 def _generator(seed: int, number: int, use: int) -> np.random.Generator:

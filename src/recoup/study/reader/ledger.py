@@ -20,10 +20,10 @@ from recoup.study.space.charts import Elsewhere, chart_of
 from recoup.study.space.goals import turned
 from recoup.study.space.limits import Limits
 
-LEAST, DOUBLED = 64, 4096  # room from the first to the second by doubling, above in quarters
-FIRST = (LEAST, 512)  # room that a study begins with, by the size of its samples
-SMALL = 2**18  # numbers that cost a move nothing, empty or not
-CHUNK = 1000  # rows read at once
+FIRST_ROOM, DOUBLED = 64, 4096  # room from the first to the second by doubling, above in quarters
+FIRST = (FIRST_ROOM, 512)  # room that a study begins with, by the size of its samples
+FREE_ROOM = 2**18  # numbers that cost a move nothing, empty or not
+ROWS_READ = 1000  # rows read at once
 ALIGNMENT = 64  # bytes
 
 
@@ -142,8 +142,8 @@ class Ledger:
         have = len(self.counted)
         self._reserve(room(have + len(places), self._first))
         self.counted = np.append(self.counted, [place for _, place in places])
-        for first in range(0, len(places), CHUNK):
-            ids = [number for number, _ in places[first : first + CHUNK]]
+        for first in range(0, len(places), ROWS_READ):
+            ids = [number for number, _ in places[first : first + ROWS_READ]]
             self._read(ids, have + first)
         self._last = upto
 
@@ -221,14 +221,14 @@ def _drawn_by(trial: Asked) -> int:
     return trial.proposal
 
 
-def room(n: int, least: int = LEAST) -> int:
+def room(n: int, least: int = FIRST_ROOM) -> int:
     """Room for `n` results: few sizes, so that few programs are compiled."""
     return max(least, 1 << (n - 1).bit_length()) if n <= DOUBLED else _quarters(n)
 
 
 def first_room(width: int) -> int:
     """Room to begin with, for samples of so many numbers: more than few, where they are small."""
-    most = 1 << max(SMALL // width, 1).bit_length() - 1
+    most = 1 << max(FREE_ROOM // width, 1).bit_length() - 1
     return min(max(most, FIRST[0]), FIRST[-1])
 
 

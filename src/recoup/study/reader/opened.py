@@ -59,7 +59,7 @@ from recoup.study.space.parameters import (
     units_of,
 )
 
-NAMED = 12  # parameters, at most, in a sentence
+PARAMETERS_NAMED = 12  # parameters, at most, in a sentence
 CLOSE = 1e-4  # of what a family shows of its first distribution, relative
 
 
@@ -307,7 +307,7 @@ class Opened:
             theta = theta_given(self.parameters, theta)
         check_numbers("theta", theta)
         if np.shape(theta) != (size := len(self.labels),):
-            named = f" ({', '.join(self.names[:NAMED])})" if self.names else ""
+            named = f" ({', '.join(self.names[:PARAMETERS_NAMED])})" if self.names else ""
             raise InputError(
                 f"a theta of this study has {size} values{named}; got {np.size(theta)}."
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from recoup.checks import (
-    NUMBERS,
+    SAMPLE_NUMBERS,
     InputError,
     check_between,
     check_count,
@@ -229,7 +229,7 @@ def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     if episode is not None and parameters:
         raise InputError(f"{row.name} searches a linear policy: its parameters have no names.")
     if episode is not None:
-        check_count("horizon", episode.horizon, most=NUMBERS // (dim // episode.actions + 2))
+        check_count("horizon", episode.horizon, most=SAMPLE_NUMBERS // (dim // episode.actions + 2))
     found: Plain = {"method": row.name, "dim": dim, "batch": batch, "seed": seed}
     found |= {} if episode is None else episode._asdict()
     stds = found.get("actions", dim)
@@ -355,7 +355,7 @@ def _one(name: str, how: Given) -> Parameter:
 
 def _dim(dim: Given, parameters: list[Parameter]) -> int:
     if not parameters:
-        return check_count("dim", dim, most=NUMBERS)
+        return check_count("dim", dim, most=SAMPLE_NUMBERS)
     numbers = len(columns_of(parameters))
     if dim is not None and check_count("dim", dim) not in (len(parameters), numbers):
         raise InputError(f"dim is {dim}, but {len(parameters)} parameters are named.")

@@ -12,7 +12,7 @@ from recoup.study.reader.settings import RUN
 STUDY = "study.db"  # in the directory of a run
 POLICY = "policy.npz"  # the newest
 POLICIES, BEST = "policies", "best.npz"  # those kept beside it, and one of these
-NAMED = 3  # files that are named one by one
+FILES_NAMED = 3  # files that are named one by one
 BY_MOVE = re.compile(r"\d{6,}\.npz")
 
 
@@ -71,7 +71,7 @@ def means_of(study: Opened) -> np.ndarray:
 
 def in_words(names: Iterable[str]) -> str:
     """`policy.npz, policies/best.npz and 5 others in policies/`."""
-    first, others = list(names)[:NAMED], list(names)[NAMED:]
+    first, others = list(names)[:FILES_NAMED], list(names)[FILES_NAMED:]
     if others:
         return f"{', '.join(first)} and {len(others)} more in {POLICIES}/"
     *before, last = first

@@ -14,13 +14,13 @@ import numpy as np
 from recoup.checks import InputError, nearest, shortly
 from recoup.core.types import Given, Rho
 
-MOST, LONGEST = 50, 40  # choices of a parameter, and characters of one
+MOST_CHOICES, CHOICE_LENGTH = 50, 40  # choices of a parameter, and characters of one
 MARKS = "|,=@"  # that commands give a meaning
 AHEAD = 1.0  # latent: by how much a choice that is said stands ahead of the others
-NOISE = 12288  # draws by which chances are known
+CHANCE_DRAWS = 12288  # draws by which chances are known
 TRIES = (64, 10000)  # draws among which one of given choices is looked for
-SHOWN = 3  # choices that a line names
-LITTLE = 0.005  # a chance that is not named
+CHOICES_NAMED = 3  # choices that a line names
+UNNAMED_CHANCE = 0.005  # a chance that is not named
 
 
 def slots(choices: int) -> int:
@@ -67,7 +67,7 @@ def chances(rho: Rho) -> np.ndarray:
     if n == 1:
         second = (1 + erf(float(rho.mean[0]) / float(rho.std[0]) / 2**0.5)) / 2
         return np.array([1 - second, second])
-    noise = np.random.default_rng(0).standard_normal((NOISE // n, n))
+    noise = np.random.default_rng(0).standard_normal((CHANCE_DRAWS // n, n))
     found = np.array([chosen(rho.theta(np.roll(noise, i, axis=1))) for i in range(n)])
     return np.bincount(found.astype(int).ravel(), minlength=n) / found.size
 
@@ -139,14 +139,14 @@ def check_choices(name: str, given: Given) -> tuple[str, ...]:
             f"{shortly(given)}."
         )
     found = tuple(word.strip() for word in given)
-    if not 2 <= len(found) <= MOST:
-        raise InputError(f"{name} needs 2 to {MOST} choices, got {len(found)}.")
+    if not 2 <= len(found) <= MOST_CHOICES:
+        raise InputError(f"{name} needs 2 to {MOST_CHOICES} choices, got {len(found)}.")
     alike: dict[str, str] = {}
     for word in found:
-        if not word or not word.isprintable() or len(word) > LONGEST or {*word} & {*MARKS}:
+        if not word or not word.isprintable() or len(word) > CHOICE_LENGTH or {*word} & {*MARKS}:
             raise InputError(
-                f"a choice of {name} must be a text on one line, of at most {LONGEST} characters "
-                f"and without {' '.join(MARKS)}, got {shortly(word)}."
+                f"a choice of {name} must be a text on one line, of at most {CHOICE_LENGTH} "
+                f"characters and without {' '.join(MARKS)}, got {shortly(word)}."
             )
         other = alike.get(unicodedata.normalize("NFKC", word))
         if other is not None:
@@ -158,15 +158,15 @@ def check_choices(name: str, given: Given) -> tuple[str, ...]:
 def in_words(shares: Mapping[str, float]) -> str:
     """Chances or shares of choices, the largest first: soft 93 %, hard 7 %."""
     rows = sorted(shares.items(), key=lambda row: -row[1])
-    named = [row for i, row in enumerate(rows) if i < SHOWN and row[1] >= LITTLE]
+    named = [row for i, row in enumerate(rows) if i < CHOICES_NAMED and row[1] >= UNNAMED_CHANCE]
     left = rows[len(named) :]
     words = [_one(word, share) for word, share in named]
     rest = sum(share for _, share in left)
-    if rest >= LITTLE:
+    if rest >= UNNAMED_CHANCE:
         words.append(f"{len(left)} others {100 * rest:.0f} %" if len(left) > 1 else _one(*left[0]))
     return ", ".join(words)
 
 
 def _one(word: str, share: float) -> str:
     """A share in per cent: of what is known by draws, or by a model, none is all."""
-    return f"{word} over 99 %" if share >= 1 - LITTLE else f"{word} {100 * share:.0f} %"
+    return f"{word} over 99 %" if share >= 1 - UNNAMED_CHANCE else f"{word} {100 * share:.0f} %"

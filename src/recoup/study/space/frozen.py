@@ -10,7 +10,7 @@ from recoup.study.space.parameters import check_unit, labelled
 from recoup.study.text.notebook import typed
 
 FROZEN = "frozen"  # the setting of a fork, and what columns of tables begin with
-CLOSE = 1e-9  # relative: the same value
+SAME_VALUE = 1e-9  # relative: the same value
 
 
 class Frozen(NamedTuple):
@@ -81,7 +81,7 @@ def _is_same(a: Value, b: Value) -> bool:
     a, b = _number(a), _number(b)
     if isinstance(a, str) or isinstance(b, str):
         return bool(a == b)
-    return isclose(a, b, rel_tol=CLOSE)
+    return isclose(a, b, rel_tol=SAME_VALUE)
 
 
 def _number(cell: Value) -> Value:

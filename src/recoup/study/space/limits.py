@@ -30,7 +30,7 @@ from recoup.study.space.parameters import Parameter
 
 LIMITS, WITHIN = "limits", "within"  # settings of a study that has limits; others have neither
 USUAL = 0.95  # probability with which each is to be kept, unless said
-LEAST, MOST = 0.5, 0.999  # that may be asked for
+LEAST_WITHIN, MOST_WITHIN = 0.5, 0.999  # that may be asked for
 NAME = re.compile(r"[^\W\d][\w.]{0,39}")
 WRITTEN = re.compile(r"\s*(.*?)\s*(<=|>=|<|>)\s*(.*?)\s*")
 RETURNS = ("return", "cost")  # what no other number is called
@@ -192,7 +192,7 @@ def _checked(rows: Iterable[Limit]) -> tuple[Limit, ...]:
 
 
 def _within(value: Given) -> float:
-    return check_between("within", value, LEAST, MOST)
+    return check_between("within", value, LEAST_WITHIN, MOST_WITHIN)
 
 
 # -- numbers as they are told --

@@ -9,7 +9,7 @@ from math import isfinite
 import numpy as np
 
 from recoup.checks import (
-    LARGEST,
+    LARGEST_INTEGER,
     InputError,
     check_text,
     check_whole_numbers,
@@ -102,7 +102,7 @@ def trial_number(value: Given, where: str) -> int:
     """The id of a trial, once it is a whole number that one of the study there can have."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise InputError(f"the id of a trial must be a whole number, got {shortly(value)}.")
-    if not 0 < value <= LARGEST:
+    if not 0 < value <= LARGEST_INTEGER:
         raise InputError(f"there is no trial {shortly(value)} in {where}.")
     return int(value)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # needs JAX
     from recoup.study.moves.steps import Judged
 
 VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
-SHOWN = 3  # improbable results that are spoken of, the last ones
+IMPROBABLE_SHOWN = 3  # improbable results that are spoken of, the last ones
 
 
 def evaluate(opened: Opened, mover: MoveMaker, mean: Given, std: Given) -> Evaluation:
@@ -182,4 +182,4 @@ def diagnostics(opened: Opened) -> Plain:
         *filter(None, [outdated(opened)]),
         *advice(opened.method, opened.batch, found, opened.goal),
     ]
-    return {**found, "advice": said + [slip.words for slip in strange[-SHOWN:]]}
+    return {**found, "advice": said + [slip.words for slip in strange[-IMPROBABLE_SHOWN:]]}

@@ -41,7 +41,7 @@ from recoup.study.trials.diary import TEXT, TRIAL, WHY
 from recoup.study.trials.results import in_words
 
 ASKED, TOLD, MOVED, DROPPED = "asked", "told", "moved", "dropped"
-TOGETHER = 60.0  # seconds between two results that stand in one entry, at most
+ENTRY_SECONDS = 60.0  # seconds between two results that stand in one entry, at most
 REASONS, SPANS = 3, 8  # of failures, and of trials that follow each other, that are named
 
 
@@ -125,7 +125,7 @@ def _together(found: Iterable[Happened | _Told]) -> Iterator[Happened]:
     """What happened, results that were told shortly one after the other as one entry."""
     group: list[_Told] = []
     for one in found:
-        if group and (isinstance(one, Happened) or one.at - group[-1].at >= TOGETHER):
+        if group and (isinstance(one, Happened) or one.at - group[-1].at >= ENTRY_SECONDS):
             yield _as_one(group)
             group = []
         if isinstance(one, Happened):

@@ -23,7 +23,7 @@ from recoup.study.voice.evaluation import Evaluation
 from recoup.study.voice.recommend import Recommendation
 from recoup.study.voice.sentences import DRAW, MEAN_POLICY, expected_return
 
-MOVES, REASONS = 5, 3  # that are told of, the last ones
+MOVES_TOLD, REASONS = 5, 3  # that are told of, the last ones
 LONG = "it is not computed here, since that takes a while; `evaluate` says it"
 AS_THEY_ARE = (
     *("version", "path", "method", "direction", "dim", "batch"),
@@ -209,7 +209,7 @@ def snapshot(study: Door, *, compiling: bool = True) -> Snapshot:
             distribution=deployed(opened),
             evaluation=judged,
             of_a_draw=of_a_draw(judged, why_none, goal),
-            last_moves=[_moved(move) for move in store.last_moves(MOVES)],
+            last_moves=[_moved(move) for move in store.last_moves(MOVES_TOLD)],
             failures=_failures(opened, found),
             reuse=Reuse(*(found.get(key) for key in Reuse._fields)),
             waiting=[trial.id for trial in store.pending()],

@@ -6,7 +6,7 @@ from recoup.study.space.goals import MAXIMIZE, Goal
 from recoup.study.voice import sentences
 from recoup.study.voice.reasons import reasons
 
-MANY, LEAST = 0.3, 3  # failures that are spoken of: more than this share, and no fewer
+MANY_FAIL, FEWEST = 0.3, 3  # failures that are spoken of: more than this share, and no fewer
 
 
 def advice(method: Method, batch: int, found: Plain, goal: Goal = MAXIMIZE) -> list[str]:
@@ -43,6 +43,6 @@ def _late(method: Method, batch: int, found: Plain) -> list[str]:
 def _failures(method: Method, found: Plain, goal: Goal) -> list[str]:
     failures = found["failed"] - found.get("dropped", 0)
     share = failures / max(found["ok"] - found.get("uncounted", 0) + failures, 1)
-    if method.failure != "censored" or share <= MANY or failures < LEAST:
+    if method.failure != "censored" or share <= MANY_FAIL or failures < FEWEST:
         return []
     return [sentences.many_failures(share, method.way.avoids, goal)]

@@ -15,7 +15,7 @@ from recoup.study.voice.rehearsal import Forecast
 from recoup.study.voice.worths import AT_MEAN, MeanPolicyWorth
 
 GO_ON, STOP, TRY = "go on", "stop", "try the mean"
-SMALL = 0.25  # of what one return varies: a gain of a batch below this is none
+SMALL_GAIN = 0.25  # of what one return varies: a gain of a batch below this is none
 SURE = 0.5  # likewise: an expected return that is known as well as this is known
 TENTH = 0.1  # of the error of what is deployed, or of what is worth a batch: less is no gain
 SOON = 3  # distributions before which it is too soon to stop
@@ -73,7 +73,7 @@ def decided(outlook: VerdictBasis, least: float = 0.0) -> tuple[str, int]:
         on = _is_enough(outlook, coming.policy.value, coming.draw.value, least)
     else:
         on = bool(outlook.climbs) or past.interval.low > 0
-        on |= past.interval.high > max(SMALL * past.spread, least)
+        on |= past.interval.high > max(SMALL_GAIN * past.spread, least)
     if on:
         return GO_ON, 0
     half = (outlook.worth.interval.high - outlook.worth.interval.low) / 2
@@ -91,7 +91,7 @@ def has_lost(outlook: VerdictBasis) -> bool:
 def _is_enough(outlook: VerdictBasis, policy: float, draw: float, least: float) -> bool:
     """Whether a batch that should bring so much is worth it."""
     error = outlook.worth.stderr if isfinite(outlook.worth.stderr) else 0.0
-    return policy >= TENTH * max(error, least) or draw >= max(SMALL * outlook.noise, least)
+    return policy >= TENTH * max(error, least) or draw >= max(SMALL_GAIN * outlook.noise, least)
 
 
 def _tries(outlook: VerdictBasis) -> int:

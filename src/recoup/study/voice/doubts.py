@@ -10,7 +10,7 @@ from recoup.study.voice.landscape import ModelledResults, why_none
 from recoup.study.voice.slips import Slip, slips
 from recoup.study.voice.worths import MeanPolicyWorth
 
-SHOWN = 2  # results that stand out, of which it is said
+DOUBTED = 2  # results that stand out, of which it is said
 LOOKED_AT = 4  # the farthest of them, each of which is left out alone
 
 
@@ -57,8 +57,8 @@ def doubted(
         return NO_DOUBT
     shown = other.times(results.unit * study.sign)
     said = sentences.without_slips(len(named), shown.value, *shown.interval, study.goal)
-    more = sentences.others_stand_out(len(named) - SHOWN) if len(named) > SHOWN else ""
-    words = [*(slip.words for slip in named[:SHOWN]), more, said]
+    more = sentences.others_stand_out(len(named) - DOUBTED) if len(named) > DOUBTED else ""
+    words = [*(slip.words for slip in named[:DOUBTED]), more, said]
     return Doubt(sorted(slip.trial for slip in named), " ".join(filter(None, words)))
 
 

@@ -14,8 +14,8 @@ from recoup.study.voice import sentences
 from recoup.study.voice.coordinates import seen_from
 from recoup.study.voice.landscape import ModelledResults, failures_of, left_out_of
 
-ENOUGH = 5  # trials of one theta that say by themselves how often it fails
-MOST = 0.3  # chance of failing above which no theta is recommended
+TRIALS_ALONE = 5  # trials of one theta that say by themselves how often it fails
+TOO_RISKY = 0.3  # chance of failing above which no theta is recommended
 IN_A_ROW = 6  # failures at the end, after which none is
 
 
@@ -55,7 +55,7 @@ def tried_of(study: Opened, results: ModelledResults) -> Tried:
     failing = failing_of(study, told, mean, results.std)
     in_a_row = has_failed_in_a_row(study, told)
     why = _refused(in_a_row, failing) if failures else ""
-    more = ENOUGH - len(here) if sum(here) > MOST * len(here) else 0
+    more = TRIALS_ALONE - len(here) if sum(here) > TOO_RISKY * len(here) else 0
     return Tried(len(here), sum(here), left_out, failing, why, max(more, 0), failures, in_a_row)
 
 
@@ -72,7 +72,7 @@ def failing_of(
     """The same from results that were read, near it in units of the standard deviations `std`."""
     placed = [(*study.here(trial), result.told.status == FAILED) for trial, result in told]
     here = [failed for theta, _, failed in placed if np.array_equal(theta, latent)]
-    if len(here) >= ENOUGH:
+    if len(here) >= TRIALS_ALONE:
         about = f"{len(here)} trials of it"
         ends = proportion(sum(here), len(here))
         return Failing(sum(here) / len(here), *ends, about, len(here))
@@ -98,7 +98,7 @@ def _refused(in_a_row: bool, failing: Failing) -> str:
     """Why no theta of the study is to be deployed now, in a sentence; nothing where it may be."""
     if in_a_row:
         return sentences.failed_in_a_row(IN_A_ROW)
-    return sentences.fails_too_often(failing.rate, MOST) if failing.rate > MOST else ""
+    return sentences.fails_too_often(failing.rate, TOO_RISKY) if failing.rate > TOO_RISKY else ""
 
 
 def has_failed_in_a_row(study: Opened, told: Sequence[tuple[Asked, Result]]) -> bool:

@@ -9,7 +9,7 @@ from recoup.core.worth import NOTHING, ROUNDING, Interval, quantile
 from recoup.store.rows import SAMPLED
 from recoup.study.voice.landscape import PlacedResult
 
-LAST = 5  # batches that are looked back on
+LAST_BATCHES = 5  # batches that are looked back on
 FARTHEST = float(np.finfo(float).max)
 
 
@@ -59,7 +59,7 @@ def gained(known: Sequence[PlacedResult]) -> tuple[list[Batch], PastGain]:
             groups[-1] = (number, groups[-1][1] + by_proposal[number])
         else:
             groups.append((number, by_proposal[number]))
-    last = [group for group in groups if len(group[1]) > 1][-LAST:]
+    last = [group for group in groups if len(group[1]) > 1][-LAST_BATCHES:]
     batches = [
         Batch(number, len(x), float(np.mean(x)), float(np.std(x, ddof=1)) / len(x) ** 0.5)
         for number, x in last

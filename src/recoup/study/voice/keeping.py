@@ -21,7 +21,7 @@ from recoup.store.rows import Asked, Result
 from recoup.study.reader.opened import Opened
 from recoup.study.space.limits import Limit
 from recoup.study.voice import sentences
-from recoup.study.voice.landscape import LEAST, ModelledResults, coordinates, results_of
+from recoup.study.voice.landscape import MODEL_RESULTS, ModelledResults, coordinates, results_of
 
 
 class Within(NamedTuple):
@@ -70,7 +70,7 @@ def _of_number(
     limits = [limit for limit in study.limits.rows if limit.name == name]
     theta, values = _known(study, results.told, name)
     n = len(values)
-    if n < max(LEAST, study.dim + 2):
+    if n < max(MODEL_RESULTS, study.dim + 2):
         nothing = [(ChanceWithin(np.nan, np.nan, np.nan), limit) for limit in limits]
         why = f"too few results have told {name}"
         return [_within(limit, chance, (np.nan,) * 3, why, n) for chance, limit in nothing]

@@ -14,7 +14,7 @@ from recoup.checks import InputError
 from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import WIDER, Belief, Looks, believed, expected, joined
 from recoup.core.types import Rho
-from recoup.core.worth import MOST, NOTHING, ROUNDING, Interval, proportion, quantile
+from recoup.core.worth import MODELLED, NOTHING, ROUNDING, Interval, proportion, quantile
 from recoup.engine.failure import CENSORED
 from recoup.store.rows import FAILED, Asked, Result
 from recoup.study.reader.opened import Opened
@@ -23,10 +23,10 @@ from recoup.study.voice.coordinates import StandardCoordinates
 
 Made = TypeVar("Made")
 
-LEAST = 8  # results that the model needs
+MODEL_RESULTS = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
 WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
-MANY = 10  # parameters beyond which the model is surer of a distribution than it should be
+TOO_SURE = 10  # parameters beyond which the model is surer of a distribution than it should be
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
 
 
@@ -158,7 +158,7 @@ def why_none(study: Opened, results: ModelledResults) -> str:
     """Why there is no model, in words; empty where there is one."""
     if study.method.space == "actions":
         return "no trial of the mean policy by itself"
-    if len(results.known) < max(LEAST, study.dim + 2):
+    if len(results.known) < max(MODEL_RESULTS, study.dim + 2):
         return "too few results near it"
     values = results.values
     if np.ptp(values) <= ROUNDING * np.max(np.abs(values)):
@@ -189,7 +189,7 @@ def everywhere(found: Landscape, results: ModelledResults) -> Landscape:
 
     For what is asked of all that was tried; it is less exact about the distribution.
     """
-    if found.belief.results == min(len(results.known), MOST):
+    if found.belief.results == min(len(results.known), MODELLED):
         return found
     return found._replace(belief=believed(found.whitened(results.theta), results.values))
 
@@ -213,7 +213,7 @@ def worth_of(
     value, stderr = float(mean[0]), float(max(covariance[0, 0], 0.0)) ** 0.5
     if not np.isfinite(stderr):
         return Expected(value, stderr, NOTHING)
-    many = max(1.0, looks.mean.shape[1] / MANY) ** 0.5 if looks.variance.any() else 1.0
+    many = max(1.0, looks.mean.shape[1] / TOO_SURE) ** 0.5 if looks.variance.any() else 1.0
     half = many * WIDER * quantile(found.belief.results) * stderr
     interval = reaching(value, half, better)
     levels = np.unique(results.values)

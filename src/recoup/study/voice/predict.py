@@ -10,7 +10,7 @@ from recoup.core.families.gaussian import Diagonal
 from recoup.core.plain.belief import believed
 from recoup.core.plain.tops import Axis, effects
 from recoup.core.types import Given, Plain
-from recoup.core.worth import MOST, NOTHING
+from recoup.core.worth import MODELLED, NOTHING
 from recoup.study.reader.opened import Opened
 from recoup.study.space.parameters import places_of
 from recoup.study.voice import sentences
@@ -32,7 +32,7 @@ from recoup.study.voice.worths import MeanPolicyWorth, by_model, of_mean
 MOST_PARAMETERS = 30  # of which it is said which matter
 SAME = 0.01  # standard deviations up to which a number is the mean policy's, typed
 SEEN = 25.0  # an effect's variance over that of the mean of all noise: it is no chance
-NEAR = 1.0  # standard deviations (over the root of D) within which something was tried near
+TRIED_NEAR = 1.0  # standard deviations (over the root of D) within which something was tried near
 VAGUE = 1.0  # standard deviations of the returns: a wider half of an interval says nothing
 
 
@@ -136,7 +136,7 @@ def _worth(
     here = by_model(study, results, found)
     vague = not _half(here) <= VAGUE * float(np.std(results.values))
     if vague and not _is_near(results, rho):
-        failed = failed_near(study, results.told, rho, NEAR)
+        failed = failed_near(study, results.told, rho, TRIED_NEAR)
         why = sentences.FAILED_NEAR if failed else sentences.NOTHING_NEAR
         return MeanPolicyWorth(np.nan, np.nan, NOTHING, why, here.results)
     return here
@@ -145,7 +145,7 @@ def _worth(
 def _is_near(results: ModelledResults, rho: Diagonal) -> bool:
     """Whether a result lies near the middle of `rho`."""
     far = np.mean(((results.theta - rho.mean) / rho.std) ** 2, axis=1)
-    return bool(np.min(far) <= NEAR**2)
+    return bool(np.min(far) <= TRIED_NEAR**2)
 
 
 def _as_asked(params: Plain, asked: Given) -> Plain:
@@ -199,7 +199,7 @@ def matters(study: Opened, results: ModelledResults) -> list[Matters]:
 def _at_all_distances(z: np.ndarray) -> np.ndarray:
     """Which of results at `z [n, D]` a model is made of that is about all: no more than `MOST`."""
     order = np.argsort(np.sum(z**2, axis=1), kind="stable")
-    return order[np.linspace(0, len(z) - 1, min(len(z), MOST)).round().astype(int)]
+    return order[np.linspace(0, len(z) - 1, min(len(z), MODELLED)).round().astype(int)]
 
 
 def _axes(study: Opened, tried: np.ndarray) -> list[Axis]:

@@ -6,7 +6,7 @@ from recoup.core.types import Plain
 from recoup.study.space.goals import MAXIMIZE, Goal
 from recoup.study.voice import sentences
 
-LITTLE = 0.1  # share of the weight below which earlier batches have next to no say
+LITTLE_WEIGHT = 0.1  # share of the weight below which earlier batches have next to no say
 MOSTLY = 0.5  # share of the model above which a step is as long as the model makes it
 NONE = 0.005  # share of a step below which nothing is said of it
 BEFORE = {"bold": 0.0, "pairs": 0, "repeat": False}  # of moves made before candidates were repeated
@@ -48,7 +48,7 @@ def _weighing(old: float, ess: float) -> str:
     """What the weights make of earlier batches, where results count for `ess` fresh ones."""
     if ess == 0:
         return "for which no result is near enough: that part moves nothing"
-    if old < LITTLE:
+    if old < LITTLE_WEIGHT:
         return "which give earlier batches next to no say"
     return f"which give earlier batches {old:.0%} of the say: all count for {ess:.0f} fresh results"
 

@@ -24,9 +24,12 @@ from recoup.study.voice.landscape import Landscape, reaching, top_of
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
 DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
-WIDER = 1.4  # times its own errors, as `core.plain.belief`
-UNSEEN, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, for each parameter: what may not be seen
-SHARPER, SHARPER_FOR_DRAW = 0.5, 0.15  # of what a middle earns over a draw: what may be gained more
+GAINS_WIDER = 1.4  # times its own errors, as `core.plain.belief`
+UNSEEN_EACH, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, a parameter: what may not be seen
+SHARPER_AHEAD, SHARPER_FOR_DRAW = (
+    0.5,
+    0.15,
+)  # of what a middle earns over a draw: what may be gained more
 
 
 class ForecastGain(NamedTuple):
@@ -95,8 +98,8 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     gains = [list(_rehearsed(scene, cell, waiting, sizes, own)) for cell, own in cells]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
-    unseen, top = min(UNSEEN * study.dim, MOST_UNSEEN), top_of(scene.found)
-    policy = Caution(DOUBT, SHARPER * top)
+    unseen, top = min(UNSEEN_EACH * study.dim, MOST_UNSEEN), top_of(scene.found)
+    policy = Caution(DOUBT, SHARPER_AHEAD * top)
     draw = Caution(DOUBT_OF_DRAW, SHARPER_FOR_DRAW * top, unseen)
     return [
         Forecast(
@@ -131,7 +134,7 @@ def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Cauti
     if value > 0:
         value *= value / (value + caution.doubt * stderr)
     stderr = float(np.hypot(stderr, caution.unseen * value))
-    half = WIDER * quantile(results) * stderr
+    half = GAINS_WIDER * quantile(results) * stderr
     return ForecastGain(value, stderr, reaching(value, half, caution.better))
 
 

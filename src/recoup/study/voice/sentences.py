@@ -19,10 +19,10 @@ from recoup.study.space.choices import in_words
 from recoup.study.space.goals import MAXIMIZE, Goal
 
 TRUSTED = 0.7  # Pareto k-hat above which a mean of weights, and its error, cannot be trusted
-LEAST = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too
-LITTLE = 0.1  # share of the returns' variance below which the model is not spoken of
+LEAST_ESS = 5.0  # effective sample size below which nothing is said: `recoup.core.worth` has it too
+LITTLE_VARIANCE = 0.1  # share of the returns' variance below which the model is not spoken of
 TRIALS = 12  # that a sentence names
-PARAMETERS = 5  # that a sentence names
+NAMED_PARAMETERS = 5  # that a sentence names
 NO_EFFECT = 0.02  # share of what returns vary by, below which a parameter has none to speak of
 IDLE = 0.05  # likewise, where its effect cannot be told from noise
 PAIR = 0.1  # likewise, above which a pair is spoken of
@@ -308,8 +308,8 @@ def what_matters(
 
 def _named(names: Sequence[str]) -> str:
     """Names in a row, of many the first."""
-    more = f" and {len(names) - PARAMETERS} more" if len(names) > PARAMETERS else ""
-    return f"{', '.join(names[:PARAMETERS])}{more}"
+    more = f" and {len(names) - NAMED_PARAMETERS} more" if len(names) > NAMED_PARAMETERS else ""
+    return f"{', '.join(names[:NAMED_PARAMETERS])}{more}"
 
 
 def best_between(limits: Sequence[str] = (), goal: Goal = MAXIMIZE) -> str:
@@ -505,8 +505,8 @@ def go_on_for(names: Sequence[str]) -> str:
 
     Claims it of their 95 % intervals. Backed by: *voice*, column "best held".
     """
-    more = f" and {len(names) - PARAMETERS} more" if len(names) > PARAMETERS else ""
-    which = f"{', '.join(names[:PARAMETERS])}{more}"
+    more = f" and {len(names) - NAMED_PARAMETERS} more" if len(names) > NAMED_PARAMETERS else ""
+    which = f"{', '.join(names[:NAMED_PARAMETERS])}{more}"
     return f"Go on: {which} {'is' if len(names) == 1 else 'are'} not at the best value yet."
 
 
@@ -555,7 +555,7 @@ def judgement(
         why += _why(refused, unseen, draw, goal)
         return f"{why} A few rollouts of its own would say more.{left_out}"
     rests = "it rests on weights alone"
-    if explained >= LITTLE:
+    if explained >= LITTLE_VARIANCE:
         rests = (
             f"a model of the {goal.nouns} takes over {min(explained, 0.99):.0%} of their variance, "
             "weights correct it"
@@ -569,7 +569,7 @@ def _why(refused: str, unseen: float, draw: int, goal: Goal) -> str:
         return f"{unseen:.0%} of it lies where hardly any result could have been drawn."
     if refused == "few":
         pairs = " (in pairs, 5)" if draw > 1 else ""
-        return f"an interval needs six that count for {LEAST * draw:.0f}{pairs}."
+        return f"an interval needs six that count for {LEAST_ESS * draw:.0f}{pairs}."
     if refused == "dimensions":
         return "there are fewer than four for each parameter, so that it must be nearer to them."
     if refused == "huge":
@@ -665,7 +665,7 @@ def health(samples: float, ess: float, k: float) -> str:
     size.
     """
     words = f"The last move used {samples:.0f} results that count for {ess:.1f}."
-    if not ess >= LEAST:
+    if not ess >= LEAST_ESS:
         return words + " That is too little to say how good the distribution is."
     if k > TRUSTED:
         return words + (

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-AROUND, LEAST = 30, 8  # results that one is compared with, and as many as that takes
-LARGEST = 1e300  # larger returns are scaled
+AROUND, MODEL_RESULTS = 30, 8  # results that one is compared with, and as many as that takes
+UNSCALED = 1e300  # larger returns are scaled
 TIMES = 20.0  # so much farther from them than they are from each other
 FAR, NEAR = 8.0, 3.0  # a slip of the sign is so far, and its negative so near, likewise
 BEYOND = 2.0  # and so much farther than the farthest of them on its side
@@ -49,9 +49,9 @@ class Slip(NamedTuple):
 def slips(returns: Mapping[int, float], among: Collection[int] | None = None) -> list[Slip]:
     """What stands out of `returns`, by trial; only `among` some of them, if said."""
     ids, values = list(returns), np.array(list(returns.values()))
-    values = values / max(np.abs(values).max(initial=0.0) / LARGEST, 1.0)  # differences are finite
+    values = values / max(np.abs(values).max(initial=0.0) / UNSCALED, 1.0)  # differences are finite
     asked = [i for i, trial in enumerate(ids) if among is None or trial in among]
-    if min(len(ids) - 1, AROUND) < LEAST:
+    if min(len(ids) - 1, AROUND) < MODEL_RESULTS:
         return []
     others = values[_around(np.array(asked, int), len(ids))]
     middle = np.median(others, axis=1)

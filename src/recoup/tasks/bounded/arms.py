@@ -4,7 +4,7 @@ import numpy as np
 
 from recoup.tasks.bounded.simulated import Knob, Machine
 
-STEPS, TIME_STEP = 40, 0.025
+ARM_STEPS, ARM_STEP = 40, 0.025
 LENGTHS, MASSES, LIMITS = (0.4, 0.35, 0.3), (1.2, 0.9, 0.8), (40.0, 20.0, 8.0)
 FRICTION, ROTOR = 0.3, 0.15  # of a joint; the inertia of its motor behind the gears
 EFFORT, SPEED = 2e-4, 0.01  # prices of squared torques and velocities beside squared errors
@@ -33,7 +33,7 @@ def arm_returns(joints: int, gains: np.ndarray, noise: np.ndarray) -> np.ndarray
     v, paid = np.zeros_like(q), np.zeros(len(gains))
     apart_from = np.eye(joints) - np.eye(joints, k=-1)  # angles of joints from absolute ones
     rotors = ROTOR * apart_from.T @ apart_from
-    for _ in range(STEPS):
+    for _ in range(ARM_STEPS):
         turning = v @ apart_from.T
         torque = np.clip(kp * ((target - q) @ apart_from.T) - kd * turning, -limit, limit)
         between = q[:, :, None] - q[:, None, :]
@@ -41,10 +41,10 @@ def arm_returns(joints: int, gains: np.ndarray, noise: np.ndarray) -> np.ndarray
         force -= np.sum(coupling * np.sin(between) * v[:, None] ** 2, 2)
         v = (
             v
-            + TIME_STEP
+            + ARM_STEP
             * np.linalg.solve(coupling * np.cos(between) + rotors, force[..., None])[..., 0]
         )
         v = np.clip(v, -50.0, 50.0)
-        q = q + TIME_STEP * v
+        q = q + ARM_STEP * v
         paid += np.sum((target - q) ** 2 + EFFORT * torque**2 + SPEED * turning**2, 1)
-    return 10 * (1 - paid / STEPS)
+    return 10 * (1 - paid / ARM_STEPS)

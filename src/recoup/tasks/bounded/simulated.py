@@ -15,7 +15,7 @@ from recoup.tasks.bounded.function_tasks import Placed, Rng
 from recoup.tasks.bounded.placing import place
 
 EPISODES, SEED = 256, 31  # of the expected return
-TRIES = 1000  # places for the best until the middle of the box does not crash
+PLACING_TRIES = 1000  # places for the best until the middle of the box does not crash
 
 
 class Knob(NamedTuple):
@@ -56,7 +56,7 @@ def around(knob: Knob, share: float) -> Bounded:
 def simulated(rng: Rng, *, over: Machine, where: str) -> Placed:
     """The machine with its bounds of this run; the middle of the box does not crash."""
     machine = over
-    for _ in range(TRIES):
+    for _ in range(PLACING_TRIES):
         shares = place(where, machine.dim, rng)
         box = Box(tuple(around(*pair) for pair in zip(machine.knobs, shares, strict=True)))
         middle = box.units(np.full((1, len(shares)), 0.5))

@@ -29,7 +29,7 @@ from recoup.tasks.engines.attempt import reason
 from recoup.tasks.engines.engine import Broken, Build, Job, Outcome
 from recoup.tasks.engines.processes import pickled
 
-LOOK = 1.0  # seconds between two looks at workers that say nothing
+CLUSTER_POLL = 1.0  # seconds between two looks at workers that say nothing
 PAUSE, LONGEST = 0.5, 30.0  # seconds before a worker that could not build the task is replaced
 ANSWER = 5.0  # seconds within which a cluster must answer
 OBJECTS = 256 * 2**20  # bytes of memory that Ray's processes share here: trials are small
@@ -145,7 +145,7 @@ class Cluster:
         times = [until, *self._due]
         if self.timeout is not None:
             times += [worker.since + self.timeout for worker in self._workers if worker.job]
-        return min(LOOK, max(min(times) - time.monotonic(), 0.0))
+        return min(CLUSTER_POLL, max(min(times) - time.monotonic(), 0.0))
 
     def _late(self, worker: "_Worker") -> bool:
         """Whether its trial has taken too long."""

@@ -21,7 +21,7 @@ from recoup.checks import STEPS, InputError, check_between, check_count
 from recoup.core.types import Given, Settings, State
 from recoup.tasks.engines.attempt import Raised, theirs
 from recoup.tasks.policies.environment_spaces import SQUASH, Inputs, inputs_of, scaled
-from recoup.tasks.policies.networks import MOST
+from recoup.tasks.policies.networks import MOST_KERNELS
 from recoup.tasks.policies.policy import FARTHEST, Act, SpacePolicy, beginner, make_policy, start_of
 from recoup.tasks.task import Task
 
@@ -217,7 +217,7 @@ def jax_policy(env: JaxEnv, policy: Given, options: Settings) -> Any:
 def _check_grid(name: str, seen: Inputs, size: Any) -> None:
     """Raises unless kernels can lie on a grid: there is no warm-up to take their centres from."""
     bounded = np.isfinite(seen.low).all() and np.isfinite(seen.high).all()
-    if not bounded or check_count("size", size, least=2) ** seen.size > MOST:
+    if not bounded or check_count("size", size, least=2) ** seen.size > MOST_KERNELS:
         raise InputError(
             f"kernels lie on a grid between the bounds of what is observed, and {name} observes "
             "too many numbers for one, or without bounds: choose linear or mlp."

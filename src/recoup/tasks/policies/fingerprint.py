@@ -20,24 +20,24 @@ from recoup.tasks.policies.environment_spaces import inputs_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear
 from recoup.tasks.policies.policy import Act, Policy, SpacePolicy, beginner
 
-FEW = 5  # observations that are stored as numbers themselves, K
-MOST, LEAST, NUMBERS = 64, 8, 2**16  # that a policy is asked about: as many as have so many numbers
+STORED = 5  # observations that are stored as numbers themselves, K
+MOST_ASKED, LEAST_ASKED, ASKED_NUMBERS = 64, 8, 2**16  # observations, and numbers in them
 THETAS = 3  # that it is asked with: two policies may do the same with one of them
-EPISODE = 8  # observations before a memory starts anew: chaos makes rounding large
+MEMORY_STEPS = 8  # observations before a memory starts anew: chaos makes rounding large
 TIES = 0.05  # the share of choices that may be others
-FAR = 1e6  # a bound as far as this is none
-WIDE = 4.0  # of observations without bounds
+NO_BOUND = 1e6  # a bound as far as this is none
+UNBOUNDED_SPREAD = 4.0  # of observations without bounds
 OWN_ERROR, OTHERS_ERROR = 1e-6, 1e-3  # of float64, and of modules and objects in any precision
 
 
-def fixed_observations(space: spaces.Space, count: int = FEW) -> list[Observation]:
+def fixed_observations(space: spaces.Space, count: int = STORED) -> list[Observation]:
     """So many observations of a space, the same on every machine."""
     return [_fixed(space, f"{k}") for k in range(count)]
 
 
 def count_for(space: spaces.Space) -> int:
     """How many observations a policy is asked about: fewer where each is many numbers."""
-    return min(max(NUMBERS // max(spaces.utils.flatdim(space), 1), LEAST), MOST)
+    return min(max(ASKED_NUMBERS // max(spaces.utils.flatdim(space), 1), LEAST_ASKED), MOST_ASKED)
 
 
 def _fixed(space: spaces.Space, name: str) -> Observation:
@@ -72,9 +72,9 @@ def _units(name: str, count: int) -> np.ndarray:
 def _range(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
     """Bounds `[...]` that are no farther than observations may well be."""
     low, high = space.low.astype(float), space.high.astype(float)
-    below, above = np.abs(low) < FAR, np.abs(high) < FAR
-    lower = np.where(below, low, np.where(above, high - WIDE, -WIDE / 2))
-    return lower, np.where(above, high, lower + WIDE)
+    below, above = np.abs(low) < NO_BOUND, np.abs(high) < NO_BOUND
+    lower = np.where(below, low, np.where(above, high - UNBOUNDED_SPREAD, -UNBOUNDED_SPREAD / 2))
+    return lower, np.where(above, high, lower + UNBOUNDED_SPREAD)
 
 
 def fixed_thetas(dim: int, mean: Array = 0.0, std: Array = 1.0) -> np.ndarray:
@@ -125,7 +125,7 @@ def _beginner(policy: Policy, theta: Array) -> Callable[[], Act]:
 
 
 def _given(begin: Callable[[], Act], seen: list[Observation]) -> np.ndarray:
-    episodes = [seen[start : start + EPISODE] for start in range(0, len(seen), EPISODE)]
+    episodes = [seen[start : start + MEMORY_STEPS] for start in range(0, len(seen), MEMORY_STEPS)]
     acts = ((begin(), episode) for episode in episodes)
     return np.array([_numbers(act(one)) for act, episode in acts for one in episode], float)
 

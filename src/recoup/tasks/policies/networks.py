@@ -153,7 +153,7 @@ def namespace(theta: Array) -> Namespace:
     return jnp
 
 
-MOST = 10_000  # kernels of a grid
+MOST_KERNELS = 10_000  # kernels of a grid
 
 
 def grid(low: Any, high: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +165,7 @@ def grid(low: Any, high: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
             "kernels on a grid need bounds of every observation, and this task's have none: give "
             "warm_up=5 (--warm-up 5), and centres are taken from what is observed in 5 episodes."
         )
-    if size ** len(lows) > MOST:
+    if size ** len(lows) > MOST_KERNELS:
         raise InputError(
             f"a grid of {size} in {len(lows)} dimensions has {size ** len(lows):,} kernels: give "
             "warm_up=5 (--warm-up 5), and centres are taken from what is observed in 5 episodes."

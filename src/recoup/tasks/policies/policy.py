@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from recoup.checks import NUMBERS, InputError, check_choice, check_count, nearest, shortly
+from recoup.checks import SAMPLE_NUMBERS, InputError, check_choice, check_count, nearest, shortly
 from recoup.core.types import Action, Array, Given, Observation, Settings, State
 from recoup.tasks.policies.adapters import adapted, library_of
 from recoup.tasks.policies.environment_spaces import CLIP, SQUASH, Inputs, inputs_of, outputs_of
@@ -143,7 +143,7 @@ def make_policy(
         network = _network(given, options, observations, actions, bounds, scaled)
     else:
         _check_network(given, options, outputs_of(actions, bounds).size, inputs_of(observations))
-    check_count("the policy's number of parameters", network.parameters, most=NUMBERS)
+    check_count("the policy's number of parameters", network.parameters, most=SAMPLE_NUMBERS)
     return SpacePolicy(network, observations, actions, bounds, scale)
 
 

@@ -35,7 +35,7 @@ from recoup.tasks.policies.fingerprint import (
 from recoup.tasks.policies.policy import Act, Policy, SpacePolicy, beginner, words_of
 
 FORMAT = 2
-BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
+FORMAT_BEFORE = 1  # without fingerprints, and with a `Dict` as an object of JSON
 INPUTS, OUTPUTS = "fingerprint_inputs", "fingerprint_outputs"
 WEIGHTS = "weights/"  # how the names of a module's arrays begin
 
@@ -133,7 +133,7 @@ def is_saved(path: Path, policy: Policy, theta: np.ndarray, between: Sequence[Sp
     try:
         with np.load(path, allow_pickle=False) as packed:
             found = {key: packed[key] for key in packed.files}
-        if json.loads(str(found["policy"])).get("format") == BEFORE:
+        if json.loads(str(found["policy"])).get("format") == FORMAT_BEFORE:
             return np.array_equal(found["theta"], theta)
     except Exception:  # whatever a file may hold
         return False
@@ -183,11 +183,11 @@ def load_policy(path: str | Path, policy: Given = None, *, task: Given = None) -
     except Exception as wrong:  # whatever a file may hold
         words = f"{type(wrong).__name__}: {wrong}"
         raise InputError(f"{path} cannot be read as a policy: {words}.") from None
-    if version not in (BEFORE, FORMAT):
+    if version not in (FORMAT_BEFORE, FORMAT):
         raise InputError(f"{path} was written by another version of recoup.")
     name, now = (None, None) if task is None else spaces_of(task)
     with readable():
-        if version == BEFORE:
+        if version == FORMAT_BEFORE:
             description = order_of_now(path, description, now)
         if name is not None and now is not None:
             check_spaces(name, description, now)

@@ -22,7 +22,7 @@ from recoup.tasks.policies.leaves import ObservationLeaf, leaves, parts_of
 from recoup.tasks.policies.networks import MLP, Kernels, Linear, layers_of
 from recoup.tasks.policies.policy import FARTHEST, Policy, SpacePolicy, words_of
 
-TRIED = 8  # observations that it is tried with before it is written
+TRIED_OBSERVATIONS = 8  # observations that it is tried with before it is written
 
 Step = Callable[..., Any]
 
@@ -42,7 +42,7 @@ def torchscript_bytes(policy: Policy, theta: np.ndarray) -> bytes:
         raise InputError("TorchScript needs PyTorch: `pip install torch`.") from None
     space = copy.deepcopy(policy.observations)
     space.seed(0)
-    tried = [parts_of(space, space.sample()) for _ in range(TRIED)]
+    tried = [parts_of(space, space.sample()) for _ in range(TRIED_OBSERVATIONS)]
     tensors = [[torch.from_numpy(np.array(part)) for part in one] for one in tried]
     with torch.no_grad(), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")  # one of PyTorch's is that TorchScript is an old form
