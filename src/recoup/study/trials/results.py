@@ -19,6 +19,7 @@ from recoup.checks import (
 from recoup.core.types import Given
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
+from recoup.study.space.contexts import context_given
 from recoup.study.space.limits import Limits, check_told, known_numbers, numbers_given
 from recoup.study.space.limits import in_words as beside_in_words
 
@@ -31,6 +32,7 @@ def told_of(
     failed: str | None = None,
     trajectory: Given = None,
     also: Given = None,
+    context: Given = None,
     *,
     layout: Layout | None = None,
     discount: float = 1.0,
@@ -38,9 +40,9 @@ def told_of(
 ) -> Told:
     """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none.
 
-    With numbers beside it, if there are any.
+    With numbers beside it and what was known before the trial, if there are any.
     """
-    numbers = known_numbers(numbers_given(also))
+    numbers = known_numbers(numbers_given(also) | context_given(context))
     told = _told(value, values, failed, trajectory, layout, discount, noun)
     return told._replace(also=numbers)
 
@@ -105,6 +107,15 @@ def trial_number(value: Given, where: str) -> int:
     if not 0 < value <= LARGEST:
         raise InputError(f"there is no trial {shortly(value)} in {where}.")
     return int(value)
+
+
+def for_each(name: str, given: Given, n: int) -> Sequence[Given]:
+    """What is told beside each of `n` results: nothing, or one thing each."""
+    if given is None:
+        return [None] * n
+    if not isinstance(given, (list, tuple)) or len(given) != n:
+        raise InputError(f"of several trials `{name}` is a list, with a mapping for each.")
+    return given
 
 
 def _listed(values: Given, noun: str) -> list[Given]:
