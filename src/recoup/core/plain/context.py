@@ -52,8 +52,9 @@ def explained(
 
     Fitted to those among the `newest [n]` samples; `hyper [3]` is that of the model of returns.
 
-    Implements: the context's posterior mean e = r v K_c (K + r v K_c + v I)^-1 y, in docs/recoup.md
-    (13), with ratio r and noise v by the evidence; e = 0 where none is surely better.
+    Implements: rasmussen2006 eq. 2.25 of contexts: the posterior mean of their part of a sum,
+    e = r v K_c (K + r v K_c + v I)^-1 y, with ratio r and noise v by the evidence; (13) in
+    docs/recoup.md. Zero where no r is surely better than none.
     """
     nothing = Explained(np.zeros(len(returns)), np.float64(0))
     fitted = np.flatnonzero(known & newest)[-MOST:]
