@@ -12,8 +12,8 @@ from recoup.cli.study_app import File, FormatOption, Id, JsonOption, app, form_o
 from recoup.cli.study_tables import MANY, show_values, typed_value
 from recoup.cli.text_tables import show_table, show_text
 from recoup.store.rows import (
-    CONTEXT,
     CANCELLED,
+    CONTEXT,
     DRAWN,
     FAILED,
     FOREIGN,
