@@ -1,6 +1,7 @@
 """What it buys to tell what was known before each trial.
 
-`python -m benchmarks.context [RUNS] [TASK...]` prints it.
+`python -m benchmarks.context [RUNS] [TASK...]` prints it, and `python -m benchmarks.context cost`
+what a move takes.
 
 Every task is searched by two studies in memory, with the setting `context` and without, from the
 same starts with the same noise; the contexts are told to both. J is the expected return of the
@@ -11,6 +12,7 @@ paired, and stands with twice its standard error.
 import datetime
 import os
 import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -190,9 +192,35 @@ def row(name, runs, first=0):
         print(f"  {which}  " + "   ".join(cells), flush=True)
 
 
+def cost(dim, numbers, moves=15):
+    """Median milliseconds of processor time of a move once its window is full."""
+    rng, times = np.random.default_rng(0), []
+    study = Study.create(None, resolved({"dim": dim, "std": 1.0}), {})
+    for _ in range((100 + 2 * dim) // study.batch + moves):
+        trials = study.ask(study.batch)
+        known = [rng.standard_normal(numbers) for _ in trials]
+        results = [
+            study.result(
+                -float(np.sum(x.theta**2)) + (float(c.sum()) if numbers else rng.normal()),
+                context=c.tolist() if numbers else None,
+            )
+            for x, c in zip(trials, known, strict=True)
+        ]
+        start = time.process_time()
+        study.tell_all([(x.id, r) for x, r in zip(trials, results, strict=True)])
+        times.append(1e3 * (time.process_time() - start))
+    study.close()
+    return float(np.median(times[-moves:]))
+
+
 def main():
     """Prints what each task's mean return is without, and how much is gained with contexts."""
     given = sys.argv[1:]
+    if given == ["cost"]:
+        for dim in (4, 10, 50):
+            found = ", ".join(f"{cost(dim, n):.1f} ms of {n} numbers" for n in (0, 3, 30))
+            print(f"a move of {dim} parameters, contexts: {found}")
+        return
     runs = int(given.pop(0)) if given and given[0].isdigit() else RUNS
     print(f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores")
     print(f"after {', '.join(map(str, EPISODES))} episodes: without, and what contexts add\n")

@@ -38,7 +38,7 @@ from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, TrialResult
 from recoup.study.reader.settings import check_same, parts_given, resolved
 from recoup.study.run.ends import of_its_run
-from recoup.study.space.contexts import check_alike, context_given
+from recoup.study.space.contexts import beside, check_alike, context_given
 from recoup.study.space.goals import turned_row
 from recoup.study.trials.ask import ask, enqueue, in_line
 from recoup.study.trials.diary import (
@@ -272,16 +272,17 @@ class Study:
         if values is not None or failed is not None or not listed:
             raise InputError("several trials are told with a list of ids and one of returns.")
         key = "value" if trajectory is None else "trajectory"
-        beside = for_each("also", also, len(several)), for_each("context", context, len(several))
-        rows = zip(several, *beside, strict=True)
+        each = for_each("also", also, len(several)), for_each("context", context, len(several))
+        rows = zip(several, *each, strict=True)
         results = [self.result(**{key: v, "also": a, "context": c}) for v, a, c in rows]
         return self.tell_all(list(zip(id, results, strict=True)))
 
     def result(self, value: Given = None, **how: Given) -> Told:
         """A result, checked, as `tell_all` takes it."""
         study = self.opened
+        how["also"] = beside(how.get("also"), how.pop("context", None))
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
-        return told_within(study.limits, told_of(value, **how), how.get("also"))
+        return told_within(study.limits, told_of(value, **how), how["also"])
 
     @property
     def uses_context(self) -> bool:
@@ -291,7 +292,7 @@ class Study:
     def with_context(self, told: Told, context: Given) -> Told:
         """A result, checked, with what was known before its trial."""
         found = told._replace(also={**(told.also or {}), **context_given(context)})
-        check_alike(self.opened.context_names, [found])
+        check_alike(self.store, [found])
         return found
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:

@@ -24,7 +24,7 @@ from recoup.study.exchange.replay import differences, moves_again
 from recoup.study.moves.again import CLOSE, may_be_another, not_the_one
 from recoup.study.moves.settling import late_in
 from recoup.study.reader.opened import Opened
-from recoup.study.space.contexts import check_alike, context_given
+from recoup.study.space.contexts import beside, check_alike
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
 from recoup.study.trials.results import BEFORE, in_words, told_of, told_within
 
@@ -59,11 +59,12 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -
     before = _result(study.store, number).told
     if isinstance(how.get("trajectory"), str):
         return _taken_away(study, number, **how)
-    beside = {**(before.also or {}), **numbers_given(also), **context_given(context)}
+    given = numbers_given(beside(also, context))
+    numbers = {**(before.also or {}), **given}
     alone = also is not None or context is not None
     if alone and all(x is None for x in how.values()):
         trajectory = study.store.trajectories([number]).get(number)
-        return before._replace(trajectory=trajectory, also=known_numbers(beside))
+        return before._replace(trajectory=trajectory, also=known_numbers(numbers))
     if sum(x is not None for x in how.values()) != 1:
         noun = study.goal.noun
         raise InputError(
@@ -72,8 +73,8 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -
             "known before it (`context`) may stand alone."
         )
     asked_for = study.limits if before.status == FAILED else Limits()
-    told = told_of(**how, also=beside, layout=study.layout, discount=study.discount)
-    return told_within(asked_for, told, beside)
+    told = told_of(**how, also=numbers, layout=study.layout, discount=study.discount)
+    return told_within(asked_for, told, numbers)
 
 
 def _taken_away(study: Opened, number: int, trajectory: str, **other: Given) -> Told:
@@ -100,7 +101,7 @@ def amend(
     all the same, they are made again from what it left.
     """
     study.check_whole()
-    check_alike(study.context_names, [told])
+    check_alike(study.store, [told])
     if not dry:
         study.store.check_written()
     _result(study.store, number)  # what cannot be amended is said at once

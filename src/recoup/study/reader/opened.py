@@ -47,7 +47,6 @@ from recoup.study.reader.settings import (
 from recoup.study.reader.version import stored_version
 from recoup.study.space.candidates import means_given, stds_given, theta_given
 from recoup.study.space.charts import chart_of, elsewhere, moved
-from recoup.study.space.contexts import context_of
 from recoup.study.space.frozen import frozen_in
 from recoup.study.space.goals import goal_of
 from recoup.study.space.limits import limits_of
@@ -96,7 +95,6 @@ class Opened:
             self.layout = layout_of(self.settings, self.method)
             self.charts, self.frozen = charts_of(self.settings), frozen_in(self.settings)
             self._chart_numbers: dict[int, int] = {}
-        self._of_context: list[str] = []
         self.remembered: dict[str, tuple[str, Any]] = {}  # what was made of which version
         self.missing = missing_parts(self.settings, self.parts)
         self.dim: int = self.settings["dim"]
@@ -125,13 +123,6 @@ class Opened:
     def where(self) -> str:
         """Where the study is kept, as sentences name it."""
         return self.store.where
-
-    def context_names(self) -> list[str]:
-        """What the contexts hold that were told so far, by name; none where none was."""
-        if not self._of_context:
-            told = self.store.numbers()
-            self._of_context = sorted(context_of(dict.fromkeys(told, 0.0)))
-        return self._of_context
 
     def check_whole(self) -> None:
         """Raises where a part of the method is missing, which only Python can give."""

@@ -4,14 +4,16 @@ It is kept with the numbers told beside a return, by names that begin with `cont
 whatever keeps, amends or carries those does the same with it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 import numpy as np
 
 from recoup.checks import InputError, check_number, check_text, check_whole_numbers, shortly
 from recoup.core.types import Given
+from recoup.store.queries import Queries
 from recoup.store.rows import CONTEXT, Told
+from recoup.study.space.limits import numbers_given
 
 MOST = 30  # numbers of a context
 
@@ -62,13 +64,18 @@ def context_of(also: Mapping[str, float] | None) -> dict[str, float]:
     return {name.removeprefix(CONTEXT): x for name, x in known if name.startswith(CONTEXT)}
 
 
-def check_alike(known: Callable[[], Sequence[str]], told: Iterable[Told]) -> None:
-    """Raises where contexts of results hold other names than those that a study knows, or others.
+def beside(also: Given, context: Given) -> Given:
+    """Numbers beside a return, what was known before it among them."""
+    return also if context is None else {**numbers_given(also), **context_given(context)}
+
+
+def check_alike(store: Queries, told: Iterable[Told]) -> None:
+    """Raises where contexts of results hold other names than those of a study, or one another's.
 
     A result without a context is one too.
     """
     found = [mine for mine in (sorted(context_of(one.also)) for one in told) if mine]
-    names = (list(known()) or found[0]) if found else []
+    names = (sorted(context_of(store.first_context())) or found[0]) if found else []
     for mine in found:
         if mine != names:
             raise InputError(

@@ -92,7 +92,7 @@ def overdue(store: Storage) -> list[int]:
 def tell(opened: Opened, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
     """Writes results by trial; those that came after the first of a trial handed out again."""
     store, valued = opened.store, opened.method.values_failures
-    check_alike(opened.context_names, (told for _, told in results))
+    check_alike(store, (told for _, told in results))
     kept = [store.add_result(number, told, valued) for number, told in results]
     return [_later(store, event) for event in kept if event is not None]
 

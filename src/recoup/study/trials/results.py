@@ -19,7 +19,6 @@ from recoup.checks import (
 from recoup.core.types import Given
 from recoup.store.layout import Layout
 from recoup.store.rows import FAILED, OK, Told
-from recoup.study.space.contexts import context_given
 from recoup.study.space.limits import Limits, check_told, known_numbers, numbers_given
 from recoup.study.space.limits import in_words as beside_in_words
 
@@ -32,7 +31,6 @@ def told_of(
     failed: str | None = None,
     trajectory: Given = None,
     also: Given = None,
-    context: Given = None,
     *,
     layout: Layout | None = None,
     discount: float = 1.0,
@@ -40,9 +38,9 @@ def told_of(
 ) -> Told:
     """A result: a return (or what `noun` calls it), several, a trajectory, or why there is none.
 
-    With numbers beside it and what was known before the trial, if there are any.
+    With numbers beside it, if there are any.
     """
-    numbers = known_numbers(numbers_given(also) | context_given(context))
+    numbers = known_numbers(numbers_given(also))
     told = _told(value, values, failed, trajectory, layout, discount, noun)
     return told._replace(also=numbers)
 
