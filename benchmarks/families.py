@@ -85,7 +85,8 @@ def searched(family, task, dim, run, rollouts):
         n, drawn_by = len(returns), np.repeat(np.arange(len(told)), batch)
         stacked = type(rho)(*(np.stack(x) for x in zip(*rhos, strict=True)))
         yes, no, fresh = np.ones(n, bool), np.zeros(n, bool), drawn_by == len(told) - 1
-        seen = ToldResults(theta, returns, yes, no, fresh, drawn_by, np.zeros((n, 0)), no, stacked)
+        none = np.zeros((n, 0))
+        seen = ToldResults(theta, returns, yes, no, fresh, drawn_by, none, no, none, stacked)
         start = time.perf_counter()
         with np.errstate(all="ignore"):
             rho, memory, _ = plain.make_rule_move(row, rho, seen, memory)

@@ -33,6 +33,7 @@ def told_by(theta, returns, drawn_by, proposals):
         drawn_by=drawn_by,
         also=np.zeros((n, 0)),
         foreign=np.zeros(n, bool),
+        context=np.zeros((n, 0)),
         proposals=proposals,
     )
 

@@ -91,6 +91,16 @@ def quadratic(theta, seed):
     return -float((theta[0] - 1) ** 2 + (theta[1] + 2) ** 2) + noise
 
 
+def loaded(theta, seed):
+    """A return that a load shifts, and the load, which is known before."""
+    load = np.random.default_rng(seed).normal()
+    return 3 * load - float(np.sum(np.square(theta))), {"load": load}
+
+
+def misnamed(theta, seed):
+    return 1.0, {"no name": seed}
+
+
 def robot(stiffness, damping):
     return -((np.log(stiffness) - 4) ** 2) - (damping - 0.3) ** 2
 

@@ -202,14 +202,16 @@ def typed_number(what: str, text: str) -> float:
     raise InputError(f"{what} must be a number, got {shortly(text)}.")
 
 
-def typed_also(texts: list[str] | None) -> dict[str, float] | None:
-    """Numbers beside a return, written NAME=NUMBER each; None where there are none."""
+def typed_numbers(option: str, texts: list[str] | None) -> dict[str, float] | None:
+    """Numbers of a trial, written NAME=NUMBER each; None where there are none."""
     found: dict[str, float] = {}
     for text in texts or []:
-        ((name, number),) = names_given("--also", "NAME=NUMBER", [text]).items()
+        ((name, number),) = names_given(option, "NAME=NUMBER", [text]).items()
         if name in found:
-            raise InputError(f"--also {name} is given twice: it is one number for the whole trial.")
-        found[name] = typed_number(f"--also {name}", number)
+            raise InputError(
+                f"{option} {name} is given twice: it is one number for the whole trial."
+            )
+        found[name] = typed_number(f"{option} {name}", number)
     return found or None
 
 
@@ -218,6 +220,7 @@ def typed_result(
     failed: str | None,
     trajectory: str | Path | None,
     also: list[str] | None = None,
+    context: list[str] | None = None,
 ) -> Plain:
     """What was typed of a trial, as `tell` and `amend` take it."""
     returns = [typed_return(text) for text in value or []]
@@ -232,7 +235,8 @@ def typed_result(
         "values": returns if several else None,
         "failed": failed,
         "trajectory": episode,
-        "also": typed_also(also),
+        "also": typed_numbers("--also", also),
+        "context": typed_numbers("--context", context),
     }
 
 

@@ -148,6 +148,10 @@ AlsoOption = Annotated[
         "A number beside the return, repeatable; nan where one is not known.", metavar="NAME=NUMBER"
     ),
 ]
+ContextOption = Annotated[
+    list[str] | None,
+    option("A number known before the trial began, repeatable.", metavar="NAME=NUMBER"),
+]
 LeaseOption = Annotated[
     str | None,
     option(

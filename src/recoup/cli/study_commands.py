@@ -20,6 +20,7 @@ from recoup.cli.study_app import (
     SIGNED,
     AlsoOption,
     BatchOption,
+    ContextOption,
     File,
     Id,
     JsonOption,
@@ -61,6 +62,7 @@ TELL_EXAMPLES = examples(
     "study tell robot.db 3 -12.3 -11.8 -12.9   (three episodes of one theta, one result)",
     'study tell robot.db 4 --failed "gripper slipped"',
     "study tell robot.db 3 -12.3 --also force=41   (a number that a limit may be on)",
+    "study tell robot.db 3 -12.3 --context payload=2.5   (known before the trial began)",
     "study tell robot.db --file results.csv    (columns id, return, failed, also_force)",
 )
 AMEND_EXAMPLES = examples(
@@ -74,7 +76,8 @@ EVALUATE_EXAMPLES = examples(
     "study evaluate robot.db",
     "study evaluate robot.db --mean 400,0.6 --std 0.5 --json",
 )
-ID_DIGITS = 18  # digits of a trial's id
+CONTEXT = "context"  # prefix of columns of results, beside ALSO
+ID_DIGITS = 18  # of a trial's id, at most
 
 
 @app.command(epilog=NEW_EXAMPLES, **SIGNED)
@@ -158,16 +161,17 @@ def tell(
         option("A .npz file with features, actions, rewards, for methods that explore in actions."),
     ] = None,
     also: AlsoOption = None,
+    context: ContextOption = None,
     results: Annotated[
         Path | None,
-        option("--file", "A CSV file with columns id, return, failed, and also_NAME if there are."),
+        option("--file", "A CSV file with id, return, failed, and also_NAME, context_NAME if any."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tell what came of a trial, or of many; larger is better, unless the study minimizes."""
     if (results is None) == (id is None):
         raise InputError("tell takes the id of a trial, or --file with many results.")
-    if results is not None and (value or failed or trajectory or also):
+    if results is not None and (value or failed or trajectory or also or context):
         raise InputError("with --file every result stands in the file.")
     with opened(file) as study:
         moved, cancelled = len(study.history()), study.store.cancelled()
@@ -176,7 +180,7 @@ def tell(
         else:
             assert id is not None
             check_asked(study.store, trial_number(id, study.store.where))
-            told = [(id, study.result(**typed_result(value, failed, trajectory, also)))]
+            told = [(id, study.result(**typed_result(value, failed, trajectory, also, context)))]
         later = study.tell_all(told)
         numbers = {number for number, _ in told}
         said = [row.words for row in later]
@@ -235,6 +239,7 @@ def amend(
         ),
     ] = None,
     also: AlsoOption = None,
+    context: ContextOption = None,
     drop: Annotated[
         str | None, option("Why it is worth nothing: kept, and counted for nothing.")
     ] = None,
@@ -245,7 +250,7 @@ def amend(
     as_json: JsonOption = False,
 ) -> None:
     """Put a result right that was told wrongly; the moves made of it are made again."""
-    given = typed_result(value, failed, None if trajectory == BEFORE else trajectory, also)
+    given = typed_result(value, failed, None if trajectory == BEFORE else trajectory, also, context)
     if trajectory == BEFORE:
         given["trajectory"] = BEFORE
     with opened(file, read_only=dry_run) as study:
@@ -292,19 +297,20 @@ def _result(study: "Study", where: str, row: dict[str, str]) -> "tuple[int, Told
     if value and failed:
         raise InputError(f"{where}: give a return, or why it failed, not both.")
     try:
-        also = {key.partition("_")[2]: text for key, text in _also_cells(row)}
-        numbers = {name: typed_number(f"also {name}", text) for name, text in also.items()}
+        beside = {key: _numbers(key, row) for key in (ALSO, CONTEXT)}
         given = typed_return(value) if value else None
-        told = study.result(given, failed=failed or None, also=numbers)
+        told = study.result(given, failed=failed or None, **beside)
     except InputError as wrong:
         raise InputError(f"{where}: {wrong}") from None
     return int(number), told
 
 
-def _also_cells(row: dict[str, str]) -> list[tuple[str, str]]:
-    """The filled cells of a line that are numbers beside its return."""
+def _numbers(kind: str, row: dict[str, str]) -> dict[str, float] | None:
+    """The numbers of a line beside its return, of a kind, from its cells that are filled."""
     cells = ((key, (text or "").strip()) for key, text in row.items() if isinstance(key, str))
-    return [(key, text) for key, text in cells if key.startswith(f"{ALSO}_") and text]
+    found = {key: text for key, text in cells if key.startswith(f"{kind}_") and text}
+    numbers = {key.removeprefix(f"{kind}_"): text for key, text in found.items()}
+    return {name: typed_number(f"{kind} {name}", x) for name, x in numbers.items()} or None
 
 
 @app.command()

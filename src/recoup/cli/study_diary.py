@@ -13,6 +13,7 @@ from recoup.cli.study_tables import MANY, show_values, typed_value
 from recoup.cli.text_tables import show_table, show_text
 from recoup.store.rows import (
     CANCELLED,
+    CONTEXT,
     DRAWN,
     FAILED,
     FOREIGN,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 STATUSES = (OK, FAILED, PENDING, CANCELLED)
 KINDS = (DRAWN, MIRROR, REPEAT, MEAN, OWN, FOREIGN)
 NEWEST = 20  # rows, unless said
+FEW = 3  # numbers of a context that a table of trials shows
 BESIDE = ("kind", "status", "return", "stderr", "episodes", "note", "notes", "asked_at", "told_at")
 TRIALS_EXAMPLES = examples(
     "study trials robot.db",
@@ -225,7 +227,7 @@ def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
         },
         **{
             name: [typed(x) if (x := trial.also.get(name)) is not None else "" for trial in found]
-            for name in _numbers(found)
+            for name in _shown(_numbers(found))
         },
         "broke": [", ".join(trial.broken) for trial in found],
         "note": [trial.remark for trial in found],
@@ -246,6 +248,12 @@ def _show_trials(study: "Study", found: "Sequence[TrialResult]") -> None:
 def _numbers(found: "Sequence[TrialResult]") -> list[str]:
     """The names of all numbers that were told beside returns."""
     return sorted({name for trial in found for name in trial.also})
+
+
+def _shown(names: list[str]) -> list[str]:
+    """Those that a table has room for: observations would fill it."""
+    contexts = [name for name in names if name.startswith(CONTEXT)]
+    return names if len(contexts) <= FEW else [x for x in names if x not in contexts]
 
 
 def _value(trial: "TrialResult", i: int) -> Any:

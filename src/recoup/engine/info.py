@@ -59,4 +59,5 @@ class Info(NamedTuple):
 def _plain(notes: Pytree) -> Plain:
     """Scalars of a record, as JSON can hold them."""
     found = notes if isinstance(notes, dict) else notes._asdict()
-    return {key: np.asarray(value).item() for key, value in found.items()}
+    known = {key: value for key, value in found.items() if value is not None}
+    return {key: np.asarray(value).item() for key, value in known.items()}

@@ -84,6 +84,7 @@ class Method:
     repeats: bool = _of(True, check_flag)  # whether candidates are tried twice to tell noise
     most_std: float | None = _of(None, check_positive)  # latent, up to which it widens (e^7 times)
     leap: float = _of(1.0, check_between, 1.0, 10.0)  # times its radius, of a sure step
+    context: bool = _of(True, check_flag)  # whether what contexts explain is taken off of returns
 
     @property
     def way(self) -> Way:

@@ -108,7 +108,7 @@ WAYS = {
             "parameters": (
                 *("window", *_EVALUATED),
                 *("share", "prior", "widens", "pulled", "most", "shrink", "repeats"),
-                *("most_std", "leap"),
+                *("most_std", "leap", "context"),
             )
         },
         fixed=("weighting", "normalize", "baseline"),

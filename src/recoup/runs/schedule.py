@@ -14,7 +14,7 @@ from recoup.checks import InputError, printable
 from recoup.core.types import Given
 from recoup.store.rows import FAILED, OK, SAMPLED, Told
 from recoup.study.reader.records import Trial
-from recoup.tasks.engines.engine import Broken, Engine, Job, Outcome
+from recoup.tasks.engines.engine import Broken, Engine, Job, Known, Outcome
 
 BEAT = 0.5  # seconds, at most, between two looks at how the run fares
 BROKEN_AFTER = 5  # trials that fail one after the other before a task counts as broken
@@ -30,8 +30,15 @@ class Askable(Protocol):
     def ask(self, n: int) -> list[Trial]:
         """New trials."""
 
+    @property
+    def uses_context(self) -> bool:
+        """Whether moves look at what was known before trials."""
+
     def result(self, value: Given = None, **how: Given) -> Told:
         """A result, checked."""
+
+    def with_context(self, told: Told, context: Given) -> Told:
+        """A result with what was known before its trial."""
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> Any:
         """What came of trials."""
@@ -203,10 +210,21 @@ class Schedule:
             if outcome.trajectory is not None:
                 return self.study.result(trajectory=outcome.trajectory)
             if len(outcome.values) == 1:
-                return self.study.result(outcome.values[0])
-            return self.study.result(values=outcome.values)
+                found = self.study.result(outcome.values[0])
+            else:
+                found = self.study.result(values=outcome.values)
         except InputError:
             return Told(FAILED, note="its return was not finite")
+        return found if outcome.context is None else self._with_context(found, outcome.context)
+
+    def _with_context(self, told: Told, context: Known) -> Told:
+        """A result with what was known before it, where the study looks at that."""
+        if not self.study.uses_context:
+            return told
+        try:
+            return self.study.with_context(told, context)
+        except InputError as wrong:
+            return Told(FAILED, note=printable(str(wrong)))
 
 
 def _sampled(trials: Iterable[Trial]) -> int:

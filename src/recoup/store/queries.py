@@ -18,6 +18,7 @@ from recoup.store.file import StudyFile
 from recoup.store.place import MEMORY
 from recoup.store.rows import (
     CANCELLED,
+    CONTEXT,
     DRAWN,
     FAILED,
     FOREIGN,
@@ -179,6 +180,11 @@ class Queries:
         """The names of all numbers that were told beside returns, in order."""
         rows = self._file.read("also", codec.also_of)
         return sorted({name for _, also in rows for name in also})
+
+    def first_context(self) -> dict[str, float]:
+        """The numbers beside the first return that has any of those known before; else none."""
+        known = f"""WHERE content LIKE '%"{CONTEXT}%' ORDER BY id LIMIT 1"""
+        return dict(*(also for _, also in self._file.read("also", codec.also_of, known)))
 
     def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
         """Trajectories `[t, F + A + 1]` by trial, of those that have one."""

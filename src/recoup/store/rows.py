@@ -14,6 +14,7 @@ RECOVERED = "recovered"  # the event of a file made from what was left of anothe
 CANCELLED = "cancelled"  # the event, and what becomes of a trial that will not be rolled out
 AMENDED = "amended"  # the event of a result that was put right
 DROP = "dropped"  # in that event: whether the result counts for nothing now
+CONTEXT = "context."  # what the names of numbers begin with that were known before their trial
 DROPPED = "dropped: "  # what the note of such a result begins with
 TOLD_LATER = "told_later"  # the event of a result that came after the first, which counts
 NOTED, TITLED, ENQUEUED = "note", "title", "enqueued"  # other events, of what people write down

@@ -22,7 +22,8 @@ VERSION = 2  # format: as files begin
 EXTENDED, COSTS, CHOICES = 3, 4, 5  # likewise: with leases or earlier bounds; of costs; of choices
 BESIDE = 6  # likewise: with numbers told beside returns, and limits on them
 BOUNDED = 7  # likewise: whose batch grows, or whose steps know of bounds
-NEWEST = BOUNDED  # that this recoup reads
+KNOWN_BEFORE = 8  # likewise: with contexts, which moves take off of returns
+NEWEST = KNOWN_BEFORE  # that this recoup reads
 
 TABLES = {  # every one has `id INTEGER PRIMARY KEY` before these columns, and `crc INTEGER` after
     "counters": (  # one row, the only one that changes; first in the file

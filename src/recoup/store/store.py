@@ -164,6 +164,7 @@ class Store(Writes):
         self._counters()
         for table, content in codec.records_of(rows).items():
             self._file.insert(table, content, OVER)
+        self._mark_contexts(row.told for row in rows.told.values())
         self._now = counters
 
     # -- small parts --

@@ -38,6 +38,7 @@ from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Named, Trial, TrialResult
 from recoup.study.reader.settings import check_same, parts_given, resolved
 from recoup.study.run.ends import of_its_run
+from recoup.study.space.contexts import beside, check_alike, context_given
 from recoup.study.space.goals import turned_row
 from recoup.study.trials.ask import ask, enqueue, in_line
 from recoup.study.trials.diary import (
@@ -52,7 +53,7 @@ from recoup.study.trials.diary import (
     write_note,
 )
 from recoup.study.trials.leases import ToldLater, Waiting, check_lease, tell, told_later, waiting
-from recoup.study.trials.results import told_of, told_within, trial_number
+from recoup.study.trials.results import for_each, told_of, told_within, trial_number
 from recoup.study.views.diagnostics import diagnostics, evaluate
 from recoup.study.views.in_notebook import as_html
 from recoup.study.views.listing import best, dataframe, trials
@@ -246,11 +247,14 @@ class Study:
         failed: str | None = None,
         trajectory: Given = None,
         also: Given = None,
+        context: Given = None,
     ) -> list[ToldLater]:
         """What came of a trial: a return, several of its episodes, or why it failed.
 
         `also={"force": 41}` are numbers beside it, one each for the whole trial: those that have a
         limit, and any others, which are kept; None for one that is not known.
+        `context={"payload": 2.5}`, or a list of numbers, is what was known before it began and does
+        not depend on what was tried: moves take off of the returns what it explains.
 
         On disk when this returns. The same told again is accepted, something else is refused. With
         lists of ids and returns, all of them or, if one is refused, none. A method that explores in
@@ -259,7 +263,7 @@ class Study:
         """
         if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
             how = {"values": values, "failed": failed, "trajectory": trajectory, "also": also}
-            told = self.result(value, **how)
+            told = self.result(value, **how, context=context)
             return self.tell_all([(id, told)])
         if not isinstance(id, (list, tuple, np.ndarray)):
             raise InputError(f"the id of a trial must be a whole number, got {shortly(id)}.")
@@ -268,18 +272,28 @@ class Study:
         if values is not None or failed is not None or not listed:
             raise InputError("several trials are told with a list of ids and one of returns.")
         key = "value" if trajectory is None else "trajectory"
-        beside = [None] * len(several) if also is None else also
-        if not isinstance(beside, (list, tuple)) or len(beside) != len(several):
-            raise InputError("of several trials `also` is a list, with a mapping for each.")
-        pairs = zip(several, beside, strict=True)
-        results = [self.result(**{key: v, "also": numbers}) for v, numbers in pairs]
+        each = for_each("also", also, len(several)), for_each("context", context, len(several))
+        rows = zip(several, *each, strict=True)
+        results = [self.result(**{key: v, "also": a, "context": c}) for v, a, c in rows]
         return self.tell_all(list(zip(id, results, strict=True)))
 
     def result(self, value: Given = None, **how: Given) -> Told:
         """A result, checked, as `tell_all` takes it."""
         study = self.opened
+        how["also"] = beside(how.get("also"), how.pop("context", None))
         how |= {"layout": study.layout, "discount": study.discount, "noun": study.goal.noun}
-        return told_within(study.limits, told_of(value, **how), how.get("also"))
+        return told_within(study.limits, told_of(value, **how), how["also"])
+
+    @property
+    def uses_context(self) -> bool:
+        """Whether moves look at what was known before trials."""
+        return self.method.way.rule and self.method.context
+
+    def with_context(self, told: Told, context: Given) -> Told:
+        """A result, checked, with what was known before its trial."""
+        found = told._replace(also={**(told.also or {}), **context_given(context)})
+        check_alike(self.store, [found])
+        return found
 
     def tell_all(self, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
         """Several results in one transaction: all of them, or none.
@@ -303,15 +317,16 @@ class Study:
         failed: str | None = None,
         trajectory: Given = None,
         also: Given = None,
+        context: Given = None,
         drop: str | None = None,
         why: str | None = None,
         dry_run: bool = False,
     ) -> Amended:
         """Puts a result right that was told wrongly: another return, a failure, or none at all.
 
-        Numbers beside it that are not given with `also` stay as they were; `also` alone puts only
-        them right. In action space another `trajectory`, or "before", the one that an amendment
-        took away.
+        Numbers beside it that are not given with `also`, and those known before it that are not
+        given with `context`, stay as they were; either alone puts only them right. In action space
+        another `trajectory`, or "before", the one that an amendment took away.
 
         `drop` says why it is worth nothing (a loose sensor): it is kept, and counts for nothing.
         What it was, when it was told and `why` it is amended stay in the file. Every move that was
@@ -320,7 +335,7 @@ class Study:
         """
         number = trial_number(id, self.store.where)
         given = {"value": value, "values": values, "failed": failed, "trajectory": trajectory}
-        given["also"] = also
+        given |= {"also": also, "context": context}
         told = result_instead(self.opened, number, drop, **given)
         why = None if why is None else check_text("why", why)
         how: Plain = {"drop": drop is not None, "dry": dry_run}

@@ -61,7 +61,7 @@ def told(theta, returns, drawn_by, proposals, new):
     zero = np.where(valid, returns, 0.0)
     fresh, foreign, no_numbers = np.arange(n) >= n - new, np.zeros(n, bool), np.zeros((n, 0))
     return plain.ToldResults(
-        theta, zero, valid, ~valid, fresh, drawn_by, no_numbers, foreign, stacked
+        theta, zero, valid, ~valid, fresh, drawn_by, no_numbers, foreign, no_numbers, stacked
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from recoup.core.families.family import Family, moving
 from recoup.core.objective import Estimate
+from recoup.core.plain.context import explained
 from recoup.core.plain.densities import row_of
 from recoup.core.plain.limit_chance import LimitsToKeep, beyond, worth_within
 from recoup.core.rules import recoup_rule
@@ -26,6 +27,7 @@ class ToldResults(NamedTuple):
     drawn_by: np.ndarray  # [n] which of the proposals
     also: np.ndarray  # [n, A] numbers told beside them that have limits; not a number: not known
     foreign: np.ndarray  # [n] those drawn under other bounds, which are not weighed
+    context: np.ndarray  # [n, C] what was known before each began; not a number: nothing was told
     proposals: Rho  # rho, leading axis [P]
 
 
@@ -70,10 +72,24 @@ def move(
         log_weights=log_weights(family, rho, kept._replace(valid=counted), near, z),
         failed=failed,
     )
-    within = seen if limits is None else _within(seen, kept.also, limits)
+    alike, share = _alike(rule, seen, kept.context, memory)
+    within = alike if limits is None else _within(alike, kept.also, limits)
     made = recoup_rule.step(np, rule, within, memory, spread)
+    made = made._replace(notes=made.notes._replace(context=share))
     after = asked.stretched(rho, *made.stretch, narrowest(np, rule, memory))
     return RuleMove(after, made.memory, _summary(told, kept, seen, made))
+
+
+def _alike(
+    rule: Rule, seen: Window, context: np.ndarray, memory: Memory
+) -> tuple[Window, np.float64 | None]:
+    """The window with returns as if all had begun alike; and the share that this takes off."""
+    returned = seen.valid if seen.failed is None else seen.valid & ~seen.failed
+    known = returned & np.isfinite(context).all(axis=1)
+    if not rule.context or not context.shape[1] or not known.any():
+        return seen, None
+    found = explained(seen.z, seen.returns, known, seen.modelled, context, memory.hyper)
+    return seen._replace(returns=seen.returns - found.part), found.share
 
 
 def _within(seen: Window, also: np.ndarray, limits: LimitsToKeep) -> Window:

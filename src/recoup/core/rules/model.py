@@ -86,13 +86,17 @@ class Fit(NamedTuple):
 
 
 def fit(xp: Namespace, points: Points, y: Array, hyper: Array) -> Fit:
-    """The model of `y [n]`, zero where not valid.
+    """The model of `y [n]`, zero where not valid."""
+    return fitted(xp, covariance(xp, points, hyper), y, xp.sum(points.valid))
+
+
+def fitted(xp: Namespace, k: Array, y: Array, n: Array | int) -> Fit:
+    """The model of `y [n]` with a covariance `k [n, n]`, of which so many are valid.
 
     Implements: rasmussen2006 eq. 5.8 log marginal likelihood, the signal's variance integrated out
     under an inverse-gamma(1, 1) prior.
     """
-    n = xp.sum(points.valid)
-    factor = cholesky(xp, covariance(xp, points, hyper))
+    factor = cholesky(xp, k)
     half = solve_lower(xp, factor, y)
     signal = (xp.sum(half**2) + 2) / (n + 2)
     found = -(n + 2) / 2 * xp.log(signal) - xp.sum(xp.log(xp.diagonal(factor)))

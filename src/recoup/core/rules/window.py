@@ -29,6 +29,8 @@ class Rule(NamedTuple):
     most_std: float | None = None  # standard deviation up to which it widens; None: by the start's
     leap: float = 1.0  # times its trust region, that a step may be whose rise is sure
     avoids: bool = False  # whether what failed stands for a bad return; else it is left out
+    context: bool = False  # whether what contexts explain is taken off of returns, where they are
+    # told (`recoup.core.plain.context`)
 
     @property
     def curious(self) -> bool:
@@ -81,6 +83,8 @@ class Notes(NamedTuple):
     bold: Array  # share of this step that is fitted to the best samples
     pairs: Array  # candidates that were tried twice, so far
     repeat: Array  # whether the next batch tries one twice
+    context: Array | None = None  # share of the variance of returns that contexts explain; None:
+    # nothing is told of them
 
 
 def first_memory(xp: Namespace, rule: Rule, log_spread: Array) -> Memory:

@@ -24,6 +24,7 @@ from recoup.study.exchange.replay import differences, moves_again
 from recoup.study.moves.again import SAME_MOVE, may_be_another, not_the_one
 from recoup.study.moves.settling import late_in
 from recoup.study.reader.opened import Opened
+from recoup.study.space.contexts import beside, check_alike
 from recoup.study.space.limits import Limits, known_numbers, numbers_given
 from recoup.study.trials.results import BEFORE, in_words, told_of, told_within
 
@@ -54,23 +55,26 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -
             raise InputError("`drop` says why a result is worth nothing, in place of another.")
         how = {"failed": f"{DROPPED}{drop}"}
         return told_of(**how, layout=study.layout)
-    also, before = how.pop("also", None), _result(study.store, number).told
+    also, context = how.pop("also", None), how.pop("context", None)
+    before = _result(study.store, number).told
     if isinstance(how.get("trajectory"), str):
         return _taken_away(study, number, **how)
-    beside = {**(before.also or {}), **numbers_given(also)}
-    if also is not None and all(x is None for x in how.values()):
+    given = numbers_given(beside(also, context))
+    numbers = {**(before.also or {}), **given}
+    alone = also is not None or context is not None
+    if alone and all(x is None for x in how.values()):
         trajectory = study.store.trajectories([number]).get(number)
-        return before._replace(trajectory=trajectory, also=known_numbers(beside))
+        return before._replace(trajectory=trajectory, also=known_numbers(numbers))
     if sum(x is not None for x in how.values()) != 1:
         noun = study.goal.noun
         raise InputError(
             f"amend takes one of these: another {noun}, the {noun}s of several episodes, why it "
-            "failed, or why it is worth nothing (`drop`); numbers beside it (`also`) may stand "
-            "alone."
+            "failed, or why it is worth nothing (`drop`); numbers beside it (`also`) and what was "
+            "known before it (`context`) may stand alone."
         )
     asked_for = study.limits if before.status == FAILED else Limits()
-    told = told_of(**how, also=beside, layout=study.layout, discount=study.discount)
-    return told_within(asked_for, told, beside)
+    told = told_of(**how, also=numbers, layout=study.layout, discount=study.discount)
+    return told_within(asked_for, told, numbers)
 
 
 def _taken_away(study: Opened, number: int, trajectory: str, **other: Given) -> Told:
@@ -97,6 +101,7 @@ def amend(
     all the same, they are made again from what it left.
     """
     study.check_whole()
+    check_alike(study.store, [told])
     if not dry:
         study.store.check_written()
     _result(study.store, number)  # what cannot be amended is said at once

@@ -57,6 +57,7 @@ def _by_rule(row: Method, ledger: Ledger, results: Results, old: int, before: Be
         drawn_by=drawn_by,
         also=np.where(inside[:, None], results.also[:n], np.nan),
         foreign=results.charts[drawn_by] != 0,
+        context=results.context[:n],
         proposals=family.unpacked(results.blocks, ledger.dim),
     )
     rho = family.unpacked(before.numbers, ledger.dim)

@@ -4,7 +4,7 @@ Lengths depend on the number of results alone, so that whatever process makes a 
 the same shapes, and gets the same numbers to the last bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from recoup.store.layout import Layout
 from recoup.store.protocol import Storage
 from recoup.store.rows import MIRROR, MOVED, START, Asked
 from recoup.study.space.charts import Elsewhere, chart_of
+from recoup.study.space.contexts import context_of
 from recoup.study.space.goals import turned
 from recoup.study.space.limits import Limits
 
@@ -33,6 +34,7 @@ class Results(NamedTuple):
     samples: tuple[np.ndarray, ...]  # [n]
     returns: np.ndarray  # [n], not a number where there is none
     also: np.ndarray  # [n, A] the numbers that have limits, likewise
+    context: np.ndarray  # [n, C] what was known before each trial began, likewise
     proposal: np.ndarray  # [n] rows of `blocks`
     outside: np.ndarray  # [n] those that lie outside of the study's bounds, at theta = 0
     blocks: np.ndarray  # [P, K] the proposals
@@ -84,6 +86,8 @@ class Ledger:
         self._samples = layout.arrays(self._first)
         self._returns = np.full(self._first, np.nan)
         self._also = np.full((self._first, len(self.limits.names)), np.nan)
+        self._of_context: list[str] = []  # its names, by the first result that has any
+        self._context = np.full((self._first, 0), np.nan)
         self._proposal = np.zeros(self._first, np.int32)
         self._outside = np.zeros(self._first, bool)
         self.reference = store.proposals([0])[0].numbers  # the start, whatever else is there
@@ -115,6 +119,7 @@ class Ledger:
             samples=tuple(x[:space] for x in self._samples),
             returns=returns,
             also=self._also[:space],
+            context=self._context[:space],
             proposal=self._proposal[:space],
             outside=self._outside[:space],
             blocks=self._blocks[:spare],
@@ -169,10 +174,19 @@ class Ledger:
             self._returns[i] = np.nan if value is None else turned(value, self.sign)
             known = told[number].told.also or {}
             self._also[i] = [known.get(name, np.nan) for name in self.limits.names]
+            self._put_context(i, context_of(known))
             if not in_actions:
                 self._samples[0][i], self._outside[i] = self._home(i, asked[number].theta)
             elif number in trajectories:
                 self._put_trajectory(i, trajectories[number])
+
+    def _put_context(self, i: int, context: Mapping[str, float]) -> None:
+        """Puts what was known before a trial, if it has the names that the first had."""
+        if context and not self._of_context:
+            self._of_context = sorted(context)
+            self._context = np.full((len(self._returns), len(context)), np.nan)
+        if context and sorted(context) == self._of_context:
+            self._context[i] = [context[name] for name in self._of_context]
 
     def _home(self, i: int, theta: np.ndarray) -> tuple[np.ndarray, bool]:
         """A theta in the study's latent space, and whether it lies outside of its bounds."""
@@ -212,6 +226,7 @@ class Ledger:
         self._samples = tuple(_grown(x, space, 0) for x in self._samples)
         self._returns = _grown(self._returns, space, np.nan)
         self._also = _grown(self._also, space, np.nan)
+        self._context = _grown(self._context, space, np.nan)
         self._proposal = _grown(self._proposal, space, 0)
         self._outside = _grown(self._outside, space, False)
 

@@ -62,6 +62,7 @@ EARLIER = {  # of studies whose files do not name a setting
     "failure": CENSORED,
     "most_std": None,
     "leap": 1.0,
+    "context": False,
 }
 
 

@@ -26,6 +26,7 @@ from recoup.core.plain.limit_chance import Bound, LimitsToKeep
 from recoup.core.types import Given, Plain, Settings
 from recoup.engine.methods import Method
 from recoup.store.queries import Queries
+from recoup.store.rows import CONTEXT
 from recoup.study.space.parameters import Parameter
 
 LIMITS, WITHIN = "limits", "within"  # settings of a study that has limits; others have neither
@@ -121,6 +122,11 @@ def limits_given(given: Given, within: Given, row: Method) -> Plain:
 def check_no_parameters(limits: Limits, parameters: Sequence[Parameter]) -> None:
     """Raises where a limit is on what is asked for, or on the return itself."""
     for row in limits.rows:
+        if row.name.startswith(CONTEXT):
+            raise InputError(
+                f"{row.text}: what is known before a trial has no limit, as nothing that is tried "
+                "changes it; a limit is on a number told beside a return, such as force<50."
+            )
         if row.name in RETURNS:
             raise InputError(
                 f"{row.text}: a limit is on a number told beside a {row.name}, such as force<50; "

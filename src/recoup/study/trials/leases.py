@@ -16,6 +16,7 @@ from recoup.store.protocol import Storage
 from recoup.store.rows import AMENDED, FAILED, TOLD_LATER, Asked, Event, Lease, Told
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.records import Trial
+from recoup.study.space.contexts import check_alike
 from recoup.study.text.times import ago, span
 from recoup.study.trials.results import in_words
 
@@ -91,6 +92,7 @@ def overdue(store: Storage) -> list[int]:
 def tell(opened: Opened, results: Sequence[tuple[int, Told]]) -> list[ToldLater]:
     """Writes results by trial; those that came after the first of a trial handed out again."""
     store, valued = opened.store, opened.method.values_failures
+    check_alike(store, (told for _, told in results))
     kept = [store.add_result(number, told, valued) for number, told in results]
     return [_later(store, event) for event in kept if event is not None]
 

@@ -107,6 +107,15 @@ def trial_number(value: Given, where: str) -> int:
     return int(value)
 
 
+def for_each(name: str, given: Given, n: int) -> Sequence[Given]:
+    """What is told beside each of `n` results: nothing, or one thing each."""
+    if given is None:
+        return [None] * n
+    if not isinstance(given, (list, tuple)) or len(given) != n:
+        raise InputError(f"of several trials `{name}` is a list, with a mapping for each.")
+    return given
+
+
 def _listed(values: Given, noun: str) -> list[Given]:
     try:
         if isinstance(values, (str, bytes)):

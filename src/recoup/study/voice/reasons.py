@@ -28,6 +28,8 @@ def reasons(notes: Plain, ess: float, goal: Goal = MAXIMIZE) -> list[str]:
     else:
         said = [rests(notes, ess), f"{length(notes, goal)} {spread(notes, goal)}"]
         said.append(unexplained(notes, goal))
+    if notes.get("context") is not None:
+        said.append(begun(notes["context"], goal))
     if notes["repeat"]:
         said.append(sentences.twice())
     return said
@@ -42,6 +44,16 @@ def rests(notes: Plain, ess: float) -> str:
     if weights(notes) >= NONE:
         words += f", and to {weights(notes):.0%} on weights, {_weighing(notes['old'], ess)}"
     return f"{words}. {best(notes)}" if notes["bold"] >= NONE else f"{words}."
+
+
+def begun(share: float, goal: Goal = MAXIMIZE) -> str:
+    """What was known before trials explains of what they earned."""
+    if share < NONE:
+        return f"What was known before each trial does not surely explain any of its {goal.noun}."
+    return (
+        f"What was known before each trial explains {share:.0%} of the variance of {goal.nouns}, "
+        "and was taken off of them for this step."
+    )
 
 
 def _weighing(old: float, ess: float) -> str:

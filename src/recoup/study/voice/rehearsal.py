@@ -216,6 +216,7 @@ def _with_results(rows: Rows, block: np.ndarray, theta: np.ndarray, returns: np.
         samples=(longer(rows.samples[0], theta),),
         returns=longer(rows.returns, returns),
         also=longer(rows.also, np.full((more, rows.also.shape[1]), np.nan)),
+        context=longer(rows.context, np.full((more, rows.context.shape[1]), np.nan)),
         proposal=longer(rows.proposal, np.full(more, slot, np.int32)),
         outside=longer(rows.outside, np.zeros(more, bool)),
         blocks=np.concatenate([rows.blocks, block[None]]),

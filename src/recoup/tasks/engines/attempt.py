@@ -37,7 +37,10 @@ def attempt(roller: Roller, job: Job) -> Outcome:
     except Raised as wrong:
         seconds = time.perf_counter() - began
         return Outcome(job.id, failed=wrong.words, trace=wrong.trace, seconds=seconds)
-    return Outcome(job.id, rolled.values, steps=rolled.steps, seconds=time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    return Outcome(
+        job.id, rolled.values, steps=rolled.steps, seconds=seconds, context=rolled.context
+    )
 
 
 @contextmanager

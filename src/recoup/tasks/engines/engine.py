@@ -1,11 +1,13 @@
 """The protocol between what schedules trials and what rolls them out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from recoup.core.types import Given
+
+Known = Sequence[float] | Mapping[str, float] | None  # what was known before a trial began
 
 
 class Job(NamedTuple):
@@ -28,6 +30,7 @@ class Outcome(NamedTuple):
     trace: str = ""  # the traceback, where it raised
     steps: int = 0
     seconds: float = 0.0
+    context: Known = None
 
 
 class Rolled(NamedTuple):
@@ -35,6 +38,7 @@ class Rolled(NamedTuple):
 
     values: tuple[float, ...]
     steps: int = 0
+    context: Known = None
 
 
 class Roller(Protocol):

@@ -1,7 +1,7 @@
 """Rolling a policy out in a Gymnasium environment, an episode at a time."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from recoup.tasks.engines.attempt import closed, end_if_forked
 from recoup.tasks.engines.engine import Job, Rolled
 from recoup.tasks.policies.policy import Act, Policy, beginner
 
+MOST = 30  # numbers of an observation that is a context
 MakeEnv = Callable[..., Env]
 
 
@@ -46,16 +47,43 @@ class EnvRoller:
     def __call__(self, job: Job) -> Rolled:
         """The returns of the trial's episodes."""
         how, begin = self._how, self._how.begin(job.theta)
+        firsts: list[Observation] = []
         went = [
-            episode(self._env, begin(), seed, how.horizon, how.discount)
+            episode(self._env, noting_first(begin(), firsts), seed, how.horizon, how.discount)
             for seed in episode_seeds(job.seed, how.count)
         ]
-        return Rolled(tuple(value for value, _ in went), sum(steps for _, steps in went))
+        values, steps = tuple(value for value, _ in went), sum(steps for _, steps in went)
+        return Rolled(values, steps, known_of(firsts))
 
     def close(self) -> None:
         """Closes the environment, if it is ours."""
         if not self._how.shared:
             self._env.close()
+
+
+def noting_first(act: Act, firsts: list[Observation]) -> Act:
+    """Acts likewise, and notes what it sees first."""
+    before = len(firsts)
+
+    def noting(seen: Observation) -> Action:
+        if len(firsts) == before:  # some environments fill one array again and again
+            firsts.append(seen.copy() if isinstance(seen, np.ndarray) else seen)
+        return act(seen)
+
+    return noting
+
+
+def known_of(firsts: Sequence[Observation]) -> tuple[float, ...] | None:
+    """What was known before any action of episodes: their first observation, in the mean.
+
+    None where that is not a row of at most so many finite numbers.
+    """
+    if not all(isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "fiu" for x in firsts):
+        return None
+    rows = np.array(firsts, float)
+    if not (rows.ndim == 2 and 0 < rows.shape[1] <= MOST and np.isfinite(rows).all()):
+        return None
+    return tuple(rows.mean(axis=0).tolist())
 
 
 def episode(env: Env, act: Act, seed: int, horizon: int, discount: float) -> tuple[float, int]:

@@ -1,6 +1,6 @@
 """Rolling out a plain function: of a theta, or of named parameters; with a seed if it takes one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recoup.checks import InputError
-from recoup.tasks.engines.engine import Job, Rolled
+from recoup.tasks.engines.engine import Job, Known, Rolled
 
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
@@ -41,11 +41,19 @@ class FunctionRoller:
             found = self._function(**dict(job.params or {}), **seed)
         else:
             found = self._function(dict(job.params or {}), **seed)
+        found, context = with_context(found)
         values = np.atleast_1d(np.asarray(found, float)).ravel()
-        return Rolled(tuple(values.tolist()))
+        return Rolled(tuple(values.tolist()), context=context)
 
     def close(self) -> None:
         """Nothing to free."""
+
+
+def with_context(found: Any) -> tuple[Any, Known]:
+    """What a function returns, and what was known before: a pair whose second is a mapping."""
+    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
+        return found[0], dict(found[1])
+    return found, None
 
 
 def how_called(function: Callable[..., Any], names: tuple[str, ...]) -> tuple[bool, bool]:
