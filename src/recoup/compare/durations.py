@@ -26,8 +26,13 @@ METHODS = {  # of an episode told, for ten parameters; it grows with their numbe
     "optuna-tpe": 0.01,
     "optuna-cma-es": 0.003,
     "optuna-gp": 0.2,
+    "botorch-qlognei": 0.7,
+    "smac": 0.5,
     "nevergrad-tbpsa": 0.004,
+    "nevergrad-ngopt": 0.006,
     "turbo": 0.02,
+    "gibo": 0.004,
+    "mpd": 0.004,
 }
 OTHERS = 0.001
 
