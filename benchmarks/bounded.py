@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.comparison import picture, verdict
+from benchmarks.comparison import loaded, picture, verdict
 from recoup.compare.comparison_tables import shown
 from recoup.compare.entrants import PEERS
 from recoup.compare.statistics import paired
@@ -30,8 +30,17 @@ ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "bounded.json.gz", ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- benchmarks.bounded: from here -->", "<!-- benchmarks.bounded: to here -->"
 OURS = "recoup"
-SHOWN = ("bounded-arm-2", "bounded-quadrotor", "bounded-success-7")
-DRAWN = (OURS, "cma-es", "turbo", "optuna-tpe")
+SUITE = ROOT / "benchmarks" / "results" / "comparison.json.gz"
+SHOWN = ("lqr-8", "walker2d", "rastrigin-10")  # of the other suite, in README's picture
+DRAWN = (
+    OURS,
+    "cma-es",
+    "lra-cma-es",
+    "optuna-tpe",
+    "turbo",
+    "reps:batch=10,tau_floor=0.001",
+    "iw-pgpe-ob",
+)
 COLUMNS, HALVES = (20, 50, 100, 200), ("tuning", "untouched")
 FEW = 8  # runs from which a peer may be picked as the best of a cell
 DIGITS = 7
@@ -49,8 +58,8 @@ def taken(folders, ours=OURS):
         task, at = kept["depends"]["task"], tuple(kept["depends"]["checkpoints"])
         if task in BOUNDED and kept["depends"]["seed"] == TEST_SEED:
             method = _label(kept["depends"], ours)
-            m = [float(f"{x:.{DIGITS}g}") for x in kept["policy"][1:]]
-            found[method][task][kept["run"]] = (at, m)
+            m = [float(f"{x:.{DIGITS}g}") for x in kept["policy"]]
+            found[method][task][kept["run"]] = ((0, *at), m)
     return {
         method: {task: _runs(runs) for task, runs in tasks.items()}
         for method, tasks in found.items()
@@ -270,18 +279,38 @@ def page(kept, path=PAGE):
     return f"{before}{BEGIN}\n\n{section(kept)}\n\n{END}{after}"
 
 
-def draw(kept, path, tasks, methods):
-    """README's picture: m over trials, a panel a task."""
-    found = {}
-    for task in tasks:
-        rows = {}
-        for method in methods:
-            m = [cell(kept, method, task, at) for at in COLUMNS]
-            mean = [np.nan, *(one.mean() for one in m)]
-            error = [np.nan, *(one.std(ddof=1) / len(one) ** 0.5 for one in m)]
-            rows[method] = {"search": {"mean": mean, "stderr": error}}
-        found[task] = {"dim": BOUNDED[task].dim, "at": list(COLUMNS), "methods": rows}
-    picture(found, tasks, methods, path, rows=1)
+def scores(kept, method, methods):
+    """Means and standard errors `[1 + C]` of scores over all tasks; the start has none.
+
+    Of each task 0 is the worst mean of `methods` after the fewest trials, 1 the best after most.
+    """
+    found = []
+    for task in BOUNDED:
+        first, last = (
+            [cell(kept, one, task, at).mean() for one in methods]
+            for at in (COLUMNS[0], COLUMNS[-1])
+        )
+        runs = np.array([cell(kept, method, task, at) for at in COLUMNS])
+        score = (runs - min(first)) / (max(last) - min(first))
+        found.append((score.mean(1), score.var(1, ddof=1) / score.shape[1]))
+    means, variances = np.mean(found, 0)
+    blank = [np.nan]
+    return np.append(blank, means), np.append(blank, np.sqrt(variances / len(found)))
+
+
+def draw(kept, path):
+    """README's picture: the score on bounded tasks, then J on tasks of the other suite."""
+    last = COLUMNS[-1]
+    mine = [m for m in DRAWN if all(cell(kept, m, task, last) is not None for task in BOUNDED)]
+    found = {method: scores(kept, method, mine) for method in mine}
+    rows = {
+        method: {"search": {"mean": mean, "stderr": error}}
+        for method, (mean, error) in found.items()
+    }
+    bounded = {"dim": "2 to 20", "at": list(COLUMNS), "methods": rows}
+    suite = loaded([SUITE])
+    tasks = {"18 bounded tasks": bounded, **{name: suite[name] for name in SHOWN}}
+    picture(tasks, list(tasks), DRAWN, path, rows=1)
 
 
 def main():
@@ -294,8 +323,6 @@ def main():
     parser.add_argument("--page", action="store_true", help="write the section")
     parser.add_argument("--check", action="store_true", help="say whether it stands there")
     parser.add_argument("--picture", help="where the picture is written")
-    parser.add_argument("--show", nargs="*", default=SHOWN, help="its tasks")
-    parser.add_argument("--methods", nargs="*", default=DRAWN, help="its methods")
     given = parser.parse_args()
     if given.take:
         found = taken(given.take, given.ours)
@@ -305,7 +332,7 @@ def main():
     if given.page:
         PAGE.write_text(page(kept))
     elif given.picture:
-        draw(kept, given.picture, given.show, given.methods)
+        draw(kept, given.picture)
     elif given.check:
         stands = page(kept) == PAGE.read_text()
         print("the page holds what the results say" if stands else "run --page: the page is old")

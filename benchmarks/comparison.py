@@ -3,8 +3,7 @@
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
 
-README's picture is three of its panels: `--picture docs/compared.png --rows 1 --show lqr-8
-walker2d rastrigin-10 --methods recoup cma-es reps:batch=10,tau_floor=0.001 iw-pgpe-ob`.
+Three of its panels stand in README's picture, beside one of bounded tasks: `benchmarks.bounded`.
 
 Several files are taken together, whatever tasks and methods each of them has. What was measured
 last is kept in benchmarks/results, several such files as one. A row there without runs is of an
@@ -265,8 +264,17 @@ def picture(tasks, names, methods, path, rows=2):
         axes.set_axis_off()
     of = " of the search distribution" if rows > 1 else ""
     figure.supylabel(f"expected return{of}, over episodes", fontsize=9)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(methods), frameon=False)
+    known = {}
+    for axes in panels:
+        known.update(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    labels = [name for m in methods if (name := m.partition(":")[0]) in known]
+    figure.legend(
+        [known[name] for name in labels],
+        labels,
+        loc="outside lower center",
+        ncols=len(methods),
+        frameon=False,
+    )
     figure.savefig(path, dpi=150)
 
 

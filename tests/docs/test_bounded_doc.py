@@ -39,7 +39,9 @@ def test_counts_are_those_of_a_hand(kept):
     assert table[2].startswith("| cma-es | 8 | 2 | 2 / 0 / 0 (2 / 0 / 0) | 2 / 0 / 0")
     assert table[3].startswith("| spsa | 8 | 2 | 0 / 2 / 0 (0 / 2 / 0) |")
     assert table[4].startswith("| turbo | 4 | 1 | 0 / 0 / 1 (0 / 0 / 1) |")
-    assert table[5].startswith("| the best of all in each cell, picked afterwards | | 2 | 0 / 2 / 0")
+    assert table[5].startswith(
+        "| the best of all in each cell, picked afterwards | | 2 | 0 / 2 / 0"
+    )
 
 
 def test_a_peer_that_is_missing_in_a_cell_is_named(kept):
@@ -54,8 +56,8 @@ def test_what_is_taken_is_what_a_comparison_has_kept(tmp_path):
     found = bounded.taken([tmp_path])
     assert sorted(found) == ["spsa", "spsa:lr=0.2"]
     for curve in curves:
-        assert found[curve.method][TASK]["at"] == [20]
-        np.testing.assert_allclose(found[curve.method][TASK]["m"], curve.policy[:, 1:], rtol=1e-5)
+        assert found[curve.method][TASK]["at"] == [0, 20]
+        np.testing.assert_allclose(found[curve.method][TASK]["m"], curve.policy, rtol=1e-5)
     place = tmp_path / "kept.json.gz"
     bounded.keep(found, "today", place)
     bounded.keep({"spsa": found["spsa"]}, "later", place)
