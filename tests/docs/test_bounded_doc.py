@@ -44,10 +44,18 @@ def test_counts_are_those_of_a_hand(kept):
     )
 
 
+def test_targets_are_those_of_a_hand(kept):
+    """Of four runs `turbo` may not be picked: `spsa` is level with ours in both cells."""
+    said = bounded.targets(kept, ["cma-es", "spsa", "turbo"], "tuning")
+    assert "the best of all in 2 of 2 cells (95 % wanted)" in said
+    assert "above at 50 and 100 trials in 0 of 1 (half wanted)" in said
+    assert said.endswith("(missed: turbo).")
+
+
 def test_a_peer_that_is_missing_in_a_cell_is_named(kept):
     found = bounded.missing(kept, ["cma-es", "turbo"])
     assert found[1] == "turbo with 4 runs, too few to be picked, on bowl-3 alone to 20 trials"
-    assert "turbo with 4 runs" in bounded.section(kept)
+    assert "turbo with 4 runs" in bounded._absent(kept, ["cma-es", "turbo"])
 
 
 def test_what_is_taken_is_what_a_comparison_has_kept(tmp_path):
