@@ -3,8 +3,7 @@
 recoup compare --task suite --method recoup --method cma-es ... --out runs/compare
 python -m benchmarks.comparison runs/compare/compare.json --picture docs/comparison.png
 
-README's picture is three of its panels: `--picture docs/compared.png --rows 1 --show lqr-8
-walker2d rastrigin-10 --methods recoup cma-es reps:batch=10,tau_floor=0.001 iw-pgpe-ob`.
+Three of its panels stand in README's picture, beside one of bounded tasks: `benchmarks.bounded`.
 
 Several files are taken together, whatever tasks and methods each of them has. What was measured
 last is kept in benchmarks/results, several such files as one. A row there without runs is of an
@@ -20,7 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recoup.compare.comparison_tables import shown
-from recoup.compare.statistics import area, episodes_to
+from recoup.compare.statistics import Mean, area, episodes_to
+from recoup.compare.summary import corrected_verdicts, counted
 from recoup.pictures.comparison_picture import COLOURS, MARKERS
 
 OURS, SLOW = "recoup", "iw-pgpe-ob"
@@ -83,6 +83,26 @@ def paired(ours, theirs):
     return apart.mean(0), apart.std(0, ddof=1) / n**0.5
 
 
+def runs_in(task, method, kind):
+    """How many runs a difference to a method is of; of `recoup` alone where it has none."""
+    known = [runs_of(task, one, kind) for one in (OURS, method)]
+    return min(len(one) for one in known if one is not None)
+
+
+def corrected(differences):
+    """Cells above / level / below, once `(mean, error, runs)` are corrected for their number."""
+    counts = counted(corrected_verdicts([Mean(*one) for one in differences]))
+    return dict(zip(("above", "level", "below"), counts.values(), strict=True))
+
+
+def missing(tasks, peers):
+    """Peers that do not take part everywhere: the tasks that each is missing on."""
+    absent = {
+        peer: [n for n, task in tasks.items() if peer not in task["methods"]] for peer in peers
+    }
+    return {peer: names for peer, names in absent.items() if names}
+
+
 def table(name, task, order):
     """Means with standard errors: J and m at every checkpoint, a row a method."""
     every = [runs_of(task, method) for method in task["methods"]]
@@ -121,6 +141,7 @@ def best_of(task, peers, kind, column):
 def overview(tasks, peers, kind):
     """`recoup` less the best peer of each cell: a row a task; and how many cells are what."""
     counts, far, lines = dict.fromkeys(("above", "level", "below"), 0), [], []
+    differences = []
     columns = max((task["at"] for task in tasks.values()), key=len)
     lines.append("| task | " + " | ".join(f"@{at}" for at in columns) + " |")
     lines.append("|---" * (1 + len(columns)) + "|")
@@ -131,27 +152,48 @@ def overview(tasks, peers, kind):
             apart, error = difference(task, best, kind)
             word = verdict(apart[i], error[i])
             counts[word] += 1
+            differences.append((apart[i], error[i], runs_in(task, best, kind)))
             if verdict(apart[i], error[i], 2.5) == "below":
                 far.append(f"{name} @{at}")
             mark = {"above": "+", "level": "=", "below": "**-**"}[word]
             cells.append(f"{mark} {shown(apart[i], error[i])} ({NAMES.get(best, best)})")
         cells += [""] * (len(columns) - len(cells))
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines), counts, far
+    return "\n".join(lines), counts, corrected(differences), far
 
 
 def against(tasks, method, kind):
-    """Cells in which `recoup` is above, level with, below one method, and those below."""
-    counts, below = dict.fromkeys(("above", "level", "below"), 0), []
+    """Cells above, level with, below one method, raw and corrected; and those below."""
+    counts, below, differences = dict.fromkeys(("above", "level", "below"), 0), [], []
     for name, task in tasks.items():
         if method not in task["methods"]:
             continue
         apart, error = difference(task, method, kind)
         words = [verdict(*cell) for cell in zip(apart, error, strict=True)]
+        runs = runs_in(task, method, kind)
+        differences += [(*cell, runs) for cell in zip(apart, error, strict=True)]
         below += [f"{name} @{at}" for at, w in zip(task["at"], words, strict=True) if w == "below"]
         for word in words:
             counts[word] += 1
-    return counts, below
+    return counts, corrected(differences), below
+
+
+def counts_table(tasks, order):
+    """Cells above / level / below each method, and in parentheses corrected for their number."""
+    heads = [f"{letter}: above / level / below (corrected)" for letter in KINDS.values()]
+    lines = [f"| `recoup` against | tasks | {' | '.join(heads)} |", "|---|---|---|---|"]
+    for method in order:
+        cells = []
+        for kind in KINDS:
+            raw, judged, _ = against(tasks, method, kind)
+            cells.append(f"{_three(raw)} ({_three(judged)})")
+        known = sum(method in task["methods"] for task in tasks.values())
+        lines.append(f"| {NAMES.get(method, method)} | {known} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _three(counts):
+    return " / ".join(str(counts[word]) for word in ("above", "level", "below"))
 
 
 def areas(tasks, peers):
@@ -222,8 +264,17 @@ def picture(tasks, names, methods, path, rows=2):
         axes.set_axis_off()
     of = " of the search distribution" if rows > 1 else ""
     figure.supylabel(f"expected return{of}, over episodes", fontsize=9)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(methods), frameon=False)
+    known = {}
+    for axes in panels:
+        known.update(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    labels = [name for m in methods if (name := m.partition(":")[0]) in known]
+    figure.legend(
+        [known[name] for name in labels],
+        labels,
+        loc="outside lower center",
+        ncols=len(methods),
+        frameon=False,
+    )
     figure.savefig(path, dpi=150)
 
 
@@ -241,10 +292,13 @@ def main():
     order = [m for m in NAMES if m in every] + [m for m in every if m not in NAMES]
     peers = [method for method in order if method.partition(":")[0] != OURS]
     for kind, letter in KINDS.items():
-        lines, counts, far = overview(tasks, peers, kind)
-        print(f"\n**{letter}**: {counts}; more than 2.5 standard errors below: {far}\n\n{lines}")
+        lines, counts, judged, far = overview(tasks, peers, kind)
+        print(f"\n**{letter}**: {counts}, corrected {judged}; 2.5 standard errors below: {far}")
+        print(f"\n{lines}")
         for method in order[1:]:
             print(f"  {letter}, against {method}: {against(tasks, method, kind)}")
+    print(f"\n{counts_table(tasks, order[1:])}")
+    print(f"\nmissing: {missing(tasks, peers)}")
     print(f"\narea under J: {areas(tasks, peers)}\nepisodes to what {SLOW} has: {reached(tasks)}")
     for name, task in tasks.items():
         print(f"\n{table(name, task, order)}")

@@ -11,14 +11,19 @@ from recoup.compare.arenas import arena_of, box_task, start_of
 from recoup.compare.comparison import Order, compare, plan_of
 from recoup.compare.comparison_tables import deployed, markdown, overall_tables, short_table
 from recoup.compare.entrants import BOXED, PEERS, entrant_of, made_by
-from recoup.compare.peers.small_gp import _cost, best_tried, fitted
-from recoup.compare.players import StudyPlayer
+from recoup.compare.peers.gibo import information
+from recoup.compare.peers.mpd import ascent, promise
+from recoup.compare.peers.slopes import shared, slope
+from recoup.compare.peers.small_gp import _cost, best_tried, conditioned, fitted
+from recoup.compare.players import Boxed, HostPlayers, StudyPlayer
 from recoup.compare.side_by_side import learn, players_of
 from recoup.compare.summary import summary
 from recoup.study.study import Study
 from recoup.tasks.bounded.bounded_suite import BOUNDED, bounded_task
+from recoup.tasks.bounded.box import Bounded, Box
 
-FAST = ("cma-es", "cma-es-noise", "lra-cma-es", "spsa", "optuna-tpe", "turbo")
+FAST = ("cma-es", "cma-es-noise", "lra-cma-es", "spsa", "optuna-tpe", "turbo", "gibo", "mpd")
+EXTRA = ("optuna-gp", "botorch-qlognei", "smac:budget=30", "nevergrad-tbpsa", "nevergrad-ngopt")
 
 
 def made(name, dim, seed=0, **settings):
@@ -87,15 +92,45 @@ def test_peers_stay_in_the_box_repeat_themselves_and_find_the_best(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["optuna-gp", "nevergrad-tbpsa"])
-def test_peers_of_the_extra_find_the_best(name):
-    peer = made(name, 2, 1)
-    best = np.array([0.3, 0.6])
-    for _ in range(30):
-        x = peer.ask()
-        assert ((x >= 0) & (x <= 1)).all()
-        peer.tell(x, -np.sum((x - best) ** 2, 1))
-    assert np.linalg.norm(peer.mean() - best) < 0.3
+@pytest.mark.parametrize("text", EXTRA)
+def test_peers_of_the_extra_find_the_best(text):
+    """On a box with a log scale, where trials near one corner fail and count as the worst."""
+    name = text.partition(":")[0]
+    pytest.importorskip(PEERS[name].package)
+    box = Box((Bounded("rate", 0.01, 1.0, "log"), Bounded("gain", -2.0, 2.0)))
+    best, entrant = np.array([0.3, 0.6]), entrant_of(text)
+    peer = Boxed(box, made_by(PEERS[name].boxed)(2, 1, entrant.settings))
+    players, failed = HostPlayers(text, [peer]), 0
+    for number in range(30):
+        values = players.ask(number)
+        x = box.unit(values[0])
+        assert ((x >= -1e-9) & (x <= 1 + 1e-9)).all()
+        crashed = x.min(1) > 0.9
+        returns = np.where(crashed, np.nan, -np.sum((x - best) ** 2, 1))
+        failed += int(crashed.sum())
+        players.tell(number, values, returns[None])
+    players.close()
+    assert np.linalg.norm(box.unit(players.mean())[0] - best) < 0.3
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_peers_take_failures_and_log_scales(name):
+    """In units of a box with a log scale; a quarter of the box fails."""
+    pytest.importorskip(PEERS[name].package)
+    box = Box((Bounded("rate", 0.01, 1.0, "log"), Bounded("gain", -2.0, 2.0)))
+    best = np.array([0.2, 0.6])
+    peer = Boxed(box, made_by(PEERS[name].boxed)(2, 4, {}))
+    players = HostPlayers(name, [peer])
+    for number in range(-(-100 // players.batch)):
+        values = players.ask(number)
+        assert (values[..., 0] >= 0.01 - 1e-12).all()
+        assert (values[..., 0] <= 1 + 1e-12).all()
+        x = box.unit(values[0])
+        returns = np.where(x[:, 0] > 0.75, np.nan, -np.sum((x - best) ** 2, 1))
+        players.tell(number, values, returns[None])
+    found = box.unit(players.mean())[0]
+    players.close()
+    assert np.linalg.norm(found - best) < 0.25
 
 
 def test_a_step_of_spsa_is_spalls():
@@ -108,6 +143,78 @@ def test_a_step_of_spsa_is_spalls():
     x = peer.ask()
     width = 0.1 / 2**0.101
     np.testing.assert_allclose(np.abs(x - peer.mean()).max(), width)
+
+
+def small_process(dim=3, n=14):
+    rng = np.random.default_rng(5)
+    x = rng.random((n, dim))
+    returns = np.sin(4 * x[:, 0]) + x @ np.arange(dim) + 0.1 * rng.standard_normal(n)
+    return conditioned(x, returns, np.log([0.4, 0.7, 0.9, 1.3, 0.05]))
+
+
+def test_the_gradient_is_that_of_the_posterior_mean_and_covaries_as_differences_do():
+    gp, at, h = small_process(), np.array([0.4, 0.5, 0.6]), 1e-4
+    steps = h * np.eye(3)
+    numeric = [(gp.mean((at + s)[None]) - gp.mean((at - s)[None]))[0] / (2 * h) for s in steps]
+    found = slope(gp, at)
+    np.testing.assert_allclose(gp.scale * found.mean, numeric, rtol=1e-5)
+    z = np.concatenate([at + steps, at - steps, [[0.1, 0.9, 0.3]]])
+
+    def matern(a, b):
+        d = np.sqrt((((a[:, None] - b) / np.exp(gp.log[:3])) ** 2).sum(-1))
+        return 1.3 * (1 + 5**0.5 * d + 5 / 3 * d**2) * np.exp(-(5**0.5) * d)
+
+    noisy = matern(gp.x, gp.x) + 0.05 * np.eye(len(gp.x))
+    posterior = matern(z, z) - matern(z, gp.x) @ np.linalg.solve(noisy, matern(gp.x, z))
+    difference = np.hstack([np.eye(3), -np.eye(3), np.zeros((3, 1))]) / (2 * h)
+    covariance = difference @ posterior @ difference.T
+    np.testing.assert_allclose(found.covariance, covariance, rtol=2e-3, atol=2e-3)
+    common, variance = shared(gp, found, at, z[-1:])
+    np.testing.assert_allclose(common[0], difference @ posterior[:, -1], rtol=1e-4)
+    assert variance[0] == pytest.approx(posterior[-1, -1] + 0.05)
+
+
+def after(gp, point, value):
+    """The process once one more standardised return is told, its scale kept."""
+    y = np.append((returns_of(gp) - gp.centre) / gp.scale, value)
+    x = np.concatenate([gp.x, point[None]])
+    told = conditioned(x, y, gp.log)
+    factor = np.asarray(told.factor)
+    return told._replace(alpha=np.linalg.solve(factor @ factor.T, y), centre=0.0, scale=1.0)
+
+
+def returns_of(gp):
+    return gp.centre + gp.scale * (gp.factor @ gp.factor.T @ gp.alpha)
+
+
+def test_what_a_trial_teaches_about_the_gradient_is_what_it_takes_off_its_variance():
+    gp, at, z = small_process(), np.array([0.4, 0.5, 0.6]), np.array([0.5, 0.4, 0.8])
+    before = slope(gp, at)
+    taught = before.covariance.trace() - slope(after(gp, z, 0.7), at).covariance.trace()
+    assert information(before, *shared(gp, before, at, z[None]))[0] == pytest.approx(taught)
+
+
+def test_the_promise_of_a_trial_is_an_expectation_over_its_return():
+    gp, at, z = small_process(), np.array([0.4, 0.5, 0.6]), np.array([0.5, 0.4, 0.8])
+    before = slope(gp, at)
+    common, variance = shared(gp, before, at, z[None])
+    nodes, mass = np.polynomial.hermite_e.hermegauss(8)
+    mean = (gp.mean(z[None])[0] - gp.centre) / gp.scale
+    expected = 0.0
+    for node, weight in zip(nodes, mass / mass.sum(), strict=True):
+        found = slope(after(gp, z, mean + node * variance[0] ** 0.5), at)
+        expected += weight * found.mean @ np.linalg.solve(found.covariance, found.mean)
+    assert promise(before, common, variance)[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_no_direction_goes_up_more_probably_than_the_most_probable_one():
+    found = slope(small_process(), np.array([0.4, 0.5, 0.6]))
+    direction, probability = ascent(found)
+    drawn = np.random.default_rng(0).standard_normal((2000, 3))
+    spread = np.sqrt(np.einsum("ij,jk,ik->i", drawn, found.covariance, drawn))
+    assert stats.norm.cdf(drawn @ found.mean / spread).max() <= probability
+    own = direction @ found.mean / np.sqrt(direction @ found.covariance @ direction)
+    assert stats.norm.cdf(own) == pytest.approx(probability, rel=1e-6)
 
 
 def test_the_gaussian_process_has_the_evidence_of_scipy_and_its_gradient():

@@ -1,6 +1,7 @@
 """Methods of the user's: what they have to give is checked, their code is part of a result."""
 
 import importlib
+import json
 import sys
 
 import numpy as np
@@ -168,6 +169,76 @@ def test_a_method_may_be_told_of_failures(methods):
     told = sys.modules["own_takes"].TOLD
     assert len(told) == 12
     assert np.isnan(told).sum() == curve.failed > 0
+
+
+PARTS = """
+import recoup
+
+@recoup.needs("own")
+def again(d):
+    return d.target - d.own
+
+@recoup.needs("own")
+def half(d):
+    return 0.5 * (d.target - d.own)
+
+NUMBER = 3
+
+def rollout(theta, seed):
+    return -float(((theta - 1) ** 2).sum())
+"""
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    (tmp_path / "own_parts_here.py").write_text(PARTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("task", ["toy", "bounded-bowl-3"])
+def test_a_method_of_ours_takes_a_part_of_the_users(task, parts):
+    """The paper's weights, written again, give the paper's curve; others another one."""
+    arena = arena_of(task, Asking(tests=2))
+
+    def curve(weighting):
+        entrant = entrant_of(f"iw-pgpe:batch=4,weighting={weighting}")
+        return learn(arena, entrant, 0, [1], [24])[0].policy
+
+    own, again, half = map(curve, ("own", "own_parts_here:again", "own_parts_here:half"))
+    np.testing.assert_allclose(again, own, rtol=1e-6)
+    assert abs(half[-1] - own[-1]) > 1e-3 * abs(own[-1])
+
+
+def test_a_part_of_the_users_takes_part_on_a_function_of_theirs(parts):
+    arena = arena_of("own_parts_here:rollout", Asking(dim=2, tests=2))
+    entrant = entrant_of("iw-pgpe:batch=4,weighting=own_parts_here:half")
+    first, last = learn(arena, entrant, 0, [1], [24])[0].policy
+    assert last > first
+
+
+def test_the_code_of_a_part_is_part_of_a_result(parts):
+    arena, texts = arena_of("sphere-10"), ("own", "own_parts_here:again", "own_parts_here:half")
+    entrants = [entrant_of(f"iw-pgpe:weighting={text}") for text in texts]
+    keys = [json.dumps(key_of(arena, one, 0, 0, [12]).depends) for one in entrants]
+    assert len(set(keys)) == 3
+    assert entrants[1].code.endswith(code.own_code("own_parts_here:again"))
+    assert code.own_code("own_parts_here:again")
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ("weighting=nowhere:half", "the part nowhere:half cannot be imported"),
+        ("weighting=own_parts_here:nothing", "the part own_parts_here:nothing cannot be imported"),
+        ("weighting=own_parts_here:NUMBER", "weighting must be"),
+        ("epsilon=own_parts_here:half", "epsilon must be"),
+    ],
+)
+def test_a_part_that_is_none_is_one_sentence(part, sentence, parts):
+    with pytest.raises(InputError, match=sentence):
+        entrant_of(f"iw-pgpe:{part}")
 
 
 RUNS = "from {helper} import K\n\ndef rollout(theta, seed):\n    return -K * theta @ theta\n"

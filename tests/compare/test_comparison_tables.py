@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from recoup.compare.comparison_tables import reached, shown
+from recoup.compare.comparison_tables import _counts, reached, shown
+from recoup.compare.statistics import Mean
+from recoup.compare.summary import _verdicts, corrected_verdicts
 
 
 def read(text):
@@ -38,3 +40,16 @@ def test_without_a_target_or_a_return_nothing_is_said_of_reaching_it():
     assert reached(row(end=None), 3.0, 40) == "–"
     assert reached(row(), 3.0, 40) == "> 40"
     assert reached(row(12.0), 3.0, 40) == "12 [12, > 40]"
+
+
+def test_of_many_cells_the_corrected_counts_are_fewer():
+    """Twenty differences: three far away, three just above two standard errors, fourteen none."""
+    means = [9.0, 8.0, -7.0, 2.2, 2.3, -2.4, *[0.1] * 14]
+    words = corrected_verdicts([Mean(mean, 1.0, 30) for mean in means])
+    assert words == ["better", "better", "worse", *["level"] * 17]
+    cells = [{"mean": mean, "stderr": 1.0} for mean in means] + [{"mean": None, "stderr": None}]
+    method = {"method": "a", "policy": {"mean": [0.0] * 22}, "against": {"policy": cells}}
+    found = _verdicts([{"methods": [method]}], "a", "policy", 30)
+    assert (found["better"], found["level"], found["worse"]) == (4, 14, 2)
+    assert found["unknown"] == 1
+    assert _counts({"policy": found}, "policy") == "4 / 14 / 2 (2 / 17 / 1), 1 without a number"

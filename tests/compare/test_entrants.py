@@ -82,6 +82,22 @@ def test_a_missing_package_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("optuna-gp", "torch"),
+        ("botorch-qlognei", "botorch"),
+        ("smac", "smac"),
+        ("nevergrad-ngopt", "nevergrad"),
+    ],
+)
+def test_a_missing_bayesian_optimiser_names_its_extra(name, package, monkeypatch):
+    monkeypatch.setattr(entrants, "find_spec", lambda package: None)
+    words = rf"{name} needs {package}, .*: pip install 'recoup\[bench-bo\]'$"
+    with pytest.raises(InputError, match=words):
+        entrant_of(name)
+
+
+@pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("cma", "method must be one of .*"),

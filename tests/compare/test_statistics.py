@@ -8,7 +8,10 @@ from scipy import stats
 
 from recoup.compare import statistics
 from recoup.compare.statistics import (
+    Mean,
     area,
+    chance,
+    discoveries,
     episodes_to,
     episodes_to_of,
     improvement,
@@ -34,6 +37,28 @@ def test_a_paired_difference_is_the_t_test_of_pairs():
     found = paired(X, Y)
     assert found.mean / found.stderr == pytest.approx(stats.ttest_rel(X, Y).statistic)
     assert found.stderr != pytest.approx(np.hypot(stats.sem(X), stats.sem(Y)), rel=0.01)
+
+
+def test_the_chance_of_a_difference_is_that_of_scipys_paired_test():
+    assert chance(paired(X, Y)) == pytest.approx(stats.ttest_rel(X, Y).pvalue)
+    assert chance(paired(Y, X)) == pytest.approx(stats.ttest_rel(X, Y).pvalue)
+    alike = chance(Mean(0.3, 0.0, 6))
+    assert alike == pytest.approx(stats.binomtest(6, 6).pvalue)
+    assert chance(Mean(0.0, 0.0, 6)) == 1.0
+    assert math.isnan(chance(Mean(0.3, math.nan, 1)))
+
+
+def test_discoveries_are_scipys_and_those_of_the_rule_as_it_was_written():
+    """With k the last of the sorted p up to k q / K, the first k are clear."""
+    p = np.append(RNG.random(20), [0.001, 0.004, 0.004, 0.011, 0.012])
+    np.testing.assert_allclose(discoveries(p), stats.false_discovery_control(p))
+    for q in (0.02, 0.05, 0.3):
+        ordered = sorted(p)
+        last = max((k for k in range(1, 26) if ordered[k - 1] <= k * q / 25), default=0)
+        assert (discoveries(p) <= q).sum() == last
+    assert discoveries([]).shape == (0,)
+    assert (discoveries([0.04, 0.04, 0.04]) <= 0.05).all()  # each by itself too
+    assert (discoveries([0.04, 0.9, 0.8]) > 0.05).all()
 
 
 @pytest.mark.parametrize("runs", [1, 3, 4, 5, 8, 13, 30])

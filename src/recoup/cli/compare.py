@@ -81,7 +81,8 @@ def compare(
             "One of `recoup methods` that searches parameters, or of another library (cma-es, "
             "lq-cma-es, snes, evosax-pgpe, evosax-cma-es, evosax-open-es, optuna-tpe, "
             "optuna-cma-es, evotorch-pgpe; with bounds cma-es-noise, lra-cma-es, spsa, optuna-gp, "
-            "nevergrad-tbpsa, turbo), repeatable; METHOD:key=value,... with settings.",
+            "botorch-qlognei, smac, nevergrad-tbpsa, nevergrad-ngopt, turbo, gibo, mpd), "
+            "repeatable; METHOD:key=value,... with settings.",
             metavar="METHOD",
             autocompletion=complete_entrant,
         ),

@@ -176,7 +176,8 @@ def overall_tables(said: Plain) -> list[Table]:
 
 
 def _overall(said: Plain, title: str, overall: Sequence[Plain]) -> Table:
-    heads = ["method", "tasks", "score, end", "score, area", "J: + / = / -", "m: + / = / -"]
+    heads = ["method", "tasks", "score, end", "score, area"]
+    heads += [f"{letter}: + / = / - (corrected)" for letter in LETTERS.values()]
     rows = []
     for row in overall:
         cells = [row["method"], str(row["tasks"])]
@@ -197,7 +198,12 @@ def deployed(said: Plain) -> str:
 def _counts(verdicts: Plain | None, kind: str) -> str:
     if verdicts is None:
         return DASH
-    counts = verdicts[kind]
+    raw, corrected = verdicts[kind], verdicts[kind]["corrected"]
+    unknown = f", {raw['unknown']} without a number" if raw["unknown"] else ""
+    return f"{_three(raw)} ({_three(corrected)}){unknown}"
+
+
+def _three(counts: Plain) -> str:
     return f"{counts['better']} / {counts['level']} / {counts['worse']}"
 
 
@@ -233,7 +239,10 @@ SCORES = (
     "Score: 0 at the start, 1 at the best mean J of any method at the end of a task (m on bounded "
     "tasks); "
     "inter-quartile mean over all runs of all tasks. +, =, -: cells (task x checkpoint) in which "
-    "the paired difference is above, within, below two standard errors."
+    "the paired difference is above, within, below two standard errors; in parentheses the same "
+    "once they are corrected for their number by Benjamini and Hochberg (paired t-tests, of the "
+    "clear ones of a row at most 5 % false on average). Cells of one task share their runs: they "
+    "are not independent, and their number says less than it seems to."
 )
 
 

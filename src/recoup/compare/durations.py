@@ -19,17 +19,26 @@ COMPILING = 10.0  # for each method on each task that JAX computes, in every pro
 MUJOCO = 0.01  # of an episode of ours that MuJoCo rolls out
 TRACED_STEP = 2e-6  # of a step of one that JAX does
 TIMED, ENOUGH = 5, 0.2  # episodes on the host that are timed, at most; seconds that are enough
-METHODS = {  # of an episode told, for ten parameters; it grows with their number
-    "recoup": 0.005,
+METHODS = {  # of an episode told, for ten parameters
+    "recoup": 0.0035,
     "cma-es": 0.0005,
     "lq-cma-es": 0.03,
-    "optuna-tpe": 0.01,
+    "optuna-tpe": 0.008,
     "optuna-cma-es": 0.003,
     "optuna-gp": 0.2,
+    "botorch-qlognei": 0.7,
+    "smac": 0.5,
     "nevergrad-tbpsa": 0.004,
+    "nevergrad-ngopt": 0.006,
     "turbo": 0.02,
+    "gibo": 0.004,
+    "mpd": 0.004,
 }
 OTHERS = 0.001
+GROWS = {
+    "recoup": 0.0
+}  # the power of the number of parameters that it grows with: batches grow too
+USUAL = 0.5
 
 
 def seconds(plan: ComparisonPlan, left: Sequence[Chunk], workers: int) -> float:
@@ -52,7 +61,8 @@ def _run(arena: Arena, entrant: Entrant, chunk: Chunk) -> float:
     if isinstance(arena.problem, HostTask):
         episode = timed(chunk.task, chunk.asking)
     tests = (1 + len(chunk.checkpoints)) * (arena.draws + arena.policy_episodes)
-    told = METHODS.get(entrant.name, OTHERS) * max(arena.dim / 10, 1.0)
+    told = METHODS.get(entrant.name, OTHERS)
+    told *= (arena.dim / 10) ** GROWS.get(entrant.name, USUAL)
     return chunk.checkpoints[-1] * (episode + told) + tests * episode
 
 

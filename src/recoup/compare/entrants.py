@@ -23,6 +23,7 @@ from recoup.engine.methods import (
     method_row,
     settings_of,
 )
+from recoup.engine.parts import GIVEN
 from recoup.runs.problem import batch_for
 from recoup.tasks.engines.attempt import Raised, theirs
 
@@ -89,8 +90,13 @@ BOXED = {  # peers that search the unit box of bounded tasks: what makes them, w
     "spsa": ("spsa:spsa", "its iterate"),
     "optuna-tpe": ("box_optuna:tpe", _SEEN),
     "optuna-gp": ("box_optuna:gp", _MODEL),
+    "botorch-qlognei": ("box_botorch:qlognei", _MODEL),
+    "smac": ("box_smac:smac", "its incumbent"),
     "nevergrad-tbpsa": ("box_nevergrad:tbpsa", _SAID),
+    "nevergrad-ngopt": ("box_nevergrad:ngopt", _SAID),
     "turbo": ("turbo:turbo", _MODEL),
+    "gibo": ("gibo:gibo", "its iterate"),
+    "mpd": ("mpd:mpd", "its iterate"),
 }
 
 
@@ -117,11 +123,17 @@ PEERS = {
         ("optuna-gp", "Optuna's Gaussian process", "torch", "", ("startup",)),
         ("evotorch-pgpe", "PGPE of EvoTorch", "evotorch", "evotorch:pgpe", _GRADIENT),
         ("spsa", "SPSA with Spall's gains", "numpy", "", ("sigma", "lr")),
+        ("botorch-qlognei", "qLogNEI of BoTorch", "botorch", "", ("startup",)),
+        ("smac", "SMAC3 on a Gaussian process", "smac", "", ("budget",)),
         ("nevergrad-tbpsa", "TBPSA of nevergrad", "nevergrad", "", ("budget",)),
+        ("nevergrad-ngopt", "NGOpt of nevergrad", "nevergrad", "", ("budget",)),
         ("turbo", "TuRBO-1 on a Gaussian process of ours", "numpy", "", ()),
+        ("gibo", "GIBO on a Gaussian process of ours", "numpy", "", ()),
+        ("mpd", "most probable ascent (MPD) on the same", "numpy", "", ()),
     )
 }
-EXTRAS = {"evotorch": "evotorch", "torch": "'recoup[bench-bo]'", "nevergrad": "'recoup[bench-bo]'"}
+_BO = "'recoup[bench-bo]'"
+EXTRAS = {"evotorch": "evotorch", **dict.fromkeys(("torch", "botorch", "smac", "nevergrad"), _BO)}
 GRID = {  # settings of peers to choose from on tuning seeds; a method alone is its default
     "cma-es": ("cma-es", "cma-es:popsize=half", "cma-es:popsize=10"),
     "snes": ("snes", "snes:popsize=half", "snes:popsize=10"),
@@ -155,7 +167,8 @@ class Entrant(NamedTuple):
 def entrant_of(text: str) -> Entrant:
     """A method written `name` or `name:key=value,key=value`, once it can take part.
 
-    The name is that of a method, or `module:object` of one of the user's: a `recoup.Mover`, or a
+    Of a method of ours a part may be one of the user's: `weighting=module:object`. The name is that
+    of a method, or `module:object` of one of the user's: a `recoup.Mover`, or a
     `function(mean, std, seed, settings)`, with a mean `[D]` and standard deviations `[D]`, that
     gives a `Peer`.
     """
@@ -168,6 +181,7 @@ def entrant_of(text: str) -> Entrant:
         made_by(name)
         made = Entrant(text.strip(), name, settings, own_code(name))
         if made.peer is None:
+            made = _with_parts(made)
             check_settings(made)
         return made
     known = [*(row.name for row in METHODS.values() if row.space == "parameters"), *PEERS]
@@ -179,9 +193,23 @@ def entrant_of(text: str) -> Entrant:
         raise InputError(
             f"method must be one of {', '.join(known)}; got {name!r}.{nearest(name, known)}"
         )
-    made = Entrant(text.strip(), name, settings)
+    made = _with_parts(Entrant(text.strip(), name, settings))
     check_settings(made)
     return made
+
+
+def _with_parts(entrant: Entrant) -> Entrant:
+    """The method with those parts of the user's that are named `module:object`, and their code."""
+    if entrant.peer is not None:
+        return entrant
+    named = {
+        key: text
+        for key, text in entrant.settings.items()
+        if key in GIVEN and isinstance(text, str) and ":" in text
+    }
+    parts = {key: made_by(text, "part") for key, text in named.items()}
+    code = "".join(f"+{key}={text}{own_code(text)}" for key, text in named.items())
+    return entrant._replace(settings={**entrant.settings, **parts}, code=entrant.code + code)
 
 
 def _settings(text: str, words: str) -> Plain:
@@ -297,8 +325,8 @@ def population(settings: Settings, dim: int, even: bool = False) -> int:
     return size + size % 2 if even else size
 
 
-def made_by(home: str) -> Callable[..., Any]:
-    """The `module:function` that makes a method; looked for in the current directory too."""
+def made_by(home: str, what: str = "method") -> Any:
+    """What stands at `module:object`; looked for in the current directory too."""
     where, _, name = home.partition(":")
     here = str(Path.cwd())
     if not where.startswith(_HOME) and here not in sys.path:
@@ -307,7 +335,7 @@ def made_by(home: str) -> Callable[..., Any]:
         with theirs():
             return getattr(import_module(where), name)
     except Raised as wrong:
-        raise InputError(f"the method {home} cannot be imported: {wrong.words}.") from None
+        raise InputError(f"the {what} {home} cannot be imported: {wrong.words}.") from None
 
 
 @lru_cache

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from recoup.core.types import Array
 
@@ -43,6 +44,35 @@ def mean_of(values: Array) -> Mean:
 def paired(values: Array, reference: Array) -> Mean:
     """Mean of the differences of runs that share a start, with its standard error."""
     return mean_of(np.asarray(values, float) - np.asarray(reference, float))
+
+
+def chance(difference: Mean) -> float:
+    """Probability of so large a mean difference, either way, where there is none: p of a t-test.
+
+    Where all runs differ alike it is that of a sign test. Not a number for one run.
+
+    Implements: t-test p = 2 P(T > |mean| / stderr), with T Student's of runs - 1 degrees.
+    """
+    mean, error, runs = difference
+    if error == 0:
+        return 2 * 0.5**runs if mean else 1.0
+    return float(2 * stats.t.sf(abs(mean) / error, runs - 1))
+
+
+def discoveries(p: Array) -> np.ndarray:
+    """P-values `[K]` corrected for their number.
+
+    Where those up to q are called clear, at most a share q of these calls is false on average.
+
+    Implements: benjamini1995 S3.1 p_(k) becomes min_{j >= k} min(1, K p_(j) / j), the K p-values
+    sorted.
+    """
+    p = np.asarray(p, float)
+    order = np.argsort(p)
+    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
+    found = np.empty(len(p))
+    found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return found
 
 
 def trimmed_mean(values: np.ndarray) -> np.ndarray:

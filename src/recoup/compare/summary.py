@@ -11,7 +11,17 @@ import numpy as np
 from recoup.compare.comparison import ComparisonPlan, MethodCurves
 from recoup.compare.entrants import version_of
 from recoup.compare.run_results import versions_of
-from recoup.compare.statistics import Mean, area, episodes_to_of, improvement, iqm, mean_of, paired
+from recoup.compare.statistics import (
+    Mean,
+    area,
+    chance,
+    discoveries,
+    episodes_to_of,
+    improvement,
+    iqm,
+    mean_of,
+    paired,
+)
 from recoup.core.types import Plain
 from recoup.tasks.bounded.bounded_suite import HALVES
 from recoup.tasks.own.host import HostTask
@@ -20,6 +30,7 @@ from recoup.tasks.suite import SUITE
 KINDS = ("search", "policy")  # J and m
 MEAN_POLICY = "the mean policy, which recommend names"
 CLEAR = 2.0  # standard errors from which a difference is called a win or a loss
+FALSE = 0.05  # share of such calls that may be false, where they are corrected for their number
 
 
 def summary(plan: ComparisonPlan, curves: Sequence[MethodCurves]) -> Plain:
@@ -172,7 +183,9 @@ def _overall(
             areas = [area(plan.checkpoints, score) for score in scores]
             row["score_area"] = _interval(iqm(areas))
         if entrant.label != plan.against:
-            row["verdicts"] = {kind: _verdicts(tasks, entrant.label, kind) for kind in KINDS}
+            row["verdicts"] = {
+                kind: _verdicts(tasks, entrant.label, kind, plan.runs) for kind in KINDS
+            }
         rows.append(row)
     return rows
 
@@ -187,16 +200,29 @@ def _scores(mine: MethodCurves, curves: Sequence[MethodCurves]) -> np.ndarray | 
     return (mine.leading[:, 1:] - first) / (best - first)
 
 
-def _verdicts(tasks: Sequence[Plain], label: str, kind: str) -> dict[str, int]:
-    """Cells (task x checkpoint) in which it is better, level or worse, at two standard errors."""
-    counts = {"better": 0, "level": 0, "worse": 0}
-    for task in tasks:
-        row = next(row for row in task["methods"] if row["method"] == label)
-        for cell in row["against"][kind]:
-            word = verdict(cell)
-            if word is not None:
-                counts[word] += 1
-    return counts
+def _verdicts(tasks: Sequence[Plain], label: str, kind: str, runs: int) -> Plain:
+    """Cells (task x checkpoint) in which it is better, level or worse: raw, and corrected."""
+    rows = (next(r for r in task["methods"] if r["method"] == label) for task in tasks)
+    cells = [cell for row in rows for cell in row["against"][kind] if verdict(cell) is not None]
+    corrected = corrected_verdicts([Mean(cell["mean"], cell["stderr"], runs) for cell in cells])
+    return {
+        **counted(verdict(cell) for cell in cells),
+        "corrected": counted(corrected),
+        "unknown": sum(len(task["methods"][0][kind]["mean"]) - 1 for task in tasks) - len(cells),
+    }
+
+
+def counted(words: Iterable[str | None]) -> dict[str, int]:
+    """How many cells are what."""
+    found = list(words)
+    return {word: found.count(word) for word in ("better", "level", "worse")}
+
+
+def corrected_verdicts(differences: Sequence[Mean]) -> list[str]:
+    """What paired differences say once they are corrected for their number."""
+    shares = discoveries([chance(one) for one in differences])
+    pairs = zip(differences, shares, strict=True)
+    return ["level" if q > FALSE else "better" if d.mean > 0 else "worse" for d, q in pairs]
 
 
 def verdict(cell: Plain) -> str | None:

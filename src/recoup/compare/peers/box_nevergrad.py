@@ -1,7 +1,8 @@
-"""TBPSA of nevergrad between bounds.
+"""TBPSA and NGOpt of nevergrad between bounds.
 
-NGOpt, which chooses among nevergrad's optimisers, is not here: nevergrad 1.0.12 makes a number of
-an array in its surrogate models, which NumPy 2.4 refuses.
+Both are told that returns are noisy, as nevergrad's documentation asks for. Told that there is no
+noise, NGOpt takes surrogate models in two dimensions, and those of nevergrad 1.0.12 make a number
+of an array, which NumPy 2.4 refuses.
 """
 
 import warnings
@@ -18,7 +19,12 @@ RECENT = 20  # trials that stand for what it tries now
 
 def tbpsa(dim: int, seed: int, settings: Settings) -> "Candidates":
     """TBPSA, nevergrad's evolution strategy for noise: populations grow where it rules."""
-    return Candidates(dim, seed, settings)
+    return Candidates("TBPSA", dim, seed, settings)
+
+
+def ngopt(dim: int, seed: int, settings: Settings) -> "Candidates":
+    """NGOpt, which chooses among nevergrad's optimisers by noise, budget and parameters."""
+    return Candidates("NGOpt", dim, seed, settings)
 
 
 class Candidates:
@@ -26,13 +32,15 @@ class Candidates:
 
     batch = 1
 
-    def __init__(self, dim: int, seed: int, settings: Settings) -> None:
+    def __init__(self, name: str, dim: int, seed: int, settings: Settings) -> None:
         space = nevergrad.p.Array(init=np.full(dim, 0.5), lower=0.0, upper=1.0)
+        space.function.deterministic = False
         space.random_state.seed(seed % 2**32)
         budget = int(settings.get("budget", BUDGET))
-        self._optimizer = nevergrad.optimizers.registry["TBPSA"](
-            space, budget=budget, num_workers=1
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = nevergrad.optimizers.registry[name]
+            self._optimizer = made(space, budget=budget, num_workers=1)
         self._asked, self._recent = cast(Any, None), list[np.ndarray]()
         self._middle = np.full(dim, 0.5)
 

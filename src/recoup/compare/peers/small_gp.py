@@ -25,13 +25,13 @@ class SmallGP(NamedTuple):
 
     def mean(self, x: np.ndarray) -> np.ndarray:
         """Posterior means `[m]`."""
-        return self.centre + self.scale * (_kernel(x, self.x, self.log)[0] @ self.alpha)
+        return self.centre + self.scale * (kernel(x, self.x, self.log)[0] @ self.alpha)
 
     def sample(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """One joint sample of the posterior at `[m, D]`."""
-        across = _kernel(x, self.x, self.log)[0]
+        across = kernel(x, self.x, self.log)[0]
         solved = np.linalg.solve(self.factor, across.T)
-        covariance = _kernel(x, x, self.log)[0] - solved.T @ solved
+        covariance = kernel(x, x, self.log)[0] - solved.T @ solved
         root = np.linalg.cholesky(covariance + 1e-6 * np.exp(self.log[-2]) * np.eye(len(x)))
         drawn = across @ self.alpha + root @ rng.standard_normal(len(x))
         return self.centre + self.scale * drawn
@@ -47,11 +47,17 @@ def fitted(x: np.ndarray, returns: np.ndarray, start: np.ndarray | None = None) 
     found = minimize(
         _cost, begin, (x, y), method="L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": 30}
     ).x
-    factor, alpha = _solved(x, y, found)[:2]
-    return SmallGP(x, alpha, factor, found, centre, scale)
+    return conditioned(x, returns, found)
 
 
-def _kernel(a: np.ndarray, b: np.ndarray, log: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def conditioned(x: np.ndarray, returns: np.ndarray, log: np.ndarray) -> SmallGP:
+    """The process of returns `[n]` at points `[n, D]` with these lengths, signal and noise."""
+    centre, scale = float(returns.mean()), float(returns.std()) or 1.0
+    factor, alpha = _solved(x, (returns - centre) / scale, log)[:2]
+    return SmallGP(x, alpha, factor, log, centre, scale)
+
+
+def kernel(a: np.ndarray, b: np.ndarray, log: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Matern 5/2 `[n, m]`, and scaled distances `[n, m]`."""
     a, b = a / np.exp(log[:-2]), b / np.exp(log[:-2])
     square = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
@@ -60,7 +66,7 @@ def _kernel(a: np.ndarray, b: np.ndarray, log: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _solved(x: np.ndarray, y: np.ndarray, log: np.ndarray) -> tuple[np.ndarray, ...]:
-    k, r = _kernel(x, x, log)
+    k, r = kernel(x, x, log)
     factor = np.linalg.cholesky(k + (np.exp(log[-1]) + JITTER) * np.eye(len(x)))
     return factor, cho_solve((factor, True), y), k, r
 
