@@ -5,6 +5,7 @@ import json
 import numpy as np
 import program
 import pytest
+from sentences import NEWER
 
 import recoup
 from recoup import InputError
@@ -149,7 +150,7 @@ def test_an_older_recoup_refuses_what_it_would_move_otherwise(tmp_path, monkeypa
     recoup.Study.open(tmp_path / "b.db", dim=3).close()
     monkeypatch.setattr("recoup.store.file.NEWEST", 6)
     recoup.Study.open(tmp_path / "b.db").close()
-    with pytest.raises(InputError, match="newer recoup"):
+    with pytest.raises(InputError, match=NEWER):
         recoup.Study.open(tmp_path / "a.db")
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 STATUSES = (OK, FAILED, PENDING, CANCELLED)
 KINDS = (DRAWN, MIRROR, REPEAT, MEAN, OWN, FOREIGN)
 NEWEST = 20  # rows, unless said
-FEW = 3  # numbers of a context that a table of trials shows
+FEW_NUMBERS = 3  # numbers of a context that a table of trials shows
 BESIDE = ("kind", "status", "return", "stderr", "episodes", "note", "notes", "asked_at", "told_at")
 TRIALS_EXAMPLES = examples(
     "study trials robot.db",
@@ -253,7 +253,7 @@ def _numbers(found: "Sequence[TrialResult]") -> list[str]:
 def _shown(names: list[str]) -> list[str]:
     """Those that a table has room for: observations would fill it."""
     contexts = [name for name in names if name.startswith(CONTEXT)]
-    return names if len(contexts) <= FEW else [x for x in names if x not in contexts]
+    return names if len(contexts) <= FEW_NUMBERS else [x for x in names if x not in contexts]
 
 
 def _value(trial: "TrialResult", i: int) -> Any:

@@ -38,7 +38,7 @@ OTHERS = 0.001
 GROWS = {
     "recoup": 0.0
 }  # the power of the number of parameters that it grows with: batches grow too
-USUAL = 0.5
+USUALLY_GROWS = 0.5
 
 
 def seconds(plan: ComparisonPlan, left: Sequence[Chunk], workers: int) -> float:
@@ -62,7 +62,7 @@ def _run(arena: Arena, entrant: Entrant, chunk: Chunk) -> float:
         episode = timed(chunk.task, chunk.asking)
     tests = (1 + len(chunk.checkpoints)) * (arena.draws + arena.policy_episodes)
     told = METHODS.get(entrant.name, OTHERS)
-    told *= (arena.dim / 10) ** GROWS.get(entrant.name, USUAL)
+    told *= (arena.dim / 10) ** GROWS.get(entrant.name, USUALLY_GROWS)
     return chunk.checkpoints[-1] * (episode + told) + tests * episode
 
 

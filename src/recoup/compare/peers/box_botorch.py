@@ -19,7 +19,11 @@ with warnings.catch_warnings():
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
 STARTUP = 10  # points of Sobol's before there is a model, unless said
-SAMPLES, RESTARTS, RAW = 256, 10, 512  # of the posterior; of the search for the best candidate
+POSTERIOR_SAMPLES, RESTARTS, RAW_SAMPLES = (
+    256,
+    10,
+    512,
+)  # of the posterior; of the search for the best candidate
 RECENT = 20  # trials that stand for what it tries now
 
 
@@ -59,9 +63,11 @@ class Improving:
             outcome_transform=Standardize(1),
         )
         fit_gpytorch_mll(ExactMarginalLogLikelihood(gp.likelihood, gp))
-        sampler = SobolQMCNormalSampler(torch.Size([SAMPLES]), seed=number)
+        sampler = SobolQMCNormalSampler(torch.Size([POSTERIOR_SAMPLES]), seed=number)
         worth = qLogNoisyExpectedImprovement(gp, x, sampler=sampler, prune_baseline=True)
-        found, _ = optimize_acqf(worth, self._bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW)
+        found, _ = optimize_acqf(
+            worth, self._bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES
+        )
         return found.detach().numpy()
 
     def tell(self, x: np.ndarray, returns: np.ndarray) -> None:

@@ -6,7 +6,7 @@ from recoup.compare.peers.slopes import LocalSearch, Slope, slope
 from recoup.compare.peers.small_gp import SmallGP
 from recoup.core.types import Settings
 
-STEP = 0.25  # in lengths of the process, along the gradient
+STEP_LENGTH = 0.25  # in lengths of the process, along the gradient
 
 
 def gibo(dim: int, seed: int, settings: Settings) -> LocalSearch:
@@ -27,4 +27,4 @@ def stepped(gp: SmallGP, x: np.ndarray) -> np.ndarray:
     """The next iterate: along the expected gradient, its length taken off, in lengths."""
     mean = slope(gp, x).mean
     size = float(np.linalg.norm(mean))
-    return x + STEP * np.exp(gp.log[:-2]) * mean / size if size > 0 else x
+    return x + STEP_LENGTH * np.exp(gp.log[:-2]) * mean / size if size > 0 else x

@@ -7,8 +7,12 @@ from recoup.compare.peers.slopes import LocalSearch, Slope, slope
 from recoup.compare.peers.small_gp import SmallGP
 from recoup.core.types import Settings
 
-STEP, SURE, MOST = 0.01, 0.65, 100  # of the box; the least probability of ascent; steps at most
-JITTER = 1e-9  # of the trace, so that a covariance can be inverted
+STEP_SIZE, LEAST_ASCENT, MOST_STEPS = (
+    0.01,
+    0.65,
+    100,
+)  # of the box; the least probability of ascent; steps at most
+OF_TRACE = 1e-9  # of the trace, so that a covariance can be inverted
 
 
 def mpd(dim: int, seed: int, settings: Settings) -> LocalSearch:
@@ -42,14 +46,14 @@ def promise(at: Slope, covariance: np.ndarray, variance: np.ndarray) -> np.ndarr
 
 def climbed(gp: SmallGP, x: np.ndarray) -> np.ndarray:
     """The next iterate: small steps for as long as ascent is probable enough."""
-    for _ in range(MOST):
+    for _ in range(MOST_STEPS):
         direction, probability = ascent(slope(gp, x))
-        after = np.clip(x + STEP * direction, 0.0, 1.0)
-        if probability < SURE or np.array_equal(after, x):
+        after = np.clip(x + STEP_SIZE * direction, 0.0, 1.0)
+        if probability < LEAST_ASCENT or np.array_equal(after, x):
             break
         x = after
     return x
 
 
 def _steady(covariance: np.ndarray) -> np.ndarray:
-    return covariance + JITTER * covariance.trace() * np.eye(len(covariance))
+    return covariance + OF_TRACE * covariance.trace() * np.eye(len(covariance))

@@ -13,9 +13,9 @@ from scipy.linalg import cho_solve
 
 from recoup.compare.peers.small_gp import ROOT, SmallGP, conditioned, fitted, kernel
 
-AROUND = 0.2  # of the box, on both sides of the iterate: where trials are made
-KEPT, FEWEST = 5, 20  # the model is of the newest 5 D results, and of 20 at least
-RAW, FINER, ROUNDS = 256, 64, 3  # candidates at random, then around the best of them
+NEARBY = 0.2  # of the box, on both sides of the iterate: where trials are made
+KEPT_EACH, LEAST_KEPT = 5, 20  # the model is of the newest 5 D results, and of 20 at least
+AT_RANDOM, FINER, LOOKS_CLOSER = 256, 64, 3  # candidates at random, then around the best of them
 
 
 class Slope(NamedTuple):
@@ -82,20 +82,20 @@ class LocalSearch:
         def value(z: np.ndarray) -> np.ndarray:
             return self._worth(at, *shared(gp, at, self._iterate, z))
 
-        best, width = self._iterate, AROUND
-        for number in range(ROUNDS):
-            count = RAW if number == 0 else FINER
+        best, width = self._iterate, NEARBY
+        for number in range(LOOKS_CLOSER):
+            count = AT_RANDOM if number == 0 else FINER
             drawn = best + width * self._rng.uniform(-1, 1, (count, self._dim))
             z = self._near(np.concatenate([drawn, best[None]]))
             best, width = z[np.argmax(value(z))], width / 3
         return best[None]
 
     def _near(self, z: np.ndarray) -> np.ndarray:
-        low, high = self._iterate - AROUND, self._iterate + AROUND
+        low, high = self._iterate - NEARBY, self._iterate + NEARBY
         return np.clip(np.clip(z, low, high), 0.0, 1.0)
 
     def _kept(self) -> tuple[np.ndarray, np.ndarray]:
-        kept = max(KEPT * self._dim, FEWEST)
+        kept = max(KEPT_EACH * self._dim, LEAST_KEPT)
         return self._x[-kept:], self._y[-kept:]
 
     def tell(self, x: np.ndarray, returns: np.ndarray) -> None:
@@ -114,4 +114,4 @@ class LocalSearch:
 
     def draw(self, noise: np.ndarray) -> np.ndarray:
         """What it tried last."""
-        return self._x[-FEWEST:]
+        return self._x[-LEAST_KEPT:]

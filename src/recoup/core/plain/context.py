@@ -17,7 +17,7 @@ from recoup.core.rules.newton import clipped
 from recoup.core.rules.tuning import TUNED
 
 LEAST = 8  # samples with a context from which on anything is taken off
-MOST = 300  # the newest of them that the kernel is fitted to
+NEWEST_FITTED = 300  # the newest of them that the kernel is fitted to
 RATIOS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # the context's variance over that of the noise
 NOISES = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the noise that the last move's model has found
 NEAR = (0.3, 0.6, 1.0, 1.7, 3.0)  # the same, about the best so far
@@ -57,7 +57,7 @@ def explained(
     docs/recoup.md. Zero where no r is surely better than none.
     """
     nothing = Explained(np.zeros(len(returns)), np.float64(0))
-    fitted = np.flatnonzero(known & newest)[-MOST:]
+    fitted = np.flatnonzero(known & newest)[-NEWEST_FITTED:]
     if len(fitted) < LEAST:
         return nothing
     sure = np.ones(len(fitted), bool)

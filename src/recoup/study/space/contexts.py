@@ -15,7 +15,7 @@ from recoup.store.queries import Queries
 from recoup.store.rows import CONTEXT, Told
 from recoup.study.space.limits import numbers_given
 
-MOST = 30  # numbers of a context
+MOST_NUMBERS = 30  # numbers of a context
 
 
 def context_given(given: Given) -> dict[str, float]:
@@ -33,8 +33,8 @@ def context_given(given: Given) -> dict[str, float]:
             "`context` is what was known before the trial: numbers by name, such as "
             f"{{'payload': 2.5}}, or a list of them, got {shortly(given)}."
         )
-    if not 0 < len(named) <= MOST:
-        raise InputError(f"`context` must hold 1 to {MOST} numbers, got {len(named)}.")
+    if not 0 < len(named) <= MOST_NUMBERS:
+        raise InputError(f"`context` must hold 1 to {MOST_NUMBERS} numbers, got {len(named)}.")
     return {_kept_as(name): _number(f"context {name}", value) for name, value in named}
 
 

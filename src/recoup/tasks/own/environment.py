@@ -13,7 +13,7 @@ from recoup.tasks.engines.attempt import closed, end_if_forked
 from recoup.tasks.engines.engine import Job, Rolled
 from recoup.tasks.policies.policy import Act, Policy, beginner
 
-MOST = 30  # numbers of an observation that is a context
+MOST_NUMBERS = 30  # numbers of an observation that is a context
 MakeEnv = Callable[..., Env]
 
 
@@ -81,7 +81,7 @@ def known_of(firsts: Sequence[Observation]) -> tuple[float, ...] | None:
     if not all(isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "fiu" for x in firsts):
         return None
     rows = np.array(firsts, float)
-    if not (rows.ndim == 2 and 0 < rows.shape[1] <= MOST and np.isfinite(rows).all()):
+    if not (rows.ndim == 2 and 0 < rows.shape[1] <= MOST_NUMBERS and np.isfinite(rows).all()):
         return None
     return tuple(rows.mean(axis=0).tolist())
 

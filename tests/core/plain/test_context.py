@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recoup.core.plain.context import LEAST, MOST, chosen, explained, kernel
+from recoup.core.plain.context import LEAST, NEWEST_FITTED, chosen, explained, kernel
 from recoup.core.rules import model as models
 
 HYPER = np.log([3.0, 0.4, 0.25])
@@ -141,7 +141,7 @@ def test_a_number_that_never_differs_among_others_changes_nothing():
 
 
 def test_of_many_samples_the_newest_are_fitted():
-    z, context, returns, _ = world(MOST + 40, seed=8)
+    z, context, returns, _ = world(NEWEST_FITTED + 40, seed=8)
     returns[:40] += 1e6 * context[:40, 1]  # would rule, if they were seen
     every = np.ones(len(z), bool)
     found = explained(z, returns, every, every, context, HYPER)

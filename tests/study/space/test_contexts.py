@@ -6,11 +6,12 @@ import sqlite3
 import numpy as np
 import program
 import pytest
+from sentences import NEWER
 
 import recoup
 from recoup import InputError
 from recoup.study.care.verify import check
-from recoup.study.space.contexts import MOST
+from recoup.study.space.contexts import MOST_NUMBERS
 
 PARAMS = {"kp": None, "kd": None}
 
@@ -111,8 +112,11 @@ def test_names_are_those_of_the_first_and_what_is_bad_changes_nothing(path):
             ({"a b": 1.0}, "a number of a context needs a name"),
             ({1: 1.0}, "a number of a context needs a name"),
             ({"p" * 33: 1.0}, "at most 32 letters"),
-            ({}, f"must hold 1 to {MOST} numbers, got 0"),
-            ([0.0] * (MOST + 1), f"must hold 1 to {MOST} numbers, got {MOST + 1}"),
+            ({}, f"must hold 1 to {MOST_NUMBERS} numbers, got 0"),
+            (
+                [0.0] * (MOST_NUMBERS + 1),
+                f"must hold 1 to {MOST_NUMBERS} numbers, got {MOST_NUMBERS + 1}",
+            ),
             ([[1.0, 2.0]], "must be one row of numbers"),
             ("payload=1", "what was known before the trial"),
             (3.0, "what was known before the trial"),
@@ -167,7 +171,7 @@ def test_an_older_recoup_does_not_open_what_it_would_move_otherwise(path, tmp_pa
         tell(study, 4, context=False)
     monkeypatch.setattr("recoup.store.file.NEWEST", 7)
     recoup.Study.open(tmp_path / "b.db").close()
-    with pytest.raises(InputError, match="newer recoup"):
+    with pytest.raises(InputError, match=NEWER):
         recoup.Study.open(path)
 
 
