@@ -19,11 +19,8 @@ with warnings.catch_warnings():
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
 STARTUP = 10  # points of Sobol's before there is a model, unless said
-POSTERIOR_SAMPLES, RESTARTS, RAW_SAMPLES = (
-    256,
-    10,
-    512,
-)  # of the posterior; of the search for the best candidate
+POSTERIOR_SAMPLES = 256
+RESTARTS, RAW_SAMPLES = 10, 512  # of the search for the best candidate
 RECENT = 20  # trials that stand for what it tries now
 
 

@@ -7,11 +7,8 @@ from recoup.compare.peers.slopes import LocalSearch, Slope, slope
 from recoup.compare.peers.small_gp import SmallGP
 from recoup.core.types import Settings
 
-STEP_SIZE, LEAST_ASCENT, MOST_STEPS = (
-    0.01,
-    0.65,
-    100,
-)  # of the box; the least probability of ascent; steps at most
+STEP_SIZE, MOST_STEPS = 0.01, 100  # of the box
+LEAST_ASCENT = 0.65  # probability of it, below which no step is made
 OF_TRACE = 1e-9  # of the trace, so that a covariance can be inverted
 
 

@@ -14,7 +14,7 @@ from scipy.linalg import cho_solve
 from recoup.compare.peers.small_gp import ROOT, SmallGP, conditioned, fitted, kernel
 
 NEARBY = 0.2  # of the box, on both sides of the iterate: where trials are made
-KEPT_EACH, LEAST_KEPT = 5, 20  # the model is of the newest 5 D results, and of 20 at least
+KEPT_PER_DIM, LEAST_KEPT = 5, 20  # the model is of the newest 5 D results, and of 20 at least
 AT_RANDOM, FINER, LOOKS_CLOSER = 256, 64, 3  # candidates at random, then around the best of them
 
 
@@ -95,7 +95,7 @@ class LocalSearch:
         return np.clip(np.clip(z, low, high), 0.0, 1.0)
 
     def _kept(self) -> tuple[np.ndarray, np.ndarray]:
-        kept = max(KEPT_EACH * self._dim, LEAST_KEPT)
+        kept = max(KEPT_PER_DIM * self._dim, LEAST_KEPT)
         return self._x[-kept:], self._y[-kept:]
 
     def tell(self, x: np.ndarray, returns: np.ndarray) -> None:
