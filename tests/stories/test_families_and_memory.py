@@ -142,8 +142,10 @@ SETTINGS = [
 
 
 class TestBoth:
-    @pytest.mark.parametrize("settings", SETTINGS)
-    @pytest.mark.parametrize("method", ["mis-pgpe-ob", "tiw-pgpe-ob"])
+    @pytest.mark.parametrize(  # every method without these settings: `test_study_methods.py`
+        ("method", "settings"),
+        [*(("mis-pgpe-ob", settings) for settings in SETTINGS), ("tiw-pgpe-ob", SETTINGS[-1])],
+    )
     def test_on_time_the_moves_are_those_of_the_search(self, tmp_path, method, settings):
         batches = []
         with Study.open(tmp_path / "s.db", **{**START, "method": method}, **settings) as study:
