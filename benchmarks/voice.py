@@ -219,7 +219,39 @@ def print_table(name: str, found: list[dict]) -> None:
             *(regret(rows, word) if task else "" for word in ("stop", "try the mean", "go on")),
         ]
         print(f"| {task or '**all**'} | " + " | ".join(cells) + " |")
+    print_reach(found)
     print_others([other for row in found for other in row["others"]])
+
+
+REACHING = {
+    "mean policy": ("expected", "true"),
+    "its gain": ("forecast", "gain"),
+    "a draw's gain": ("forecast_draw", "gain_draw"),
+}
+
+
+def print_reach(found: list[dict]) -> None:
+    """What it brings that intervals reach farther on the better side, and by how much.
+
+    How often they hold, and how wide they are on average in the returns' spread: as if they reached
+    as far on that side as on the other, and as they are.
+    """
+    print("\n| task | " + " | ".join(f"{x} held | wide" for x in REACHING) + " |")
+    print("|---" * (2 * len(REACHING) + 1) + "|")
+    for task in [*dict.fromkeys(row["task"] for row in found), ""]:
+        rows = [row for row in found if task in ("", row["task"]) and row["spread"] > 0]
+        cells = [cell for pair in REACHING.values() for cell in reach(rows, *pair)]
+        print(f"| {task or '**all**'} | " + " | ".join(cells) + " |")
+
+
+def reach(rows: list[dict], said: str, true: str) -> tuple[str, str]:
+    """Held and mean width of intervals that are even, and of those that are given."""
+    ends = np.array([(*row[said], row[true], row["spread"]) for row in rows])
+    value, low, high, truth, spread = ends[np.isfinite(ends[:, 1])].T
+    even = 2 * value - low
+    held = [share(list((low <= truth) & (truth <= end))) for end in (even, high)]
+    wide = [float(np.mean((end - low) / spread)) for end in (even, high)]
+    return " → ".join(held), " → ".join(f"{x:.2g}" for x in wide)
 
 
 def print_others(others: list[tuple]) -> None:

@@ -7,7 +7,7 @@ the others say little of how high it is. What the model believes of several look
 a Gaussian for every cell of its grid, and a mixture of those by their evidence.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -209,7 +209,7 @@ def expectations(
 
 def _of_each(
     hypers: Sequence[Hyper], several: Sequence[Looks], middle: float
-) -> Iterator[Sequence[np.ndarray]]:
+) -> Iterator[Iterable[np.ndarray]]:
     """For each cell the covariance of every set of looks with itself; of points all at once."""
     alike = len({looks.mean.shape for looks in several}) == 1
     if alike and not any(looks.variance.any() for looks in several):
@@ -330,10 +330,23 @@ def drawn(
     cells = list({id(cell): cell for cell in chosen}.values())
     for cell, each in zip(cells, expectations(cells, looks), strict=True):
         rows = [i for i, other in enumerate(chosen) if other is cell]
-        for (mean, spread), into in zip(each, found, strict=True):
-            factor = factored(spread, SMALLEST_VARIANCE * float(np.max(np.diagonal(spread))))
+        factors = _factors([spread for _, spread in each])
+        for (mean, _), factor, into in zip(each, factors, found, strict=True):
             into[rows] = mean + rng.standard_normal((len(rows), len(mean))) @ factor.T
     return found
+
+
+def _factors(several: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """The lower factors of covariances: all at once where they are as large and have one."""
+    noises = [SMALLEST_VARIANCE * float(np.max(np.diagonal(one))) for one in several]
+    if len({one.shape for one in several}) == 1:
+        found, i = np.array(several), np.arange(len(several[0]))
+        found[:, i, i] += (np.array(noises) + TINY)[:, None]
+        try:
+            return list(np.linalg.cholesky(found))
+        except np.linalg.LinAlgError:
+            pass
+    return [factored(one, noise) for one, noise in zip(several, noises, strict=True)]
 
 
 def factored(covariance: np.ndarray, noise: float) -> np.ndarray:

@@ -417,8 +417,9 @@ def coming(
     """What the next move should bring to the mean policy.
 
     Claims that the gain is so much on average, and that the interval holds it 95 times in a
-    hundred: so it does over the tasks together, with noise, and less often on some. Backed by:
-    *voice*, columns "said / true" and "gain held" of the mean policy.
+    hundred: so it does over the tasks together, with noise, and 90 times on the hardest that were
+    measured. Backed by: *voice*, columns "said / true" and "gain held" of the mean policy, and
+    "Intervals that reach farther on the better side".
     """
     more = "next result" if results == 1 else f"next {results} results"
     about = f"{goal.gain} about {gain:.2g}" if gain > 0 else f"{goal.gain} nothing"
@@ -431,7 +432,8 @@ def coming(
 def coming_draw(gain: float, low: float, high: float, goal: Goal = MAXIMIZE) -> str:
     """The same for a draw of the distribution, which is what the next trials are.
 
-    Backed by: *voice*, columns "said / true" and "gain held" of a draw.
+    Backed by: *voice*, columns "said / true" and "gain held" of a draw, and "Intervals that reach
+    farther on the better side".
     """
     ends = f"{low:.2g} to {high:.2g}"
     word = "gain" if goal.sign > 0 else "fall in cost"
