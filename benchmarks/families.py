@@ -13,7 +13,7 @@ import numpy as np
 
 from recoup.core.families.table import FAMILIES, WORDS
 from recoup.core.plain.rule import ToldResults
-from recoup.core.rules.recoup_rule import reach_of
+from recoup.core.rules.window import reach_of
 from recoup.engine import plain
 from recoup.engine.methods import METHODS, default_batch
 from recoup.tasks import lqr

@@ -59,14 +59,6 @@ def test_the_per_coordinate_baseline_is_optimal_for_each_coordinate():
             assert all(variance(at + d) > variance(at) for d in (-1, -1e-3, 1e-3, 1))
 
 
-def test_total_variance_is_the_trace_of_the_covariance():
-    vectors = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 2.0, 5.0] + 7
-    want = np.trace(np.cov(vectors.T, ddof=0))
-    assert theory.total_variance(vectors) == pytest.approx(want, rel=1e-12)
-    terms = (CASE.w * CASE.returns)[:, None] * CASE.scores("joint")
-    assert theory.total_variance(terms, CASE.mass) / 13 == pytest.approx(CASE.variance("joint"))
-
-
 def test_subtracting_any_constant_leaves_the_expected_gradient():
     terms = CASE.w[:, None] * CASE.scores("joint")
     np.testing.assert_allclose(CASE.mass @ terms, 0, atol=1e-10)

@@ -62,7 +62,7 @@ def solve_lower(xp: Namespace, factor: Array, b: Array, transposed: bool = False
 
 
 def _solved(factor: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
-    """The same in NumPy, some rows at a time: from the first to the last, or back if transposed.
+    """x of L x = b in NumPy, some rows at a time: first to last, or back for L^T if `transposed`.
 
     SciPy has it, and takes longer to import than a move of a study takes.
     """

@@ -234,7 +234,7 @@ def fitted(z: Array, returns: Array, valid: Array) -> SurrogateFit:
 
 
 def _spread_out(found: SurrogateFit, valid: np.ndarray) -> SurrogateFit:
-    """The same with zeros for the points that are not valid."""
+    """A fit with zeros in the places of points that are not valid."""
     residuals, pulls = np.zeros(len(valid)), np.zeros(len(valid))
     residuals[valid], pulls[valid] = found.residuals, found.pulls
     return found._replace(residuals=residuals, pulls=pulls)

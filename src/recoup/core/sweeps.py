@@ -129,8 +129,9 @@ def total(terms: Array) -> Array:
 def products(function: Callable[..., Array], *rows: Array) -> Array:
     """The sum of `function(*parts)` over parts of the columns of all `rows [m, D]`.
 
-    It multiplies matrices. Parts are `LONG` columns each: few long rows fill a device only so, and
-    long sums lose digits. They are cut before anything is computed of them, never copied.
+    It multiplies matrices. Parts are `PRODUCT_COLUMNS` columns each: few long rows fill a device
+    only so, and long sums lose digits. They are cut before anything is computed of them, never
+    copied.
     """
     whole = rows[0].shape[1] // PRODUCT_COLUMNS * PRODUCT_COLUMNS
 

@@ -71,18 +71,6 @@ def weight_range(
     return WeightRange(float(np.exp(log_min.sum())), float(np.exp(log_max.sum())))
 
 
-def total_variance(vectors: Array, mass: Array | None = None) -> float:
-    """Trace of the covariance of random vectors `[M, D]`, each of probability `mass [M]`.
-
-    Implements: zhao2013 S3.1 Var(A) = sum_i E[(A_i - E[A_i])^2]; equal masses unless given.
-    """
-    vectors = np.asarray(vectors, float)
-    mass = np.full(len(vectors), 1 / len(vectors)) if mass is None else np.asarray(mass, float)
-    if not np.isclose(mass.sum(), 1):
-        raise InputError(f"mass must sum to 1, got {mass.sum():g}.")
-    return float(mass @ np.sum((vectors - mass @ vectors) ** 2, axis=1))
-
-
 def return_scale(discount: float, horizon: int) -> float:
     """(1 - gamma^T) / (1 - gamma), the return of an episode whose every reward is 1."""
     discount = check_between("discount", discount, 0.0, 1.0)

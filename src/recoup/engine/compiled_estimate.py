@@ -52,9 +52,9 @@ def judged(row: Method, data: Data) -> tuple[Seen, float]:
 
 
 def _roomy(row: Method, data: Data) -> Data:
-    """The same with places for more samples and proposals, so that few sizes are compiled.
+    """Data with room for more samples and proposals, so that few sizes are compiled.
 
-    A size of at most `DIGITS` binary digits, and zeros after them: an eighth more at the most.
+    A size of at most `SIZE_BITS` binary digits, and zeros after them: an eighth more at the most.
     Nothing was told of what fills up, and no proposal that does has drawn anything. A part of the
     user's need not know that: with one, the sizes are those of the samples.
     """

@@ -61,7 +61,7 @@ def _compiled(function: Callable[..., Pytree]) -> Callable[..., Pytree]:
 
 
 def _of_rows(function: Callable[..., Pytree], first: int) -> Callable[..., Pytree]:
-    """The same, compiled, of arrays `[n]` that follow the `first` arguments.
+    """A function, compiled, of arrays `[n]` that follow its `first` arguments.
 
     Rows to spare, of zeros, make few shapes of many; they are cut off where as many come back.
     """

@@ -393,7 +393,7 @@ class Study:
         return [self.opened.trial(trial) for trial in self.store.pending()]
 
     def waiting(self) -> list[Waiting]:
-        """The same with when each was asked for, and until when it is lent."""
+        """Trials without a result, with when each was asked for, and until when it is lent."""
         return waiting(self.opened)
 
     def told_later(self) -> list[ToldLater]:

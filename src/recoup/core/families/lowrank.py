@@ -240,7 +240,7 @@ def score(rho: LowRank, theta: Array) -> LowRank:
 
 
 def floored(rho: LowRank, least: float) -> LowRank:
-    """The same M by orthonormal axes; no tau below `least`, nor the length of an axis in theta."""
+    """M by orthonormal axes; no tau below `least`, nor the length of an axis in theta."""
     xp = namespace(rho.tau)
     less, tau = rho.scale - 1, xp.maximum(rho.tau, least)
     core = 2 * xp.diag(less) + less[:, None] * (rho.axes.T @ rho.axes) * less

@@ -1,4 +1,4 @@
-"""The same estimate, step and judgement in NumPy, of archives so small that compiling costs more.
+"""Estimates, steps and judgements in NumPy, of archives so small that compiling costs more.
 
 A study by hand tells one result and ends: a compiler would take seconds for what takes
 milliseconds. Every function here has the name and the meaning of the one in `core` that says where

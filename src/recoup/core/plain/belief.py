@@ -57,7 +57,7 @@ def looks_at(mean: np.ndarray, variance: np.ndarray) -> Looks:
 
 
 def joined(*several: Looks) -> Looks:
-    """All of them, one after the other."""
+    """Several sets of looks as one, in their order."""
     if len(several) == 1:
         return several[0]
     wide = max(looks.radii.shape[1] for looks in several)
@@ -91,7 +91,7 @@ def covariance(hyper: Hyper, one: Looks, other: Looks, middle: float) -> np.ndar
 def covariances(
     hypers: Sequence[Hyper], one: Looks, other: Looks, middle: float
 ) -> Iterator[np.ndarray]:
-    """The same for several cells: what they share is computed once."""
+    """Covariances of two sets of looks for several cells; what the cells share is computed once."""
     products = one.mean @ np.swapaxes(other.mean, -1, -2)
     bumps = {x: _bumps(x, one, other, products) for x in {hyper.length for hyper in hypers}}
     heights = [(np.sum(x.mean**2 + x.variance, axis=-1) - middle) / 2 for x in (one, other)]
@@ -163,7 +163,7 @@ class FittedCell(NamedTuple):
         return k.T @ (self.inverse.T @ self.half)
 
     def told(self, looks: Looks, y: np.ndarray) -> "FittedCell":
-        """The same cell, which has seen the returns `y [k]` of more points too.
+        """The cell once it has seen the returns `y [k]` of more points too.
 
         The factor of the larger covariance has this one as its corner, and so has its inverse.
         """
@@ -239,7 +239,7 @@ class Belief(NamedTuple):
         return self.scale * sum(parts) ** 0.5
 
     def chosen(self, draws: int) -> list[FittedCell]:
-        """So many cells, each as often as it is likely."""
+        """`draws` cells, each as often as it is likely."""
         ends = np.cumsum([cell.hyper.share for cell in self.cells])
         places = np.searchsorted(ends, (np.arange(draws) + 0.5) / draws * ends[-1])
         return [self.cells[place] for place in places]
@@ -251,7 +251,7 @@ def believed(
     about: Sequence[float] = ABOUT,
     within: float = np.inf,
 ) -> Belief:
-    """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MOST` of them take part.
+    """What `returns [n]` at `z [n, D]` say near z = 0; the nearest `MODELLED` of them take part.
 
     `about` are the variances of what depends on the distance alone. Where there is more noise in
     all of them than in those `within` so many times the root of D, the latter alone take part: one
@@ -268,7 +268,7 @@ def believed(
 
 
 def _believed(z: np.ndarray, returns: np.ndarray, about: Sequence[float]) -> Belief:
-    """The same of all of them."""
+    """The belief of all the results, however many there are."""
     y, level, scale = standardised(returns)
     stretch = stretch_of(z, y)
     points = points_of(z * stretch)

@@ -39,7 +39,7 @@ class Proposals(NamedTuple):
     def drawn_density(
         self, slot: int, theta: np.ndarray, z: np.ndarray | None = None
     ) -> np.ndarray:
-        """That of one proposal `[n]`, where it is Gaussian."""
+        """The log-density `[n]` of the proposal in a slot, where it is Gaussian."""
         rho = row_of(self.rhos, slot)
         chart = self.charts[slot] if self.charts else None
         if chart is None:

@@ -246,7 +246,7 @@ def chance_within(found: Modelled, bound: Bound) -> ChanceWithin:
 
 
 def chance_of_equal(values: np.ndarray, bound: Bound) -> ChanceWithin:
-    """The same where all values are equal: within as often as all results were."""
+    """The chance that a number is within its bound, where all its values are equal."""
     past = bound.sign * (float(values[0]) - bound.at)
     inside = past <= 0 if bound.touching else past < 0
     n = len(values)

@@ -79,7 +79,7 @@ class Proposed(NamedTuple):
 
 
 class Combined(NamedTuple):
-    """One step of both, and how it came about."""
+    """A step of the regression's and the weighted one, and how it came about."""
 
     stretch: Stretch
     share: Array  # of the regression

@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
     @property
     def curious(self) -> bool:
-        """Whether it repeats: a share that is given is of two steps, not three."""
+        """Whether candidates are tried twice: a share that is given is of two steps, not three."""
         return self.repeats and self.share is None
 
 

@@ -198,7 +198,7 @@ def _check_parts(study: Opened, copy: Opened, number: int, place: int) -> None:
 def _note(
     study: Opened, before: Result, told: Told, drop: bool, why: str | None, remade: list[Made]
 ) -> None:
-    """Keeps what it was, in the file."""
+    """Keeps what a result was, in the file."""
     old = {move.id: move.proposal for move in study.store.moves()}
     content: Plain = {
         "trial": before.id,

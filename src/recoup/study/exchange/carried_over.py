@@ -63,7 +63,7 @@ class Freezing(NamedTuple):
         return True
 
     def is_at(self, theta: np.ndarray) -> bool:
-        """Whether it has them at their values."""
+        """Whether a theta has the frozen parameters at their values."""
         shown = to_user(self.parameters, theta)[self.going]
         return bool(np.allclose(shown, self.values, rtol=SAME_VALUE, atol=0.0))
 

@@ -374,7 +374,7 @@ def _fewer(
 def _placed(
     study: Opened, trial: Asked, change: Change | None, here: Mapping[int, int]
 ) -> tuple[Asked | None, str]:
-    """A trial in the fork, if it has a place there, and what became of it.
+    """A trial as the fork has it, if it has a place there, and what became of it.
 
     What a distribution drew keeps its theta, in the latent space of that distribution. `here` has
     the numbers of proposals in the fork: those of a recovered study may lack some in between.

@@ -70,7 +70,7 @@ class ForeignSamples(NamedTuple):
     frozen: Settings | None = None  # by name: parameters that were not drawn there
 
     def told_as(self, there: Goal, here: Goal) -> "ForeignSamples":
-        """The same for a study with its own idea of better: a return is the negative of a cost."""
+        """The samples for a study that holds costs, or returns: one is the other's negative."""
         if there == here:
             return self
         return self._replace(returns=turned(np.asarray(self.returns), -1.0), turned=True)

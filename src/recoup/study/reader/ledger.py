@@ -67,7 +67,7 @@ class Ledger:
         elsewhere: Sequence[Elsewhere] = (),
         told: AsTold = AsTold(),  # noqa: B008  a value
     ) -> None:
-        """Those after the place `after`; with or without `foreign` ones, from elsewhere.
+        """The results after the place `after`; with or without `foreign` ones, from elsewhere.
 
         `told` says how they were told; what they are worth is kept so that larger is better.
 

@@ -137,7 +137,7 @@ class Opened:
 
     @property
     def lacks(self) -> list[str]:
-        """Those parts, as a sentence names them."""
+        """The parts that are missing, as a sentence names them."""
         return [f"{key}={text}" for key, text in self.missing.items()]
 
     @property

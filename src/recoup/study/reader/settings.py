@@ -130,7 +130,7 @@ def is_part(key: str, value: Given) -> bool:
 
 
 def parts_given(given: Settings) -> Plain:
-    """Those of what a user gives, one by one or with a row of their own."""
+    """The parts of a method that a user gives, one by one or with a row of their own."""
     row = given.get("method")
     own = {} if row is None or isinstance(row, str) else own_parts(known_method(row))
     return {**own, **{key: value for key, value in given.items() if is_part(key, value)}}
@@ -207,7 +207,7 @@ def resolved(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
 
 
 def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
-    """The same of a study that may be older, whose names stay as they are."""
+    """All settings of a study that may be older, whose names stay as they are."""
     said, given = goal_given(given)
     parameters = with_units(parameters_given(given.pop("params", None)), given.pop(UNITS, None))
     return_unit = given.pop(RETURN_UNIT, None)

@@ -216,7 +216,7 @@ def _of_the_curve_since(study: Opened, end: Event) -> list[int]:
 
 
 def _of_the_curve(study: Opened, trials: list[int]) -> list[int]:
-    """Those of some trials of which points of the curve are made.
+    """The trials, of some, of which points of the curve are made.
 
     On a task of the user's a point is made of the trials that a distribution has drawn, unless that
     was tested: so is the last.

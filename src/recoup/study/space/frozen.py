@@ -43,7 +43,7 @@ def _checked(row: Frozen) -> Frozen:
 
 
 def in_words(rows: Sequence[Frozen]) -> str:
-    """All of them in one line; empty where there are none."""
+    """What is frozen in one line; empty where nothing is."""
     return ", ".join(row.text for row in rows)
 
 

@@ -70,11 +70,11 @@ class Limits(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The numbers that they are on."""
+        """The names of the numbers that have limits."""
         return list(dict.fromkeys(limit.name for limit in self.rows))
 
     def kept(self) -> LimitsToKeep | None:
-        """The same as the rule takes them; None where there are none."""
+        """The limits as the rule takes them; None where there are none."""
         if not self.rows:
             return None
         place = self.names.index
@@ -228,7 +228,7 @@ def _number(what: str, value: Given) -> float:
 
 
 def known_numbers(numbers: Mapping[str, float]) -> dict[str, float] | None:
-    """Those that are known, by name in order; None where there is none."""
+    """The numbers that are known, by name in order; None where there is none."""
     return {name: numbers[name] for name in sorted(numbers) if not isnan(numbers[name])} or None
 
 

@@ -20,11 +20,11 @@ class Range(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The scale's name."""
 
     @property
     def low(self) -> float | None:
-        """Its lower bound, if it has bounds."""
+        """The lower bound, if there are bounds."""
 
     @property
     def high(self) -> float | None:

@@ -38,7 +38,7 @@ class Waiting(NamedTuple):
 
     @property
     def age(self) -> str:
-        """Since when it waits, in words."""
+        """Since when the trial waits, in words."""
         return ago(now() - self.asked_at)
 
     @property

@@ -14,7 +14,7 @@ class Aside(NamedTuple):
     outside: frozenset[int]  # of the bounds, which a fork has made narrower
 
     def found(self, study: Opened) -> Plain:
-        """How many there are, as `diagnostics` has it: where there can be any."""
+        """How many trials stand aside, as `diagnostics` says: where there can be any."""
         broken = {"broken": len(self.broken)} if study.limits.rows else {}
         return {**broken, "outside": len(self.outside)} if study.charts else broken
 

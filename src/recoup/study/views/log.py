@@ -54,7 +54,7 @@ class Happened(NamedTuple):
     trials: tuple[int, ...] = ()  # that it is about
 
     def plain(self) -> Plain:
-        """The same as JSON can hold it."""
+        """The entry as JSON can hold it."""
         return {**self._asdict(), "when": in_full(self.at), "trials": list(self.trials)}
 
 

@@ -154,7 +154,7 @@ class Snapshot(NamedTuple):
         ]
 
     def plain(self) -> Plain:
-        """The same as JSON can hold it: null for what is not a number."""
+        """The snapshot as JSON can hold it: null for what is not a number."""
         told, judged = self.recommendation, self.evaluation
         mean = told and (told.expected, told.stderr, list(told.interval), told.rests_on)
         draw = judged and (judged.mean, judged.stderr, list(judged.interval), judged.words)

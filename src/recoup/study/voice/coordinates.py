@@ -16,7 +16,7 @@ from recoup.study.space.parameters import Parameter, places_of
 
 
 class StandardCoordinates(NamedTuple):
-    """Those in which a distribution `centre` is N(0, I), of parameters with or without names."""
+    """Coordinates in which a distribution `centre` is N(0, I), of parameters named or not."""
 
     parameters: Sequence[Parameter]
     centre: Rho
@@ -37,7 +37,7 @@ class StandardCoordinates(NamedTuple):
         return tamed(self.straight(theta))
 
     def straight(self, theta: np.ndarray) -> np.ndarray:
-        """The same, however far they lie."""
+        """Thetas in these coordinates, however far they lie."""
         if not self.has_choices:
             return np.asarray(self.centre.whitened(np, theta))
         mean, numbers = np.asarray(self.centre.mean), self.numbers

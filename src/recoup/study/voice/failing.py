@@ -69,7 +69,7 @@ def failing_at(study: Opened, latent_theta: np.ndarray) -> Failing:
 def failing_of(
     study: Opened, told: Sequence[tuple[Asked, Result]], latent: np.ndarray, std: np.ndarray
 ) -> Failing:
-    """The same from results that were read, near it in units of the standard deviations `std`."""
+    """How often a theta fails, from results that were read; `std` is the unit of what is near."""
     placed = [(*study.here(trial), result.told.status == FAILED) for trial, result in told]
     here = [failed for theta, _, failed in placed if np.array_equal(theta, latent)]
     if len(here) >= TRIALS_ALONE:

@@ -22,7 +22,7 @@ class Batch(NamedTuple):
     stderr: float
 
     def times(self, unit: float) -> "Batch":
-        """The same in other units."""
+        """The batch in other units of returns."""
         return self._replace(mean=self.mean * unit + 0.0, stderr=self.stderr * abs(unit))
 
 
@@ -34,7 +34,7 @@ class PastGain(NamedTuple):
     spread: float  # standard deviation of one return of the search
 
     def times(self, unit: float) -> "PastGain":
-        """The same in other units."""
+        """The gain in other units of returns."""
         return PastGain(self.each * unit, times(self.interval, unit), self.spread * unit)
 
 

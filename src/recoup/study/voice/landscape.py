@@ -60,7 +60,7 @@ class ModelledResults(NamedTuple):
         return np.stack([result.theta for result in self.known])
 
     def without(self, trials: Collection[int]) -> "ModelledResults":
-        """The same as if some trials had not been told."""
+        """The results as if some trials had not been told."""
         told = [row for row in self.told if row[0].id not in trials]
         return self._replace(told=told, known=[x for x in self.known if x.trial not in trials])
 
@@ -195,7 +195,7 @@ def everywhere(found: Landscape, results: ModelledResults) -> Landscape:
 
 
 def coordinates(study: Opened, results: ModelledResults, rho: Rho = None) -> StandardCoordinates:
-    """Those in which the newest distribution is N(0, I), or another `rho`."""
+    """Coordinates in which the newest distribution, or another `rho`, is N(0, I)."""
     if rho is None:
         own, newest = study.has_own_family, study.store.newest().numbers
         rho = Diagonal(results.mean, results.std) if own else study.rho(newest)
@@ -242,7 +242,7 @@ def _nearest(found: Landscape, results: ModelledResults) -> np.ndarray:
 def _of_two(
     value: float, stderr: float, interval: Interval, levels: np.ndarray, near: np.ndarray
 ) -> Expected:
-    """The same where all returns are one of two, of which the model knows nothing.
+    """The mean return where all returns are one of two, of which the model knows nothing.
 
     Between the two, and never narrower than what the nearest results alone say of the chance of
     the higher one: ten successes in a row are no certainty.

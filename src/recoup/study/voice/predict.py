@@ -197,7 +197,7 @@ def matters(study: Opened, results: ModelledResults) -> list[Matters]:
 
 
 def _at_all_distances(z: np.ndarray) -> np.ndarray:
-    """Which of results at `z [n, D]` a model is made of that is about all: no more than `MOST`."""
+    """Which of results at `z [n, D]` a model about all is made of: no more than `MODELLED`."""
     order = np.argsort(np.sum(z**2, axis=1), kind="stable")
     return order[np.linspace(0, len(z) - 1, min(len(z), MODELLED)).round().astype(int)]
 

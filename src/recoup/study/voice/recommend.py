@@ -190,7 +190,7 @@ def _told(
     tried: Tried,
     decision: tuple[str, int, BudgetPlan | None],
 ) -> Recommendation:
-    """All of it in the user's units and words."""
+    """A recommendation in the user's units and words."""
     unit, signed = results.unit, results.unit * study.sign  # a gain is better, either way
     worth, past = outlook.worth.times(signed), outlook.past.times(unit)
     verdict, tries, plan = decision

@@ -218,7 +218,7 @@ def between(low: float, high: float) -> str:
 
 
 def best_at(where: Sequence[float] | Mapping[str, float]) -> str:
-    """The same of a number, or how surely each of several choices is the best.
+    """Between which numbers the best lies, or how surely each of several choices is the best.
 
     Claims that a choice which is said to be the best with so many per cent is so that often. Backed
     by: *choices*, column "said and right".
@@ -430,7 +430,7 @@ def coming(
 
 
 def coming_draw(gain: float, low: float, high: float, goal: Goal = MAXIMIZE) -> str:
-    """The same for a draw of the distribution, which is what the next trials are.
+    """What a draw of the distribution should gain, which is what the next trials are.
 
     Backed by: *voice*, columns "said / true" and "gain held" of a draw, and "Intervals that reach
     farther on the better side".

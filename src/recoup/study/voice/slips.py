@@ -34,7 +34,7 @@ class Slip(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What to do about it."""
+        """What to do about the slip."""
         if self.sign:
             return (
                 f"Trial {self.trial}: {self.value:.6g} has another sign than the results around "

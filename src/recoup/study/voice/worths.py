@@ -26,7 +26,7 @@ class MeanPolicyWorth(NamedTuple):
     alone: bool = False  # whether they are trials of the mean policy itself
 
     def times(self, unit: float) -> "MeanPolicyWorth":
-        """The same in other units."""
+        """The worth in other units of returns."""
         return self._replace(
             value=self.value * unit + 0.0,
             stderr=self.stderr * abs(unit),
