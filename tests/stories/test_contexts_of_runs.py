@@ -47,6 +47,8 @@ def test_what_is_no_short_row_of_finite_numbers_is_no_context():
         [np.zeros((2, 2))],
         [np.zeros(MOST + 1)],
         [np.zeros(0)],
+        [np.zeros(2), np.zeros(3)],
+        [],
         [np.array([np.nan])],
         [np.array(["a"])],
         [np.zeros(2), 3],

@@ -10,6 +10,7 @@ from sentences import NEWER
 
 import recoup
 from recoup import InputError
+from recoup.cli.study_diary import _shown
 from recoup.study.care.verify import check
 from recoup.study.space.contexts import MOST_NUMBERS
 
@@ -275,3 +276,8 @@ def test_other_methods_keep_contexts_and_do_not_look_at_them(tmp_path):
             found.append(means(study))
             assert bool(kept(study)) == context
     assert found[0] == found[1]
+
+
+def test_a_table_of_trials_has_room_for_few_numbers_of_a_context():
+    assert _shown(["context.a", "force"]) == ["context.a", "force"]
+    assert _shown(["force", *(f"context.{i}" for i in range(17))]) == ["force"]

@@ -8,6 +8,7 @@ given the returns less the posterior mean of the context's part, so that model a
 see those.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ LEAST = 8  # samples with a context from which on anything is taken off
 NEWEST_FITTED = 300  # the newest of them that the kernel is fitted to
 RATIOS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # the context's variance over that of the noise
 NOISES = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the noise that the last move's model has found
-NEAR = (0.3, 0.6, 1.0, 1.7, 3.0)  # the same, about the best so far
-FINER = (0.5, 1.0, 2.0)  # times the best ratio so far
+NEAR = (0.3, 0.6, 1.7, 3.0)  # the same, about the best so far
+FINER = (0.5, 2.0)  # times the best ratio so far
 
 
 class Explained(NamedTuple):
@@ -121,15 +122,17 @@ def chosen(points: models.Points, y: np.ndarray, hyper: np.ndarray, k: np.ndarra
 
     def tried(ratio: float, noise: float) -> _Try:
         v = float(np.clip(noise, 1e-6, 1e3))
-        fit = models.fitted(np, theta + v * (ratio * k + np.eye(len(y))), y, len(y))
+        whole = theta + (v * ratio) * k
+        whole[np.diag_indices(len(y))] += v
+        fit = models.fitted(np, whole, y, len(y))
         prior = -((np.log(v / TUNED.noise_prior) / TUNED.prior_spreads[1]) ** 2) / 2
         return _Try(ratio, v, fit, float(fit.evidence + prior))
 
-    def best_of(*pairs: tuple[float, float]) -> _Try:
-        return max((tried(*pair) for pair in pairs), key=lambda one: one.worth)
+    def best_of(known: Iterable[_Try], *pairs: tuple[float, float]) -> _Try:
+        return max((*known, *(tried(*pair) for pair in pairs)), key=lambda one: one.worth)
 
-    without = best_of(*((0.0, noise * times) for times in NOISES))
-    best = best_of(*((ratio, without.noise / (1 + ratio)) for ratio in RATIOS))
-    best = best_of(*((best.ratio, best.noise * times) for times in NEAR))
-    best = best_of(*((best.ratio * times, best.noise) for times in FINER))
+    without = best_of((), *((0.0, noise * times) for times in NOISES))
+    best = best_of((), *((ratio, without.noise / (1 + ratio)) for ratio in RATIOS))
+    best = best_of((best,), *((best.ratio, best.noise * times) for times in NEAR))
+    best = best_of((best,), *((best.ratio * times, best.noise) for times in FINER))
     return best if best.worth > without.worth + TUNED.evident else None

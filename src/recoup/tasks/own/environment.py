@@ -80,8 +80,11 @@ def known_of(firsts: Sequence[Observation]) -> tuple[float, ...] | None:
     """
     if not all(isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "fiu" for x in firsts):
         return None
+    sizes = {x.size for x in firsts}
+    if len(sizes) != 1 or not 0 < max(sizes) <= MOST_NUMBERS:
+        return None
     rows = np.array(firsts, float)
-    if not (rows.ndim == 2 and 0 < rows.shape[1] <= MOST_NUMBERS and np.isfinite(rows).all()):
+    if not np.isfinite(rows).all():
         return None
     return tuple(rows.mean(axis=0).tolist())
 
