@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recoup.core.plain.belief import FittedCell, factored, joined
+from recoup.core.plain.belief import FittedCell, Looks, factored, joined
 from recoup.core.worth import Interval, quantile
 from recoup.engine.plain import can_move
 from recoup.store.rows import DRAWN, MIRROR, SAMPLED
@@ -73,6 +73,7 @@ class Stage(NamedTuple):
     before: Before
     last: int  # number of the last trial
     cell: FittedCell
+    today: Looks  # the mean policy and a draw as they are before all of it
 
 
 def can_rehearse(study: Opened) -> bool:
@@ -94,8 +95,10 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     waiting = _waiting(study)
     if study.method.mirrored:  # only whole pairs are results
         sizes, waiting = [size + size % 2 for size in sizes], []
-    cells = zip(belief.chosen(draws), rng.spawn(draws), strict=True)
-    gains = [list(_rehearsed(scene, cell, waiting, sizes, own)) for cell, own in cells]
+    first, *_ = cells = belief.chosen(draws)
+    begun, pairs = _begun(scene, first), zip(cells, rng.spawn(draws), strict=True)
+    stages = ((begun._replace(cell=cell), own) for cell, own in pairs)
+    gains = [list(_rehearsed(scene, stage, waiting, sizes, own)) for stage, own in stages]
     means, variances = np.split(np.array(gains), 2, axis=2)  # [draws, batches, 2] each
     means, variances = belief.scale * means, belief.scale**2 * variances
     unseen, top = min(UNSEEN_EACH * study.dim, MOST_UNSEEN), top_of(scene.found)
@@ -144,19 +147,24 @@ def _waiting(study: Opened) -> list[np.ndarray]:
     return [theta for theta, inside in map(study.here, pending) if inside]
 
 
+def _begun(scene: Scene, cell: FittedCell) -> Stage:
+    """How far a study has come, before any rehearsal."""
+    study, ledger, found = scene.study, scene.ledger, scene.found
+    move, counters = study.store.last_move(), study.store.counters()
+    numbers, rows = study.store.newest().numbers, ledger.results(counters.counted)
+    old = int(np.searchsorted(ledger.counted, move.counted, "right"))
+    today = joined(found.here(), found.draw(study.rho(numbers)))
+    return Stage(rows, old, Before(numbers, move.memory), counters.last, cell, today)
+
+
 def _rehearsed(
     scene: Scene,
-    cell: FittedCell,
+    stage: Stage,
     waiting: list[np.ndarray],
     sizes: list[int],
     rng: np.random.Generator,
 ) -> Iterator[np.ndarray]:
     """Gains of mean policy and draw after each batch, and their variances `[4]`, of one cell."""
-    store, ledger = scene.study.store, scene.ledger
-    move, rows = store.last_move(), ledger.results(store.counters().counted)
-    old = int(np.searchsorted(ledger.counted, move.counted, "right"))
-    start = Before(store.newest().numbers, move.memory)
-    stage = Stage(rows, old, start, store.counters().last, cell)
     for size in sizes:
         stage = _moved(scene, stage, waiting[:size], size, rng)
         waiting = []
@@ -174,7 +182,8 @@ def _moved(
     returns = scene.unit * (belief.level + belief.scale * y)
     rows = _with_results(stage.rows, stage.before.numbers, theta, returns)
     after = _step(scene, stage, rows)
-    return Stage(rows, rows.n, after, stage.last + size, stage.cell.told(looks, y))
+    cell = stage.cell.told(looks, y)
+    return Stage(rows, rows.n, after, stage.last + size, cell, stage.today)
 
 
 def _next_draws(study: Opened, stage: Stage, n: int) -> list[np.ndarray]:
@@ -196,9 +205,8 @@ def _step(scene: Scene, stage: Stage, rows: Rows) -> Before:
 
 def _gains(scene: Scene, stage: Stage) -> np.ndarray:
     """What a rehearsal has gained: mean policy, draw, and the variances of both, over the unit."""
-    study, found = scene.study, scene.found
-    rho, now = study.rho(stage.before.numbers), study.rho(study.store.newest().numbers)
-    looks = joined(found.here(), found.draw(now), found.at(rho.mean), found.draw(rho))
+    found, rho = scene.found, scene.study.rho(stage.before.numbers)
+    looks = joined(stage.today, found.at(rho.mean), found.draw(rho))
     mean, c = stage.cell.expects(looks)
     policy = stage.cell.expects_apart(looks)  # what lies about the mean goes along with it
     variances = [c[i, i] + c[i + 2, i + 2] - 2 * c[i, i + 2] for i in (0, 1)]
