@@ -94,7 +94,7 @@ def test_it_is_so_only_where_every_parameter_has_bounds(tmp_path, given, batch, 
         grows = given == {"params": PARAMS} or "std" in given
         assert ("batch_later" in study.settings) == grows
         boxed = len(given.get("params", ())) == 3 and "method" not in given
-        assert study.settings.get("most_std") == (1.0 if boxed else None)
+        assert study.settings.get("most_std") == (BOX.settings["most_std"] if boxed else None)
 
 
 def test_settings_of_ones_own_stay(tmp_path):
@@ -118,7 +118,7 @@ def test_a_fork_goes_on_as_it_was_unless_it_is_told_otherwise(tmp_path):
         tell(study, 4)
         with study.fork(tmp_path / "b.db") as fork:
             assert fork.settings["batch_later"] == study.settings["batch_later"]
-            assert fork.settings["most_std"] == 1.0
+            assert fork.settings["most_std"] == BOX.settings["most_std"]
         with study.fork(tmp_path / "c.db", batch=8) as fork:
             assert fork.batch == 8
             assert "batch_later" not in fork.settings

@@ -158,7 +158,8 @@ def parameter(text: str) -> Parameter:
     if " if " in rest:
         raise InputError(ALWAYS)
     parts = rest.split(":") if equals else []
-    if not name.strip() or ":" in name or len(parts) > 4 or (equals and len(parts) == 1):
+    far = len(parts) > 4 or (len(parts) == 4 and parts[2].strip() not in SCALES)
+    if not name.strip() or ":" in name or far or (equals and len(parts) == 1):
         raise InputError(
             f"--param takes NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log, NAME=LOW:HIGH:int or "
             f"NAME=ONE|OTHER, got {text!r}; for instance stiffness=10:200:log or gripper=soft|hard."
