@@ -1,6 +1,7 @@
 """What the default method does otherwise where every parameter lies between bounds."""
 
 import json
+import math
 
 import numpy as np
 import program
@@ -10,6 +11,10 @@ from sentences import NEWER
 import recoup
 from recoup import InputError
 from recoup.engine.ways import BOX
+from recoup.study.exchange.read import read_samples
+from recoup.study.exchange.samples import import_samples
+from recoup.study.space.charts import chart, moved
+from recoup.study.space.parameters import Parameter, to_latent, to_user
 from recoup.study.voice.rehearsal import _sizes
 
 PARAMS = {"kp": (1, 100, "log"), "kd": (0, 5), "n": (1, 9, "int")}
@@ -90,7 +95,7 @@ def test_it_is_so_only_where_every_parameter_has_bounds(tmp_path, given, batch, 
         grows = given == {"params": PARAMS} or "std" in given
         assert ("batch_later" in study.settings) == grows
         boxed = len(given.get("params", ())) == 3 and "method" not in given
-        assert study.settings.get("most_std") == (1.0 if boxed else None)
+        assert study.settings.get("most_std") == (BOX.settings["most_std"] if boxed else None)
 
 
 def test_settings_of_ones_own_stay(tmp_path):
@@ -114,7 +119,7 @@ def test_a_fork_goes_on_as_it_was_unless_it_is_told_otherwise(tmp_path):
         tell(study, 4)
         with study.fork(tmp_path / "b.db") as fork:
             assert fork.settings["batch_later"] == study.settings["batch_later"]
-            assert fork.settings["most_std"] == 1.0
+            assert fork.settings["most_std"] == BOX.settings["most_std"]
         with study.fork(tmp_path / "c.db", batch=8) as fork:
             assert fork.batch == 8
             assert "batch_later" not in fork.settings
@@ -171,3 +176,162 @@ def test_what_is_shown_names_both_sizes(tmp_path):
         assert json.loads(json.dumps(study.snapshot().plain()))["batch"] == 5
     shown = program.recoup("study", "show", tmp_path / "a.db").stdout
     assert "recoup, batch 5 (10 after 20 noisy results), 3 parameters" in shown
+
+
+def brought(study, path):
+    """What `recoup study import` does."""
+    import_samples(study.opened, read_samples(study.opened, path), str(path))
+
+
+def bent(z, low, high, beyond, log=False):
+    """What a latent number stands for, written out."""
+    if log:
+        low, high = math.log(low), math.log(high)
+    wide = (1 + 2 * beyond) * (high - low)
+    value = min(max(low - beyond * (high - low) + wide / (1 + math.exp(-z)), low), high)
+    return math.exp(value) if log else value
+
+
+class TestBeyond:
+    """Parameters are searched a little beyond their bounds, where they stand at the bound."""
+
+    def test_what_a_latent_number_stands_for(self):
+        parameters = [
+            Parameter("k", 1, 100, "log", beyond=0.1),
+            Parameter("d", -2, 5, beyond=0.25),
+            Parameter("e", -2, 5),
+        ]
+        latent = np.random.default_rng(0).normal(size=(200, 3)) * 3
+        shown = to_user(parameters, latent)
+        for row, (k, d, e) in zip(latent, shown, strict=True):
+            assert k == pytest.approx(bent(row[0], 1, 100, 0.1, log=True), rel=1e-12)
+            assert d == pytest.approx(bent(row[1], -2, 5, 0.25), abs=1e-12)
+            assert e == -2 + 7 * (1 / (1 + np.exp(-row[2])))  # as before, to the bit
+        assert (shown[:, :2] == [100, 5]).any(axis=0).all()  # bounds are reached
+        assert (shown[:, :2] == [1, -2]).any(axis=0).all()
+
+    def test_a_bound_has_a_place_and_nothing_beyond_it_has_one(self):
+        p = Parameter("k", 1, 100, "log", beyond=0.1)
+        for value in (1.0, 3.7, 100.0):
+            latent = to_latent([p], np.array([value]))
+            assert abs(latent[0]) <= math.log(11) + 1e-9
+            assert to_user([p], latent)[0] == pytest.approx(value, rel=1e-12)
+        for value in (0.99, 101.0):
+            with pytest.raises(InputError, match=r"k must lie in 1..100, got"):
+                to_latent([p], np.array([value]))
+
+    @pytest.mark.parametrize("beyond", [-0.1, 0.6, "far", float("nan"), True])
+    def test_it_is_a_share_of_the_range(self, beyond):
+        with pytest.raises(InputError, match="beyond of k must be a share of its range"):
+            Parameter("k", 1, 100, beyond=beyond)
+
+    @pytest.mark.parametrize("how", [{}, {"low": 1, "high": 9, "scale": "int"}])
+    def test_it_needs_bounds_that_a_logistic_function_does_not_reach(self, how):
+        with pytest.raises(InputError, match="beyond of k needs bounds"):
+            Parameter("k", **how, beyond=0.1)
+
+    def test_new_studies_have_it_and_whole_numbers_do_not(self, tmp_path):
+        with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
+            reach = [p.beyond for p in study.opened.parameters]
+            assert reach == [BOX.beyond, BOX.beyond, None]
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"params": {**PARAMS, "free": None}},
+            {"params": PARAMS, "method": "iw-pgpe-ob"},
+            {"params": {name: {"low": 0, "high": 1, "beyond": 0} for name in "ab"}},
+        ],
+    )
+    def test_others_do_not_and_their_files_are_as_before(self, tmp_path, given):
+        with recoup.Study.open(tmp_path / "a.db", **given) as study:
+            assert not any(p.beyond for p in study.opened.parameters)
+            assert not any("beyond" in row for row in study.settings["params"])
+            first = study.opened.parameters[0]
+            low, high = first.low, first.high
+            if first.scale == "linear":
+                assert study.opened.in_units(np.full(study.dim, 0.7))[0] == low + (high - low) * (
+                    1 / (1 + np.exp(-0.7))
+                )
+
+    def test_a_study_goes_on_as_it_was_made(self, tmp_path):
+        """One of before, which has none, and one that has another than today's."""
+        for name, beyond in (("a.db", 0), ("b.db", 0.3)):
+            params = {"kd": {"low": 0, "high": 5, "beyond": beyond}, "k": {"low": 0, "high": 1}}
+            params["k"]["beyond"] = beyond
+            bare = {"kd": (0, 5), "k": (0, 1)}
+            with recoup.Study.open(tmp_path / name, params=params) as study:
+                first = study.ask(3)
+            with recoup.Study.open(tmp_path / name, params=bare) as study:
+                assert [t.params for t in study.pending()] == [t.params for t in first]
+                assert {p.beyond or 0 for p in study.opened.parameters} == {beyond}
+            other = {**bare, "kd": {"low": 0, "high": 5, "beyond": 0.2}}
+            with pytest.raises(InputError, match="was made with params"):
+                recoup.Study.open(tmp_path / name, params=other)
+
+    def test_the_mean_policy_comes_to_stand_at_a_border(self, tmp_path):
+        params = {"kp": (1, 100, "log"), "kd": (0, 5)}
+        with recoup.Study.open(tmp_path / "a.db", params=params, seed=3) as study:
+            tell(study, 12, lambda trial: math.log(trial.params["kp"]) - trial.params["kd"])
+            assert study.recommend().params == {"kp": 100.0, "kd": 0.0}
+            said = study.predict({"kp": 100.0, "kd": 0.0})
+            assert said.expected == study.recommend().expected  # the mean policy, typed
+
+    def test_results_at_a_bound_stay_there_under_other_bounds(self):
+        """They were tried at it; no density of other bounds has them there, but for others."""
+        here = [Parameter("d", 0, 4, beyond=0.1)]
+        there = [Parameter("d", -1, 6, beyond=0.2)]
+        latent = np.linspace(-4, 4, 81)[:, None]
+        shown = to_user(here, latent)[:, 0]
+        moved_to, fits = moved(here, there, latent)
+        assert fits.all()
+        np.testing.assert_allclose(to_user(there, moved_to)[:, 0], shown, atol=1e-12)
+        narrow = [Parameter("d", 1, 3, beyond=0.2)]
+        np.testing.assert_array_equal(moved(here, narrow, latent)[1], (shown >= 1) & (shown <= 3))
+        _, stretch = chart(here, there)(latent)
+        inner = np.abs(latent[:, 0]) < 2
+        step = 1e-6
+        ahead, _ = moved(here, there, latent + step)
+        want = np.log((ahead - moved_to)[inner, 0] / step)
+        np.testing.assert_allclose(stretch[inner], want, atol=1e-5)
+        at = (shown == 0) | (shown == 4)
+        assert at.any()
+        np.testing.assert_array_equal(stretch == -np.inf, at)
+
+    def test_a_fork_with_other_bounds_starts_where_the_mean_policy_stood(self, tmp_path):
+        params = {"kp": (1, 100, "log"), "kd": (0, 5)}
+        with recoup.Study.open(tmp_path / "a.db", params=params, seed=3) as study:
+            tell(study, 12, lambda trial: math.log(trial.params["kp"]) - trial.params["kd"])
+            with study.fork(tmp_path / "b.db", params={"kp": (1, 1000, "log")}) as fork:
+                assert [p.beyond for p in fork.opened.parameters] == [BOX.beyond] * 2
+                assert fork.best[0].params == {"kp": 100.0, "kd": 0.0}  # at a bound of before
+                at = fork.opened.in_units(fork.mean)
+                np.testing.assert_allclose(at, [100, 0], rtol=1e-6)
+                tell(fork, 2, lambda trial: math.log(trial.params["kp"]))
+
+    def test_tables_say_it_and_come_back(self, tmp_path):
+        params = {"kp": (1, 100, "log"), "kd": (0, 5)}
+        with recoup.Study.open(tmp_path / "a.db", params=params, std=2.0) as study:
+            tell(study, 4)
+            study.export(tmp_path / "a.csv")
+            held = [trial.theta for trial in study.trials()]
+        assert "1.0:100.0:log:0.05" in (tmp_path / "a.csv").read_text()
+        with recoup.Study.open(tmp_path / "b.db", params=params, std=2.0) as other:
+            brought(other, tmp_path / "a.csv")
+            np.testing.assert_array_equal([trial.theta for trial in other.trials()], held)
+        bare = {
+            "kp": {"low": 1, "high": 100, "scale": "log", "beyond": 0},
+            "kd": {"low": 0, "high": 5, "beyond": 0},
+        }
+        with (
+            recoup.Study.open(tmp_path / "c.db", params=bare) as third,
+            pytest.raises(InputError, match=r"was drawn under 1\.0:100\.0:log:0\.05"),
+        ):
+            brought(third, tmp_path / "a.csv")
+
+    def test_an_older_recoup_refuses_a_file_with_it(self, tmp_path, monkeypatch):
+        params = {"k": {"low": 0, "high": 1, "beyond": 0.1}, "free": None}
+        recoup.Study.open(tmp_path / "a.db", params=params, method="cem").close()
+        monkeypatch.setattr("recoup.store.file.NEWEST", 6)
+        with pytest.raises(InputError, match="newer recoup"):
+            recoup.Study.open(tmp_path / "a.db")

@@ -27,6 +27,7 @@ class InBox(NamedTuple):
 
     std: float  # latent, at the start
     settings: Mapping[str, float]
+    beyond: float  # share of its range that a parameter is searched beyond each bound
     batch: Callable[[int], int]  # dim -> results of a move, at first
     grows: int  # results from which on a move waits for `times` as many
     times: int
@@ -64,8 +65,9 @@ def _small_batch(dim: int) -> int:
 
 
 BOX = InBox(  # tuned on bounded tasks: docs/benchmarks.md
-    std=0.75,
-    settings={"most_std": 1.0, "leap": 2.0},
+    std=0.7,
+    settings={"most_std": 0.95, "leap": 2.0},
+    beyond=0.05,
     batch=lambda dim: max(5, _small_batch(dim)),
     grows=20,
     times=2,

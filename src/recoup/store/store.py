@@ -192,6 +192,7 @@ class Store(Writes):
                 settings.get("batch_later")
                 or settings.get("most_std")
                 or settings.get("leap", 1) > 1
+                or any(row.get("beyond") for row in settings.get("params", ()))
             ):
                 self._file.mark(BOUNDED)  # nor of these, and would make other moves
             first = codec.of_proposal(start._replace(id=0, origin=START))

@@ -159,7 +159,10 @@ class TestTheStudy:
 
     def test_it_is_the_unnamed_study_in_other_units(self, tmp_path):
         """Same seed: thetas and moves are those of the latent study, densities and all."""
-        parameters = [Parameter("stiffness", 10, 200, "log"), Parameter("damping", -1, 3)]
+        parameters = [
+            Parameter("stiffness", 10, 200, "log", beyond=BOX.beyond),
+            Parameter("damping", -1, 3, beyond=BOX.beyond),
+        ]
         how = {"batch": 4, "seed": 2, "std": BOX.std, **BOX.settings}
         with (
             recoup.Study.open(tmp_path / "a.db", params=self.params, batch=4, seed=2) as named,

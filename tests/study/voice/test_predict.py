@@ -130,7 +130,7 @@ def test_a_gain_that_does_nothing_is_said_to(study):
     shares = {row.names: row.share for row in found.matters}
     assert shares[("idle",)] < 0.05
     assert shares[("k",)] + shares[("d",)] > 0.6
-    late = searched(results=120).recommend()
+    late = searched(results=120, seed=4).recommend()
     assert "idle does nothing that can be seen" in late.words
     json.dumps(late.plain())
 

@@ -115,6 +115,8 @@ def _columns(parameters: Sequence[Parameter]) -> list[list[int]]:
 
 def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple[float, float]:
     """The latent mean and standard deviation of a parameter under other bounds."""
+    if old.beyond:  # beyond a bound it stands at it
+        z = to_latent([old], to_user([old], z))
     there, fits = moved([old], [new], z[None])
     if fits[0] and abs(there[0, 0]) < EDGE / 2:
         slopes = log_slope([old], z[None]) - log_slope([new], there)
@@ -157,13 +159,19 @@ def change_of(study: Opened, given: Settings) -> Change | None:
                 f"{p.name} cannot become {'whole' if p.scale == 'int' else 'continuous'}: its "
                 "results were rolled out at other values than it would stand for."
             )
-        after[p.name] = (replace(p, unit=p.unit or old.unit), i, np.nan)
+        after[p.name] = (_as_before(p, old), i, np.nan)
     parameters, source, was_all = zip(*after.values(), strict=True) if after else ((), (), ())
     checked_parameters(parameters)
     stay = [row for name, row in earlier.items() if name not in after]
     stay += [_at(renamed[i], value) for i, value in frozen.items()]
     found = tuple(parameters), tuple(source), tuple(was_all)
     return Change(study.parameters, *found, frozen, tuple(stay))
+
+
+def _as_before(p: Parameter, old: Parameter) -> Parameter:
+    """A parameter that was there before: its unit, and how far beyond its bounds, unless said."""
+    beyond = old.beyond if p.beyond is None and p.low is not None else p.beyond
+    return replace(p, unit=p.unit or old.unit, beyond=beyond)
 
 
 def _again(

@@ -199,11 +199,34 @@ def check_settings(settings: Settings, row: Method) -> None:
 
 def resolved(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """All settings of a new study, every one checked, as plain values; `goal` unless they say."""
+    return resolved_as_said(reaching_bounds(given), goal)
+
+
+def resolved_as_said(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
+    """The same, its parameters searched as far beyond their bounds as they say."""
     check_new(parameters_given(given.get("params")))
     found = completed(given, goal)
     check_start(found["mean"], found["std"])
     check_no_parameters(limits_of(found), parameters_given(found.get("params")))
     return found
+
+
+def reaching_bounds(given: Settings) -> Settings:
+    """Settings whose parameters are searched beyond their bounds, where the method does so.
+
+    Unless a parameter says how far itself; whole numbers reach their bounds anyway.
+    """
+    found = parameters_given(given.get("params"))
+    box = in_box(given.get("method", DEFAULT_METHOD), found)
+    if box is None:
+        return given
+    reach = [replace(p, beyond=box.beyond) if _may_reach(p) else p for p in found]
+    return {**given, "params": reach}
+
+
+def _may_reach(p: Parameter) -> bool:
+    """Whether a parameter can be searched beyond its bounds, and says nothing of how far."""
+    return p.beyond is None and p.scale != "int"
 
 
 def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
@@ -267,7 +290,7 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
         made.pop("dim")
     if ROW in settings:
         made["method"] = Method(**settings[ROW])
-    asked = completed({**made, **given}, goal)
+    asked = completed({**made, **_as_made(settings, given)}, goal)
     if UNITS in asked:  # what has one must have the same; where none is said, the file's stays
         asked[UNITS] = {**settings.get(UNITS, {}), **asked[UNITS]}
     units = [UNITS] if UNITS in asked else []
@@ -286,6 +309,18 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
                 f"{f'give {key} beside your row' if by_row else 'leave it out'} to go on, or start "
                 "another study in another file."
             )
+
+
+def _as_made(settings: Settings, given: Settings) -> Settings:
+    """What is given, its parameters searched as far beyond their bounds as the file's, unsaid."""
+    if not given.get("params"):
+        return given
+    made = {row["name"]: row.get("beyond") for row in settings.get("params", ())}
+    asked = [
+        replace(p, beyond=made.get(p.name)) if _may_reach(p) and p.low is not None else p
+        for p in parameters_given(given["params"])
+    ]
+    return {**given, "params": asked}
 
 
 def _said_by(method: Chosen) -> tuple[str, ...]:

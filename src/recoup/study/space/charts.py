@@ -2,7 +2,8 @@
 
 A chart is a choice of bounds and scales for the same parameters in the user's units. A proposal is
 Gaussian in the latent space of its own chart; at a theta of the study's latent space its density is
-that of the theta's image there, times the volume that the map between them stretches by.
+that of the theta's image there, times the volume that the map between them stretches by. What was
+put at a bound is at that bound under other bounds too, and those would not have drawn it there.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.plain.densities import Chart
 from recoup.study.space.parameters import Parameter, columns_of, gathered, log_slope, spread_out
-from recoup.study.space.scales import inside
+from recoup.study.space.scales import as_it_is, inside
 
 # thetas [n, D] under other bounds -> under the study's, and which of them lie within [n]
 Home = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -57,14 +58,29 @@ def moved(
 
     One that has no place there is put at 0.
     """
-    values = spread_out(here, theta)
-    columns = enumerate(columns_of(there))
-    fits = np.stack([inside(p, values[..., i]) for i, p in columns], axis=-1)
+    values = tried(here, there, spread_out(here, theta))
+    columns = list(zip(columns_of(here), columns_of(there), strict=True))
+    fits = np.stack([_fits(*both, values[..., i]) for i, both in enumerate(columns)], axis=-1)
     fallback = spread_out(there, np.zeros_like(theta))
     found = gathered(there, np.where(fits, values, fallback))
     found = _exact_where_same(here, there, theta, found)
     fits_all = np.asarray(fits.all(axis=-1))
     return np.where(fits_all[..., None], found, 0.0), fits_all
+
+
+def tried(here: Sequence[Parameter], there: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
+    """Values `[n, D]`, before they are rounded, at the bounds `here` where others are `there`."""
+    found = values.copy()
+    for i, (old, new) in enumerate(zip(columns_of(here), columns_of(there), strict=True)):
+        if old.beyond and old.range != new.range:
+            found[..., i] = np.clip(values[..., i], old.low, old.high)
+    return found
+
+
+def _fits(old: Parameter, new: Parameter, values: np.ndarray) -> np.ndarray:
+    """Which values `[...]` that were tried under the `old` bounds can be under the new ones."""
+    fits = inside(new, values)
+    return np.asarray(fits if old.range == new.range else fits & as_it_is(new, values))
 
 
 def _exact_where_same(
@@ -79,5 +95,7 @@ def _mapped(
     here: tuple[Parameter, ...], there: tuple[Parameter, ...], theta: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     image, fits = moved(here, there, theta)
+    values = spread_out(here, theta)
+    fits = fits & np.all(tried(here, there, values) == values, axis=-1)
     stretch = np.sum(log_slope(here, theta) - log_slope(there, image), axis=-1)
     return image, np.where(fits, stretch, -np.inf)

@@ -19,13 +19,21 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.checks import InputError, as_typed, check_choice, check_mapping, nearest, shortly
+from recoup.checks import (
+    InputError,
+    as_typed,
+    check_choice,
+    check_mapping,
+    check_number,
+    nearest,
+    shortly,
+)
 from recoup.core.types import Array, Given, Plain, Settings, Value
 from recoup.study.space import choices as several
 from recoup.study.space import scales
 
 SCALES = ("linear", "log", "int")
-KEYS = ("low", "high", "scale", "choices", "start", "std", "unit")
+KEYS = ("low", "high", "scale", "choices", "start", "std", "unit", "beyond")
 RESERVED = ("id", "kind", "status", "return", "stderr", "episodes", "note", "seed", "proposal")
 BESIDE = (
     "family",
@@ -35,6 +43,7 @@ BESIDE = (
 )  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 LONGEST_UNIT = 24  # characters
+FARTHEST = 0.5  # share of a range that is searched beyond each bound, at most
 ALWAYS = (
     "no parameter exists under a choice alone, for every distribution draws all of them: give it "
     "always, and ignore it where it does not apply."
@@ -53,6 +62,8 @@ class Parameter:
     std: float | None = None  # latent, at the start
     unit: str | None = field(default=None, compare=False)  # shown beside the name, and no more
     choices: tuple[str, ...] | None = None  # of which it is one
+    beyond: float | None = None  # share of its range that is searched beyond each bound: there it
+    # is at the bound; None: not said, and none
 
     def __post_init__(self) -> None:
         if self.choices is not None:
@@ -67,7 +78,7 @@ class Parameter:
     @property
     def range(self) -> tuple[object, ...]:
         """Bounds, scale and choices: what makes two latent spaces the same."""
-        return self.low, self.high, self.scale, self.choices
+        return self.low, self.high, self.scale, self.choices, self.beyond or 0.0
 
     @property
     def columns(self) -> "tuple[Parameter, ...]":
@@ -137,14 +148,18 @@ def to_latent(parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray
 
 
 def parameter(text: str) -> Parameter:
-    """A parameter as it is typed: NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:SCALE or NAME=ONE|OTHER."""
+    """A parameter as it is typed: NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:SCALE or NAME=ONE|OTHER.
+
+    After the scale may stand how far it is searched beyond its bounds, as `range_text` has it.
+    """
     name, equals, rest = text.partition("=")
     if "|" in rest:
         return Parameter(name.strip(), choices=tuple(rest.split("|")))
     if " if " in rest:
         raise InputError(ALWAYS)
     parts = rest.split(":") if equals else []
-    if not name.strip() or ":" in name or len(parts) > 3 or (equals and len(parts) == 1):
+    far = len(parts) > 4 or (len(parts) == 4 and parts[2].strip() not in SCALES)
+    if not name.strip() or ":" in name or far or (equals and len(parts) == 1):
         raise InputError(
             f"--param takes NAME, NAME=LOW:HIGH, NAME=LOW:HIGH:log, NAME=LOW:HIGH:int or "
             f"NAME=ONE|OTHER, got {text!r}; for instance stiffness=10:200:log or gripper=soft|hard."
@@ -153,7 +168,16 @@ def parameter(text: str) -> Parameter:
         low, high = (as_typed(part) if part.strip() else None for part in (*parts, "", "")[:2])
     except ValueError:
         raise InputError(f"the bounds of --param must be numbers, got {text!r}.") from None
-    return Parameter(name.strip(), low, high, parts[2].strip() if len(parts) == 3 else "linear")
+    scale = parts[2].strip() if len(parts) > 2 else "linear"
+    return Parameter(name.strip(), low, high, scale, beyond=_beyond(*parts[3:]))
+
+
+def _beyond(text: str | None = None) -> float | None:
+    """How far beyond its bounds a parameter is searched, as it is typed."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise InputError(f"after the scale stands a share of the range, got {text!r}.") from None
 
 
 def parameters_of(path: Path) -> list[Parameter]:
@@ -218,7 +242,8 @@ def range_text(p: Parameter) -> str:
     if p.choices is not None:
         return "|".join(p.choices)
     low, high = ("" if x is None else f"{float(x)!r}" for x in (p.low, p.high))
-    return f"{low}:{high}:{p.scale}"
+    beyond = f":{float(p.beyond)!r}" if p.beyond else ""
+    return f"{low}:{high}:{p.scale}{beyond}"
 
 
 def checked(parameters: Sequence[Parameter]) -> list[Parameter]:
@@ -272,7 +297,10 @@ def plain(parameters: Sequence[Parameter]) -> list[Plain]:
     Those stand beside them in a file (`units_of`), where an older recoup does not look for them.
     """
     rows = [asdict(p) | {"choices": p.choices and list(p.choices)} for p in parameters]
-    unsaid = [{"unit"} if p.choices else {"unit", "choices"} for p in parameters]
+    unsaid = [
+        {"unit", *(() if p.choices else ("choices",)), *(() if p.beyond else ("beyond",))}
+        for p in parameters
+    ]
     both = zip(rows, unsaid, strict=True)
     return [{key: row[key] for key in row if key not in without} for row, without in both]
 
@@ -349,6 +377,8 @@ def _check(p: Parameter) -> None:
         raise InputError(f"a log scale needs positive bounds, got {p.low:g} for {p.name}.")
     if p.scale == "int" and (p.low is None or p.high is None or p.low % 1 or p.high % 1):
         raise InputError(f"whole numbers need two whole bounds, such as {p.name}=0:10:int.")
+    if p.beyond is not None:
+        _check_beyond(p)
     if p.std is not None and p.std <= 0:
         raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
     if p.unit is not None:
@@ -357,9 +387,20 @@ def _check(p: Parameter) -> None:
         check_values([p], np.array([value_of(p, p.start)]))
 
 
+def _check_beyond(p: Parameter) -> None:
+    """Raises unless a parameter may be searched so far beyond its bounds."""
+    if not _is_finite(p.beyond) or not 0 <= check_number("beyond", p.beyond) <= FARTHEST:
+        raise InputError(
+            f"beyond of {p.name} must be a share of its range, 0 to {FARTHEST:g}, got "
+            f"{shortly(p.beyond)}."
+        )
+    if p.beyond and (p.low is None or p.scale == "int"):
+        raise InputError(f"beyond of {p.name} needs bounds that are not of whole numbers.")
+
+
 def _check_alone(p: Parameter) -> None:
     """Raises where a parameter with choices has what numbers have."""
-    said = {"low": p.low, "high": p.high, "unit": p.unit, "scale": p.scale}
+    said = {"low": p.low, "high": p.high, "unit": p.unit, "scale": p.scale, "beyond": p.beyond}
     for key, value in said.items():
         if value is not None and value != "linear":
             raise InputError(f"{p.name} is one of several choices: leave out {key}.")
@@ -381,12 +422,16 @@ def _shown(p: Parameter, z: np.ndarray) -> Array:
     if p.choices is not None:
         return several.chosen(z)
     value = scales.spread(p, z[..., 0])
-    return np.clip(np.round(value), p.low, p.high) if p.scale == "int" else value
+    if p.scale == "int":
+        return np.clip(np.round(value), p.low, p.high)
+    return np.clip(value, p.low, p.high) if p.beyond else value
 
 
 def _latent_of(p: Parameter, value: Given) -> np.ndarray:
     """The latent numbers `[..., S]` of a value `[...]`, or of a place among choices."""
     if p.choices is None:
+        if p.beyond:
+            scales.check_within(p, value)
         return np.asarray(scales.to_latent(p, value))[..., None]
     for one in np.asarray(value, float).ravel().tolist():
         several.place_of(p.name, p.choices, one)

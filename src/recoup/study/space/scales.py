@@ -2,7 +2,8 @@
 
 With bounds low and high a latent z is low + (high - low) / (1 + exp(-z)), of the logarithms on a
 log scale; without bounds it is z itself, or exp(z). Whole numbers are as others, before they are
-rounded, between low - 1/2 and high + 1/2.
+rounded, between low - 1/2 and high + 1/2. So is what is searched a share of the range `beyond` its
+bounds, before it is put at the bound: the logistic function covers that much more on both sides.
 """
 
 from typing import Protocol
@@ -12,6 +13,7 @@ import numpy as np
 from recoup.checks import InputError
 from recoup.core.types import Array, Given
 
+ROUNDING = 1e-12  # of a range
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
 
@@ -34,6 +36,10 @@ class Range(Protocol):
     def scale(self) -> str:
         """Linear, log or int."""
 
+    @property
+    def beyond(self) -> float | None:
+        """Share of the range that is searched beyond each bound: there it stands at the bound."""
+
 
 def _ends(p: Range) -> tuple[float, float] | None:
     """The ends of the range that the logistic function covers, as numbers that it is linear in."""
@@ -41,11 +47,25 @@ def _ends(p: Range) -> tuple[float, float] | None:
         return None
     if p.scale == "int":
         return p.low - 0.5, p.high + 0.5
-    return (float(np.log(p.low)), float(np.log(p.high))) if p.scale == "log" else (p.low, p.high)
+    low, high = p.low, p.high
+    if p.scale == "log":
+        low, high = float(np.log(low)), float(np.log(high))
+    more = (p.beyond or 0.0) * (high - low)
+    return low - more, high + more
+
+
+def _limits(p: Range) -> tuple[float, float]:
+    """Where the values of a parameter with bounds end, before they are put at one or rounded."""
+    assert p.low is not None
+    assert p.high is not None
+    ends = _ends(p)
+    if ends is None or (p.scale != "int" and not p.beyond):
+        return p.low, p.high
+    return (float(np.exp(ends[0])), float(np.exp(ends[1]))) if p.scale == "log" else ends
 
 
 def spread(p: Range, z: Given) -> Array:
-    """The value of a latent z, before it is rounded."""
+    """The value of a latent z, before it is rounded or put at a bound."""
     ends = _ends(p)
     if ends is None:
         return np.exp(z) if p.scale == "log" else z
@@ -53,7 +73,7 @@ def spread(p: Range, z: Given) -> Array:
     value = ends[0] + (ends[1] - ends[0]) * share
     if p.scale == "int":
         return value
-    return np.clip(np.exp(value) if p.scale == "log" else value, p.low, p.high)
+    return np.clip(np.exp(value) if p.scale == "log" else value, *_limits(p))
 
 
 def log_slope(p: Range, z: Given) -> Array:
@@ -66,25 +86,46 @@ def log_slope(p: Range, z: Given) -> Array:
 
 
 def to_latent(p: Range, value: Given) -> Array:
-    """The latent number of a value, which may be one of a whole number before it is rounded."""
+    """The latent number of a value, which may be one before it is rounded or put at a bound."""
     value, ends = np.asarray(value, float), _ends(p)
     if ends is None:
         if p.scale == "log" and not (value > 0).all():
             raise InputError(f"{p.name} must be positive, got {value[~(value > 0)].flat[0]:g}.")
         return np.log(value) if p.scale == "log" else value
-    outside = ~inside(p, value)
-    if outside.any():
-        raise InputError(
-            f"{p.name} must lie in {p.low:g}..{p.high:g}, got {value[outside].flat[0]:g}."
-        )
+    _check(p, value, inside(p, value))
     share = ((np.log(value) if p.scale == "log" else value) - ends[0]) / (ends[1] - ends[0])
+    share = np.clip(share, 0.0, 1.0)
     with np.errstate(divide="ignore"):
         return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)
 
 
+def check_within(p: Range, value: Given) -> None:
+    """Raises where a value of a parameter with bounds lies beyond a bound itself."""
+    value = np.asarray(value, float)
+    if p.low is not None and p.high is not None:
+        _check(p, value, (value >= p.low) & (value <= p.high))
+
+
+def _check(p: Range, value: np.ndarray, fits: np.ndarray) -> None:
+    """Raises where a value of a parameter with bounds does not fit."""
+    outside = ~fits
+    if outside.any():
+        raise InputError(
+            f"{p.name} must lie in {p.low:g}..{p.high:g}, got {value[outside].flat[0]:g}."
+        )
+
+
+def as_it_is(p: Range, value: Array) -> Array:
+    """Which values, before they are put at a bound, stay what they are, but for rounding errors."""
+    if p.low is None or p.high is None or not p.beyond:
+        return np.ones(np.shape(value), bool)
+    little = ROUNDING * (p.high - p.low)
+    return (value >= p.low - little) & (value <= p.high + little)
+
+
 def inside(p: Range, value: Given) -> Array:
-    """Which values, before they are rounded, a parameter can have."""
+    """Which values, before they are rounded or put at a bound, a parameter can have."""
     if p.low is None or p.high is None:
         return np.isfinite(value) & (value > 0) if p.scale == "log" else np.isfinite(value)
-    half = 0.5 if p.scale == "int" else 0.0
-    return (value >= p.low - half) & (value <= p.high + half)
+    low, high = _limits(p)
+    return (value >= low) & (value <= high)

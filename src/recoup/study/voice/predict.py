@@ -108,7 +108,10 @@ def _is_mean(study: Opened, results: ModelledResults, theta: np.ndarray) -> bool
     pairs = zip(
         *(study.params(study.in_units(x)).values() for x in (theta, results.mean)), strict=True
     )
-    near = np.abs(theta - results.mean) <= SAME * results.std
+    mean = results.mean
+    if any(p.beyond for p in study.parameters):  # where it lies beyond a bound it stands at it
+        mean = study.latent_theta(study.in_units(mean))
+    near = np.abs(theta - mean) <= SAME * results.std
     places = (
         places_of(study.parameters)
         if study.parameters
