@@ -54,7 +54,7 @@ def explained(
     Fitted to those among the `newest [n]` samples; `hyper [3]` is that of the model of returns.
 
     Implements: rasmussen2006 eq. 2.25 of contexts: the posterior mean of their part of a sum,
-    e = r v K_c (K + r v K_c + v I)^-1 y, with ratio r and noise v by the evidence; (13) in
+    e = r v K_c (K + r v K_c + v I)^-1 y, with ratio r and noise v by the evidence; (14) in
     docs/recoup.md. Zero where no r is surely better than none.
     """
     nothing = Explained(np.zeros(len(returns)), np.float64(0))
