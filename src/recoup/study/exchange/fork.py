@@ -32,13 +32,13 @@ from recoup.study.reader.settings import (
     RETURN_UNIT,
     STEPPING,
     UNITS,
+    as_said,
     completed,
     is_part,
     method_of,
     of_the_problem,
     parameters_given,
     parts_given,
-    resolved_as_said,
 )
 from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.charts import chart_of, charted
@@ -152,7 +152,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     parameters = study.parameters if change is None else change.after
     units = units_of(parameters)
     given[UNITS] = {**units, **check_mapping("units", changes.get(UNITS) or {})}
-    found = completed(given, study.goal) if change is None else resolved_as_said(given, study.goal)
+    found = (completed if change is None else as_said)(given, study.goal)
     _check_changed(study, changes, found)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(bounds) for bounds in charts]
@@ -163,8 +163,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     if any(key in changes for key in MOVED):
         check_start(found["mean"], found["std"])
     found |= {key: value for key, value in here.items() if key not in changes}
-    both = {**given.get("defaults", {}), **changes}
-    return found, parts_given(both)
+    return found, parts_given({**given.get("defaults", {}), **changes})
 
 
 def _check_changed(study: Opened, changes: Settings, found: Settings) -> None:
