@@ -206,9 +206,8 @@ def check_settings(settings: Settings, row: Method) -> None:
 
 def resolved(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """All settings of a new study, every one checked, as plain values; `goal` unless they say."""
-    found = reaching_bounds(
-        given.get("method", DEFAULT_METHOD), parameters_given(given.get("params"))
-    )
+    method = given.get("method", DEFAULT_METHOD)
+    found = reaching_bounds(method, parameters_given(given.get("params")))
     return as_said({**given, "params": found} if found else given, goal)
 
 
@@ -305,10 +304,8 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
 
 def _as_made(settings: Settings, given: Settings) -> Settings:
     """What is given, its parameters searched as far beyond their bounds as the file's, unsaid."""
-    if not given.get("params"):
-        return given
-    asked = as_far(parameters_given(given["params"]), settings.get("params", ()))
-    return {**given, "params": asked}
+    asked = as_far(parameters_given(given.get("params")), settings.get("params", ()))
+    return {**given, "params": asked} if asked else given
 
 
 def _said_by(method: Chosen) -> tuple[str, ...]:
