@@ -6,6 +6,7 @@ stands there; `tests/test_index.py` finds a sentence that two files have written
 
 # files of studies
 EXISTS = "exists already"
+MADE_WITH_PARAMS = "was made with params"
 NO_STUDY_IN = "there is no study in"
 NO_STUDY_FILE = "is not a study file"
 NO_RUN = "is a study of its own, not that of a run"

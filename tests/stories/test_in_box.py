@@ -6,7 +6,7 @@ import math
 import numpy as np
 import program
 import pytest
-from sentences import NEWER
+from sentences import MADE_WITH_PARAMS, NEWER
 
 import recoup
 from recoup import InputError
@@ -266,7 +266,7 @@ class TestBeyond:
                 assert [t.params for t in study.pending()] == [t.params for t in first]
                 assert {p.beyond or 0 for p in study.opened.parameters} == {beyond}
             other = {**bare, "kd": {"low": 0, "high": 5, "beyond": 0.2}}
-            with pytest.raises(InputError, match="was made with params"):
+            with pytest.raises(InputError, match=MADE_WITH_PARAMS):
                 recoup.Study.open(tmp_path / name, params=other)
 
     def test_the_mean_policy_comes_to_stand_at_a_border(self, tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from program import recoup
 from scipy.integrate import quad
 from scipy.stats import norm
-from sentences import SAMPLES_THERE
+from sentences import MADE_WITH_PARAMS, SAMPLES_THERE
 
 from recoup import Study
 from recoup.checks import InputError
@@ -460,7 +460,7 @@ class TestDoors:
     def test_a_study_is_opened_again_with_the_same_choices_and_no_others(self, study):
         path = study.store.path
         Study.open(path, params=MIXED).close()
-        with pytest.raises(InputError, match="was made with params"):
+        with pytest.raises(InputError, match=MADE_WITH_PARAMS):
             Study.open(path, params={**MIXED, "gripper": ["soft", "hard"]})
 
     def test_it_is_verified_and_recovered(self, study, tmp_path):

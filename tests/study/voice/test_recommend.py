@@ -465,7 +465,8 @@ def test_of_batches_that_were_equal_no_slope_is_claimed(method):
 
 def test_where_draws_alone_get_better_that_is_why_to_go_on():
     """README's study of then: "Go on: the next 4 results should gain nothing" gave no reason."""
-    params = {"kp": (1, 200, "log"), "kd": (0, 5)}
+    kp = {"low": 1, "high": 200, "scale": "log", "beyond": 0}
+    params = {"kp": kp, "kd": {"low": 0, "high": 5, "beyond": 0}}
     how = {"method": "recoup", "std": 1.0, "most_std": 1000.0, "leap": 1.0}
     study = searched(gains, 10, 0, noise=0.0, batch=4, params=params, **how)
     found = study.recommend()

@@ -32,13 +32,13 @@ from recoup.study.reader.settings import (
     RETURN_UNIT,
     STEPPING,
     UNITS,
+    as_said,
     completed,
     is_part,
     method_of,
     of_the_problem,
     parameters_given,
     parts_given,
-    resolved_as_said,
 )
 from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.charts import chart_of, charted
@@ -147,7 +147,7 @@ def _settings(study: Opened, changes: Settings, change: Change | None) -> tuple[
     parameters = study.parameters if change is None else change.after
     units = units_of(parameters)
     given[UNITS] = {**units, **check_mapping("units", changes.get(UNITS) or {})}
-    found = completed(given, study.goal) if change is None else resolved_as_said(given, study.goal)
+    found = (completed if change is None else as_said)(given, study.goal)
     _check_changed(study, changes, found)
     if charts := _charts(study, change):
         found[CHARTS] = [plain(bounds) for bounds in charts]

@@ -1,5 +1,8 @@
 """How many results make a move of a study: a fixed number, or one that grows."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from recoup.checks import InputError, check_between, check_count
 from recoup.core.types import Chosen, Plain, Settings
 from recoup.engine.methods import Method, default_batch, known_method
@@ -18,6 +21,31 @@ def in_box(method: Chosen, parameters: list[Parameter]) -> InBox | None:
     """
     bounded = bool(parameters) and all(p.low is not None for p in parameters)
     return known_method(method).way.box if bounded and isinstance(method, str) else None
+
+
+def reaching_bounds(method: Chosen, parameters: list[Parameter]) -> list[Parameter]:
+    """The parameters, searched beyond their bounds where the method does so.
+
+    Unless one says how far itself; whole numbers reach their bounds anyway.
+    """
+    box = in_box(method, parameters)
+    if box is None:
+        return parameters
+    return [replace(p, beyond=box.beyond) if may_reach(p) else p for p in parameters]
+
+
+def as_far(parameters: list[Parameter], rows: Sequence[Plain]) -> list[Parameter]:
+    """The parameters, searched as far beyond their bounds as a file's `rows`, where unsaid."""
+    made = {row["name"]: row.get("beyond") for row in rows}
+    return [
+        replace(p, beyond=made.get(p.name)) if may_reach(p) and p.low is not None else p
+        for p in parameters
+    ]
+
+
+def may_reach(p: Parameter) -> bool:
+    """Whether a parameter can be searched beyond its bounds, and says nothing of how far."""
+    return p.beyond is None and p.scale != "int"
 
 
 def usual_batch(

@@ -33,7 +33,15 @@ from recoup.engine.methods import (
 )
 from recoup.engine.parts import GIVEN
 from recoup.store.layout import Layout
-from recoup.study.reader.batches import LATER, batch_in_words, check_later, in_box, usual_batch
+from recoup.study.reader.batches import (
+    LATER,
+    as_far,
+    batch_in_words,
+    check_later,
+    in_box,
+    reaching_bounds,
+    usual_batch,
+)
 from recoup.study.space.candidates import means_given, stds_given
 from recoup.study.space.goals import GOAL, MAXIMIZE, Goal, goal_given, goal_of, turned_row
 from recoup.study.space.limits import LIMITS, WITHIN, check_no_parameters, limits_given, limits_of
@@ -199,34 +207,18 @@ def check_settings(settings: Settings, row: Method) -> None:
 
 def resolved(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """All settings of a new study, every one checked, as plain values; `goal` unless they say."""
-    return resolved_as_said(reaching_bounds(given), goal)
+    method = given.get("method", DEFAULT_METHOD)
+    found = reaching_bounds(method, parameters_given(given.get("params")))
+    return as_said({**given, "params": found} if found else given, goal)
 
 
-def resolved_as_said(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
+def as_said(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
     """The same, its parameters searched as far beyond their bounds as they say."""
     check_new(parameters_given(given.get("params")))
     found = completed(given, goal)
     check_start(found["mean"], found["std"])
     check_no_parameters(limits_of(found), parameters_given(found.get("params")))
     return found
-
-
-def reaching_bounds(given: Settings) -> Settings:
-    """Settings whose parameters are searched beyond their bounds, where the method does so.
-
-    Unless a parameter says how far itself; whole numbers reach their bounds anyway.
-    """
-    found = parameters_given(given.get("params"))
-    box = in_box(given.get("method", DEFAULT_METHOD), found)
-    if box is None:
-        return given
-    reach = [replace(p, beyond=box.beyond) if _may_reach(p) else p for p in found]
-    return {**given, "params": reach}
-
-
-def _may_reach(p: Parameter) -> bool:
-    """Whether a parameter can be searched beyond its bounds, and says nothing of how far."""
-    return p.beyond is None and p.scale != "int"
 
 
 def completed(given: Settings, goal: Goal = MAXIMIZE) -> Plain:
@@ -313,14 +305,8 @@ def check_same(path: Path, settings: Settings, given: Settings) -> None:
 
 def _as_made(settings: Settings, given: Settings) -> Settings:
     """What is given, its parameters searched as far beyond their bounds as the file's, unsaid."""
-    if not given.get("params"):
-        return given
-    made = {row["name"]: row.get("beyond") for row in settings.get("params", ())}
-    asked = [
-        replace(p, beyond=made.get(p.name)) if _may_reach(p) and p.low is not None else p
-        for p in parameters_given(given["params"])
-    ]
-    return {**given, "params": asked}
+    asked = as_far(parameters_given(given.get("params")), settings.get("params", ()))
+    return {**given, "params": asked} if asked else given
 
 
 def _said_by(method: Chosen) -> tuple[str, ...]:

@@ -19,15 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recoup.checks import (
-    InputError,
-    as_typed,
-    check_choice,
-    check_mapping,
-    check_number,
-    nearest,
-    shortly,
-)
+from recoup.checks import InputError, as_typed, check_choice, check_mapping, nearest, shortly
 from recoup.core.types import Array, Given, Plain, Settings, Value
 from recoup.study.space import choices as several
 from recoup.study.space import scales
@@ -43,7 +35,6 @@ BESIDE = (
 )  # columns too, but parameters of before may be called so
 WHOLE = 2**48  # the largest bound of whole numbers: each comes back from its latent value
 LONGEST_UNIT = 24  # characters
-FARTHEST = 0.5  # share of a range that is searched beyond each bound, at most
 ALWAYS = (
     "no parameter exists under a choice alone, for every distribution draws all of them: give it "
     "always, and ignore it where it does not apply."
@@ -62,8 +53,7 @@ class Parameter:
     std: float | None = None  # latent, at the start
     unit: str | None = field(default=None, compare=False)  # shown beside the name, and no more
     choices: tuple[str, ...] | None = None  # of which it is one
-    beyond: float | None = None  # share of its range that is searched beyond each bound: there it
-    # is at the bound; None: not said, and none
+    beyond: float | None = None  # share of its range that is searched beyond each bound
 
     def __post_init__(self) -> None:
         if self.choices is not None:
@@ -169,15 +159,7 @@ def parameter(text: str) -> Parameter:
     except ValueError:
         raise InputError(f"the bounds of --param must be numbers, got {text!r}.") from None
     scale = parts[2].strip() if len(parts) > 2 else "linear"
-    return Parameter(name.strip(), low, high, scale, beyond=_beyond(*parts[3:]))
-
-
-def _beyond(text: str | None = None) -> float | None:
-    """How far beyond its bounds a parameter is searched, as it is typed."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise InputError(f"after the scale stands a share of the range, got {text!r}.") from None
+    return Parameter(name.strip(), low, high, scale, beyond=scales.typed_share(*parts[3:]))
 
 
 def parameters_of(path: Path) -> list[Parameter]:
@@ -297,12 +279,11 @@ def plain(parameters: Sequence[Parameter]) -> list[Plain]:
     Those stand beside them in a file (`units_of`), where an older recoup does not look for them.
     """
     rows = [asdict(p) | {"choices": p.choices and list(p.choices)} for p in parameters]
-    unsaid = [
-        {"unit", *(() if p.choices else ("choices",)), *(() if p.beyond else ("beyond",))}
-        for p in parameters
+    unsaid = ("choices", "beyond")  # where there are none
+    return [
+        {key: row[key] for key in row if key != "unit" and (row[key] or key not in unsaid)}
+        for row in rows
     ]
-    both = zip(rows, unsaid, strict=True)
-    return [{key: row[key] for key in row if key not in without} for row, without in both]
 
 
 def units_of(parameters: Sequence[Parameter]) -> dict[str, str]:
@@ -365,7 +346,7 @@ def _check(p: Parameter) -> None:
         _check_alone(p)
     for key in ("low", "high", "std", *(["start"] if p.choices is None else [])):
         value = getattr(p, key)
-        if value is not None and not _is_finite(value):
+        if value is not None and not scales.is_finite(value):
             raise InputError(f"{key} of {p.name} must be a finite number, got {shortly(value)}.")
     if (p.low is None) != (p.high is None):
         raise InputError(f"{p.name} has one bound: give both low and high, or neither.")
@@ -378,24 +359,13 @@ def _check(p: Parameter) -> None:
     if p.scale == "int" and (p.low is None or p.high is None or p.low % 1 or p.high % 1):
         raise InputError(f"whole numbers need two whole bounds, such as {p.name}=0:10:int.")
     if p.beyond is not None:
-        _check_beyond(p)
+        scales.check_beyond(p)
     if p.std is not None and p.std <= 0:
         raise InputError(f"std of {p.name} must be positive, got {p.std:g}.")
     if p.unit is not None:
         check_unit(p.name, p.unit)
     if p.start is not None:
         check_values([p], np.array([value_of(p, p.start)]))
-
-
-def _check_beyond(p: Parameter) -> None:
-    """Raises unless a parameter may be searched so far beyond its bounds."""
-    if not _is_finite(p.beyond) or not 0 <= check_number("beyond", p.beyond) <= FARTHEST:
-        raise InputError(
-            f"beyond of {p.name} must be a share of its range, 0 to {FARTHEST:g}, got "
-            f"{shortly(p.beyond)}."
-        )
-    if p.beyond and (p.low is None or p.scale == "int"):
-        raise InputError(f"beyond of {p.name} needs bounds that are not of whole numbers.")
 
 
 def _check_alone(p: Parameter) -> None:
@@ -406,15 +376,6 @@ def _check_alone(p: Parameter) -> None:
             raise InputError(f"{p.name} is one of several choices: leave out {key}.")
     if p.start is not None and not isinstance(p.start, str):
         raise InputError(f"start of {p.name} must be one of its choices, got {shortly(p.start)}.")
-
-
-def _is_finite(value: Given) -> bool:
-    """Whether a value is a number, and one that floating point can hold."""
-    try:
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return number and isfinite(value)
-    except OverflowError:  # a whole number of more than 308 digits
-        return False
 
 
 def _shown(p: Parameter, z: np.ndarray) -> Array:

@@ -6,13 +6,15 @@ rounded, between low - 1/2 and high + 1/2. So is what is searched a share of the
 bounds, before it is put at the bound: the logistic function covers that much more on both sides.
 """
 
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
 
-from recoup.checks import InputError
+from recoup.checks import InputError, check_number, shortly
 from recoup.core.types import Array, Given
 
+FARTHEST = 0.5  # share of a range that is searched beyond each bound, at most
 ROUNDING = 1e-12  # of a range
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
@@ -129,3 +131,31 @@ def inside(p: Range, value: Given) -> Array:
         return np.isfinite(value) & (value > 0) if p.scale == "log" else np.isfinite(value)
     low, high = _limits(p)
     return (value >= low) & (value <= high)
+
+
+def check_beyond(p: Range) -> None:
+    """Raises unless a parameter may be searched so far beyond its bounds."""
+    if not is_finite(p.beyond) or not 0 <= check_number("beyond", p.beyond) <= FARTHEST:
+        raise InputError(
+            f"beyond of {p.name} must be a share of its range, 0 to {FARTHEST:g}, got "
+            f"{shortly(p.beyond)}."
+        )
+    if p.beyond and (p.low is None or p.scale == "int"):
+        raise InputError(f"beyond of {p.name} needs bounds that are not of whole numbers.")
+
+
+def typed_share(text: str | None = None) -> float | None:
+    """How far beyond its bounds a parameter is searched, as it is typed."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise InputError(f"after the scale stands a share of the range, got {text!r}.") from None
+
+
+def is_finite(value: Given) -> bool:
+    """Whether a value is a number, and one that floating point can hold."""
+    try:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return number and isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
