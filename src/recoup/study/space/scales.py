@@ -14,7 +14,7 @@ import numpy as np
 from recoup.checks import InputError, check_number, shortly
 from recoup.core.types import Array, Given
 
-FARTHEST = 0.5  # share of a range that is searched beyond each bound, at most
+MOST_BEYOND = 0.5  # share of a range that is searched beyond each bound, at most
 ROUNDING = 1e-12  # of a range
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
@@ -135,9 +135,9 @@ def inside(p: Range, value: Given) -> Array:
 
 def check_beyond(p: Range) -> None:
     """Raises unless a parameter may be searched so far beyond its bounds."""
-    if not is_finite(p.beyond) or not 0 <= check_number("beyond", p.beyond) <= FARTHEST:
+    if not is_finite(p.beyond) or not 0 <= check_number("beyond", p.beyond) <= MOST_BEYOND:
         raise InputError(
-            f"beyond of {p.name} must be a share of its range, 0 to {FARTHEST:g}, got "
+            f"beyond of {p.name} must be a share of its range, 0 to {MOST_BEYOND:g}, got "
             f"{shortly(p.beyond)}."
         )
     if p.beyond and (p.low is None or p.scale == "int"):
