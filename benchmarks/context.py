@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.__main__ import processor
 from recoup.study.reader.settings import resolved
 from recoup.study.study import Study
-from recoup.tasks.lqr import NOISE, PUSH, STEPS, system_of
+from recoup.tasks.lqr import LQR_STEPS, PUSH, STATE_NOISE, system_of
 
 EPISODES, RUNS, FRESH = (50, 100, 200, 400), 16, 200
 MOST_COST = 100.0
@@ -51,11 +51,11 @@ def lqr(states, actions, seed, seen=as_they_are):
 
     def earns(theta, start, rng):
         x, gains, total = start, theta.reshape(-1, states, actions), 0.0
-        for _ in range(STEPS):
+        for _ in range(LQR_STEPS):
             u = np.clip(np.einsum("ns,nsa->na", x, gains), -1e6, 1e6)
             cost = np.sum(x**2, axis=1) + PUSH * np.sum(u**2, axis=1)
-            total = total - cost / (1 + cost / MOST_COST) / STEPS
-            x = np.clip(x @ a.T + u @ b.T + NOISE * rng.standard_normal(x.shape), -1e6, 1e6)
+            total = total - cost / (1 + cost / MOST_COST) / LQR_STEPS
+            x = np.clip(x @ a.T + u @ b.T + STATE_NOISE * rng.standard_normal(x.shape), -1e6, 1e6)
         return total
 
     return Task(states * actions, 0.5, lambda rng, n: rng.standard_normal((n, states)), seen, earns)

@@ -6,7 +6,7 @@ import own_tasks
 import pytest
 
 import recoup
-from recoup.tasks.own.environment import MOST, known_of
+from recoup.tasks.own.environment import MOST_NUMBERS, known_of
 
 pytestmark = pytest.mark.usefixtures("sketches")
 
@@ -45,7 +45,7 @@ def test_what_is_no_short_row_of_finite_numbers_is_no_context():
         [3],
         [{"x": np.zeros(2)}],
         [np.zeros((2, 2))],
-        [np.zeros(MOST + 1)],
+        [np.zeros(MOST_NUMBERS + 1)],
         [np.zeros(0)],
         [np.zeros(2), np.zeros(3)],
         [],
