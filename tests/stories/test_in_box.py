@@ -220,6 +220,21 @@ class TestBeyond:
             with pytest.raises(InputError, match=r"k must lie in 1..100, got"):
                 to_latent([p], np.array([value]))
 
+    @pytest.mark.parametrize("scale", ["linear", "log"])
+    def test_a_bound_that_is_given_is_the_bound(self, scale):
+        """And not the number beside it that rounding makes of it."""
+        ends = np.random.default_rng(0).uniform(0.1, 9.0, (200, 2)).round(2)
+        for low, high in np.sort(ends, axis=1)[ends[:, 0] != ends[:, 1]].tolist():
+            p = [Parameter("k", low, high, scale, beyond=BOX.beyond)]
+            for value in (low, high):
+                assert to_user(p, to_latent(p, np.array([value])))[0] == value
+
+    def test_a_range_that_numbers_do_not_go_beyond_is_refused(self, tmp_path):
+        params = {"k": (1e300, 1.7e308)}
+        with pytest.raises(InputError, match="the range of k is too wide for numbers"):
+            recoup.Study.open(tmp_path / "a.db", params=params)
+        recoup.Study.open(tmp_path / "b.db", params=params, method="cem").close()
+
     @pytest.mark.parametrize("beyond", [-0.1, 0.6, "far", float("nan"), True])
     def test_it_is_a_share_of_the_range(self, beyond):
         with pytest.raises(InputError, match="beyond of k must be a share of its range"):

@@ -181,10 +181,14 @@ class Queries:
         rows = self._file.read("also", codec.also_of)
         return sorted({name for _, also in rows for name in also})
 
-    def first_context(self) -> dict[str, float]:
-        """The numbers beside the first return that has any of those known before; else none."""
-        known = f"""WHERE content LIKE '%"{CONTEXT}%' ORDER BY id LIMIT 1"""
-        return dict(*(also for _, also in self._file.read("also", codec.also_of, known)))
+    def first_context(self, but: int | None = None) -> dict[str, float]:
+        """The numbers beside the first return that has any of those known before; else none.
+
+        `but` one trial.
+        """
+        known = f"""WHERE content LIKE '%"{CONTEXT}%' AND id IS NOT ? ORDER BY id LIMIT 1"""
+        found = self._file.read("also", codec.also_of, known, (but,))
+        return dict(*(also for _, also in found))
 
     def trajectories(self, ids: Iterable[int] | None = None) -> dict[int, np.ndarray]:
         """Trajectories `[t, F + A + 1]` by trial, of those that have one."""

@@ -515,6 +515,20 @@ class TestNamesAndDimensions:
                 assert [trial.id for trial in b] == at_one
                 assert b.store.counters().counted == len(at_one) > 0
 
+    def test_what_was_drawn_beyond_a_bound_was_near_to_a_value_at_it(self, tmp_path):
+        """However far beyond: it was tried at the bound itself."""
+        params = {"n": {"low": 0, "high": 1, "beyond": 0.2}, "x": None}
+        how = {"params": params, "mean": {"n": 1.0}, "std": [3.0, 1.0], "method": "recoup"}
+        with told(tmp_path / "a.db", 3, function=lambda t: -(t[1] ** 2), **how) as a:
+            at_one = {trial.id for trial in a if trial.params["n"] == 1}
+            far = {t.id for t in a.store.asked(at_one) if t.theta[0] > a.mean[0] + a.std[0]}
+            assert len(far) > 3
+            with a.fork(tmp_path / "b.db", freeze={"n": 1.0}) as b:
+                assert far <= {trial.id for trial in b}
+                assert "and are left out" in forked_words(b.opened, "a.db")
+                go_on(b, 1, np.random.default_rng(0), lambda t: -float(t[0] ** 2))
+                assert all(verdict.sound for verdict in check(b.store.path))
+
     def test_without_a_value_it_stays_at_the_mean(self, tmp_path):
         with told(tmp_path / "a.db", 1) as study:
             study.fork(tmp_path / "b.db", freeze=["offset"]).close()

@@ -453,7 +453,7 @@ class TestDoors:
         assert versions == [5, 2, 7]
 
     def test_settings_of_other_studies_stay_as_they_were(self, tmp_path):
-        with Study.open(tmp_path / "a.db", params={"kp": (1, 2)}) as study:
+        with Study.open(tmp_path / "a.db", params={"kp": (1, 2)}, method="cem") as study:
             keys = {"name", "low", "high", "scale", "start", "std"}
             assert set(study.settings["params"][0]) == keys
 

@@ -167,6 +167,38 @@ def test_a_part_of_a_context_is_put_right(path):
         assert kept(study)[5] == {"context.payload": 0.25, "context.warm": warm}
 
 
+def test_a_name_that_was_mistyped_is_put_right(tmp_path):
+    """Also that of the first context, which all others have to have."""
+    with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
+        first, second, third = (t.id for t in study.ask(3))
+        study.tell(first, 1.0, context={"paylaod": 2.0})
+        with pytest.raises(InputError, match="hold paylaod, and this one payload"):
+            study.tell(second, 2.0, context={"payload": 3.0})
+        study.amend(first, context={"paylaod": float("nan"), "payload": 2.0})
+        study.tell(second, 2.0, context={"payload": 3.0})
+        with pytest.raises(InputError, match="hold payload, and this one cold and payload"):
+            study.amend(first, context={"cold": 1.0})
+        with pytest.raises(InputError, match="must be a finite number"):
+            study.tell(third, 2.0, context={"payload": float("nan")})
+        study.amend(second, context={"payload": None})
+        assert kept(study) == {first: {"context.payload": 2.0}}
+
+
+def test_a_number_given_twice_is_refused_by_every_door(tmp_path):
+    with recoup.Study.open(tmp_path / "a.db", params=PARAMS) as study:
+        (number,) = (t.id for t in study.ask(1))
+        how = {"also": {"context.payload": 1.0}, "context": {"payload": 2.0}}
+        with pytest.raises(InputError, match="is given twice, beside the return"):
+            study.tell(number, 1.0, **how)
+        study.tell(number, 1.0, context={"payload": 2.0})
+        with pytest.raises(InputError, match="is given twice, beside the return"):
+            study.amend(number, 1.0, **how)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,return,also_context.payload,context_payload\n2,1.0,1,2\n")
+    done = program.recoup("study", "tell", tmp_path / "a.db", "--file", rows)
+    assert "context.payload is given twice" in done.stderr
+
+
 def test_an_older_recoup_does_not_open_what_it_would_move_otherwise(path, tmp_path, monkeypatch):
     with recoup.Study.open(tmp_path / "b.db", params=PARAMS) as study:
         tell(study, 4, context=False)

@@ -59,7 +59,7 @@ def result_instead(study: Opened, number: int, drop: str | None, **how: Given) -
     before = _result(study.store, number).told
     if isinstance(how.get("trajectory"), str):
         return _taken_away(study, number, **how)
-    given = numbers_given(beside(also, context))
+    given = numbers_given(beside(also, context, amends=True))
     numbers = {**(before.also or {}), **given}
     alone = also is not None or context is not None
     if alone and all(x is None for x in how.values()):
@@ -101,7 +101,7 @@ def amend(
     all the same, they are made again from what it left.
     """
     study.check_whole()
-    check_alike(study.store, [told])
+    check_alike(study.store, [told], number)
     if not dry:
         study.store.check_written()
     _result(study.store, number)  # what cannot be amended is said at once

@@ -16,6 +16,7 @@ from recoup.store.protocol import Storage
 from recoup.store.rows import Asked
 from recoup.study.exchange.change import SAME_VALUE, Change
 from recoup.study.reader.opened import Opened
+from recoup.study.space.charts import at_bounds
 from recoup.study.space.parameters import Parameter, places_of, to_latent, to_user
 
 AWAY = 0.5  # standard deviations of the newest distribution, latent: beyond is another place
@@ -48,9 +49,11 @@ class Freezing(NamedTuple):
     def is_near(self, theta: np.ndarray) -> bool:
         """Whether a latent theta `[D]` has the frozen parameters near their values.
 
-        A whole number, or a choice, must be the same one: the next is another.
+        A whole number, or a choice, must be the same one: the next is another. What was drawn
+        beyond a bound stood at it, however far beyond.
         """
         shown, places = to_user(self.parameters, theta), places_of(self.parameters)
+        theta = at_bounds(self.parameters, theta)
         for i, value in zip(self.going, self.values, strict=True):
             p, place = self.parameters[i], places[i]
             if _is_one(p):

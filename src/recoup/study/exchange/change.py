@@ -10,7 +10,7 @@ from recoup.checks import InputError, check_number, nearest, shortly
 from recoup.core.types import Given, Settings
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import parameters_given
-from recoup.study.space.charts import moved
+from recoup.study.space.charts import at_bounds, moved
 from recoup.study.space.frozen import Frozen
 from recoup.study.space.parameters import (
     Parameter,
@@ -115,8 +115,7 @@ def _columns(parameters: Sequence[Parameter]) -> list[list[int]]:
 
 def _carried(old: Parameter, new: Parameter, z: np.ndarray, std: float) -> tuple[float, float]:
     """The latent mean and standard deviation of a parameter under other bounds."""
-    if old.beyond:  # beyond a bound it stands at it
-        z = to_latent([old], to_user([old], z))
+    z = at_bounds([old], z)
     there, fits = moved([old], [new], z[None])
     if fits[0] and abs(there[0, 0]) < EDGE / 2:
         slopes = log_slope([old], z[None]) - log_slope([new], there)

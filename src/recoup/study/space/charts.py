@@ -14,8 +14,15 @@ import numpy as np
 
 from recoup.checks import InputError
 from recoup.core.plain.densities import Chart
-from recoup.study.space.parameters import Parameter, columns_of, gathered, log_slope, spread_out
-from recoup.study.space.scales import as_it_is, inside
+from recoup.study.space.parameters import (
+    Parameter,
+    columns_of,
+    gathered,
+    log_slope,
+    spread_out,
+    to_user,
+)
+from recoup.study.space.scales import as_it_is, inside, to_latent
 
 # thetas [n, D] under other bounds -> under the study's, and which of them lie within [n]
 Home = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -66,6 +73,15 @@ def moved(
     found = _exact_where_same(here, there, theta, found)
     fits_all = np.asarray(fits.all(axis=-1))
     return np.where(fits_all[..., None], found, 0.0), fits_all
+
+
+def at_bounds(parameters: Sequence[Parameter], theta: np.ndarray) -> np.ndarray:
+    """Latent thetas `[..., D]`, what lies beyond a bound put at it, where it was tried."""
+    found = np.array(theta, float)
+    for i, p in enumerate(columns_of(parameters)):
+        if p.beyond:
+            found[..., i] = to_latent(p, to_user([p], found[..., i : i + 1])[..., 0])
+    return found
 
 
 def tried(here: Sequence[Parameter], there: Sequence[Parameter], values: np.ndarray) -> np.ndarray:

@@ -13,13 +13,16 @@ from recoup.checks import InputError, check_number, check_text, check_whole_numb
 from recoup.core.types import Given
 from recoup.store.queries import Queries
 from recoup.store.rows import CONTEXT, Told
-from recoup.study.space.limits import numbers_given
+from recoup.study.space.limits import is_unknown, numbers_given
 
 MOST_NUMBERS = 30  # numbers of a context
 
 
-def context_given(given: Given) -> dict[str, float]:
-    """A context as it is told, by the names under which it is kept; empty where there is none."""
+def context_given(given: Given, *, amends: bool = False) -> dict[str, float]:
+    """A context as it is told, by the names under which it is kept; empty where there is none.
+
+    Where it `amends` another, not a number is one that is taken back.
+    """
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -35,7 +38,11 @@ def context_given(given: Given) -> dict[str, float]:
         )
     if not 0 < len(named) <= MOST_NUMBERS:
         raise InputError(f"`context` must hold 1 to {MOST_NUMBERS} numbers, got {len(named)}.")
-    return {_kept_as(name): _number(f"context {name}", value) for name, value in named}
+    taken = {name for name, value in named if amends and is_unknown(value)}
+    return {
+        _kept_as(name): float("nan") if name in taken else _number(f"context {name}", value)
+        for name, value in named
+    }
 
 
 def _kept_as(name: Given) -> str:
@@ -64,18 +71,26 @@ def context_of(also: Mapping[str, float] | None) -> dict[str, float]:
     return {name.removeprefix(CONTEXT): x for name, x in known if name.startswith(CONTEXT)}
 
 
-def beside(also: Given, context: Given) -> Given:
+def beside(also: Given, context: Given, *, amends: bool = False) -> Given:
     """Numbers beside a return, what was known before it among them."""
-    return also if context is None else {**numbers_given(also), **context_given(context)}
+    if context is None:
+        return also
+    numbers, known = numbers_given(also), context_given(context, amends=amends)
+    for name in numbers.keys() & known.keys():
+        raise InputError(
+            f"{name} is given twice, beside the return and as a context: leave one of them out."
+        )
+    return {**numbers, **known}
 
 
-def check_alike(store: Queries, told: Iterable[Told]) -> None:
+def check_alike(store: Queries, told: Iterable[Told], instead_of: int | None = None) -> None:
     """Raises where contexts of results hold other names than those of a study, or one another's.
 
-    A result without a context is one too.
+    A result without a context is one too. The study's are those without the trial that a result is
+    told `instead_of`.
     """
     found = [mine for mine in (sorted(context_of(one.also)) for one in told) if mine]
-    names = (sorted(context_of(store.first_context())) or found[0]) if found else []
+    names = (sorted(context_of(store.first_context(instead_of))) or found[0]) if found else []
     for mine in found:
         if mine != names:
             raise InputError(

@@ -215,7 +215,7 @@ def numbers_given(given: Given) -> dict[str, float]:
 def _number(what: str, value: Given) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if value is None or (isinstance(value, (float, np.floating)) and isnan(value)):
+    if is_unknown(value):
         return float("nan")
     if isinstance(value, (list, tuple, np.ndarray)):
         raise InputError(
@@ -225,6 +225,11 @@ def _number(what: str, value: Given) -> float:
     number = check_number(what, value)
     check_whole_numbers(what, [value])
     return number + 0.0
+
+
+def is_unknown(value: Given) -> bool:
+    """Whether a number is told as one that is not known."""
+    return value is None or (isinstance(value, (float, np.floating)) and bool(isnan(value)))
 
 
 def known_numbers(numbers: Mapping[str, float]) -> dict[str, float] | None:

@@ -391,9 +391,7 @@ def _shown(p: Parameter, z: np.ndarray) -> Array:
 def _latent_of(p: Parameter, value: Given) -> np.ndarray:
     """The latent numbers `[..., S]` of a value `[...]`, or of a place among choices."""
     if p.choices is None:
-        if p.beyond:
-            scales.check_within(p, value)
-        return np.asarray(scales.to_latent(p, value))[..., None]
+        return np.asarray(scales.given_as_latent(p, value))[..., None]
     for one in np.asarray(value, float).ravel().tolist():
         several.place_of(p.name, p.choices, one)
     return several.standing(value, len(p.choices))

@@ -16,6 +16,7 @@ from recoup.core.types import Array, Given
 
 MOST_BEYOND = 0.5  # share of a range that is searched beyond each bound, at most
 ROUNDING = 1e-12  # of a range
+LITTLE = 1e-10  # latent: more than what rounding makes of a bound, and less than anybody sees
 EDGE = 40.0  # latent distance at which a bound is reached as nearly as numbers allow
 
 
@@ -63,7 +64,8 @@ def _limits(p: Range) -> tuple[float, float]:
     ends = _ends(p)
     if ends is None or (p.scale != "int" and not p.beyond):
         return p.low, p.high
-    return (float(np.exp(ends[0])), float(np.exp(ends[1]))) if p.scale == "log" else ends
+    with np.errstate(over="ignore"):
+        return (float(np.exp(ends[0])), float(np.exp(ends[1]))) if p.scale == "log" else ends
 
 
 def spread(p: Range, z: Given) -> Array:
@@ -75,7 +77,8 @@ def spread(p: Range, z: Given) -> Array:
     value = ends[0] + (ends[1] - ends[0]) * share
     if p.scale == "int":
         return value
-    return np.clip(np.exp(value) if p.scale == "log" else value, *_limits(p))
+    with np.errstate(over="ignore"):
+        return np.clip(np.exp(value) if p.scale == "log" else value, *_limits(p))
 
 
 def log_slope(p: Range, z: Given) -> Array:
@@ -101,11 +104,19 @@ def to_latent(p: Range, value: Given) -> Array:
         return np.clip(np.log(share) - np.log1p(-share), -EDGE, EDGE)
 
 
-def check_within(p: Range, value: Given) -> None:
-    """Raises where a value of a parameter with bounds lies beyond a bound itself."""
+def given_as_latent(p: Range, value: Given) -> Array:
+    """The latent number of a value that a user gives, which lies within the bounds themselves.
+
+    That of a bound lies a little beyond it, if there is room: what comes back is the bound, and not
+    the number beside it that rounding makes of it.
+    """
+    if not p.beyond or p.low is None or p.high is None:
+        return to_latent(p, value)
     value = np.asarray(value, float)
-    if p.low is not None and p.high is not None:
-        _check(p, value, (value >= p.low) & (value <= p.high))
+    _check(p, value, (value >= p.low) & (value <= p.high))
+    z = to_latent(p, value)
+    further = np.where(value == p.high, LITTLE, 0.0) - np.where(value == p.low, LITTLE, 0.0)
+    return np.clip(z + further, -EDGE, EDGE)
 
 
 def _check(p: Range, value: np.ndarray, fits: np.ndarray) -> None:
@@ -142,6 +153,9 @@ def check_beyond(p: Range) -> None:
         )
     if p.beyond and (p.low is None or p.scale == "int"):
         raise InputError(f"beyond of {p.name} needs bounds that are not of whole numbers.")
+    low, high = _ends(p) or (0.0, 0.0)
+    if not isfinite(high - low):
+        raise InputError(f"the range of {p.name} is too wide for numbers: leave its bounds out.")
 
 
 def typed_share(text: str | None = None) -> float | None:

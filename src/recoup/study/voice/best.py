@@ -30,15 +30,15 @@ def best_of_each(study: Opened, results: ModelledResults, found: Landscape | Non
     ranges = _ranges(study, results, found)
     choices = {} if found is None else _choices(study, results, found)
     mean = study.params(study.in_units(results.mean))
-    named = zip(study.labels, ranges, strict=True)
-    climbs = [name for name, x in named if x.low > 0 or x.high < 0]
     wrong = [
         (name, mean[name], max(shares, key=lambda word: shares[word]))
         for name, shares in choices.items()
         if shares[mean[name]] < UNSURE
     ]
-    climbs += [name for name, _, _ in wrong]
     low, high = (_in_units(study, results, np.array([x[i] for x in ranges])) for i in (0, 1))
+    climbs = [study.labels[i] for i in _climbing(study, results, ranges, low, high)]
+    climbs += [name for name, _, _ in wrong]
+    _close(study, low, high)
     known = [name for name, x in zip(study.labels, ranges, strict=True) if np.isfinite(x).any()]
     known += [name for name, shares in choices.items() if min(shares.values()) < UNSURE]
     return Best(low, high, choices, climbs, wrong, known)
@@ -55,6 +55,33 @@ def _ranges(study: Opened, results: ModelledResults, found: Landscape | None) ->
     tried = ((results.theta - results.mean) / results.std)[:, numbers]
     known = dict(zip(numbers, tops(found.belief, ways, tried), strict=True))
     return [known.get(first, Interval(np.nan, np.nan)) for first in _firsts(study)]
+
+
+def _climbing(
+    study: Opened,
+    results: ModelledResults,
+    ranges: list[Interval],
+    low: np.ndarray,
+    high: np.ndarray,
+) -> list[int]:
+    """Which parameters are surely best elsewhere than at the mean, by `ranges` in its deviations.
+
+    Beyond a bound all stands at it, so that there the ends in the user's units say so.
+    """
+    here, beyond = study.in_units(results.mean), [bool(p.beyond) for p in study.parameters]
+    surely = [x.low > 0 or x.high < 0 for x in ranges]
+    for i in np.flatnonzero(beyond):
+        surely[i] = low[i] > here[i] or high[i] < here[i]
+    return [i for i, climbs in enumerate(surely) if climbs]
+
+
+def _close(study: Opened, low: np.ndarray, high: np.ndarray) -> None:
+    """Ends that are open beyond a bound, though the other stands at it, are at the bound too."""
+    for i, p in enumerate(study.parameters):
+        if p.beyond and low[i] == p.high:
+            high[i] = p.high
+        if p.beyond and high[i] == p.low:
+            low[i] = p.low
 
 
 def _choices(
