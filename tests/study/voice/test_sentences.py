@@ -11,7 +11,7 @@ from recoup.study.space.goals import MAXIMIZE, MINIMIZE
 from recoup.study.voice import sentences
 
 BOTH = (MAXIMIZE, MINIMIZE)
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAYS = [
     node
     for node in ast.parse(Path(sentences.__file__).read_text()).body
