@@ -529,6 +529,21 @@ class TestNamesAndDimensions:
                 go_on(b, 1, np.random.default_rng(0), lambda t: -float(t[0] ** 2))
                 assert all(verdict.sound for verdict in check(b.store.path))
 
+    @pytest.mark.parametrize("method", BOTH)
+    def test_what_was_frozen_at_a_bound_is_searched_again_from_there(self, tmp_path, method):
+        """As far beyond its bounds as the others are; and not from where no draw leaves it."""
+        how = {"params": {"n": (0, 1), "x": (0, 1)}, "method": method}
+        with told(tmp_path / "a.db", 2, function=lambda t: t[0] + t[1], **how) as a:
+            a.fork(tmp_path / "b.db", freeze={"n": 1.0}).close()
+        with (
+            recoup.Study.open(tmp_path / "b.db") as b,
+            b.fork(tmp_path / "c.db", params={"n": (0, 1)}) as c,
+        ):
+            assert len({p.beyond for p in c.opened.parameters}) == 1
+            drawn = [trial.params["n"] for trial in c.ask(40)]
+            assert max(drawn) - min(drawn) > 0.02
+            assert len(set(drawn)) > 10
+
     def test_without_a_value_it_stays_at_the_mean(self, tmp_path):
         with told(tmp_path / "a.db", 1) as study:
             study.fork(tmp_path / "b.db", freeze=["offset"]).close()

@@ -247,6 +247,26 @@ def test_tables_hold_contexts_to_the_bit(path, tmp_path):
         assert other.history()[-1]["notes"]["context"] > 0.5  # what was imported counts
 
 
+@pytest.mark.parametrize(("called", "names"), [("cold", "cold and payload"), ("warm", "payload")])
+def test_samples_from_elsewhere_have_the_names_of_the_study(path, tmp_path, called, names):
+    """A number that is called otherwise, or that one row is without."""
+    table, mine = tmp_path / "a.csv", tmp_path / "b.db"
+    with recoup.Study.open(path) as study:
+        study.export(table)
+    first, *rest = table.read_text().splitlines()
+    first = first.replace("also_context.warm", f"also_context.{called}")
+    if called == "warm":
+        rest[3] = rest[3].rpartition(",")[0] + ","
+    table.write_text("\n".join([first, *rest]) + "\n")
+    with recoup.Study.open(mine, params=PARAMS, seed=5) as study:
+        tell(study, 2)
+        told = study.counts()
+    done = program.recoup("study", "import", mine, table)
+    assert f"hold payload and warm, and this one {names}:" in done.stderr
+    with recoup.Study.open(mine) as study:
+        assert study.counts() == told
+
+
 def test_a_fork_has_the_contexts_and_goes_on_with_them(path, tmp_path):
     with recoup.Study.open(path) as study, study.fork(tmp_path / "b.db") as fork:
         assert list(kept(fork).values()) == list(kept(study).values())

@@ -8,6 +8,7 @@ import numpy as np
 
 from recoup.checks import InputError, check_number, nearest, shortly
 from recoup.core.types import Given, Settings
+from recoup.study.reader.batches import may_reach
 from recoup.study.reader.opened import Opened
 from recoup.study.reader.settings import parameters_given
 from recoup.study.space.charts import at_bounds, moved
@@ -98,6 +99,7 @@ class Change(NamedTuple):
             i = self.source[j]
             if i is None:
                 at = to_latent([p], np.array([self.was[j]]))
+                at = np.where(np.abs(at) < EDGE / 2, at, np.sign(at) * RECENTRED)  # not in a corner
                 found += [(float(z), p.std or 1.0) for z in at]
             elif self.before[i].range == p.range:
                 found += [(float(mean[k]), float(std[k])) for k in places[i]]
@@ -141,6 +143,7 @@ def change_of(study: Opened, given: Settings) -> Change | None:
     checked_parameters([p for p, _ in named] or list(renamed))  # none twice
     for p, was in named:
         if p.name not in after:
+            p = _reaching(p, study.parameters)
             again = _again(p, was, earlier, [renamed[i].name for i in frozen])
             after[p.name] = (again[0], None, _value_of(*again, list(after)))
             continue
@@ -171,6 +174,12 @@ def _as_before(p: Parameter, old: Parameter) -> Parameter:
     """A parameter that was there before: its unit, and how far beyond its bounds, unless said."""
     beyond = old.beyond if p.beyond is None and p.low is not None else p.beyond
     return replace(p, unit=p.unit or old.unit, beyond=beyond)
+
+
+def _reaching(p: Parameter, others: Sequence[Parameter]) -> Parameter:
+    """A parameter that is added: as far beyond its bounds as the others, unless it says."""
+    farthest = max((one.beyond or 0.0 for one in others), default=0.0) or None
+    return replace(p, beyond=farthest) if may_reach(p) and p.low is not None else p
 
 
 def _again(

@@ -36,6 +36,7 @@ from recoup.study.exchange.imported import (
 from recoup.study.exchange.proposals import of_gaussians
 from recoup.study.exchange.unseen_choices import with_drawn_choices
 from recoup.study.reader.opened import Opened
+from recoup.study.space.contexts import check_alike
 from recoup.study.space.frozen import frozen_elsewhere
 from recoup.study.space.goals import Goal, turned
 from recoup.study.space.limits import also_columns, known_numbers, numbers_of, some_of
@@ -119,7 +120,6 @@ def import_samples(study: Opened, samples: ForeignSamples, origin: str = "") -> 
         blocks, index = np.unique(drew, axis=0, return_inverse=True)
         kept, returns = theta[new], np.asarray(samples.returns, float)[new]
         first = store.add_proposals(FITTED if fitted else IMPORTED, study.family, blocks)
-        noted = int(np.sum(_of_rows(samples.notes, new, len(kept), "") != ""))
         timed = _add_results(study, samples, new, kept, first + index)
         how = {"of": origin, "samples": len(kept), "fitted": fitted, ASKED: timed}
         store.note("imported", how)
@@ -139,7 +139,7 @@ def import_samples(study: Opened, samples: ForeignSamples, origin: str = "") -> 
         dropped=int(np.sum(gone)),
         anew=known.anew,
         alike=known.alike,
-        noted=noted,
+        noted=int(np.sum(_of_rows(samples.notes, new, len(kept), "") != "")),
     )
     return found._replace(words=_words(study, samples, found))
 
@@ -346,8 +346,7 @@ def _told(samples: ForeignSamples, new: np.ndarray) -> list[Told]:
     """What was told of the samples that are `new [n]`."""
     n, also = int(np.sum(new)), some_of(samples.also, new)
     returns = np.asarray(samples.returns, float)[new]
-    errors = _of_rows(samples.stderr, new, n, np.nan)
-    episodes = _of_rows(samples.episodes, new, n, np.nan)
+    errors, episodes = (_of_rows(x, new, n, np.nan) for x in (samples.stderr, samples.episodes))
     why = _of_rows(samples.why, new, n, "")
     found = []
     for i, (value, error, several) in enumerate(zip(returns, errors, episodes, strict=True)):
@@ -369,6 +368,7 @@ def _add_results(
     `theta [m, D]` are latent, `proposals [m]` the numbers of what drew them.
     """
     last, results = study.store.counters().last, _told(samples, new)
+    check_alike(study.store, results)
     asked = _of_rows(samples.asked, new, len(theta), np.nan)
     notes = _of_rows(samples.notes, new, len(theta), "")
     rows = zip(theta, proposals, np.nan_to_num(asked).tolist(), strict=True)
