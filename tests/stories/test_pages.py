@@ -120,7 +120,7 @@ class TestCompletion:
         assert completed("bash", "recoup study new x.db --set eps").split() == ["epsilon="]
         assert completed("bash", "recoup study pl").split() == ["plot"]
         found = completed("bash", "recoup compare --task hopper --method op").split()
-        assert found == ["optuna-tpe", "optuna-cma-es"]
+        assert found == ["optuna-tpe", "optuna-cma-es", "optuna-gp"]
         assert completed("bash", "recoup compare --task ha").split() == ["half-cheetah"]
         assert completed("bash", "recoup compare --task q").split() == ["quick"]
 

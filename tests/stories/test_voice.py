@@ -8,7 +8,7 @@ import pytest
 from benchmarks import voice
 
 TASKS = ("counts", "skewed 5", "far start", "uphill in a box")
-STUDIES = 6
+STUDIES = 8
 PROMISES = {"forecast": "gain", "forecast_draw": "gain_draw"}
 TRUTHS = {"expected": "true", "evaluated": "true_draw", **PROMISES}
 pytestmark = pytest.mark.slow
