@@ -3,7 +3,9 @@
 Intervals and forecasts were made with `MADE_WITH`; `HELD_OUT` was then looked at once, and one
 number (by how much a gain in doubt is shrunk) chosen anew with both; `FRESH` only afterwards.
 `WIDE`, of many parameters, only after intervals had been widened in many dimensions. `STILL` has no
-noise, as a simulator without a random number: the rough kernel was made with its first half.
+noise, as a simulator without a random number: the rough kernel was made with its first half. `LAST`
+was looked at once; by how much a gain is shrunk was then chosen anew with all of these in sight.
+`DRAWN`, tasks made of random numbers, only afterwards.
 """
 
 from collections.abc import Callable
@@ -349,3 +351,212 @@ STILL = {
     "still peaked": Known(peaked, {"dim": 3}, 0.0, 0.0),
     "still smooth 12": Known(wide, {"dim": 12}, 0.0, 10.0),
 }
+
+
+def furnace(theta):
+    """Minus the mean absolute error of a heated mass under two gains; the heat arrives late."""
+    p, i = (np.asarray(x, float) for x in np.moveaxis(theta, -1, 0))
+    heat, warm, summed, missed = np.zeros((8, *p.shape)), 0 * p, 0 * p, 0 * p
+    for step in range(160):
+        error = 1 - warm
+        summed = summed + 0.1 * error
+        warm = warm + 0.1 * (heat[step % 8] - 0.5 * warm)
+        heat[step % 8] = np.clip(p * error + i * summed, 0, 3)
+        missed = missed + np.abs(error) / 160
+    return -missed
+
+
+def hover(theta):
+    """Minus the squared error of a drone in height, in a wind that turns, under three gains."""
+    p, i, d = (np.asarray(x, float) for x in np.moveaxis(theta, -1, 0))
+    x, v, summed, cost = 1 + 0 * p, 0 * p, 0 * p, 0 * p
+    for step in range(150):
+        summed = np.clip(summed - 0.04 * x, -5, 5)
+        force = np.clip(-p * x - d * v + i * summed, -9, 9)
+        v = np.clip(v + 0.04 * (force + (1.5 if step > 60 else -1.0) - 0.3 * v), -20, 20)
+        x = np.clip(x + 0.04 * v, -10, 10)
+        cost = cost + 0.04 * (x**2 + 0.003 * force**2)
+    return -cost
+
+
+def branin(theta):
+    x, y = theta[..., 0], theta[..., 1]
+    bent = y - 5.1 * x**2 / (4 * np.pi**2) + 5 * x / np.pi - 6
+    return -(bent**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10) / 10
+
+
+HARTMANN_A = np.array(
+    [
+        [10, 3, 17, 3.5, 1.7, 8],
+        [0.05, 10, 17, 0.1, 8, 14],
+        [3, 3.5, 1.7, 10, 17, 8],
+        [17, 8, 0.05, 10, 0.1, 14],
+    ]
+)
+HARTMANN_P = 1e-4 * np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
+def hartmann(theta):
+    far = np.sum(HARTMANN_A * (theta[..., None, :] - HARTMANN_P) ** 2, axis=-1)
+    return np.exp(-far) @ np.array([1.0, 1.2, 3.0, 3.2])
+
+
+def michalewicz(theta):
+    i = np.arange(1, theta.shape[-1] + 1)
+    return np.sum(np.sin(theta) * np.sin(i * theta**2 / np.pi) ** 8, axis=-1)
+
+
+def styblinski(theta):
+    return -np.sum(theta**4 - 16 * theta**2 + 5 * theta, axis=-1) / 20
+
+
+def levy(theta):
+    w = 1 + (theta - 1.5) / 4
+    inner = (w[..., :-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[..., :-1] + 1) ** 2)
+    ends = np.sin(np.pi * w[..., 0]) ** 2 + (w[..., -1] - 1) ** 2
+    return -2 * (np.sum(inner, axis=-1) + ends)
+
+
+def trained(theta):
+    """What a network scores by its rate, decay, momentum and layers; rates too high diverge."""
+    rate, decay, momentum, layers = np.moveaxis(theta, -1, 0)
+    high = np.logaddexp(0.0, 6 * (np.log10(rate) + 2))
+    score = -0.4 * (np.log10(rate) + 2.7) ** 2 - 0.05 * (np.log10(decay) + 4) ** 2
+    return score - 4 * (momentum - 0.9) ** 2 - 0.06 * (np.round(layers) - 5) ** 2 - 0.5 * high
+
+
+def docked(theta):
+    """How likely a peg goes in: four numbers, each of which must be right."""
+    off = np.abs(theta - [0.3, 0.62, 0.45, 0.7]) / [0.3, 0.35, 0.4, 0.3]
+    return 0.9 * np.prod(expit(8 * (1 - off)), axis=-1)
+
+
+def corner(theta):
+    return np.sum([2.0, 1.0, 1.5] * theta, axis=-1) - 0.5 * np.prod(theta, axis=-1)
+
+
+def griewank(theta):
+    far = theta - 1.0
+    i = np.sqrt(np.arange(1, theta.shape[-1] + 1))
+    return -0.4 * np.sum(far**2, axis=-1) + np.prod(np.cos(3 * far / i), axis=-1) - 1
+
+
+def trid(theta):
+    joined = np.sum(theta[..., 1:] * theta[..., :-1], axis=-1)
+    return -np.sum((theta - 1) ** 2, axis=-1) + 0.8 * joined
+
+
+def cone(theta):
+    return -3 * np.sqrt(0.1 + np.sum((theta - 0.4) ** 2, axis=-1))
+
+
+def huber(theta):
+    far = np.abs(theta - np.linspace(1.5, -0.5, theta.shape[-1]))
+    return -np.sum(np.where(far < 0.5, far**2, far - 0.25), axis=-1)
+
+
+def gaits(theta):
+    """Speed of a walker by frequency, swing, phase, lean and stiffness: the gait must fit."""
+    f, swing, phase, lean, k = np.moveaxis(theta, -1, 0)
+    fits = np.exp(-(((f - 1.8 / np.sqrt(0.4 + swing)) / 0.5) ** 2)) * np.exp(np.cos(phase - 1.0))
+    return fits * swing - (lean - 0.1) ** 2 - 0.1 * np.log(k / 300) ** 2
+
+
+def tilted(theta):
+    return np.exp(-0.5 * np.sum((theta - 1.2) ** 2, axis=-1)) * 6 - np.abs(theta[..., 0] - 1)
+
+
+def boxed(dim, low, high):
+    return {"params": {f"x{i}": (low, high) for i in range(dim)}}
+
+
+LAST = {
+    "furnace": Known(
+        furnace, {"params": {"p": (0.1, 20, "log"), "i": (0.01, 5, "log")}}, 0.05, -0.109
+    ),
+    "hover": Known(
+        hover, {"params": {"p": (1, 60, "log"), "i": (0, 20), "d": (0.2, 20, "log")}}, 0.2, -0.342
+    ),
+    "branin": Known(branin, {"params": {"x": (-5, 10), "y": (0, 15)}}, 1.0, -0.0398),
+    "hartmann 6": Known(hartmann, boxed(6, 0, 1), 0.2, 3.322),
+    "michalewicz 4": Known(michalewicz, boxed(4, 0, 3.14), 0.2, 3.707),
+    "styblinski 3": Known(styblinski, boxed(3, -5, 5), 1.0, 11.75),
+    "levy 5": Known(levy, {"dim": 5}, 0.5, 0.0),
+    "trained": Known(
+        trained,
+        {
+            "params": {
+                "rate": (1e-5, 1.0, "log"),
+                "decay": (1e-7, 0.1, "log"),
+                "momentum": (0.5, 0.99),
+                "layers": (1, 12, "int"),
+            }
+        },
+        0.2,
+        -0.0065,
+    ),
+    "docked": Known(docked, boxed(4, 0, 1), "success", 0.9 * float(expit(8.0)) ** 4),
+    "corner": Known(corner, boxed(3, 0, 1), 0.3, 4.0),
+    "griewank 8": Known(griewank, {"dim": 8}, 0.5, 0.0),
+    "trid 9": Known(trid, {"dim": 9}, 1.5, 26.029),
+    "cone 12": Known(cone, {"dim": 12}, 0.5, -3 * 0.1**0.5),
+    "huber 6": Known(huber, {"dim": 6}, "heavy", 0.0),
+    "gaits": Known(
+        gaits,
+        {
+            "params": {
+                "f": (0.5, 4),
+                "swing": (0, 1),
+                "phase": (-2, 4),
+                "lean": (-0.5, 0.5),
+                "k": (30, 3000, "log"),
+            }
+        },
+        0.2,
+        np.e,
+    ),
+    "tilted 3": Known(tilted, {"dim": 3, "std": 0.5}, 0.3, 5.884),
+}
+
+
+SHAPES = {
+    "bowl": lambda far: -np.sum(far**2, axis=-1),
+    "cusp": lambda far: -np.sum(np.abs(far), axis=-1),
+    "power": lambda far: -np.sum(np.abs(far) ** 1.5, axis=-1),
+    "cone": lambda far: -np.sqrt(0.02 + np.sum(far**2, axis=-1)),
+    "log": lambda far: -np.log1p(np.sum(far**2, axis=-1)),
+    "bump": lambda far: np.exp(-0.5 * np.sum(far**2, axis=-1)),
+    "ripples": lambda far: -np.sum(far**2 + 0.2 * (1 - np.cos(5 * far)), axis=-1),
+    "steep": lambda far: -np.sum(np.expm1(np.clip(far, -9, 9)) - far, axis=-1),
+    "success": lambda far: 0.9 * expit(3 - np.sum(np.abs(far), axis=-1)),
+}
+
+
+def drawn(number: int) -> tuple[str, Known]:
+    """A task of random numbers: shape, parameters, box or none, where it is best, turned or not,
+    how much longer one axis is than another, how much noise beside what a start's draws vary."""
+    rng = np.random.default_rng([number, 2026])
+    shape = list(SHAPES)[number % len(SHAPES)]
+    dim, boxed_in = int(rng.integers(2, 11)), bool(rng.random() < 0.5)
+    best = rng.uniform(0.1, 0.9, dim) if boxed_in else rng.normal(0, 0.8, dim)
+    axes = np.exp(rng.uniform(0, 1.5, dim)) * (3 if boxed_in else 0.7) / dim**0.25
+    turn = np.linalg.qr(rng.normal(size=(dim, dim)))[0] if rng.random() < 0.5 else np.eye(dim)
+
+    def value(theta):
+        return SHAPES[shape](((np.asarray(theta) - best) @ turn) * axes)
+
+    begun = rng.uniform(0, 1, (4000, dim)) if boxed_in else rng.normal(size=(4000, dim))
+    noise = float(np.exp(rng.uniform(np.log(0.05), np.log(1.5))) * np.std(value(begun)))
+    settings = boxed(dim, 0, 1) if boxed_in else {"dim": dim}
+    name = f"{shape} {number}, {dim}{' boxed' if boxed_in else ''}"
+    return name, Known(value, settings, "success" if shape == "success" else noise, value(best))
+
+
+DRAWN = dict(drawn(number) for number in range(36))

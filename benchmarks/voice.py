@@ -21,8 +21,9 @@ from recoup.study.study import Study
 
 COUNTS = (15, 30, 60, 100, 150)
 STUDIES = 40
+FIRST = 9000  # seed: others than those that anything was chosen with
 DRAWS = 2000
-SETS = ("MADE_WITH", "HELD_OUT", "FRESH", "WIDE", "STILL")
+SETS = ("MADE_WITH", "HELD_OUT", "FRESH", "WIDE", "STILL", "LAST", "DRAWN")
 TASKS = {name: task for found in SETS for name, task in getattr(known, found).items()}
 
 
@@ -128,7 +129,7 @@ def candidates(study: Study, task: known.Known, rng: np.random.Generator) -> lis
 
 def made(names, studies: int, processes: int) -> list[dict]:
     """The rows of so many studies of each task."""
-    jobs = [(name, 1000 + seed) for seed in range(studies) for name in names]
+    jobs = [(name, FIRST + seed) for seed in range(studies) for name in names]
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         return [row for several in pool.map(rows, jobs) for row in several]
 

@@ -13,6 +13,7 @@ from recoup.study.reader.settings import resolved
 from recoup.study.voice import deciding, sentences
 from recoup.study.voice import recommend as module
 from recoup.study.voice.gained import LAST_BATCHES
+from recoup.study.voice.landscape import rarely
 from recoup.study.voice.rehearsal import Forecast, ForecastGain
 from recoup.study.voice.worths import of_trials
 
@@ -250,7 +251,37 @@ def test_the_forecast_is_the_same_for_any_budget():
     [(0, 60, 0), (2, 12, 2), (3, 12, None), (5, 60, 5), (6, 60, None), (55, 60, None), (58, 60, 2)],
 )
 def test_seldom_successes_are_too_few_to_say_what_a_batch_gains(successes, trials, rare):
-    assert module._rare(np.repeat([1.0, 0.0], [successes, trials - successes])) == rare
+    assert rarely(np.repeat([1.0, 0.0], [successes, trials - successes])) == rare
+
+
+@pytest.mark.parametrize(("high", "low"), [(1.0, 0.0), (7.5, -2.5), (1e-3, -1e6)])
+@pytest.mark.parametrize("alone", [0, 2])
+def test_one_success_of_many_is_no_success_of_the_mean(high, low, alone):
+    """Its expected return is that of the nearest ten: one of ten at most, never the success."""
+    study = recoup.Study.create(None, resolved({"dim": 4, "seed": 9}))
+    for i in range(45):
+        study.tell(study.ask(1)[0].id, high if i == alone else low)
+    found = study.recommend()
+    span = high - low
+    assert low <= found.expected <= low + 0.1 * span * (1 + 1e-9)
+    near = round((found.expected - low) / span * 10)
+    wilson = stats.binomtest(near, 10).proportion_ci(method="wilson").high
+    assert found.interval[1] == pytest.approx(low + span * wilson, rel=1e-9)
+    every = stats.binomtest(1, 45).proportion_ci(method="wilson").low if near else 0.0
+    assert found.interval[0] == pytest.approx(low + span * every, rel=1e-9, abs=1e-9 * span)
+
+
+def test_where_one_in_forty_succeeds_the_interval_holds_it():
+    """Of 20 studies whose chance is the same everywhere at least 18 hold it."""
+    held = []
+    for seed in range(20):
+        study = recoup.Study.create(None, resolved({"dim": 3, "seed": seed}))
+        rng = np.random.default_rng(seed + 500)
+        for _ in range(40):
+            study.tell(study.ask(1)[0].id, float(rng.random() < 0.025))
+        low, high = study.recommend().interval
+        held.append(not np.isfinite(low) or low <= 0.025 <= high)
+    assert sum(held) >= 18
 
 
 def test_where_hardly_anything_succeeded_it_is_not_said_to_stop():

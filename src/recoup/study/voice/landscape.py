@@ -5,6 +5,7 @@ this model; the search's own weights take no part. Chosen by the same results or
 has seen all of them is not misled by which of them made the search go where it went.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -25,6 +26,8 @@ Made = TypeVar("Made")
 
 MODEL_RESULTS = 8  # results that the model needs
 NEAREST = 10  # results that say by themselves what is certain, where returns are one of two
+RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
+SELDOM = 0.1  # share of the better of two returns below which no batch's gain can be said
 WITHIN = 3.0  # standard deviations (over the root of D) within which results are near
 TOO_SURE = 10  # parameters beyond which the model is surer of a distribution than it should be
 EXTREME = 1e100  # returns beyond this, or below one over it, are scaled before anything else
@@ -218,7 +221,10 @@ def worth_of(
     interval = reaching(value, half, better)
     levels = np.unique(results.values)
     if len(levels) == 2:
-        return _of_two(value, stderr, interval, levels, _nearest(found, results))
+        near = _nearest(found, results)
+        if rarely(results.values) is not None:
+            return _of_rare(levels, near, results.values)
+        return _of_two(value, stderr, interval, levels, near)
     return Expected(value, stderr, interval)
 
 
@@ -253,6 +259,31 @@ def _of_two(
     found = Interval(min(interval.low, ends[0]), max(interval.high, ends[1]))
     inside = [float(x) for x in np.clip([value, *found], low, high)]
     return Expected(inside[0], stderr, Interval(*inside[1:]))
+
+
+def _of_rare(levels: np.ndarray, near: np.ndarray, values: np.ndarray) -> Expected:
+    """The mean return where one of two returns is too rare for a model to go by.
+
+    That of the nearest results; as far apart as what these and what all results say by themselves.
+    """
+    low, high = (float(level) for level in levels)
+    shares = [proportion(int(np.sum(told == high)), len(told)) for told in (near, values)]
+    least, most = min(s.low for s in shares), max(s.high for s in shares)
+    ends = Interval(*(low + (high - low) * end for end in (least, most)))
+    stderr = (ends.high - ends.low) / 2 / quantile(np.inf)
+    return Expected(float(np.mean(near)), stderr, ends)
+
+
+def rarely(values: np.ndarray) -> int | None:
+    """How many results differ from all others, where they are too few to learn from."""
+    counts = Counter(values.tolist())
+    if len(counts) == 1 and len(values) > 1:
+        return 0
+    if len(counts) != 2:
+        return None
+    rarer, better = min(counts.values()), counts[max(counts)]
+    few = rarer < RARE <= max(counts.values()) or better < SELDOM * len(values)
+    return rarer if few else None
 
 
 def left_out_of(study: Opened, results: ModelledResults) -> int:

@@ -1,6 +1,5 @@
 """Which parameters to deploy, what they are worth, and whether to go on. No JAX."""
 
-from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
@@ -39,6 +38,7 @@ from recoup.study.voice.landscape import (
     everywhere,
     fitted,
     landscape,
+    rarely,
     results_of,
     why_none,
 )
@@ -46,8 +46,6 @@ from recoup.study.voice.predict import Matters, matters
 from recoup.study.voice.rehearsal import Forecast, Scene, can_rehearse, forecasts
 from recoup.study.voice.worths import MeanPolicyWorth, of_mean
 
-RARE = 3  # results of the rarer of two returns that are needed to learn anything from them
-SELDOM = 0.1  # share of the better of two returns below which no batch's gain can be said
 LATE = 4  # batches of which it is asked whether they strayed from limits
 
 
@@ -140,7 +138,7 @@ def recommend(
             noise=np.nan if found is None else found.belief.noise,
             climbs=best.climbs,
             wrong=_better(study, results, limits, best.wrong),
-            rare=_rare(results.values),
+            rare=rarely(results.values),
             fails=fails,
             untried=tried.more,
             shorter=shorter_steps(study.method),
@@ -241,18 +239,6 @@ def _limits(study: Opened, results: ModelledResults, found: list[Within]) -> Pla
         "outside": [row.limit for row in outside(found, study.limits.within)],
         "strayed": any(study.limits.broken(also) for also in late),
     }
-
-
-def _rare(values: np.ndarray) -> int | None:
-    """How many results differ from all others, where they are too few to learn from."""
-    counts = Counter(values.tolist())
-    if len(counts) == 1 and len(values) > 1:
-        return 0
-    if len(counts) != 2:
-        return None
-    rarer, better = min(counts.values()), counts[max(counts)]
-    few = rarer < RARE <= max(counts.values()) or better < SELDOM * len(values)
-    return rarer if few else None
 
 
 def _coming(

@@ -23,7 +23,7 @@ from recoup.study.reader.opened import Opened
 from recoup.study.voice.landscape import Landscape, reaching, top_of
 
 DRAWS = ((10, 32), (30, 12), (100, 8), (np.inf, 6))  # rehearsals, by the number of parameters
-DOUBT, DOUBT_OF_DRAW = 0.5, 0.25  # of its own error: by how much of it a gain is shrunk
+DOUBT = 0.1  # of its own error: by how much of it a gain of the mean policy is shrunk
 GAINS_WIDER = 1.4  # times its own errors, as `core.plain.belief`
 UNSEEN_EACH, MOST_UNSEEN = 1 / 25, 0.75  # of a draw's gain, a parameter: what may not be seen
 SHARPER_AHEAD, SHARPER_FOR_DRAW = (
@@ -103,7 +103,7 @@ def forecasts(scene: Scene, batches: int = 1) -> list[Forecast]:
     means, variances = belief.scale * means, belief.scale**2 * variances
     unseen, top = min(UNSEEN_EACH * study.dim, MOST_UNSEEN), top_of(scene.found)
     policy = Caution(DOUBT, SHARPER_AHEAD * top)
-    draw = Caution(DOUBT_OF_DRAW, SHARPER_FOR_DRAW * top, unseen)
+    draw = Caution(0.0, SHARPER_FOR_DRAW * top, unseen)
     return [
         Forecast(
             sum(sizes[: i + 1]),
@@ -125,12 +125,12 @@ def _sizes(study: Opened, batches: int) -> list[int]:
 
 
 def _gain(means: np.ndarray, variances: np.ndarray, results: int, caution: Caution) -> ForecastGain:
-    """What rehearsals say together; a gain is shrunk as far as it is in doubt.
+    """What rehearsals say together; a gain of the mean policy is shrunk as far as it is in doubt.
 
-    The model expects too much of steps that it has little to say about: g^2 / (g + doubt error). In
-    many dimensions it sees too little of what a draw gains: a share of that is an error too. A top
-    may be sharper than a smooth model has it, so that more is gained by coming nearer to it: the
-    interval reaches farther on the better side.
+    The model expects a little too much of steps that it has little to say about: g^2 / (g + doubt
+    error). In many dimensions it sees too little of what a draw gains: a share of that is an error
+    too. A top may be sharper than a smooth model has it, so that more is gained by coming nearer to
+    it: the interval reaches farther on the better side.
     """
     stderr = float(np.var(means) + np.mean(variances)) ** 0.5
     value = float(np.mean(means))
