@@ -61,7 +61,8 @@ def proportion(successes: int, n: int) -> Interval:
     z = quantile(float("inf"))
     middle = (successes + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * (successes * (n - successes) / n + z**2 / 4) ** 0.5
-    return Interval(max(middle - half, 0.0), min(middle + half, 1.0))
+    low = max(middle - half, 0.0) if successes else 0.0
+    return Interval(low, min(middle + half, 1.0) if successes < n else 1.0)
 
 
 def _student_quantile(degrees: float) -> float:

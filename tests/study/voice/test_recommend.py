@@ -9,6 +9,7 @@ from scipy import stats
 
 import recoup
 from recoup.core.plain.belief import stretch_of
+from recoup.core.worth import proportion
 from recoup.study.reader.settings import resolved
 from recoup.study.voice import deciding, sentences
 from recoup.study.voice import recommend as module
@@ -267,8 +268,22 @@ def test_one_success_of_many_is_no_success_of_the_mean(high, low, alone):
     near = round((found.expected - low) / span * 10)
     wilson = stats.binomtest(near, 10).proportion_ci(method="wilson").high
     assert found.interval[1] == pytest.approx(low + span * wilson, rel=1e-9)
-    every = stats.binomtest(1, 45).proportion_ci(method="wilson").low if near else 0.0
-    assert found.interval[0] == pytest.approx(low + span * every, rel=1e-9, abs=1e-9 * span)
+    assert found.interval[0] == low
+
+
+def test_one_failure_of_many_may_be_none_of_the_mean():
+    study = recoup.Study.create(None, resolved({"dim": 4, "seed": 9}))
+    for i in range(45):
+        study.tell(study.ask(1)[0].id, -0.3 if i == 3 else 0.7)
+    found = study.recommend()
+    assert found.interval[1] == 0.7
+    assert -0.3 < found.interval[0] < found.expected <= 0.7
+
+
+@pytest.mark.parametrize("n", range(1, 61))
+def test_none_and_all_leave_no_rounding_at_the_end(n):
+    assert proportion(0, n).low == 0.0
+    assert proportion(n, n).high == 1.0
 
 
 def test_where_one_in_forty_succeeds_the_interval_holds_it():

@@ -264,14 +264,16 @@ def _of_two(
 def _of_rare(levels: np.ndarray, near: np.ndarray, values: np.ndarray) -> Expected:
     """The mean return where one of two returns is too rare for a model to go by.
 
-    That of the nearest results; as far apart as what these and what all results say by themselves.
+    That of the nearest results, as far from it as these say by themselves, and down or up to the
+    return that nearly all had: the rare one need not come again where the search has gone for it.
     """
     low, high = (float(level) for level in levels)
-    shares = [proportion(int(np.sum(told == high)), len(told)) for told in (near, values)]
-    least, most = min(s.low for s in shares), max(s.high for s in shares)
-    ends = Interval(*(low + (high - low) * end for end in (least, most)))
-    stderr = (ends.high - ends.low) / 2 / quantile(np.inf)
-    return Expected(float(np.mean(near)), stderr, ends)
+    ends = proportion(int(np.sum(near == high)), len(near))
+    usual = float(np.mean(values == high) > 0.5)
+    reached = min(ends.low, usual), max(ends.high, usual)
+    found = Interval(*(low * (1 - x) + high * x for x in reached))
+    stderr = (found.high - found.low) / 2 / quantile(np.inf)
+    return Expected(float(np.mean(near)), stderr, found)
 
 
 def rarely(values: np.ndarray) -> int | None:
